@@ -1,0 +1,103 @@
+// The house rules of ARCHITECTURE.md, checked: imports look down only, there are no cycles (of types
+// either), words do no I/O, parts are handed over, and one folder speaks to nodes.
+
+// From top to bottom. A room imports rooms further down, and itself.
+const floors = [
+  "main",
+  "cli",
+  "gateway",
+  "network",
+  "door|desk",
+  "calls",
+  "methods",
+  "filters",
+  "chain",
+  "upstream",
+  "access",
+  "state",
+  "devnet",
+  "observe",
+  "traces|proofs",
+  "evm|conflux",
+  "jsonrpc",
+  "config",
+  "lib",
+];
+const parts = "filters|chain|upstream|access|state|devnet|observe";
+const words = "traces|proofs|evm|conflux|jsonrpc|config|lib";
+
+const room = (names) => `^src/(${names})(/|\\.ts$)`;
+
+const lookDownOnly = floors.slice(1).map((floor, index) => ({
+  name: `${floor.replace("|", "-")}-looks-down-only`,
+  severity: "error",
+  from: { path: room(floor), pathNot: "\\.test\\.ts$" },
+  to: { path: room(floors.slice(0, index + 1).join("|")) },
+}));
+
+const config = {
+  forbidden: [
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    ...lookDownOnly,
+    {
+      name: "parts-are-handed-over",
+      comment:
+        "A part imports another part's types; the part itself comes from gateway.ts or network.ts.",
+      severity: "error",
+      from: { path: `^src/(${parts})/`, pathNot: "\\.test\\.ts$" },
+      to: { path: `^src/(${parts})/`, pathNot: "^src/$1/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "methods-take-parts-as-types",
+      severity: "error",
+      from: { path: "^src/(calls|methods)/", pathNot: "\\.test\\.ts$" },
+      to: { path: `^src/(${parts})/`, dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "words-do-no-io",
+      severity: "error",
+      from: { path: `^src/(${words})/`, pathNot: "\\.test\\.ts$" },
+      to: {
+        path: "^(node:)?(fs|net|http|https|http2|dgram|dns|tls|child_process|worker_threads|cluster|process)(/|$)",
+      },
+    },
+    {
+      name: "one-folder-speaks-to-nodes",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/upstream/connection/" },
+      to: { path: "node_modules/(undici|ws)/" },
+    },
+    {
+      name: "connections-are-made-in-one-place",
+      severity: "error",
+      from: {
+        path: "^src/",
+        pathNot: "^src/(upstream/connection/|gateway\\.ts|network\\.ts|cli/)",
+      },
+      to: { path: "^src/upstream/connection/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "product-does-not-import-tests",
+      severity: "error",
+      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
+      to: { path: "(^(test|bench|scripts)/)|\\.test\\.ts$" },
+    },
+    {
+      name: "product-does-not-import-dev-dependencies",
+      severity: "error",
+      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "unknown"] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "types"],
+    },
+  },
+};
+
+export default config;

@@ -1,0 +1,19 @@
+// Ends a test run with one plain line that a person, or a machine, can read: `N passed, N failed`.
+import type { Reporter, TestModule } from "vitest/node";
+
+const closingLineReporter: Reporter = {
+  onTestRunEnd(modules: readonly TestModule[], errors): void {
+    const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
+    for (const module of modules) {
+      // A file that could not even be collected has no tests, but it has failed.
+      if (module.state() === "failed" && module.errors().length > 0) count.failed += 1;
+      for (const test of module.children.allTests()) count[test.result().state] += 1;
+    }
+    const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : "";
+    process.stdout.write(
+      `${count.passed} passed, ${count.failed + count.pending} failed${skipped}\n`,
+    );
+  },
+};
+
+export default closingLineReporter;

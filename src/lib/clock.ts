@@ -1,0 +1,34 @@
+// Time, handed over: whoever waits or looks at the time takes a Clock, so that no test sleeps.
+
+export type Clock = {
+  /** Milliseconds since some fixed moment; never goes backwards. For durations. */
+  now(): number;
+  /** Milliseconds since 1970. For what people and chains call the time. */
+  wallTime(): number;
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Runs `task` once after `ms` milliseconds, unless the returned function is called before. */
+  after(ms: number, task: () => void): () => void;
+};
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wallTime: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const abort = (): void => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      }, ms);
+      signal?.addEventListener("abort", abort, { once: true });
+    }),
+  after: (ms, task) => {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  },
+};

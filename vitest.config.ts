@@ -1,8 +1,9 @@
 import { defineConfig } from "vitest/config";
+import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
 
 export default defineConfig({
   test: {
-    reporters: ["default", "./scripts/closing-line-reporter.ts"],
+    reporters: ["default", closingLineReporter],
     pool: "threads",
     isolate: false,
     projects: [

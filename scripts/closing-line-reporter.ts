@@ -1,7 +1,7 @@
 // Ends a test run with one plain line that a person, or a machine, can read: `N passed, N failed`.
 import type { Reporter, TestModule } from "vitest/node";
 
-const closingLineReporter: Reporter = {
+export const closingLineReporter: Reporter = {
   onTestRunEnd(modules: readonly TestModule[], errors): void {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
@@ -15,5 +15,3 @@ const closingLineReporter: Reporter = {
     );
   },
 };
-
-export default closingLineReporter;

@@ -1,0 +1,87 @@
+// Says in one line what is wrong with a setting, where, and what was expected; and never shows what
+// may be a secret.
+import type { z } from "zod";
+import { knownSettings } from "./json-schema.ts";
+import { isMapping } from "./mapping.ts";
+import { type Path, pathText } from "./path.ts";
+import { didYouMean } from "./suggestion.ts";
+
+export type Mistake = { path: Path; message: string };
+
+export const mistakeLine = ({ path, message }: Mistake): string => `${pathText(path)}: ${message}`;
+
+/** The mistakes that the schema found in `config`. */
+export const mistakesOf = (
+  issues: readonly z.core.$ZodIssue[],
+  config: unknown,
+  isFromEnvironment: (path: Path) => boolean,
+): Mistake[] =>
+  issues.flatMap((issue) => {
+    const { path, message } = issue;
+    if (issue.code === "unrecognized_keys") return issue.keys.map((key) => unknown(path, key));
+    if (!message.startsWith("expected ")) return [{ path, message }];
+    const found = foundAt(path, config);
+    if (!found) return [{ path, message: `missing; ${message}` }];
+    const isSecret = mayBeSecret(path) || isFromEnvironment(path);
+    const got = shown(found.value, message, isSecret) + quotesHint(issue, found.value);
+    return [{ path: withoutHeader(path), message: `${message}, got ${got}` }];
+  });
+
+/** What the schema says where no setting has words of its own. */
+export const plainWords = (issue: z.core.$ZodRawIssue): string =>
+  issue.code === "invalid_type"
+    ? `expected ${typeNames.get(issue.expected) ?? "a value"}`
+    : "is wrong";
+
+const typeNames = new Map<string, string>([
+  ["object", "a mapping"],
+  ["record", "a mapping"],
+  ["array", "a list"],
+  ["string", "a text"],
+]);
+
+/** Names are shown only where no slip, a space too many or too few, makes a name of a secret. */
+function unknown(path: Path, name: string): Mistake {
+  const suggestion = didYouMean(name, knownSettings(path));
+  if (suggestion || (!mayBeSecret(path) && /^\w[\w-]*$/.test(name))) {
+    return { path: [...path, name], message: `unknown setting${suggestion}` };
+  }
+  return { path, message: "unknown setting; is a colon, a space or a quote wrong?" };
+}
+
+/** Keys, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
+const mayBeSecret = (path: Path): boolean => path[0] === "keys" || path.includes("upstreams");
+
+/** The names of headers are whatever is written there. */
+const withoutHeader = (path: Path): Path => (path.at(-2) === "headers" ? path.slice(0, -1) : path);
+
+function shown(value: unknown, message: string, isSecret: boolean): string {
+  if (value === null || value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (isMapping(value)) return "a mapping";
+  if (typeof value !== "string") return isSecret ? `a ${typeof value}` : String(value);
+  const isPlain = /^[\w.+:-]{1,40}$/.test(value) && !value.includes("://");
+  const isLeaf = !/^expected a (mapping|list)/.test(message);
+  return !isSecret && isLeaf && isPlain ? `"${value}"` : "a text";
+}
+
+/** YAML tells numbers from texts by their quotes, which is easily overlooked. */
+function quotesHint(issue: z.core.$ZodIssue, value: unknown): string {
+  const expected = issue.code === "invalid_type" ? issue.expected : undefined;
+  if (issue.message.startsWith("expected a duration")) return ""; // a unit is missing, not quotes
+  const type = typeof value;
+  if (expected === "string" && (type === "number" || type === "boolean"))
+    return "; put it in quotes";
+  const isNumeric = type === "string" && /^\d+$/.test(String(value));
+  return expected === "number" && isNumeric ? "; leave out the quotes" : "";
+}
+
+function foundAt(path: Path, config: unknown): { value: unknown } | undefined {
+  let value = config;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step))
+      return undefined;
+    value = Reflect.get(value, step);
+  }
+  return { value };
+}

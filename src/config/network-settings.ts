@@ -1,0 +1,92 @@
+// One network: its family, its nodes, what of it is served and how much at once.
+import { z } from "zod";
+import { asksForNeverServed } from "./never-served.ts";
+import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
+import { upstreams } from "./upstream-settings.ts";
+
+const familyDefaults = {
+  evm: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], results: 10_000 },
+  conflux: { allow: ["cfx_*", "pos_*"], results: 5000 }, // the preset of its nodes
+};
+
+const pattern = textOf(/^[A-Za-z0-9_.*]+$/, "a method or a pattern such as eth_*");
+
+const methods = z.strictObject({
+  allow: z
+    .array(
+      pattern.refine((text) => !asksForNeverServed(text), {
+        error:
+          "this asks for methods that are never served (node administration, signing); name what is meant, such as eth_*",
+      }),
+    )
+    .optional()
+    .describe(
+      "The methods that are passed on, or patterns. Left out: eth_*, net_*, web3_*, trace_* (evm); cfx_*, pos_* (conflux).",
+    ),
+  deny: z.array(pattern).prefault([]).describe("What is taken out of that again."),
+});
+
+const limits = z.strictObject({
+  logs: z
+    .strictObject({
+      blocks: wholeNumber(1)
+        .prefault(10_000)
+        .describe("The widest range of one log query, in blocks or epochs."),
+      results: wholeNumber(1)
+        .optional()
+        .describe("The most logs in one answer. Left out: 10000 (evm), 5000 (conflux)."),
+    })
+    .prefault({})
+    .describe("Limits of log queries."),
+  response: byteSize.prefault("256MiB").describe("The largest answer of an upstream."),
+});
+
+const window = z.strictObject({
+  blocks: wholeNumber(0).prefault(10_000).describe("How many of the newest blocks; 0: none."),
+});
+
+const host = textOf(
+  /^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/,
+  "a host name without scheme, port and path",
+).transform((text) => text.toLowerCase());
+
+/** One entry of `networks`. */
+export const network = z
+  .strictObject({
+    family: z
+      .enum(["evm", "conflux"], { error: "expected evm or conflux" })
+      .describe("Which kind of network: evm (eth_*) or conflux (cfx_*)."),
+    chainId: wholeNumber(1).describe("Checked against every upstream."),
+    hosts: z
+      .array(host)
+      .optional()
+      .describe("Its host names. Left out: any host whose first label is the network's name."),
+    upstreams: upstreams.describe("The nodes and providers behind it."),
+    window: window.prefault({}).describe("What the block store keeps."),
+    limits: limits.prefault({}).describe("Limits of this network."),
+    methods: methods.prefault({}).describe("Which methods are served."),
+    totalDifficulty: textOf(
+      /^0x(0|[1-9A-Fa-f][0-9A-Fa-f]{0,63})$/,
+      "a hex quantity without leading zeros, such as 0xc70d808a128d7380000",
+    )
+      .optional()
+      .describe("The final total difficulty, added to old blocks where the node leaves it out."),
+    headAge: duration
+      .optional()
+      .describe("How old the newest block may be before the network counts as not ready."),
+  })
+  .transform(({ headAge, ...settings }) => ({
+    ...settings,
+    limits: {
+      logs: {
+        blocks: settings.limits.logs.blocks,
+        results: settings.limits.logs.results ?? familyDefaults[settings.family].results,
+      },
+      responseBytes: settings.limits.response,
+    },
+    methods: {
+      allow: settings.methods.allow ?? familyDefaults[settings.family].allow,
+      deny: settings.methods.deny,
+    },
+    ...(headAge === undefined ? {} : { headAgeMs: headAge }),
+  }));

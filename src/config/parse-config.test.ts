@@ -1,0 +1,172 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
+import { describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { parseConfig } from "./parse-config.ts";
+import type { Config } from "./schema.ts";
+
+type Settings = Record<string, unknown>;
+
+const evm: Settings = { family: "evm", chainId: 1, upstreams: [{ url: "http://127.0.0.1:8555" }] };
+
+const mistakesIn = (text: string, environment = {}): readonly string[] => {
+  const parsed = parseConfig(text, environment);
+  return parsed.kind === "mistakes" ? parsed.mistakes : [];
+};
+
+const configOf = (settings: Settings): Config => {
+  const parsed = parseConfig(stringify(settings), {});
+  if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join("\n"));
+  return parsed.config;
+};
+
+const withNetwork = (settings: Settings): Settings => ({
+  networks: { a: { ...evm, ...settings } },
+});
+
+const withKey = (settings: Settings): Settings => ({
+  keys: [{ name: "x", key: "text", ...settings }],
+  networks: { a: evm },
+});
+
+describe("the shortest configuration", () => {
+  it("is filled up with every default", () => {
+    expect(configOf({ networks: { a: evm } })).toEqual({
+      listen: { host: "127.0.0.1", port: 8545 },
+      admin: { listen: { host: "127.0.0.1", port: 8546 } },
+      data: "./data",
+      processes: 1,
+      log: { level: "info" },
+      keys: [],
+      limits: { bodyBytes: 1_048_576, batch: 100, connections: 10_000 },
+      timeouts: {
+        headersMs: 10_000,
+        bodyMs: 30_000,
+        idleMs: 65_000,
+        callMs: 30_000,
+        drainMs: 25_000,
+      },
+      networks: {
+        a: {
+          family: "evm",
+          chainId: 1,
+          upstreams: [
+            {
+              url: "http://127.0.0.1:8555",
+              name: "127.0.0.1",
+              headers: {},
+              connections: 64,
+              timeoutMs: 20_000,
+            },
+          ],
+          window: { blocks: 10_000 },
+          limits: { logs: { blocks: 10_000, results: 10_000 }, responseBytes: 268_435_456 },
+          methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], deny: [] },
+        },
+      },
+    });
+  });
+
+  it("has the defaults of its family", () => {
+    const { limits, methods } = configOf(withNetwork({ family: "conflux" })).networks["a"] ?? {};
+    expect(limits?.logs).toEqual({ blocks: 10_000, results: 5000 });
+    expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], deny: [] });
+  });
+});
+
+describe("what is written", () => {
+  it.each([
+    { settings: { listen: { port: 0 } }, want: { listen: { host: "127.0.0.1", port: 0 } } },
+    { settings: { processes: "auto" }, want: { processes: "auto" } },
+    { settings: { processes: 4 }, want: { processes: 4 } },
+    { settings: { limits: { body: 4096 } }, want: { limits: { bodyBytes: 4096 } } },
+    { settings: { timeouts: { call: "500ms" } }, want: { timeouts: { callMs: 500 } } },
+    { settings: { log: { level: "silent" } }, want: { log: { level: "silent" } } },
+  ])("$settings becomes $want", ({ settings, want }) => {
+    expect(configOf({ networks: { a: evm }, ...settings })).toMatchObject(want);
+  });
+
+  it.each([
+    { settings: { hosts: ["ETH.Example.com"] }, want: { hosts: ["eth.example.com"] } },
+    { settings: { headAge: "2m" }, want: { headAgeMs: 120_000 } },
+    { settings: { totalDifficulty: "0x0" }, want: { totalDifficulty: "0x0" } },
+    { settings: { window: { blocks: 0 } }, want: { window: { blocks: 0 } } },
+  ])("$settings of a network becomes $want", ({ settings, want }) => {
+    expect(configOf(withNetwork(settings)).networks["a"]).toMatchObject(want);
+  });
+
+  it.each([
+    {
+      settings: { rate: { computeUnits: 5 } },
+      want: { rate: { computeUnitsPerSecond: 5, burstComputeUnits: 5 } },
+    },
+    {
+      settings: { rate: { computeUnits: 5, burst: 9 } },
+      want: { rate: { computeUnitsPerSecond: 5, burstComputeUnits: 9 } },
+    },
+    { settings: { expires: "1970-01-01T01:00:00+01:00" }, want: { expiresAtMs: 0 } },
+    {
+      settings: { origins: ["https://*.Example.com", "*"] },
+      want: { origins: ["https://*.example.com", "*"] },
+    },
+    { settings: { limits: { logs: { blocks: 7 } } }, want: { limits: { logs: { blocks: 7 } } } },
+  ])("$settings of a key becomes $want", ({ settings, want }) => {
+    expect(configOf(withKey(settings)).keys[0]).toMatchObject(want);
+  });
+
+  it("has either the text of a key or its hash", () => {
+    const hash = `sha256:${"aB".repeat(32)}`;
+    const keys = [
+      { name: "x", key: "text" },
+      { name: "y", hash },
+    ];
+    expect(configOf({ keys, networks: { a: evm } }).keys).toEqual([
+      { name: "x", key: "text", limits: { logs: {} } },
+      { name: "y", hash: hash.toLowerCase(), limits: { logs: {} } },
+    ]);
+  });
+});
+
+describe("the name of an upstream", () => {
+  it.each([
+    { urls: ["https://node.example.com/v2/secret"], want: ["node.example.com"] },
+    { urls: ["wss://user:secret@node:9000/?key=secret"], want: ["node"] },
+    { urls: ["http://[::1]:8545"], want: ["::1"] },
+    { urls: ["http://a:1", "http://a:2", "http://b", "ws://a"], want: ["a", "a-2", "b", "a-3"] },
+  ])("is the host of $urls", ({ urls, want }) => {
+    const { upstreams } =
+      configOf(withNetwork({ upstreams: urls.map((url) => ({ url })) })).networks["a"] ?? {};
+    expect(upstreams?.map(({ name }) => name)).toEqual(want);
+  });
+
+  it("leaves the given names to those that have them", () => {
+    const upstreams = [{ url: "http://a" }, { url: "http://a" }, { url: "http://b", name: "a" }];
+    const { upstreams: named } = configOf(withNetwork({ upstreams })).networks["a"] ?? {};
+    expect(named?.map(({ name }) => name)).toEqual(["a-2", "a-3", "a"]);
+  });
+});
+
+describe("variables of the environment", () => {
+  it("are put in before anything is checked", () => {
+    const text =
+      "listen:\n  port: ${PORT}\nnetworks:\n  a:\n    family: evm\n    chainId: ${ID:-5}\n    upstreams:\n      - url: https://node/${KEY}\n";
+    expect(parseConfig(text, { PORT: "0", KEY: "s3cret" })).toMatchObject({
+      kind: "config",
+      config: {
+        listen: { port: 0 },
+        networks: { a: { chainId: 5, upstreams: [{ url: "https://node/s3cret" }] } },
+      },
+    });
+  });
+
+  it("are told when they are not set, and nothing else about that setting", () => {
+    const text = `keys: [{ name: demo, key: "\${DEMO_KEY}" }]\n${stringify({ networks: { a: evm } })}`;
+    expect(mistakesIn(text)).toEqual(["keys[0].key: the environment variable DEMO_KEY is not set"]);
+  });
+
+  it("are never shown, as they may hold a secret", () => {
+    const text = `listen:\n  port: \${PORT}\n${stringify({ networks: { a: evm } })}`;
+    expect(mistakesIn(text, { PORT: "s3cret" })).toEqual([
+      "listen.port: expected a whole number from 0 to 65535, got a text",
+    ]);
+  });
+});

@@ -1,0 +1,60 @@
+// The settings of the process: where it listens, how it logs, what it takes from one caller at most.
+import { z } from "zod";
+import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
+
+const listen = (port: number) =>
+  z.strictObject({
+    host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
+      .prefault("127.0.0.1")
+      .describe("The address to listen on; 0.0.0.0 or :: for all."),
+    port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
+  });
+
+/** Where callers come in. */
+export const publicListen = listen(8545);
+
+/** The operator's side. */
+export const admin = z.strictObject({
+  listen: listen(8546).prefault({}).describe("Where metrics and administration listen."),
+});
+
+export const log = z.strictObject({
+  level: z
+    .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"], {
+      error: "expected fatal, error, warn, info, debug, trace or silent",
+    })
+    .prefault("info")
+    .describe("The least severe level that is written."),
+});
+
+const expectedProcesses = "a whole number from 1, or auto";
+
+export const processes = z.union(
+  [wholeNumber(1, undefined, expectedProcesses), z.literal("auto")],
+  { error: `expected ${expectedProcesses}` },
+);
+
+/** What the door accepts at most. */
+export const doorLimits = z
+  .strictObject({
+    body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),
+    batch: wholeNumber(1, 1000).prefault(100).describe("The most calls in one batch."),
+    connections: wholeNumber(1).prefault(10_000).describe("The most open connections of callers."),
+  })
+  .transform(({ body, ...counts }) => ({ bodyBytes: body, ...counts }));
+
+export const timeouts = z
+  .strictObject({
+    headers: duration.prefault("10s").describe("For a caller to send the request's headers."),
+    body: duration.prefault("30s").describe("For a caller to send the whole request."),
+    idle: duration.prefault("65s").describe("How long an idle connection is kept open."),
+    call: duration.prefault("30s").describe("For a call to be answered, upstreams included."),
+    drain: duration.prefault("25s").describe("For running calls to end after SIGTERM."),
+  })
+  .transform(({ headers, body, idle, call, drain }) => ({
+    headersMs: headers,
+    bodyMs: body,
+    idleMs: idle,
+    callMs: call,
+    drainMs: drain,
+  }));

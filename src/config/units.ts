@@ -1,0 +1,76 @@
+// The small values that settings are made of. Each says in words what it expects, so that a mistake
+// can be told to a person. Every rule lets the parse go on: all mistakes are reported at once.
+import { z } from "zod";
+
+/** A text of the given form. `expected` completes "expected …". */
+export const textOf = (pattern: RegExp, expected: string) =>
+  z.string({ error: `expected ${expected}` }).regex(pattern, { error: `expected ${expected}` });
+
+/** A whole number within bounds. Not `z.int()`: that one ends the parse of everything around it. */
+export const wholeNumber = (
+  minimum: number,
+  maximum = Number.MAX_SAFE_INTEGER,
+  expected = `a whole number ${rangeText(minimum, maximum)}`,
+) =>
+  z
+    .number({ error: `expected ${expected}` })
+    .refine((value) => Number.isSafeInteger(value) && value >= minimum && value <= maximum, {
+      error: `expected ${expected}`,
+    })
+    .meta({ type: "integer", minimum, maximum });
+
+const rangeText = (minimum: number, maximum: number): string =>
+  maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
+
+/** Milliseconds, written `500ms`, `30s`, `5m` or `24h`. */
+export const duration = z
+  .string({ error: "expected a duration such as 500ms, 30s, 5m or 24h" })
+  .refine((text) => toMs(text) >= 1 && toMs(text) <= longestMs, {
+    error: "expected a duration such as 500ms, 30s, 5m or 24h, from 1ms to 576h",
+  })
+  .meta({ pattern: "^[0-9]+(ms|s|m|h)$" })
+  .transform((text) => toMs(text));
+
+// 24 days: a longer timer would overflow 32 bits, and Node.js would fire it at once.
+const longestMs = 24 * 24 * 3_600_000;
+
+const msPerUnit = new Map([
+  ["ms", 1],
+  ["s", 1000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+]);
+
+function toMs(text: string): number {
+  const [, count, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  return Number(count) * (msPerUnit.get(unit) ?? Number.NaN);
+}
+
+const expectedSize = "expected a size such as 512KiB, 1MiB or a number of bytes, from 1";
+
+const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 1;
+
+/** Bytes, written `512KiB`, `1MiB`, `2GiB` or as a number. */
+export const byteSize = z
+  .union(
+    [
+      z.number().refine(isByteCount, { error: expectedSize }).meta({ type: "integer", minimum: 1 }),
+      z
+        .string()
+        .refine((text) => isByteCount(toBytes(text)), { error: expectedSize })
+        .meta({ pattern: "^[0-9]+(KiB|MiB|GiB)$" }),
+    ],
+    { error: expectedSize },
+  )
+  .transform((size) => (typeof size === "number" ? size : toBytes(size)));
+
+const bytesPerUnit = new Map([
+  ["KiB", 2 ** 10],
+  ["MiB", 2 ** 20],
+  ["GiB", 2 ** 30],
+]);
+
+function toBytes(text: string): number {
+  const [, count, unit = ""] = /^(\d+)(KiB|MiB|GiB)$/.exec(text) ?? [];
+  return Number(count) * (bytesPerUnit.get(unit) ?? Number.NaN);
+}

@@ -1,0 +1,15 @@
+// Response envelopes, spliced from the caller's id and a result or error that is JSON already.
+import type { RpcError } from "./rpc-error.ts";
+
+/** JSON text that is passed on as it is: text made here, or the bytes of a node. */
+export type RawJson = string | Buffer;
+
+/** `id` is JSON text too: the very characters that the caller sent. */
+export const successBefore = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
+export const successAfter = "}";
+
+export const failure = (id: string, error: RpcError): string =>
+  `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
+
+const errorObject = ({ code, message, data }: RpcError): string =>
+  JSON.stringify(data === undefined ? { code, message } : { code, message, data });

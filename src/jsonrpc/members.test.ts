@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { findElements, findMembers, textOf } from "./members.ts";
+
+const parseMembers = (text: string, names: readonly string[]): unknown[] | undefined => {
+  const json = Buffer.from(text);
+  return findMembers(json, names)?.map((span) => span && JSON.parse(textOf(json, span)));
+};
+
+/** Any JSON object as text, with white space thrown in and its keys in any order. */
+const anyObject = fc
+  .record({ value: fc.dictionary(fc.string(), fc.jsonValue()), indent: fc.nat(3) })
+  .map(({ value, indent }) => JSON.stringify(value, null, indent))
+  .map((text) => ({ value: JSON.parse(text) as Record<string, unknown>, text }));
+
+describe("findMembers", () => {
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"result":"0x1"}', [1, "0x1"]],
+    ['{"result":[1,{"a":"]}"}],"id":"x"}', ["x", [1, { a: "]}" }]]],
+    ['  { "id" : null , "result" : true }\n', [null, true]],
+    ['{"id":1,"id":2}', [2, undefined]],
+    ['{"\\u0069d":7}', [7, undefined]],
+    ['{"result":"a\\\\","id":1}', [1, "a\\"]],
+    ["{}", [undefined, undefined]],
+  ])("%s", (text, want) => {
+    expect(parseMembers(text, ["id", "result"])).toEqual(want);
+  });
+
+  it.each([
+    "",
+    "[]",
+    "null",
+    '{"id":1',
+    '{"id":1}}',
+    '{"id":}',
+    '{"result":[{]}}',
+    '{"result":"abc',
+    '{"result":[{"topics":["0x1"]}',
+    '{"id" 1}',
+    "{id:1}",
+  ])("refuses %s", (text) => {
+    expect(parseMembers(text, ["id"])).toBeUndefined();
+  });
+
+  it("keeps the digits of an integer beyond 2^53", () => {
+    const json = Buffer.from('{"id":90071992547409931}');
+    const [id] = findMembers(json, ["id"]) ?? [];
+    expect(id && textOf(json, id)).toBe("90071992547409931");
+  });
+
+  it("finds what JSON.parse finds", () => {
+    fc.assert(
+      fc.property(anyObject, fc.string(), ({ value, text }, other) => {
+        const names = [...new Set([...Object.keys(value), other])];
+        expect(parseMembers(text, names)).toEqual(
+          names.map((name) => (Object.hasOwn(value, name) ? value[name] : undefined)),
+        );
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("notices every cut", () => {
+    fc.assert(
+      fc.property(anyObject, fc.nat(), ({ text }, seed) => {
+        const json = Buffer.from(text);
+        const cut = json.subarray(0, seed % json.length);
+        expect(findMembers(cut, ["id"])).toBeUndefined();
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("skips long strings with escapes", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 40, maxLength: 400, unit: fc.constantFrom("\\", '"', "a") }),
+        (long) => {
+          expect(parseMembers(JSON.stringify({ long, id: 1 }), ["id", "long"])).toEqual([1, long]);
+        },
+      ),
+    );
+  });
+
+  it("refuses what nests without end, in bounded time", () => {
+    expect(findMembers(Buffer.from(`{"a":${"[".repeat(1 << 22)}`), ["a"])).toBeUndefined();
+  });
+});
+
+describe("findElements", () => {
+  it("finds what JSON.parse finds", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.nat(3), (values, indent) => {
+        const json = Buffer.from(JSON.stringify(values, null, indent));
+        const elements = findElements(json)?.map((span) => JSON.parse(textOf(json, span)));
+        expect(elements).toEqual(JSON.parse(json.toString()));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each(["[1,]", "[", "[1 2]", "{}", "[1]]", ""])("refuses %s", (text) => {
+    expect(findElements(Buffer.from(text))).toBeUndefined();
+  });
+});

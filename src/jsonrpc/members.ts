@@ -1,0 +1,185 @@
+// Finds the members of a JSON object without parsing it, so that results and ids are passed on as
+// the very bytes that came.
+
+/** Where a value stands in the bytes: from `start` up to, not including, `end`. */
+export type Span = { readonly start: number; readonly end: number };
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+/** Beyond this a string is searched by the runtime's own `indexOf`: it pays for data and blooms only. */
+const SHORT_STRING = 48;
+const MAX_DEPTH = 1 << 20;
+
+/**
+ * The values of the object that `json` holds, by name, in the order of `names`; undefined for a name
+ * that is not there. Of members with the same name the last wins, as with JSON.parse.
+ *
+ * The nesting is checked through and through (every bracket and string is closed by its own kind),
+ * so a text that was cut off is noticed; numbers and words are not.
+ *
+ * @returns undefined when the bytes are not one well-nested object, or nest deeper than 2^20.
+ */
+export function findMembers(
+  json: Buffer,
+  names: readonly string[],
+): (Span | undefined)[] | undefined {
+  const found: (Span | undefined)[] = names.map(() => undefined);
+  const end = eachMember(json, (key, value) => {
+    const name = names.indexOf(key);
+    if (name >= 0) found[name] = value;
+  });
+  return end === undefined ? undefined : found;
+}
+
+/**
+ * The elements of the array that `json` holds.
+ *
+ * @returns undefined when the bytes are not one well-nested array, or nest deeper than 2^20.
+ */
+export function findElements(json: Buffer): Span[] | undefined {
+  const elements: Span[] = [];
+  let at = skipSpace(json, 0);
+  if (json[at] !== OPEN_BRACKET) return undefined;
+  at = skipSpace(json, at + 1);
+  if (json[at] === CLOSE_BRACKET) return isEnd(json, at + 1) ? elements : undefined;
+  for (;;) {
+    const end = skipValue(json, at);
+    if (end < 0) return undefined;
+    elements.push({ start: at, end });
+    at = skipSpace(json, end);
+    if (json[at] === CLOSE_BRACKET) return isEnd(json, at + 1) ? elements : undefined;
+    if (json[at] !== COMMA) return undefined;
+    at = skipSpace(json, at + 1);
+  }
+}
+
+export const textOf = (json: Buffer, span: Span): string =>
+  json.toString("utf8", span.start, span.end);
+
+/** Visits the members of the object and gives the place behind it; undefined when it is malformed. */
+function eachMember(json: Buffer, visit: (key: string, value: Span) => void): number | undefined {
+  let at = skipSpace(json, 0);
+  if (json[at] !== OPEN_BRACE) return undefined;
+  at = skipSpace(json, at + 1);
+  if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? at + 1 : undefined;
+  for (;;) {
+    if (json[at] !== QUOTE) return undefined;
+    const keyEnd = skipString(json, at);
+    if (keyEnd < 0) return undefined;
+    const key = keyText(json, at, keyEnd);
+    at = skipSpace(json, keyEnd);
+    if (json[at] !== COLON) return undefined;
+    at = skipSpace(json, at + 1);
+    const end = skipValue(json, at);
+    if (end < 0) return undefined;
+    visit(key, { start: at, end });
+    at = skipSpace(json, end);
+    if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? at + 1 : undefined;
+    if (json[at] !== COMMA) return undefined;
+    at = skipSpace(json, at + 1);
+  }
+}
+
+function keyText(json: Buffer, start: number, end: number): string {
+  const raw = json.toString("utf8", start + 1, end - 1);
+  // A key may spell itself with escapes: "\u0069d" is "id".
+  return raw.includes("\\") ? String(JSON.parse(json.toString("utf8", start, end))) : raw;
+}
+
+const isEnd = (json: Buffer, at: number): boolean => skipSpace(json, at) >= json.length;
+
+function skipSpace(json: Buffer, from: number): number {
+  let at = from;
+  for (;;) {
+    const byte = json[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at += 1;
+  }
+}
+
+/** The place behind the value that starts at `at`, or -1. */
+function skipValue(json: Buffer, at: number): number {
+  const first = json[at];
+  if (first === QUOTE) return skipString(json, at);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(json, at);
+  return skipScalar(json, at);
+}
+
+function skipScalar(json: Buffer, from: number): number {
+  let at = from;
+  for (; at < json.length; at += 1) {
+    const byte = json[at] ?? 0;
+    if (byte <= 0x20 || byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET) break;
+    if (byte === QUOTE || byte === OPEN_BRACE || byte === OPEN_BRACKET || byte === COLON) return -1;
+  }
+  return at > from ? at : -1;
+}
+
+/** The place behind the closing quote of the string that opens at `open`, or -1. */
+function skipString(json: Buffer, open: number): number {
+  const { length } = json;
+  let at = open + 1;
+  const soon = Math.min(at + SHORT_STRING, length);
+  while (at < soon) {
+    const byte = json[at];
+    if (byte === QUOTE) return at + 1;
+    at += byte === BACKSLASH ? 2 : 1;
+  }
+  return skipLongString(json, at);
+}
+
+function skipLongString(json: Buffer, from: number): number {
+  let at = from;
+  for (;;) {
+    const quote = at < json.length ? json.indexOf(QUOTE, at) : -1;
+    if (quote < 0) return -1;
+    // A quote is escaped by an odd number of backslashes before it. `at` stands behind whole escapes.
+    let backslashes = 0;
+    while (quote - backslashes > at && json[quote - backslashes - 1] === BACKSLASH)
+      backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
+    at = quote + 1;
+  }
+}
+
+/** For each open bracket, the byte that closes it. Grows with the depth; never read across calls. */
+let closers = new Uint8Array(1024);
+
+function deepen(): void {
+  const wider = new Uint8Array(closers.length * 2);
+  wider.set(closers);
+  closers = wider;
+}
+
+/** The place behind the array or object that opens at `open`, or -1. The loop that large answers pass through. */
+function skipNested(json: Buffer, open: number): number {
+  const { length } = json;
+  let depth = 0;
+  let at = open;
+  while (at < length) {
+    const byte = json[at] ?? 0;
+    if (byte === QUOTE) {
+      at = skipString(json, at);
+      if (at < 0) return -1;
+      continue;
+    }
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (depth === MAX_DEPTH) return -1;
+      if (depth === closers.length) deepen();
+      closers[depth] = byte + 2; // in ASCII, both closing brackets stand two behind their opening one
+      depth += 1;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      depth -= 1;
+      if (closers[depth] !== byte) return -1;
+      if (depth === 0) return at + 1;
+    }
+    at += 1;
+  }
+  return -1;
+}

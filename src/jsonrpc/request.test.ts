@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { type Message, readRequest } from "./request.ts";
+import type { RpcError } from "./rpc-error.ts";
+
+const single = (text: string): Message => {
+  const body = readRequest(Buffer.from(text), 3);
+  if (body.kind !== "single") throw new Error("not a single request");
+  return body.message;
+};
+
+describe("a single request", () => {
+  it.each([
+    ["1", "1"],
+    ["90071992547409931", "90071992547409931"],
+    ["-7", "-7"],
+    ['"a\\u0062c"', '"a\\u0062c"'],
+    ['"\\ud800"', '"\\ud800"'],
+    ["null", "null"],
+  ])("keeps the id %s byte for byte", (id, want) => {
+    expect(single(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toMatchObject({
+      kind: "call",
+      id: want,
+    });
+  });
+
+  it("counts a missing id as 0", () => {
+    expect(single('{"jsonrpc":"2.0","method":"m"}')).toMatchObject({ kind: "call", id: "0" });
+  });
+
+  it.each(["1.5", "1.0", "1e3", "true", "{}", "[]"])("refuses the id %s", (id) => {
+    expect(single(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toMatchObject({
+      kind: "invalid",
+      id: "null",
+    });
+  });
+
+  it.each([
+    ['{"id":7}', "7"],
+    ['{"jsonrpc":"1.0","id":7,"method":"m"}', "7"],
+    ['{"jsonrpc":"2.0","id":"x","method":1}', '"x"'],
+    ['{"jsonrpc":"2.0","id":7,"method":"m","params":{}}', "7"],
+    ['{"jsonrpc":"2.0","id":7,"method":"m","params":"x"}', "7"],
+    [`{"jsonrpc":"2.0","id":7,"method":"m","params":${"[".repeat(5000)}${"]".repeat(5000)}}`, "7"],
+    ["{}", "null"],
+    ["1", "null"],
+    ['"text"', "null"],
+    ["null", "null"],
+  ])("%s is invalid with id %s", (text, id) => {
+    expect(single(text)).toMatchObject({
+      kind: "invalid",
+      id,
+      error: { code: -32600, status: 400 },
+    });
+  });
+
+  it("takes the last of duplicate members, as JSON.parse does", () => {
+    expect(single('{"jsonrpc":"2.0","id":1,"method":"a","method":"b","id":2}')).toMatchObject({
+      id: "2",
+      method: "b",
+    });
+  });
+
+  it("keeps the text of the parameters", () => {
+    expect(
+      single('{"jsonrpc":"2.0","id":1,"method":"m","params":[ 12345678901234567890 ]}'),
+    ).toMatchObject({ paramsJson: "[ 12345678901234567890 ]" });
+  });
+
+  it.each(["null", undefined])("reads params %s as none", (params) => {
+    const member = params ? `,"params":${params}` : "";
+    expect(single(`{"jsonrpc":"2.0","id":1,"method":"m"${member}}`)).toMatchObject({
+      params: [],
+      paramsJson: "[]",
+    });
+  });
+});
+
+describe("a batch", () => {
+  it("keeps each member apart, the wrong ones too", () => {
+    const body = readRequest(Buffer.from('[{"jsonrpc":"2.0","id":1,"method":"m"}, 1, []]'), 3);
+    expect(body).toMatchObject({
+      kind: "batch",
+      messages: [{ kind: "call", id: "1" }, { kind: "invalid", id: "null" }, { kind: "invalid" }],
+    });
+  });
+});
+
+describe("a body that is no request", () => {
+  const refusal = (body: Buffer): Partial<RpcError> => {
+    try {
+      readRequest(body, 3);
+    } catch (error) {
+      return error as RpcError;
+    }
+    return {};
+  };
+
+  it.each([
+    ["", -32700, 400],
+    ["{", -32700, 400],
+    ["\ufeff{}", -32700, 400],
+    ["[]", -32600, 400],
+    ["[1,2,3,4]", -32600, 413],
+  ])("%j is refused with %i", (text, code, status) => {
+    expect(refusal(Buffer.from(text))).toMatchObject({ code, status });
+  });
+
+  it("is refused when it is not UTF-8", () => {
+    expect(refusal(Buffer.from('{"a":"\xff"}', "latin1"))).toMatchObject({ code: -32700 });
+  });
+});

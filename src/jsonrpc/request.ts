@@ -1,0 +1,99 @@
+// A request body becomes messages: calls that can be made, or the error each of them gets.
+import { isUtf8 } from "node:buffer";
+import { findElements, findMembers, textOf } from "./members.ts";
+import { errors, type RpcError } from "./rpc-error.ts";
+
+export type CallMessage = {
+  readonly kind: "call";
+  /** The JSON text of the id as the caller wrote it, so that it is echoed byte for byte. */
+  readonly id: string;
+  readonly method: string;
+  readonly params: readonly unknown[];
+  /** The JSON text of the parameters as the caller wrote them. */
+  readonly paramsJson: string;
+};
+export type Message =
+  | CallMessage
+  | { readonly kind: "invalid"; readonly id: string; readonly error: RpcError };
+
+export type RequestBody =
+  | { readonly kind: "single"; readonly message: Message }
+  | { readonly kind: "batch"; readonly messages: readonly Message[] };
+
+/** Deeper parameters than any method has; what is deeper could overflow a stack further in. */
+const MAX_PARAMS_DEPTH = 100;
+
+/**
+ * Reads a JSON-RPC 2.0 request or batch.
+ *
+ * @param maxBatch The largest batch, in members.
+ * @throws RpcError for a body that is no JSON, an empty batch and one that is too large. What is
+ * wrong with a single message is in the message (decisions: the door).
+ */
+export function readRequest(body: Buffer, maxBatch: number): RequestBody {
+  const parsed = parse(body);
+  if (!Array.isArray(parsed)) return { kind: "single", message: readMessage(body, parsed) };
+  if (parsed.length === 0) throw errors.emptyBatch();
+  if (parsed.length > maxBatch) throw errors.batchTooLarge();
+  const spans = findElements(body) ?? [];
+  return {
+    kind: "batch",
+    messages: parsed.map((value: unknown, index) => {
+      const span = spans[index];
+      return span
+        ? readMessage(body.subarray(span.start, span.end), value)
+        : invalid("null", errors.invalidRequest());
+    }),
+  };
+}
+
+function parse(body: Buffer): unknown {
+  // JSON is UTF-8 (RFC 8259); decoding would silently replace what is not.
+  if (!isUtf8(body)) throw errors.parseError();
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch (cause) {
+    throw errors.parseError(cause);
+  }
+}
+
+function readMessage(json: Buffer, value: unknown): Message {
+  if (!isObject(value)) return invalid("null", errors.invalidRequest());
+  const [idSpan, paramsSpan] = findMembers(json, ["id", "params"]) ?? [];
+  const idText = idSpan && textOf(json, idSpan);
+  if (!isId(idText))
+    return invalid("null", errors.invalidRequest("id must be an integer or a string"));
+  const wrong = whatIsWrong(value);
+  if (wrong) return invalid(idText ?? "null", errors.invalidRequest(wrong));
+  return {
+    kind: "call",
+    id: idText ?? "0", // Spec, request envelope: "Default 0".
+    method: value["method"] as string,
+    params: (value["params"] as unknown[] | null | undefined) ?? [],
+    paramsJson: paramsSpan && value["params"] !== null ? textOf(json, paramsSpan) : "[]",
+  };
+}
+
+function whatIsWrong(value: Record<string, unknown>): string | undefined {
+  if (value["jsonrpc"] !== "2.0") return 'jsonrpc must be "2.0"';
+  if (typeof value["method"] !== "string") return "method must be a string";
+  const params = value["params"] ?? [];
+  if (!Array.isArray(params)) return "params must be an array";
+  if (isDeeperThan(params, MAX_PARAMS_DEPTH)) return `params nest deeper than ${MAX_PARAMS_DEPTH}`;
+  return undefined;
+}
+
+const invalid = (id: string, error: RpcError): Message => ({ kind: "invalid", id, error });
+
+/** An integer of any size, a string, null, or left out. */
+const isId = (text: string | undefined): boolean =>
+  text === undefined || text === "null" || text.startsWith('"') || /^-?\d+$/.test(text);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
+}

@@ -1,0 +1,90 @@
+// The one error that has a face, and the table of all that callers may see (decisions: the door).
+
+/** What a caller is told. Everything else that is thrown is a bug and answers -32603. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  /** The HTTP status when the call stands alone; inside a batch it is 200. */
+  readonly status: number;
+  readonly data: unknown;
+  /** A node's own error object, to be passed on as it came. */
+  readonly json: string | undefined;
+
+  constructor(
+    code: number,
+    message: string,
+    options: {
+      status?: number;
+      data?: unknown;
+      json?: string | undefined;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.status = options.status ?? 200;
+    this.data = options.data;
+    this.json = options.json;
+  }
+}
+
+/** What a 429 tells: compute units, and seconds until it is worth trying again. */
+export type RateLimit = { limit: number; remaining: number; retryAfter: number };
+
+export const errors = {
+  // The door.
+  parseError: (cause?: unknown) => new RpcError(-32700, "parse error", { status: 400, cause }),
+  invalidRequest: (why?: string) =>
+    new RpcError(-32600, why ? `invalid request: ${why}` : "invalid request", { status: 400 }),
+  emptyBatch: () => new RpcError(-32600, "empty batch", { status: 400 }),
+  batchTooLarge: () => new RpcError(-32600, "batch too large", { status: 413 }),
+  bodyTooLarge: () => new RpcError(-32600, "request body too large", { status: 413 }),
+  unsupportedMediaType: (why: string) => new RpcError(-32600, why, { status: 415 }),
+  verbNotAllowed: (verb: string) =>
+    new RpcError(-32600, `${verb} is not allowed here, use POST`, { status: 405 }),
+  unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),
+  unknownPath: () =>
+    new RpcError(-32600, "unknown path, want /v1/<api key> or /<network>/v1/<api key>", {
+      status: 404,
+    }),
+  missingKey: () => new RpcError(-32000, "missing API key", { status: 401 }),
+  invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
+  rejectedByKey: () => new RpcError(-32002, "rejected by API key settings", { status: 403 }),
+  methodNotForKey: () => new RpcError(-32004, "method not available for this key", { status: 403 }),
+  rateLimited: (data: RateLimit) =>
+    new RpcError(-32005, "rate limit exceeded", { status: 429, data }),
+
+  // Parameters.
+  methodNotFound: (name: string) =>
+    new RpcError(-32601, `the method ${name} does not exist/is not available`),
+  missingArgument: (index: number) =>
+    new RpcError(-32602, `missing value for required argument ${index}`),
+  tooManyArguments: (most: number) =>
+    new RpcError(-32602, `too many arguments, want at most ${most}`),
+  invalidArgument: (index: number, why: string) =>
+    new RpcError(-32602, `invalid argument ${index}: ${why}`),
+  invalidParams: (why: string) => new RpcError(-32602, why),
+
+  // Chain and state.
+  unknownBlock: () => new RpcError(-32000, "unknown block"),
+  blockNotCanonical: () => new RpcError(-32000, "hash is not currently canonical"),
+  executionReverted: (reason: string | undefined, data: string | undefined) =>
+    new RpcError(3, reason ? `execution reverted: ${reason}` : "execution reverted", { data }),
+  tooManyLogs: (limit: number, range: { from: string; to: string }) =>
+    new RpcError(
+      -32005,
+      `query returned more than ${limit} results. Try with this block range [${range.from}, ${range.to}].`,
+      { data: { ...range, limit } },
+    ),
+
+  // Upstreams.
+  refusedByNode: (code: number, message: string, json: string) =>
+    new RpcError(code, message, { json }),
+  noUpstream: () =>
+    new RpcError(-32603, "no upstream is available for this network", { status: 503 }),
+  upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
+  upstreamTimeout: () => new RpcError(-32603, "upstream timeout", { status: 504 }),
+
+  internal: (requestId: string, cause: unknown) =>
+    new RpcError(-32603, "internal error", { status: 500, data: { requestId }, cause }),
+};

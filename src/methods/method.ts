@@ -1,0 +1,85 @@
+// A method is declared once: checks, prices, documentation and tests all read the declaration.
+import type { z } from "zod";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+
+export type Family = "evm" | "conflux";
+
+/** How long an answer stays true. */
+export type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
+
+/** What a method may know and use while it answers one call. */
+export type CallContext = {
+  readonly network: NetworkFacts;
+  readonly head: HeadView;
+  /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
+  readonly paramsJson: string;
+  /**
+   * Asks the network's upstreams within this call's deadline.
+   *
+   * @param paramsJson A JSON array.
+   * @returns The bytes of `result` as the node sent them.
+   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504.
+   */
+  ask(method: string, paramsJson: string): Promise<Buffer>;
+};
+
+export type NetworkFacts = {
+  readonly name: string;
+  readonly family: Family;
+  readonly chainId: number;
+  /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
+  readonly totalDifficulty?: string | undefined;
+  readonly limits: { readonly logs: { readonly blocks: number; readonly results: number } };
+};
+
+/** The head as the members of one batch see it: one and the same. */
+export type HeadView = {
+  /** The number that `latest` stands for, in blocks (epochs on Conflux). */
+  latest(): Promise<number>;
+  /** A head number that is at least `number` if any upstream's head is; asks only when the last known one is lower. */
+  atLeast(number: number): Promise<number>;
+  /** `latest` as a fixed QUANTITY inside a batch; any other reference, and `latest` of a lone call, unchanged. */
+  pin<Reference>(reference: Reference): Promise<Reference | string> | Reference;
+};
+
+export type Outcome = RawJson | Promise<RawJson>;
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
+
+export type Method = {
+  readonly name: string;
+  readonly family: Family | "any";
+  readonly summary: string;
+  /** In compute units. */
+  readonly cost: number;
+  /** Positional parameters by name, in order; optional ones last. */
+  readonly params: Shape;
+  readonly result: z.ZodType;
+  readonly freshness: Freshness;
+  /** The HTTP status of a call with bad parameters; 200 unless the specification declares another. */
+  readonly badParamsStatus: number;
+  /** `args` holds the checked parameters by name. */
+  answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
+};
+
+export function defineMethod<Params extends Shape>(declaration: {
+  name: string;
+  family?: Family | "any";
+  summary: string;
+  cost: number;
+  params: Params;
+  result: z.ZodType;
+  freshness: Freshness;
+  badParamsStatus?: number;
+  answer(args: Arguments<Params>, context: CallContext): Outcome;
+}): Method {
+  const { answer } = declaration;
+  return {
+    family: "evm",
+    badParamsStatus: 200,
+    ...declaration,
+    // The life of a call validates the parameters against `params` before it asks for an answer.
+    answer: (args, context) => answer(args as Arguments<Params>, context),
+  };
+}

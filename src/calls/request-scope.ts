@@ -1,0 +1,31 @@
+// The time and attention one HTTP request has: a deadline, and a caller who may go away.
+import type { Clock } from "../lib/clock.ts";
+
+export class RequestScope {
+  /** Made only when somebody waits for an upstream: most answers need no signal. */
+  #controller: AbortController | undefined;
+  #cancelDeadline: (() => void) | undefined;
+  readonly #deadlineMs: number;
+  readonly #clock: Pick<Clock, "after">;
+
+  constructor(options: { deadlineMs: number }, parts: { clock: Pick<Clock, "after"> }) {
+    this.#deadlineMs = options.deadlineMs;
+    this.#clock = parts.clock;
+  }
+
+  /** The one signal of this request, from the door to the socket. The deadline starts with its first use. */
+  signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.#cancelDeadline = this.#clock.after(this.#deadlineMs, () => controller.abort());
+    }
+    return this.#controller.signal;
+  }
+
+  /** The request is answered, or its caller has gone: whatever still works for it stops. */
+  end(): void {
+    this.#cancelDeadline?.();
+    this.#controller?.abort();
+  }
+}

@@ -1,0 +1,32 @@
+// What `npm start` prints for a person who has just arrived: URLs, a key, and calls to paste.
+import type { SampleCall } from "../devnet/activity.ts";
+import type { Devnet, DevnetNode } from "../devnet/devnet.ts";
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+export function announce(devnet: Devnet, urls: { door: string; desk: string }): void {
+  print("");
+  print("Headgate runs over development nodes of its own. The demo key is `demo`.");
+  for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.door, network)}`);
+  print(`  metrics     ${urls.desk}/metrics`);
+  print("Calls to paste follow as soon as each node has something to show.");
+}
+
+/** Prints a node's sample calls once there are some; a node that never comes up prints nothing. */
+export async function printSamples(
+  node: Pick<DevnetNode, "network" | "samples">,
+  doorUrl: string,
+): Promise<void> {
+  const samples = await node.samples.catch(() => []);
+  if (samples.length === 0) return;
+  print("");
+  print(`${node.network}:`);
+  for (const sample of samples) print(pasteable(sample, baseUrl(doorUrl, node.network)));
+}
+
+const baseUrl = (doorUrl: string, network: string): string => `${doorUrl}/${network}/v1/demo`;
+
+function pasteable({ title, method, params }: SampleCall, url: string): string {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  return `# ${title}\ncurl -s ${url} -H 'content-type: application/json' -d '${body}'`;
+}

@@ -1,0 +1,76 @@
+// Turns the command line into a command.
+import { parseArgs } from "node:util";
+import { methodsMarkdown } from "../methods/describe.ts";
+import { check } from "./check.ts";
+import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { serve } from "./serve.ts";
+
+const HELP = `headgate: a self-hosted gateway to blockchain nodes
+
+  headgate [serve] [--config headgate.yaml] [--port N]
+        runs the gateway; without a configuration, over development nodes of its own
+  headgate check --config headgate.yaml
+        checks the configuration and tries each upstream
+  headgate methods
+        lists the methods with their prices
+  headgate help
+`;
+
+/** What the process does next: it is done, or it serves until it is stopped. */
+export type Running = { stop(): Promise<void> } | undefined;
+
+/** @throws CommandFailure for whatever a person can put right. */
+export async function run(argv: readonly string[], environment: Environment): Promise<Running> {
+  const { command, configPath, port, help } = readArguments(argv);
+  const print = (text: string): void => void process.stdout.write(`${text}\n`);
+  if (help) {
+    print(HELP);
+    return undefined;
+  }
+  switch (command) {
+    case "serve":
+      return serve({ configPath, port }, environment);
+    case "check":
+      if (!configPath) throw new CommandFailure("check: --config is missing", { exitCode: 2 });
+      await check(readConfig(configPath, environment), print);
+      return undefined;
+    case "methods":
+      print(methodsMarkdown());
+      return undefined;
+    default:
+      throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });
+  }
+}
+
+function readArguments(argv: readonly string[]): {
+  command: string;
+  configPath: string | undefined;
+  port: number | undefined;
+  help: boolean;
+} {
+  const { values, positionals } = parse(argv);
+  const [command = "serve", ...more] = positionals;
+  if (more.length > 0)
+    throw new CommandFailure(`unknown argument ${more[0]}\n\n${HELP}`, { exitCode: 2 });
+  const port = values.port === undefined ? undefined : Number(values.port);
+  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
+    throw new CommandFailure("--port: want a whole number from 0 to 65534", { exitCode: 2 });
+  }
+  return { command, configPath: values.config, port, help: values.help || command === "help" };
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        config: { type: "string", short: "c" },
+        port: { type: "string", short: "p" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+  } catch (cause) {
+    throw new CommandFailure(`${(cause as Error).message}\n\n${HELP}`, { exitCode: 2, cause });
+  }
+}

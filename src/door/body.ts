@@ -1,0 +1,83 @@
+// Reads a request's body: bounded, and unpacked when it came compressed.
+import type { IncomingMessage } from "node:http";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
+import { errors } from "../jsonrpc/rpc-error.ts";
+
+/** The caller went away before the body was whole: nobody is left to be answered. */
+export const CALLER_GONE = Symbol("caller gone");
+
+/**
+ * The whole body as it counts: unpacked.
+ *
+ * @param limit In bytes, for what comes over the wire and for what it unpacks to.
+ * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+): Promise<Buffer | typeof CALLER_GONE> {
+  const encoding = request.headers["content-encoding"];
+  if (Number(request.headers["content-length"]) > limit) throw errors.bodyTooLarge();
+  const unpack = encoding && unpackerOf(encoding);
+  const body = await collect(request, limit);
+  return unpack && body !== CALLER_GONE ? unpack(body, limit) : body;
+}
+
+function collect(request: IncomingMessage, limit: number): Promise<Buffer | typeof CALLER_GONE> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > limit) {
+        reject(errors.bodyTooLarge());
+        return; // what still comes is read and dropped
+      }
+      chunks.push(chunk);
+    });
+    request.on("end", () => {
+      const [only] = chunks;
+      resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks, length));
+    });
+    request.on("error", () => resolve(CALLER_GONE));
+    request.on("close", () => resolve(CALLER_GONE));
+  });
+}
+
+type Unpack = (body: Buffer, limit: number) => Promise<Buffer>;
+
+const unpackWith =
+  (run: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>): Unpack =>
+  async (body, limit) => {
+    try {
+      return await run(body, { maxOutputLength: limit });
+    } catch (cause) {
+      throw (cause as { code?: string }).code === "ERR_BUFFER_TOO_LARGE"
+        ? errors.bodyTooLarge()
+        : errors.parseError(cause);
+    }
+  };
+
+/** zlib streams begin with 0x78 for every window that clients use; some send a bare deflate stream. */
+const inflateEither = (body: Buffer, options: { maxOutputLength: number }): Promise<Buffer> =>
+  (body[0] === 0x78 ? promisify(inflate) : promisify(inflateRaw))(body, options) as Promise<Buffer>;
+
+const gzip = unpackWith(promisify(gunzip) as never);
+const unpackers: Readonly<Record<string, Unpack | undefined>> = {
+  __proto__: null as never,
+  gzip,
+  "x-gzip": gzip,
+  br: unpackWith(promisify(brotliDecompress) as never),
+  deflate: unpackWith(inflateEither),
+};
+
+function unpackerOf(encoding: string): Unpack | undefined {
+  const name = encoding.trim().toLowerCase();
+  if (name === "identity") return undefined;
+  const unpack = unpackers[name];
+  if (!unpack) {
+    throw errors.unsupportedMediaType("unsupported content encoding, want gzip, br or deflate");
+  }
+  return unpack;
+}

@@ -1,0 +1,190 @@
+// The HTTP server for callers: takes requests in, bounds them in time and size, and sends replies.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { refusal } from "../calls/answer-body.ts";
+import { RequestScope } from "../calls/request-scope.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { answerPreflight } from "./preflight.ts";
+import { requestIds } from "./request-id.ts";
+import { respond } from "./respond.ts";
+import { type Route, routeOf } from "./route.ts";
+
+export type DoorOptions = {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly connections: number;
+  readonly timeouts: {
+    readonly headersMs: number;
+    readonly bodyMs: number;
+    readonly idleMs: number;
+    readonly callMs: number;
+  };
+};
+
+export type DoorParts = {
+  readonly endpoint: Endpoint;
+  /** Why some network is not ready; empty when all are. */
+  readonly whyNotReady: () => Promise<readonly string[]>;
+  readonly metrics: Pick<Metrics, "requestStarted" | "requestEnded">;
+  readonly clock: Clock;
+};
+
+export class Door {
+  readonly #server: Server;
+  readonly #options: DoorOptions;
+  readonly #parts: DoorParts;
+  readonly #nextRequestId = requestIds();
+  #isDraining = false;
+
+  constructor(options: DoorOptions, parts: DoorParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#server = boundedServer(options, (request, response) => {
+      void this.#serve(request, response);
+    });
+    this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
+  }
+
+  /** Starts to listen. @returns The port, also when any was asked for. */
+  listen(): Promise<number> {
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ host, port }, () => {
+        this.#server.off("error", reject);
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** No new connections; running calls end, for at most `withinMs`; then what is left is cut. */
+  async drain(withinMs: number): Promise<void> {
+    this.#isDraining = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    const cancel = this.#parts.clock.after(withinMs, () => this.#server.closeAllConnections());
+    await closed;
+    cancel();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = this.#nextRequestId();
+    const route = routeOf(request.url ?? "");
+    if (route.kind === "endpoint" && request.method === "POST") {
+      return this.#serveCalls({ request, response, route, requestId });
+    }
+    request.resume();
+    if (route.kind === "unknown") return this.#refuse(response, requestId, errors.unknownPath());
+    if (route.kind === "health")
+      return this.#tell(response, requestId, { status: 200, text: "ok" });
+    if (route.kind === "readiness") return this.#tellReadiness(response, requestId);
+    if (request.method === "OPTIONS") {
+      const { endpoint } = this.#parts;
+      const allowOrigin = endpoint.allowedOrigin(endpoint.grantOf(route), request);
+      return answerPreflight(response, { requestId, allowOrigin });
+    }
+    return this.#refuse(response, requestId, errors.verbNotAllowed(request.method ?? "this verb"));
+  }
+
+  async #serveCalls(visit: {
+    request: IncomingMessage;
+    response: ServerResponse;
+    route: Route & { kind: "endpoint" };
+    requestId: string;
+  }): Promise<void> {
+    const { request, response, requestId } = visit;
+    const { metrics, clock, endpoint } = this.#parts;
+    const startedAt = clock.now();
+    metrics.requestStarted();
+    const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
+    response.once("close", () => scope.end());
+    const answered = await endpoint.answer({ ...visit, scope });
+    let bytesOut = 0;
+    if (answered && !response.destroyed) {
+      const { reply, allowOrigin } = answered;
+      bytesOut = respond(response, reply, {
+        requestId,
+        allowOrigin,
+        acceptEncoding: request.headers["accept-encoding"],
+        close: this.#isDraining,
+      });
+    }
+    metrics.requestEnded({
+      status: answered?.reply.status ?? 499, // nginx's number for a caller that left
+      seconds: (clock.now() - startedAt) / 1000,
+      bytesIn: answered?.bytesIn ?? 0,
+      bytesOut,
+    });
+  }
+
+  async #tellReadiness(response: ServerResponse, requestId: string): Promise<void> {
+    const reasons = this.#isDraining ? ["draining"] : await this.#parts.whyNotReady();
+    const isReady = reasons.length === 0;
+    this.#tell(response, requestId, {
+      status: isReady ? 200 : 503,
+      text: isReady ? "ready" : reasons.join("\n"),
+    });
+  }
+
+  #tell(
+    response: ServerResponse,
+    requestId: string,
+    { status, text }: { status: number; text: string },
+  ): void {
+    const headers = { "Content-Type": "text/plain; charset=utf-8", "X-Request-Id": requestId };
+    response.writeHead(status, headers).end(`${text}\n`);
+  }
+
+  #refuse(response: ServerResponse, requestId: string, error: RpcError): void {
+    respond(response, refusal("null", error), {
+      requestId,
+      allowOrigin: "*",
+      acceptEncoding: undefined,
+      close: this.#isDraining,
+    });
+  }
+
+  /** A request that is no HTTP, or came too slowly: node has no response object for it. */
+  #answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) {
+      socket.destroy();
+      return;
+    }
+    const status = STATUS_OF_BROKEN[error.code ?? ""] ?? "400 Bad Request";
+    socket.end(
+      `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\nX-Request-Id: ${this.#nextRequestId()}\r\n\r\n`,
+    );
+  }
+}
+
+const STATUS_OF_BROKEN: Readonly<Record<string, string | undefined>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+};
+
+/** How often node looks for connections that are over their time. */
+const CHECK_EVERY_MS = 1_000;
+
+function boundedServer(
+  { connections, timeouts }: DoorOptions,
+  serve: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const server = createServer(
+    {
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.headersMs + timeouts.bodyMs,
+      keepAliveTimeout: timeouts.idleMs,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, timeouts.headersMs),
+      maxHeaderSize: 16_384,
+    },
+    serve,
+  );
+  server.maxConnections = connections;
+  // A caller who stops reading its answer is cut off; long enough for a silent call to end first.
+  server.setTimeout(timeouts.callMs + timeouts.idleMs);
+  return server;
+}

@@ -1,0 +1,106 @@
+// Writes a reply: status, headers, and the pieces of JSON, compressed when that is worth it.
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createGzip } from "node:zlib";
+import type { Reply } from "../calls/answer-body.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+
+/** Below this many bytes, compressing costs more than it saves. */
+const WORTH_COMPRESSING = 4096;
+/** Up to this many bytes, one copied buffer is cheaper to send than many small writes. */
+const WORTH_JOINING = 65_536;
+
+export type ResponseOptions = {
+  readonly requestId: string;
+  /** The Access-Control-Allow-Origin value. */
+  readonly allowOrigin: string;
+  readonly acceptEncoding: string | undefined;
+  /** The connection ends with this response. */
+  readonly close: boolean;
+};
+
+/** @returns How many bytes of JSON were sent, before compression. */
+export function respond(response: ServerResponse, reply: Reply, options: ResponseOptions): number {
+  const bytes = lengthOf(reply.pieces);
+  const headers = headersOf(reply, options);
+  if (bytes >= WORTH_COMPRESSING && acceptsGzip(options.acceptEncoding)) {
+    headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
+    response.writeHead(reply.status, headers);
+    sendCompressed(response, reply.pieces);
+    return bytes;
+  }
+  headers.push("Content-Length", String(bytes));
+  response.writeHead(reply.status, headers);
+  send(response, reply.pieces, bytes);
+  return bytes;
+}
+
+function headersOf({ status, rateLimit }: Reply, options: ResponseOptions): string[] {
+  const headers = [
+    "Content-Type",
+    "application/json",
+    "X-Request-Id",
+    options.requestId,
+    "Access-Control-Allow-Origin",
+    options.allowOrigin,
+    "Access-Control-Expose-Headers",
+    "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
+  ];
+  if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
+  if (options.close) headers.push("Connection", "close");
+  if (status === 405) headers.push("Allow", "POST, OPTIONS");
+  if (rateLimit) {
+    const { limit, remaining, retryAfter } = rateLimit;
+    headers.push("Retry-After", String(retryAfter), "X-RateLimit-Limit", String(limit));
+    headers.push(
+      "X-RateLimit-Remaining",
+      String(remaining),
+      "X-RateLimit-Reset",
+      String(retryAfter),
+    );
+  }
+  return headers;
+}
+
+const lengthOf = (pieces: readonly RawJson[]): number =>
+  pieces.reduce(
+    (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
+    0,
+  );
+
+function send(response: ServerResponse, pieces: readonly RawJson[], bytes: number): void {
+  const [only] = pieces;
+  if (pieces.length === 1) response.end(only);
+  else if (bytes <= WORTH_JOINING) response.end(joined(pieces, bytes));
+  else {
+    response.cork();
+    for (const piece of pieces) response.write(piece);
+    response.end();
+  }
+}
+
+function joined(pieces: readonly RawJson[], bytes: number): Buffer {
+  const buffer = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    at += typeof piece === "string" ? buffer.write(piece, at) : piece.copy(buffer, at);
+  }
+  return buffer;
+}
+
+function sendCompressed(response: ServerResponse, pieces: readonly RawJson[]): void {
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+  // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
+  pipeline(Readable.from(pieces), gzip, response).catch(() => response.destroy());
+}
+
+/** Whether an Accept-Encoding header asks for gzip (RFC 9110: `q=0` means no). */
+export const acceptsGzip = (accept: string | undefined): boolean =>
+  accept
+    ?.toLowerCase()
+    .split(",")
+    .some((entry) => {
+      const [coding, ...parameters] = entry.split(";").map((part) => part.trim());
+      return coding === "gzip" && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    }) ?? false;

@@ -1,0 +1,33 @@
+// Plain JSON-RPC over fetch, for tests that look at answers themselves.
+import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
+
+export type Envelope = {
+  id?: unknown;
+  result?: unknown;
+  error?: { code: number; message: string; data?: unknown };
+};
+
+/** One call; the parsed envelope, whatever the HTTP status. */
+export async function ask(
+  url: string,
+  method: string,
+  params: readonly unknown[] = [],
+): Promise<Envelope> {
+  const response = await post(url, JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  return (await response.json()) as Envelope;
+}
+
+export const post = (
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+
+export const fetchCaller = (url: string): RpcCaller => ({
+  call: async (method, params) => {
+    const { result, error } = await ask(url, method, params);
+    if (error) throw new Error(error.message);
+    return result;
+  },
+});

@@ -1,0 +1,100 @@
+// The real gateway as a child process, for whole-system tests: started with a configuration, watched
+// through its log, stopped at the end.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { until } from "./processes.ts";
+
+export type LogLine = Readonly<Record<string, unknown>> & { msg?: string; level?: number };
+
+export type RunningGateway = {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly metricsUrl: string;
+  readonly process: ChildProcess;
+  readonly log: readonly LogLine[];
+  /** Where a network's calls go with a key. */
+  endpoint(network: string, key?: string): string;
+  /** SIGTERM, and its exit code. */
+  stop(): Promise<number | null>;
+};
+
+/** Node's own parts that a test cares about; the rest of the configuration is the test's. */
+export type GatewaySettings = Readonly<Record<string, unknown>> & { readonly networks: object };
+
+const KEY = "test-key";
+
+/** Starts the gateway and waits until it listens. Ports are free ones, and there is a key `test-key`. */
+export async function startGatewayProcess(settings: GatewaySettings): Promise<RunningGateway> {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-test-"));
+  const configPath = join(folder, "headgate.yaml");
+  await writeFile(configPath, JSON.stringify(withDefaults(settings)));
+  const child = runMain(["--config", configPath]);
+  const log = collectLog(child);
+  const ended = once(child, "exit");
+  const listening = await until("the gateway listens", async () => {
+    if (child.exitCode !== null) throw new Error(`the gateway ended: ${JSON.stringify(log)}`);
+    return log.find(({ msg }) => msg === "listening");
+  });
+  const url = String(listening["door"]);
+  return {
+    url,
+    metricsUrl: `${listening["desk"]}/metrics`,
+    process: child,
+    log,
+    endpoint: (network, key = KEY) => `${url}/${network}/v1/${key}`,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+      const [code] = (await ended) as [number | null];
+      await rm(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+/** The command line, run to its end. */
+export async function runCommand(
+  args: readonly string[],
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = runMain(args);
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.on("data", (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout, stderr };
+}
+
+const runMain = (args: readonly string[]): ChildProcess =>
+  spawn(process.execPath, ["src/main.ts", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+
+const withDefaults = (settings: GatewaySettings): object => ({
+  listen: { port: 0 },
+  admin: { listen: { port: 0 } },
+  keys: [{ name: "test", key: KEY }],
+  log: { level: "debug" },
+  ...settings,
+});
+
+/** Each line as it comes; what is no JSON is kept as a message. */
+function collectLog(child: ChildProcess): LogLine[] {
+  const lines: LogLine[] = [];
+  const read = (text: string): void => {
+    try {
+      lines.push(JSON.parse(text));
+    } catch {
+      lines.push({ msg: text });
+    }
+  };
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) createInterface({ input: stream }).on("line", read);
+  }
+  return lines;
+}

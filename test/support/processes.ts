@@ -1,0 +1,43 @@
+// What tests need to know of processes, and how they wait for what is to happen.
+import { execFile } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
+
+/** Asks again and again until there is something to give; fails when that takes over half a minute. */
+export async function until<Value>(
+  what: string,
+  look: () => Promise<Value | false | undefined>,
+  withinMs = 30_000,
+): Promise<Value> {
+  const deadline = performance.now() + withinMs;
+  while (performance.now() < deadline) {
+    const seen = await look();
+    if (seen) return seen;
+    await pause(20);
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The processes of nodes whose command line names the port of one of the URLs. */
+export async function nodesListeningOn(urls: readonly string[]): Promise<number[]> {
+  const { stdout } = await promisify(execFile)("ps", ["-eo", "pid=,args="]);
+  const ports = urls.map((url) => new URL(url).port);
+  return stdout
+    .split("\n")
+    .map((line) => /^\s*(\d+) (.*)$/.exec(line))
+    .filter((match) => match !== null)
+    .filter(
+      ([, , command = ""]) =>
+        !command.startsWith("sh ") && ports.some((port) => command.includes(port)),
+    )
+    .map(([, pid]) => Number(pid));
+}

@@ -36,7 +36,7 @@ export class Network {
       { network: name, family, chainId, upstreams, responseBytes: limits.responseBytes },
       { clock, log, metrics, connect },
     );
-    this.head = new Head({ family }, { upstream: this.pool, clock });
+    this.head = new Head({ family }, { upstream: this.pool });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }
@@ -54,7 +54,7 @@ export class Network {
   async whyNotReady(): Promise<string | undefined> {
     const { name } = this.facts;
     try {
-      const head = await this.head.readHead(AbortSignal.timeout(READINESS_PATIENCE_MS));
+      const head = await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS));
       const ageMs = this.#clock.wallTime() - head.timestampMs;
       if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
       return `${name}: the head, ${head.number}, is ${Math.round(ageMs / 1000)} s old`;

@@ -81,7 +81,7 @@ function sharedView(caller: Caller, members: number): (() => HeadView) | undefin
   if (members < 2) return undefined; // a batch of one is a lone call
   let view: HeadView | undefined;
   return () => {
-    view ??= caller.network.head.batchView(caller.scope.signal());
+    view ??= caller.network.head.batchView(() => caller.scope.signal());
     return view;
   };
 }

@@ -46,7 +46,7 @@ export class Call implements CallContext {
 
   get head(): HeadView {
     const { network, scope } = this.caller;
-    return this.#view?.() ?? network.head.loneView(scope.signal());
+    return this.#view?.() ?? network.head.loneView(() => scope.signal());
   }
 
   ask(method: string, paramsJson: string): Promise<Buffer> {

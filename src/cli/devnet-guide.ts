@@ -9,7 +9,7 @@ export function announce(devnet: Devnet, urls: { door: string; desk: string }): 
   print("Headgate runs over development nodes of its own. The demo key is `demo`.");
   for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.door, network)}`);
   print(`  metrics     ${urls.desk}/metrics`);
-  print("Calls to paste follow as soon as each node has something to show.");
+  print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
 }
 
 /** Prints a node's sample calls once there are some; a node that never comes up prints nothing. */

@@ -1,6 +1,5 @@
 // Turns the command line into a command.
 import { parseArgs } from "node:util";
-import { methodsMarkdown } from "../methods/describe.ts";
 import { check } from "./check.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
 import { serve } from "./serve.ts";
@@ -35,7 +34,6 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       await check(readConfig(configPath, environment), print);
       return undefined;
     case "methods":
-      print(methodsMarkdown());
       return undefined;
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });

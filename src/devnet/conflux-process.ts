@@ -1,7 +1,11 @@
 // Runs inside a child process of its own: conflux-rust is a native library, one server a process.
 import { createServer } from "@xcfx/node";
+import { systemClock } from "../lib/clock.ts";
 
 const server = await createServer(JSON.parse(process.argv[2] ?? "{}"));
 await server.start();
-// The server stops when nobody refers to it.
-process.on("exit", () => void server);
+// The server stops when nobody refers to it, and it does not keep the process alive by itself.
+for (;;) {
+  await systemClock.sleep(60_000);
+  void server;
+}

@@ -57,19 +57,31 @@ export const errors = {
   // Parameters.
   methodNotFound: (name: string) =>
     new RpcError(-32601, `the method ${name} does not exist/is not available`),
-  missingArgument: (index: number) =>
-    new RpcError(-32602, `missing value for required argument ${index}`),
-  tooManyArguments: (most: number) =>
-    new RpcError(-32602, `too many arguments, want at most ${most}`),
-  invalidArgument: (index: number, why: string) =>
-    new RpcError(-32602, `invalid argument ${index}: ${why}`),
+  missingArgument: (index: number, status = 200) =>
+    new RpcError(-32602, `missing value for required argument ${index}`, { status }),
+  tooManyArguments: (most: number, status = 200) =>
+    new RpcError(-32602, `too many arguments, want at most ${most}`, { status }),
+  invalidArgument: (index: number, why: string, status = 200) =>
+    new RpcError(-32602, `invalid argument ${index}: ${why}`, { status }),
   invalidParams: (why: string) => new RpcError(-32602, why),
 
   // Chain and state.
   unknownBlock: () => new RpcError(-32000, "unknown block"),
   blockNotCanonical: () => new RpcError(-32000, "hash is not currently canonical"),
+  /** A tag that no block has yet: nothing is finalized on a young chain. */
+  taggedBlockNotFound: (tag: string) => new RpcError(-32000, `${tag} block not found`),
+  headerNotFound: () => new RpcError(-32001, "header not found"),
+  blockChanged: () => new RpcError(-32000, "the block changed while its receipts were read"),
   executionReverted: (reason: string | undefined, data: string | undefined) =>
     new RpcError(3, reason ? `execution reverted: ${reason}` : "execution reverted", { data }),
+  hashAndRange: () =>
+    new RpcError(
+      -32602,
+      "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other",
+    ),
+  invalidBlockRange: () => new RpcError(-32602, "invalid block range params"),
+  beyondHead: () => new RpcError(-32602, "block range extends beyond current head block"),
+  rangeTooWide: (most: number) => new RpcError(-32602, `exceed maximum block range ${most}`),
   tooManyLogs: (limit: number, range: { from: string; to: string }) =>
     new RpcError(
       -32005,

@@ -4,7 +4,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 
 export type Family = "evm" | "conflux";
 
-/** How long an answer stays true. */
+/** How long an answer that found something stays true, at worst over all parameters. */
 export type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
 
 /** What a method may know and use while it answers one call. */
@@ -47,19 +47,29 @@ export type Outcome = RawJson | Promise<RawJson>;
 type Shape = Readonly<Record<string, z.ZodType>>;
 type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
 
+export type Parameter = {
+  readonly name: string;
+  /** Checks only; the value that goes on is the one that came (see `checkParams`). */
+  readonly schema: z.ZodType;
+  readonly isOptional: boolean;
+};
+
 export type Method = {
   readonly name: string;
   readonly family: Family | "any";
   readonly summary: string;
   /** In compute units. */
   readonly cost: number;
-  /** Positional parameters by name, in order; optional ones last. */
-  readonly params: Shape;
+  /** Positional, optional ones last. "any": whatever comes is passed on unchecked. */
+  readonly parameters: readonly Parameter[] | "any";
   readonly result: z.ZodType;
   readonly freshness: Freshness;
   /** The HTTP status of a call with bad parameters; 200 unless the specification declares another. */
   readonly badParamsStatus: number;
-  /** `args` holds the checked parameters by name. */
+  /**
+   * `args` holds the checked parameters by name, in their order: undefined where the caller wrote
+   * null, no entry where the caller wrote nothing.
+   */
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
 };
 
@@ -68,17 +78,23 @@ export function defineMethod<Params extends Shape>(declaration: {
   family?: Family | "any";
   summary: string;
   cost: number;
+  /** By name, in order; optional ones last. */
   params: Params;
   result: z.ZodType;
   freshness: Freshness;
   badParamsStatus?: number;
   answer(args: Arguments<Params>, context: CallContext): Outcome;
 }): Method {
-  const { answer } = declaration;
+  const { answer, params, ...rest } = declaration;
   return {
     family: "evm",
     badParamsStatus: 200,
-    ...declaration,
+    ...rest,
+    parameters: Object.entries(params).map(([name, schema]) => ({
+      name,
+      schema,
+      isOptional: schema.safeParse(undefined).success,
+    })),
     // The life of a call validates the parameters against `params` before it asks for an answer.
     answer: (args, context) => answer(args as Arguments<Params>, context),
   };

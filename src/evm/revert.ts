@@ -1,0 +1,99 @@
+// Recognises a reverted execution in the words of any node, and reads why it reverted.
+import { isData } from "./values.ts";
+
+/** A node's error object. */
+export type NodeError = {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+};
+
+export type Revert = {
+  /** What the contract said, if it said something readable. */
+  readonly reason: string | undefined;
+  /** What the contract returned, whole; undefined when the node does not tell. */
+  readonly data: string | undefined;
+};
+
+/** Deeper than any node wraps its revert data: Hardhat and Ganache put it in an object. */
+const MAX_WRAPPING = 3;
+
+/** undefined when the error is none of a reverted execution. */
+export function readRevert(error: NodeError): Revert | undefined {
+  if (error.code !== 3 && !saysRevert(error.message) && !saysRevert(error.data)) return undefined;
+  const data = revertData(error.data, MAX_WRAPPING);
+  // Words of the node's own about bytes it shows are noise: geth has none for a custom error.
+  const reason = data && data !== "0x" ? reasonOf(data) : reasonInText(error.message);
+  return { data, reason };
+}
+
+/** Besu "Execution reverted", Parity data "Reverted 0x…", Ganache "…: revert why", geth "execution reverted". */
+const saysRevert = (text: unknown): boolean =>
+  typeof text === "string" && /\brevert(ed)?\b/i.test(text);
+
+/** Bare (geth), behind "Reverted " (Parity, Nethermind, Conflux) or inside an object (Hardhat: data, Ganache: result, return). */
+function revertData(value: unknown, levels: number): string | undefined {
+  if (typeof value === "string") {
+    const found = /(?:^|[\s"])(0x[0-9a-fA-F]*)"?$/.exec(value)?.[1];
+    return isData(found) ? found : undefined;
+  }
+  if (typeof value !== "object" || value === null || levels === 0) return undefined;
+  const members = value as Readonly<Record<string, unknown>>;
+  const named = ["data", "result", "return"].map((name) => members[name]);
+  for (const inner of [...named, ...Object.values(members).filter(isObject)]) {
+    const found = revertData(inner, levels - 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+
+/** "execution reverted: why", "… revert why", "reverted with reason string 'why'". */
+function reasonInText(message: string): string | undefined {
+  const quoted = /reverted with reason string '(.*)'/s.exec(message)?.[1];
+  return quoted ?? /\brevert(?:ed)?:?\s+(?!with\b|without\b)(.+)$/is.exec(message)?.[1];
+}
+
+const ERROR_SELECTOR = "0x08c379a0"; // Error(string)
+const PANIC_SELECTOR = "0x4e487b71"; // Panic(uint256)
+const WORD = 64;
+
+/** The reason that Solidity put into the revert bytes, in geth's words for a panic. */
+export function reasonOf(data: string): string | undefined {
+  const selector = data.slice(0, ERROR_SELECTOR.length).toLowerCase();
+  const body = data.slice(ERROR_SELECTOR.length);
+  if (selector === ERROR_SELECTOR) return decodeString(body);
+  if (selector !== PANIC_SELECTOR || body.length < WORD) return undefined;
+  const code = BigInt(`0x${body.slice(0, WORD)}`);
+  return panicReasons.get(code) ?? `unknown panic code: 0x${code.toString(16)}`;
+}
+
+/** An ABI string: where it starts, how long it is, its bytes. undefined when they do not fit. */
+function decodeString(body: string): string | undefined {
+  const offset = wordAt(body, 0);
+  const length = wordAt(body, offset);
+  const start = (offset + 32) * 2;
+  const end = start + length * 2;
+  // NaN, of a word that is not there, fits nowhere.
+  if (!(end <= body.length)) return undefined;
+  return Buffer.from(body.slice(start, end), "hex").toString("utf8");
+}
+
+const wordAt = (body: string, byte: number): number => {
+  const digits = body.slice(byte * 2, byte * 2 + WORD);
+  return digits.length === WORD ? Number(`0x${digits}`) : Number.NaN;
+};
+
+const panicReasons: ReadonlyMap<bigint, string> = new Map([
+  [0x00n, "generic panic"],
+  [0x01n, "assert(false)"],
+  [0x11n, "arithmetic underflow or overflow"],
+  [0x12n, "division or modulo by zero"],
+  [0x21n, "enum overflow"],
+  [0x22n, "invalid encoded storage byte array accessed"],
+  [0x31n, "out-of-bounds array access; popping on an empty array"],
+  [0x32n, "out-of-bounds access of an array or bytesN"],
+  [0x41n, "out of memory"],
+  [0x51n, "uninitialized function"],
+]);

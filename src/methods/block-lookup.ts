@@ -1,0 +1,110 @@
+// Finds out which block a reference means, for methods that must know it before they ask.
+import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { CallContext } from "./method.ts";
+
+type Asking = Pick<CallContext, "ask" | "head">;
+
+/** A reference without tags: two nodes read it alike. */
+export type FixedPointer =
+  | { readonly kind: "hash"; readonly hash: string }
+  | { readonly kind: "number"; readonly number: string };
+
+/** What is needed of a block without its transactions' contents. */
+export type BlockOutline = {
+  readonly number: string;
+  readonly hash: string;
+  readonly transactions: readonly string[];
+  readonly uncles: readonly string[];
+};
+
+export const isNull = (result: RawJson): boolean =>
+  result.length === 4 && String(result) === "null";
+
+/** No chain is that long, and few nodes can read the number. */
+export const isBeyondAnyChain = (reference: unknown): boolean =>
+  isQuantity(reference) && toNumber(reference) > Number.MAX_SAFE_INTEGER;
+
+/** A place in a block that no block has. */
+export const isBeyondAnyBlock = (index: string): boolean => toNumber(index) > 0xffff_ffff;
+
+/**
+ * @returns undefined when it is known already that there is no such block.
+ * @throws RpcError when an EIP-1898 reference requires a canonical block and the block is not.
+ */
+export async function settle(
+  reference: BlockReference,
+  context: Asking,
+): Promise<FixedPointer | undefined> {
+  const pointer = pointerOf(reference);
+  if (pointer.kind === "number") {
+    if (isBeyondAnyChain(pointer.numberOrTag)) return undefined;
+    return { kind: "number", number: await settleNumber(pointer.numberOrTag, context) };
+  }
+  if (pointer.mustBeCanonical && !(await isCanonical(pointer.hash, context))) return undefined;
+  return { kind: "hash", hash: pointer.hash };
+}
+
+/** A number or tag as a QUANTITY; `pending` is the head, as the newest block that has a number. */
+export async function settleNumber(numberOrTag: string, context: Asking): Promise<string> {
+  switch (numberOrTag) {
+    case "earliest":
+      return "0x0";
+    case "latest":
+    case "pending":
+      return toQuantity(await context.head.latest());
+    case "safe":
+    case "finalized": {
+      const block = await readOutline("eth_getBlockByNumber", numberOrTag, context);
+      if (!block) throw errors.taggedBlockNotFound(numberOrTag);
+      return block.number;
+    }
+    default:
+      return numberOrTag;
+  }
+}
+
+/** undefined when the block is unknown. */
+export const readBlock = (
+  pointer: FixedPointer,
+  context: Pick<CallContext, "ask">,
+): Promise<BlockOutline | undefined> =>
+  pointer.kind === "hash"
+    ? readOutline("eth_getBlockByHash", pointer.hash, context)
+    : readOutline("eth_getBlockByNumber", pointer.number, context);
+
+async function readOutline(
+  method: string,
+  reference: string,
+  { ask }: Pick<CallContext, "ask">,
+): Promise<BlockOutline | undefined> {
+  const result = await nullWhenUnknown(ask(method, JSON.stringify([reference, false])));
+  return JSON.parse(String(result)) ?? undefined;
+}
+
+/** @returns false when the block is unknown. */
+async function isCanonical(hash: string, context: Asking): Promise<boolean> {
+  const block = await readBlock({ kind: "hash", hash }, context);
+  if (!block) return false;
+  const canonical = await readBlock({ kind: "number", number: block.number }, context);
+  if (canonical?.hash.toLowerCase() !== hash.toLowerCase()) throw errors.blockNotCanonical();
+  return true;
+}
+
+/** Some nodes refuse where the specification says null. */
+export const nullWhenUnknown = (asked: Promise<RawJson>): Promise<RawJson> =>
+  asked.catch((thrown: unknown) => {
+    if (saysUnknown(thrown)) return "null";
+    throw thrown;
+  });
+
+/** Whether a node says that it has no such block or transaction; geth "unknown block", Erigon "block not found", … */
+export const saysUnknown = (thrown: unknown): boolean =>
+  thrown instanceof RpcError &&
+  thrown.status === 200 &&
+  thrown.code !== -32601 &&
+  /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i.test(
+    thrown.message,
+  );

@@ -1,0 +1,108 @@
+// Epoch networks beside their logs: well-known methods with their prices. Addresses and epochs are
+// the node's business.
+import { z } from "zod";
+import { confluxAddress, epochReference } from "../conflux/values.ts";
+import { data, hash, quantity } from "../evm/values.ts";
+import type { Method } from "./method.ts";
+import { passedOn } from "./passing-on.ts";
+
+const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");
+const object = z.looseObject({});
+const call = z.looseObject({}, { error: "want a call object" });
+const fullTransactions = z.boolean({ error: "want true or false" });
+
+const epochMethod = (
+  name: string,
+  cost: number,
+  params: Readonly<Record<string, z.ZodType>>,
+  result: z.ZodType,
+  summary: string,
+): Method =>
+  passedOn({
+    name,
+    family: "conflux",
+    cost,
+    params,
+    result,
+    summary,
+    freshness: "until next block",
+  });
+
+const found = object.nullable();
+
+export const epochMethods = [
+  epochMethod("cfx_epochNumber", 1, { epoch }, quantity, "The number of an epoch tag."),
+  epochMethod("cfx_getStatus", 1, {}, object, "Chain id, newest epochs and block of the node."),
+  epochMethod("cfx_gasPrice", 1, {}, quantity, "A gas price that nodes suggest, in Drip."),
+  epochMethod(
+    "cfx_getBalance",
+    2,
+    { address: confluxAddress, epoch },
+    quantity,
+    "The balance of an address, in Drip.",
+  ),
+  epochMethod(
+    "cfx_getCode",
+    2,
+    { address: confluxAddress, epoch },
+    data,
+    "The code at an address; `0x` when there is none.",
+  ),
+  epochMethod(
+    "cfx_getNextNonce",
+    3,
+    { address: confluxAddress, epoch },
+    quantity,
+    "The nonce of the next transaction of an address.",
+  ),
+  epochMethod(
+    "cfx_getBlockByHash",
+    3,
+    { blockHash: hash, fullTransactions },
+    found,
+    "The block with this hash; null when there is none.",
+  ),
+  epochMethod(
+    "cfx_getBlockByEpochNumber",
+    3,
+    { epoch: epochReference, fullTransactions },
+    found,
+    "The pivot block of an epoch.",
+  ),
+  epochMethod(
+    "cfx_getBlocksByEpoch",
+    3,
+    { epoch: epochReference },
+    z.array(hash).nullable(),
+    "The hashes of all blocks of an epoch.",
+  ),
+  epochMethod(
+    "cfx_getTransactionByHash",
+    3,
+    { transactionHash: hash },
+    found,
+    "The transaction with this hash; null when it is unknown.",
+  ),
+  epochMethod(
+    "cfx_getTransactionReceipt",
+    3,
+    { transactionHash: hash },
+    found,
+    "The receipt of an executed transaction; null when there is none.",
+  ),
+  epochMethod("cfx_call", 5, { call, epoch }, data, "Executes a call and answers what it returns."),
+  epochMethod(
+    "cfx_estimateGasAndCollateral",
+    5,
+    { call, epoch },
+    object,
+    "How much gas and storage collateral a call needs.",
+  ),
+  epochMethod(
+    "cfx_sendRawTransaction",
+    3,
+    { transaction: data },
+    hash,
+    "Sends a signed transaction and answers its hash.",
+  ),
+];

@@ -1,0 +1,78 @@
+// Calls that are executed and leave nothing behind.
+import { z } from "zod";
+import { blockReference } from "../evm/block-reference.ts";
+import {
+  type CallObject,
+  callObject,
+  forAnyNode,
+  overrides,
+  withCappedGas,
+} from "../evm/call-object.ts";
+import { readRevert } from "../evm/revert.ts";
+import { data, quantity } from "../evm/values.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import { type CallContext, defineMethod } from "./method.ts";
+import { paramsFrom } from "./passing-on.ts";
+import { askState } from "./state.ts";
+
+const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
+const stateOverrides = overrides.optional().describe("Accounts as they shall be.");
+const blockOverrides = overrides.optional().describe("The block as it shall be.");
+
+export const executionMethods = [
+  defineMethod({
+    name: "eth_call",
+    summary: "Executes a call and answers what it returns.",
+    cost: 5,
+    params: { call: callObject, block, stateOverrides, blockOverrides },
+    result: data,
+    freshness: "until next block",
+    answer: (args, context) => execute("eth_call", args, forAnyNode(args.call), context),
+  }),
+  defineMethod({
+    name: "eth_estimateGas",
+    summary: "How much gas a call needs. `gas` above 550 million is lowered to that.",
+    cost: 5,
+    params: { call: callObject, block, stateOverrides, blockOverrides },
+    result: quantity,
+    freshness: "until next block",
+    answer: (args, context) =>
+      execute("eth_estimateGas", args, withCappedGas(forAnyNode(args.call)), context),
+  }),
+  defineMethod({
+    name: "eth_createAccessList",
+    summary: "Which accounts and slots a call touches, and its gas with that access list.",
+    cost: 5,
+    params: { call: callObject, block, stateOverrides },
+    result: z.looseObject({ accessList: z.array(z.looseObject({})), gasUsed: quantity }),
+    freshness: "until next block",
+    answer: (args, context) =>
+      execute("eth_createAccessList", args, forAnyNode(args.call), context),
+  }),
+];
+
+type Given = Readonly<Record<string, unknown>> & { readonly call: CallObject };
+
+async function execute(
+  method: string,
+  given: Given,
+  call: CallObject,
+  context: CallContext,
+): Promise<Buffer> {
+  const sent = call === given.call ? given : { ...given, call };
+  try {
+    return await askState(method, { given, sent, at: "block" }, context);
+  } catch (thrown) {
+    throw asRevert(thrown);
+  }
+}
+
+/** Decisions, eth_estimateGas: a revert is code 3, with the revert bytes. geth's own error goes on as it came. */
+function asRevert(thrown: unknown): unknown {
+  if (!(thrown instanceof RpcError) || thrown.json === undefined) return thrown;
+  const { code, message, json } = thrown;
+  const revert = readRevert({ code, message, data: JSON.parse(json).data });
+  if (!revert) return thrown;
+  const error = errors.executionReverted(revert.reason, revert.data);
+  return code === error.code && message === error.message ? thrown : error;
+}

@@ -1,0 +1,47 @@
+// Where a log query searches, in fixed numbers, and whether that is within the limits.
+import type { LogScope } from "../evm/log-filter.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { settleNumber } from "./block-lookup.ts";
+import type { CallContext } from "./method.ts";
+
+export type LogRange = { readonly from: number; readonly to: number };
+
+/** @throws RpcError when the range is reversed, ends beyond the head or is too wide (decisions: eth_getLogs). */
+export async function settleRange(
+  { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
+  context: Pick<CallContext, "ask" | "head" | "network">,
+): Promise<LogRange> {
+  const from = toNumber(await settleNumber(first, context));
+  let to = toNumber(await settleNumber(last, context));
+  // The known head may be older than the one from which the caller took `from`.
+  if (from > to && isHeadTag(last)) to = await context.head.atLeast(from);
+  if (from > to) throw errors.invalidBlockRange();
+  if (isQuantity(last) && to > (await context.head.atLeast(to))) throw errors.beyondHead();
+  const { blocks } = context.network.limits.logs;
+  if (to - from + 1 > blocks) throw errors.rangeTooWide(blocks);
+  return { from, to };
+}
+
+const isHeadTag = (reference: string): boolean => reference === "latest" || reference === "pending";
+
+/**
+ * Refuses an answer of more logs than allowed, with a range that gives no more. One block cannot be
+ * asked for in parts, so its logs are given however many they are.
+ *
+ * @param logs The JSON array of a node, in chain order.
+ */
+export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
+  if (from === to) return;
+  const firstTooMany = findElements(logs)?.[limit];
+  if (!firstTooMany) return;
+  const log = logs.subarray(firstTooMany.start, firstTooMany.end);
+  const [number] = findMembers(log, ["blockNumber"]) ?? [];
+  // A range that ends before the block of the first log too many has at most `limit` logs.
+  const before = number ? toNumber(JSON.parse(textOf(log, number))) - 1 : from;
+  throw errors.tooManyLogs(limit, {
+    from: toQuantity(from),
+    to: toQuantity(Math.max(from, before)),
+  });
+}

@@ -1,0 +1,94 @@
+// The chain and its head, and what nodes think about fees and themselves.
+import { z } from "zod";
+import { blockNumberOrTag } from "../evm/block-reference.ts";
+import { address, quantity, toQuantity } from "../evm/values.ts";
+import { defineMethod } from "./method.ts";
+import { passedOn } from "./passing-on.ts";
+
+export const nodeMethods = [
+  defineMethod({
+    name: "eth_chainId",
+    summary: "The chain id.",
+    cost: 1,
+    params: {},
+    result: quantity,
+    freshness: "forever",
+    // Every upstream is checked against the configuration before it may answer anything.
+    answer: (_, { network }) => `"${toQuantity(network.chainId)}"`,
+  }),
+  defineMethod({
+    name: "eth_blockNumber",
+    summary: "The number of the newest block; in a batch, of the one that all members see.",
+    cost: 1,
+    params: {},
+    result: quantity,
+    freshness: "until next block",
+    answer: async (_, { ask, head }) => {
+      const block = await head.pin("latest");
+      return block === "latest" ? ask("eth_blockNumber", "[]") : `"${block}"`;
+    },
+  }),
+  defineMethod({
+    name: "eth_accounts",
+    summary: "Always empty: what is behind the gateway signs for nobody.",
+    cost: 3,
+    params: {},
+    result: z.array(address),
+    freshness: "forever",
+    answer: () => "[]",
+  }),
+  passedOn({
+    name: "net_version",
+    summary: "The network id, in decimal digits.",
+    cost: 1,
+    params: {},
+    result: z.string(),
+    freshness: "forever",
+  }),
+  passedOn({
+    name: "eth_gasPrice",
+    summary: "A gas price that nodes suggest, in Wei.",
+    cost: 3,
+    params: {},
+    result: quantity,
+    freshness: "until next block",
+  }),
+  passedOn({
+    name: "eth_maxPriorityFeePerGas",
+    summary: "A priority fee that nodes suggest, in Wei.",
+    cost: 3,
+    params: {},
+    result: quantity,
+    freshness: "until next block",
+  }),
+  passedOn({
+    name: "eth_blobBaseFee",
+    summary: "The base fee of blobs in the next block, in Wei.",
+    cost: 3,
+    params: {},
+    result: quantity,
+    freshness: "until next block",
+  }),
+  passedOn({
+    name: "eth_feeHistory",
+    summary: "Base fees, gas used and priority fees of a range of blocks.",
+    cost: 3,
+    params: {
+      // A plain number is taken by every node, and sent by some libraries.
+      blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
+      newestBlock: blockNumberOrTag,
+      rewardPercentiles: z.array(z.number(), { error: "want an array of numbers" }).optional(),
+    },
+    result: z.looseObject({ oldestBlock: quantity, baseFeePerGas: z.array(quantity).optional() }),
+    freshness: "until next block",
+    at: "newestBlock",
+  }),
+  passedOn({
+    name: "eth_syncing",
+    summary: "How far the node behind is with its synchronisation; false when it is done.",
+    cost: 3,
+    params: {},
+    result: z.union([z.literal(false), z.looseObject({})]),
+    freshness: "unknown",
+  }),
+];

@@ -1,0 +1,81 @@
+// The state at a block: code, balances, nonces, storage.
+import { z } from "zod";
+import { blockReference, plainReference } from "../evm/block-reference.ts";
+import { address, data, quantity, slot } from "../evm/values.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { isBeyondAnyChain, saysUnknown } from "./block-lookup.ts";
+import { type CallContext, defineMethod, type Method } from "./method.ts";
+import { askAt } from "./passing-on.ts";
+
+const block = blockReference.optional().describe("Left out: latest.");
+
+/** @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it. */
+export async function askState(
+  method: string,
+  what: Parameters<typeof askAt>[1],
+  context: CallContext,
+): Promise<Buffer> {
+  if (isBeyondAnyChain(plainReference(what.given[what.at]))) throw errors.headerNotFound();
+  try {
+    return await askAt(method, what, context);
+  } catch (thrown) {
+    throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
+  }
+}
+
+const stateMethod = (declaration: {
+  name: string;
+  summary: string;
+  cost: number;
+  params: Readonly<Record<string, z.ZodType>>;
+  result: z.ZodType;
+}): Method =>
+  defineMethod({
+    ...declaration,
+    params: { ...declaration.params, block },
+    freshness: "until next block",
+    answer: (args, context) => askState(declaration.name, { given: args, at: "block" }, context),
+  });
+
+const storageProof = z.looseObject({
+  accountProof: z.array(data),
+  storageProof: z.array(z.looseObject({})),
+});
+
+export const stateMethods = [
+  stateMethod({
+    name: "eth_getCode",
+    summary: "The code at an address; `0x` when there is none.",
+    cost: 2,
+    params: { address },
+    result: data,
+  }),
+  stateMethod({
+    name: "eth_getBalance",
+    summary: "The balance of an address, in Wei.",
+    cost: 2,
+    params: { address },
+    result: quantity,
+  }),
+  stateMethod({
+    name: "eth_getTransactionCount",
+    summary: "How many transactions an address has sent.",
+    cost: 3,
+    params: { address },
+    result: quantity,
+  }),
+  stateMethod({
+    name: "eth_getStorageAt",
+    summary: "What a contract has in a storage slot.",
+    cost: 3,
+    params: { address, slot },
+    result: data,
+  }),
+  stateMethod({
+    name: "eth_getProof",
+    summary: "An account and some of its storage, with Merkle proofs.",
+    cost: 3,
+    params: { address, slots: z.array(slot, { error: "want an array of storage slots" }) },
+    result: storageProof,
+  }),
+];

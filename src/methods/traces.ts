@@ -1,0 +1,109 @@
+// What transactions and calls do inside, as the upstreams trace it.
+import { z } from "zod";
+import { blockReference } from "../evm/block-reference.ts";
+import { callObject } from "../evm/call-object.ts";
+import { locatedTrace, replay } from "../evm/results.ts";
+import { data, hash, quantity } from "../evm/values.ts";
+import { passedOn } from "./passing-on.ts";
+
+const COST = 25;
+
+const traceTypes = z
+  .array(z.enum(["vmTrace", "trace", "stateDiff"], { error: "want vmTrace, trace or stateDiff" }), {
+    error: "want an array of trace types",
+  })
+  .describe("What is wanted: vmTrace, trace, stateDiff.");
+
+const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
+
+export const traceMethods = [
+  passedOn({
+    name: "trace_get",
+    summary:
+      "One trace of a transaction, by its position in the call tree; null when there is none.",
+    cost: COST,
+    params: {
+      transactionHash: hash,
+      path: z
+        .array(quantity, { error: "want an array of indexes" })
+        .describe('The traceAddress: ["0x0"] is the first child of the top call.'),
+    },
+    result: locatedTrace.nullable(),
+    freshness: "until reorg",
+  }),
+  passedOn({
+    name: "trace_transaction",
+    summary: "All traces of a transaction; null when it is unknown.",
+    cost: COST,
+    params: { transactionHash: hash },
+    result: z.array(locatedTrace).nullable(),
+    freshness: "until reorg",
+  }),
+  passedOn({
+    name: "trace_block",
+    summary: "All traces of a block, rewards too.",
+    cost: COST,
+    params: { block: blockReference },
+    result: z.array(locatedTrace).nullable(),
+    freshness: "until next block",
+    at: "block",
+  }),
+  passedOn({
+    name: "trace_filter",
+    summary: "The traces of a range of blocks that match.",
+    cost: COST,
+    params: {
+      filter: z
+        .looseObject({}, { error: "want a trace filter object" })
+        .describe("fromBlock, toBlock, fromAddress, toAddress, after, count."),
+    },
+    result: z.array(locatedTrace),
+    freshness: "until next block",
+  }),
+  passedOn({
+    name: "trace_replayTransaction",
+    summary: "Executes a mined transaction again and answers what was asked for of its traces.",
+    cost: COST,
+    params: { transactionHash: hash, traceTypes },
+    result: replay,
+    freshness: "until reorg",
+  }),
+  passedOn({
+    name: "trace_replayBlockTransactions",
+    summary: "Executes all transactions of a block again.",
+    cost: COST,
+    params: { block: blockReference, traceTypes },
+    result: z.array(replay).nullable(),
+    freshness: "until next block",
+    at: "block",
+  }),
+  passedOn({
+    name: "trace_call",
+    summary: "Executes a call and answers its traces.",
+    cost: COST,
+    params: { call: callObject, traceTypes, block },
+    result: replay,
+    freshness: "until next block",
+    at: "block",
+  }),
+  passedOn({
+    name: "trace_callMany",
+    summary: "Executes calls one after the other, each on the state that the last one left.",
+    cost: COST,
+    params: {
+      calls: z.array(z.array(z.unknown()), { error: "want an array of [call, trace types]" }),
+      block,
+    },
+    result: z.array(replay),
+    freshness: "until next block",
+    at: "block",
+  }),
+  passedOn({
+    name: "trace_rawTransaction",
+    summary: "Executes a signed transaction without sending it.",
+    cost: COST,
+    params: { transaction: data, traceTypes },
+    result: replay,
+    freshness: "until next block",
+  }),
+];

@@ -1,0 +1,103 @@
+// Uncles: headers that a block names beside its parent. Where no upstream has the methods, the
+// block itself tells how many there are, and that there is none.
+import { type BlockReference, blockReference } from "../evm/block-reference.ts";
+import { uncle } from "../evm/results.ts";
+import { quantity, toNumber, toQuantity } from "../evm/values.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { findMembers } from "../jsonrpc/members.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import {
+  type FixedPointer,
+  isBeyondAnyBlock,
+  isNull,
+  nullWhenUnknown,
+  readBlock,
+  settle,
+} from "./block-lookup.ts";
+import { isMethodMissing } from "./block-receipts.ts";
+import { type CallContext, defineMethod, type Method } from "./method.ts";
+
+const uncleMethod = (name: string): Method =>
+  defineMethod({
+    name,
+    summary: "The header of the block's uncle at this index; null when there is none.",
+    cost: 3,
+    params: { block: blockReference, index: quantity },
+    result: uncle.nullable(),
+    freshness: "until next block",
+    answer: ({ block, index }, context) => uncleAt(name, block, index, context),
+  });
+
+const countMethod = (name: string): Method =>
+  defineMethod({
+    name,
+    summary: "How many uncles the block has; null when there is no such block.",
+    cost: 3,
+    params: { block: blockReference },
+    result: quantity.nullable(),
+    freshness: "until next block",
+    answer: ({ block }, context) => uncleCount(block, context),
+  });
+
+/** Each takes hashes, numbers and tags, whatever its name says (decisions: uncles). */
+export const uncleMethods = [
+  uncleMethod("eth_getUncleByBlockHashAndIndex"),
+  uncleMethod("eth_getUncleByBlockNumberAndIndex"),
+  countMethod("eth_getUncleCountByBlockHash"),
+  countMethod("eth_getUncleCountByBlockNumber"),
+];
+
+async function uncleAt(
+  name: string,
+  reference: BlockReference,
+  index: string,
+  context: CallContext,
+): Promise<RawJson> {
+  const pointer = isBeyondAnyBlock(index) ? undefined : await settle(reference, context);
+  if (!pointer) return "null";
+  const asked =
+    pointer.kind === "hash"
+      ? context.ask("eth_getUncleByBlockHashAndIndex", JSON.stringify([pointer.hash, index]))
+      : context.ask("eth_getUncleByBlockNumberAndIndex", JSON.stringify([pointer.number, index]));
+  return asHeader(
+    await nullWhenUnknown(asked).catch(async (thrown: unknown) => {
+      const uncles = await unclesOfBlock(thrown, pointer, context);
+      // The block knows its uncles by hash only.
+      if (uncles?.[toNumber(index)]) throw errors.methodNotFound(name);
+      return "null";
+    }),
+  );
+}
+
+async function uncleCount(reference: BlockReference, context: CallContext): Promise<RawJson> {
+  const pointer = await settle(reference, context);
+  if (!pointer) return "null";
+  const asked =
+    pointer.kind === "hash"
+      ? context.ask("eth_getUncleCountByBlockHash", JSON.stringify([pointer.hash]))
+      : context.ask("eth_getUncleCountByBlockNumber", JSON.stringify([pointer.number]));
+  return nullWhenUnknown(asked).catch(async (thrown: unknown) => {
+    const uncles = await unclesOfBlock(thrown, pointer, context);
+    return uncles ? `"${toQuantity(uncles.length)}"` : "null";
+  });
+}
+
+/** What the block says when no upstream has the method; any other failure stays one. */
+async function unclesOfBlock(
+  thrown: unknown,
+  pointer: FixedPointer,
+  context: CallContext,
+): Promise<readonly string[] | undefined> {
+  if (!isMethodMissing(thrown)) throw thrown;
+  const block = await readBlock(pointer, context);
+  return block && (block.uncles ?? []);
+}
+
+/** Decisions, uncles: header-only, though some nodes add an empty list of transactions. */
+function asHeader(result: RawJson): RawJson {
+  if (typeof result === "string" || isNull(result)) return result;
+  const [transactions] = findMembers(result, ["transactions"]) ?? [];
+  if (!transactions) return result;
+  const { transactions: _, ...header } = JSON.parse(result.toString("utf8"));
+  return JSON.stringify(header);
+}

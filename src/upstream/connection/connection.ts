@@ -1,0 +1,36 @@
+// What a connection to one node is, whatever it is made of.
+
+export type ConnectionOptions = {
+  /** http(s) or ws(s); user information in it becomes basic authentication. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** At most so many sockets to an HTTP node. */
+  readonly connections: number;
+  /** For one answer, in milliseconds. */
+  readonly timeoutMs: number;
+  /** The longest answer that is taken, in bytes. */
+  readonly responseBytes: number;
+};
+
+/** What became of a request. Reasons are plain words: never a URL, a header or a key. */
+export type Exchange =
+  | { readonly kind: "answered"; readonly status: number; readonly body: Buffer }
+  | { readonly kind: "unreachable"; readonly reason: string }
+  | { readonly kind: "timeout" }
+  | { readonly kind: "too large" }
+  | { readonly kind: "aborted" };
+
+export type Connection = {
+  /**
+   * Sends one JSON-RPC request. Never rejects.
+   *
+   * @param request.json The whole envelope; `id` is the number in it.
+   */
+  send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange>;
+  /** Ends all sockets; what was pending becomes unreachable. */
+  close(): Promise<void>;
+};
+
+/** The code of a socket's or TLS error is all that is told of it: its message may hold an address. */
+export const reasonOf = (error: unknown): string =>
+  (error as { code?: string } | undefined)?.code ?? "connection failed";

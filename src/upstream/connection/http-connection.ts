@@ -1,0 +1,134 @@
+// Speaks to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
+import { type Dispatcher, Pool } from "undici";
+import type { Clock } from "../../lib/clock.ts";
+import { type Connection, type ConnectionOptions, type Exchange, reasonOf } from "./connection.ts";
+
+const KEEP_ALIVE_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export class HttpConnection implements Connection {
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #headers: Record<string, string>;
+  readonly #options: ConnectionOptions;
+  readonly #clock: Pick<Clock, "after">;
+
+  constructor(options: ConnectionOptions, parts: { clock: Pick<Clock, "after"> }) {
+    const url = new URL(options.url);
+    this.#options = options;
+    this.#clock = parts.clock;
+    this.#path = url.pathname + url.search;
+    this.#headers = {
+      "content-type": "application/json",
+      ...basicAuthentication(url),
+      ...options.headers,
+    };
+    this.#pool = new Pool(url.origin, {
+      connections: options.connections,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: 0, // one timer of our own covers connecting, waiting and reading
+      bodyTimeout: 0,
+      connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs) },
+    });
+  }
+
+  send({ json }: { json: string }, signal: AbortSignal): Promise<Exchange> {
+    return new Promise((resolve) => {
+      const answer = new Answer({ maxBytes: this.#options.responseBytes }, resolve);
+      if (signal.aborted) return answer.giveUp({ kind: "aborted" });
+      const onAbort = (): void => answer.giveUp({ kind: "aborted" });
+      const cancelTimeout = this.#clock.after(this.#options.timeoutMs, () =>
+        answer.giveUp({ kind: "timeout" }),
+      );
+      signal.addEventListener("abort", onAbort, { once: true });
+      answer.afterwards(() => {
+        cancelTimeout();
+        signal.removeEventListener("abort", onAbort);
+      });
+      const request = {
+        path: this.#path,
+        method: "POST",
+        headers: this.#headers,
+        body: json,
+      } as const;
+      this.#pool.dispatch(request, answer);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+}
+
+/** Collects one answer; the first thing that decides its fate wins. */
+class Answer implements Dispatcher.DispatchHandler {
+  #controller: Dispatcher.DispatchController | undefined;
+  #status = 0;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #isSettled = false;
+  #cleanUp: () => void = () => undefined;
+  readonly #maxBytes: number;
+  readonly #resolve: (exchange: Exchange) => void;
+
+  constructor(options: { maxBytes: number }, resolve: (exchange: Exchange) => void) {
+    this.#maxBytes = options.maxBytes;
+    this.#resolve = resolve;
+  }
+
+  afterwards(cleanUp: () => void): void {
+    this.#cleanUp = cleanUp;
+  }
+
+  giveUp(exchange: Exchange): void {
+    this.#settle(exchange);
+    this.#controller?.abort(new Error(exchange.kind));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isSettled) controller.abort(new Error("given up while it waited for a socket"));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status;
+    if (Number(headers["content-length"]) > this.#maxBytes) this.giveUp({ kind: "too large" });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.giveUp({ kind: "too large" });
+    else this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    const [only] = this.#chunks;
+    // The chunks and the one buffer: the only moment at which two copies of an answer are there.
+    const body =
+      only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
+    this.#settle({ kind: "answered", status: this.#status, body });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#settle({ kind: "unreachable", reason: reasonOf(error) });
+  }
+
+  #settle(exchange: Exchange): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#chunks = [];
+    this.#cleanUp();
+    this.#resolve(exchange);
+  }
+}
+
+function basicAuthentication({ username, password }: URL): Record<string, string> {
+  if (!username && !password) return {};
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}

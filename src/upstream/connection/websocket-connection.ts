@@ -1,0 +1,124 @@
+// Speaks to a node over one WebSocket: many calls at once, told apart by their ids; reconnects.
+import { type RawData, WebSocket } from "ws";
+import { findMembers, textOf } from "../../jsonrpc/members.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Connection, type ConnectionOptions, type Exchange, reasonOf } from "./connection.ts";
+
+const HANDSHAKE_TIMEOUT_MS = 5_000;
+const PING_EVERY_MS = 15_000;
+/** After a socket was lost, the next attempt waits; calls in between are told so at once. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+export class WebSocketConnection implements Connection {
+  /** Calls whose answer has not come, by id. All of them were sent, or wait for the socket to open. */
+  readonly #pending = new Map<number, { json: string; settle: (exchange: Exchange) => void }>();
+  #socket: WebSocket | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
+  #mayConnectAt = 0;
+  #isClosed = false;
+  readonly #options: ConnectionOptions;
+  readonly #clock: Pick<Clock, "after" | "now">;
+
+  constructor(options: ConnectionOptions, parts: { clock: Pick<Clock, "after" | "now"> }) {
+    this.#options = options;
+    this.#clock = parts.clock;
+  }
+
+  send({ id, json }: { id: number; json: string }, signal: AbortSignal): Promise<Exchange> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve({ kind: "aborted" });
+      const socket = this.#connected();
+      if (!socket) return resolve({ kind: "unreachable", reason: "waiting to reconnect" });
+      const onAbort = (): void => settle({ kind: "aborted" });
+      const cancelTimeout = this.#clock.after(this.#options.timeoutMs, () =>
+        settle({ kind: "timeout" }),
+      );
+      const settle = (exchange: Exchange): void => {
+        if (!this.#pending.delete(id)) return;
+        cancelTimeout();
+        signal.removeEventListener("abort", onAbort);
+        resolve(exchange);
+      };
+      this.#pending.set(id, { json, settle });
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (socket.readyState === WebSocket.OPEN) socket.send(json);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#socket?.terminate();
+    this.#lose("closed");
+  }
+
+  /** The socket, a new one when it was lost; undefined while the pause after a loss lasts. */
+  #connected(): WebSocket | undefined {
+    if (this.#socket || this.#isClosed || this.#clock.now() < this.#mayConnectAt)
+      return this.#socket;
+    const socket = new WebSocket(this.#options.url, {
+      headers: { ...this.#options.headers },
+      handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT_MS, this.#options.timeoutMs),
+      maxPayload: this.#options.responseBytes,
+      perMessageDeflate: false,
+    });
+    this.#socket = socket;
+    let reason = "connection closed";
+    socket.on("open", () => {
+      this.#pauseMs = FIRST_PAUSE_MS;
+      for (const { json } of this.#pending.values()) socket.send(json);
+      this.#watch(socket);
+    });
+    socket.on("message", (data: RawData) => this.#receive(data as Buffer));
+    socket.on("error", (error) => {
+      reason = reasonOf(error);
+    });
+    socket.on("close", () => {
+      if (this.#socket === socket) this.#lose(reason);
+    });
+    return socket;
+  }
+
+  /** A peer that vanished without a word is noticed by its missing pong. */
+  #watch(socket: WebSocket): void {
+    let isAlive = true;
+    socket.on("pong", () => {
+      isAlive = true;
+    });
+    const beat = (): void => {
+      if (!isAlive) {
+        socket.terminate();
+        return;
+      }
+      isAlive = false;
+      socket.ping();
+      cancel = this.#clock.after(PING_EVERY_MS, beat);
+    };
+    let cancel = this.#clock.after(PING_EVERY_MS, beat);
+    socket.once("close", () => cancel());
+  }
+
+  #receive(body: Buffer): void {
+    const id = idOf(body);
+    const call = id === undefined ? undefined : this.#pending.get(id);
+    call?.settle({ kind: "answered", status: 200, body }); // else: given up, or a notification
+  }
+
+  #lose(reason: string): void {
+    this.#socket = undefined;
+    this.#mayConnectAt = this.#clock.now() + this.#pauseMs;
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    for (const { settle } of [...this.#pending.values()]) settle({ kind: "unreachable", reason });
+  }
+}
+
+const NEAR_THE_START = 64;
+
+/** Most nodes write the id first; only for the others the whole message is searched. */
+function idOf(body: Buffer): number | undefined {
+  const start = body.toString("latin1", 0, NEAR_THE_START);
+  const early = /^\s*\{\s*("jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*[,}]/.exec(start);
+  if (early) return Number(early[2]);
+  const [span] = findMembers(body, ["id"]) ?? [];
+  return span && Number(textOf(body, span));
+}

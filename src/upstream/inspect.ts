@@ -1,0 +1,130 @@
+// What `headgate check` finds out about a node: who it is, where its head is, what it can do.
+import type { Clock } from "../lib/clock.ts";
+import { readChainId } from "./chain-id.ts";
+import type { Connection } from "./connection/connection.ts";
+import { type Reply, readReply } from "./reply.ts";
+import { requestJson } from "./request-json.ts";
+
+export type Findings =
+  | {
+      readonly kind: "usable";
+      readonly clientVersion: string;
+      readonly chainId: number;
+      readonly head: { readonly number: number; readonly ageSeconds: number };
+      readonly has: readonly string[];
+      readonly lacks: readonly string[];
+    }
+  | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
+  | { readonly kind: "unusable"; readonly reason: string };
+
+type Family = "evm" | "conflux";
+type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
+
+const NOWHERE = `"0x${"0".repeat(64)}"`;
+const NOBODY = `"0x${"0".repeat(40)}"`;
+
+/** Methods that nodes differ in, with parameters that cost a node nothing. */
+const PROBES: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
+  evm: {
+    eth_getBlockReceipts: '["0x0"]',
+    eth_getTransactionReceiptsByBlock: '["0x0"]',
+    eth_getLogs: `[{"fromBlock":"0x0","toBlock":"0x0","address":${NOBODY}}]`,
+    eth_getUncleCountByBlockNumber: '["0x0"]',
+    eth_getUncleByBlockNumberAndIndex: '["0x0","0x0"]',
+    eth_estimateGas: `[{"to":${NOBODY}}]`,
+    eth_getProof: `[${NOBODY},[],"latest"]`,
+    eth_getFilterChanges: '["0x0"]',
+    trace_get: `[${NOWHERE},["0x0"]]`,
+    trace_transaction: `[${NOWHERE}]`,
+    trace_replayTransaction: `[${NOWHERE},["trace"]]`,
+    debug_traceTransaction: `[${NOWHERE}]`,
+  },
+  conflux: {
+    cfx_getLogs: '[{"fromEpoch":"0x0","toEpoch":"0x0"}]',
+    cfx_getEpochReceipts: '["0x0"]',
+    cfx_getFilterChanges: '["0x0"]',
+    trace_block: `[${NOWHERE}]`,
+  },
+};
+
+/** Never rejects: what went wrong is a finding. */
+export async function inspect(
+  options: { family: Family; chainId: number },
+  parts: { connection: Connection; clock: Pick<Clock, "wallTime"> },
+): Promise<Findings> {
+  const ask = asker(parts.connection);
+  const chainId = await readChainId(options.family, ask);
+  if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
+  if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
+  const { family } = options;
+  const version = await ask(family === "evm" ? "web3_clientVersion" : "cfx_clientVersion");
+  const probes = await probe(PROBES[family], ask);
+  return {
+    kind: "usable",
+    clientVersion: version.kind === "result" ? String(parsedResult(version)) : "unknown",
+    chainId,
+    head: await readHead(family, ask, parts.clock.wallTime()),
+    has: probes.filter(([, has]) => has).map(([method]) => method),
+    lacks: probes.filter(([, has]) => !has).map(([method]) => method),
+  };
+}
+
+/** What a person reads. */
+export function renderFindings(name: string, findings: Findings): string[] {
+  switch (findings.kind) {
+    case "unusable":
+      return [`✗ ${name}: ${findings.reason}`];
+    case "wrong chain":
+      return [
+        `✗ ${name}: is on chain ${findings.chainId}, the configuration wants ${findings.want}`,
+      ];
+    case "usable": {
+      const { clientVersion, chainId, head, has, lacks } = findings;
+      return [
+        `✓ ${name}: ${clientVersion}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old`,
+        `    has   ${has.join(", ") || "none of the methods asked for"}`,
+        `    lacks ${lacks.join(", ") || "none of the methods asked for"}`,
+      ];
+    }
+  }
+}
+
+function asker(connection: Connection): Ask {
+  const { signal } = new AbortController(); // each answer has the upstream's own timeout
+  let id = 0;
+  return async (method, paramsJson = "[]") => {
+    id += 1;
+    const own = id;
+    const json = requestJson(own, method, paramsJson);
+    return readReply(await connection.send({ id: own, json }, signal), own);
+  };
+}
+
+/** A refusal other than "no such method" shows that the node has it. */
+const probe = (methods: Readonly<Record<string, string>>, ask: Ask): Promise<[string, boolean][]> =>
+  Promise.all(
+    Object.entries(methods).map(async ([method, params]): Promise<[string, boolean]> => {
+      const { kind } = await ask(method, params);
+      return [method, kind === "result" || kind === "refused"];
+    }),
+  );
+
+async function readHead(
+  family: Family,
+  ask: Ask,
+  nowMs: number,
+): Promise<{ number: number; ageSeconds: number }> {
+  const reply =
+    family === "evm"
+      ? await ask("eth_getBlockByNumber", '["latest",false]')
+      : await ask("cfx_getBlockByEpochNumber", '["latest_state",false]');
+  const block = (reply.kind === "result" ? parsedResult(reply) : {}) as Record<
+    string,
+    string
+  > | null;
+  const number = Number(block?.["epochNumber"] ?? block?.["number"]);
+  return { number, ageSeconds: Math.round(nowMs / 1000 - Number(block?.["timestamp"])) };
+}
+
+const parsedResult = (reply: Reply & { kind: "result" }): unknown =>
+  JSON.parse(reply.json.toString());

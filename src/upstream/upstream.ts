@@ -1,0 +1,167 @@
+// One node: whether it may be asked, what it lacks, and the asking.
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { readChainId } from "./chain-id.ts";
+import type { Connection, ConnectionOptions } from "./connection/connection.ts";
+import { redact, secretsOf } from "./redact.ts";
+import { type Reply, readReply } from "./reply.ts";
+import { requestJson } from "./request-json.ts";
+
+export type UpstreamState = "checking" | "usable" | "wrong chain";
+
+export type UpstreamOptions = ConnectionOptions & {
+  readonly name: string;
+  readonly network: string;
+  readonly family: "evm" | "conflux";
+  readonly chainId: number;
+};
+
+export type UpstreamParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamUsable">;
+  readonly connect: (options: ConnectionOptions, parts: { clock: Clock }) => Connection;
+};
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+/** One slip, or a node that starts together with us, is no news. */
+const TOLD_AFTER_FAILURES = 3;
+const WRONG_CHAIN_PAUSE_MS = 30_000;
+/** A method that the node said it lacks is asked for again after so long: nodes are upgraded. */
+const REMEMBER_MISSING_MS = 600_000;
+
+export class Upstream {
+  readonly name: string;
+  #state: UpstreamState = "checking";
+  #nextId = 0;
+  #isChecking = false;
+  /** By method, until when the node is taken to lack it. Only names of real methods get here. */
+  readonly #missingUntil = new Map<string, number>();
+  readonly #closing = new AbortController();
+  readonly #secrets: readonly string[];
+  readonly #connection: Connection;
+  readonly #onChange: () => void;
+  readonly #options: UpstreamOptions;
+  readonly #parts: UpstreamParts;
+
+  /** @param onChange Called when the node becomes usable, or no longer is. */
+  constructor(options: UpstreamOptions, parts: UpstreamParts, onChange: () => void) {
+    this.name = options.name;
+    this.#options = options;
+    this.#parts = parts;
+    this.#onChange = onChange;
+    this.#secrets = secretsOf(options);
+    this.#connection = parts.connect(options, parts);
+  }
+
+  get state(): UpstreamState {
+    return this.#state;
+  }
+
+  isMissing(method: string): boolean {
+    const until = this.#missingUntil.get(method);
+    return until !== undefined && this.#parts.clock.now() < until;
+  }
+
+  /** One call to this node. What it says of itself in an error is left out. */
+  async ask(method: string, paramsJson: string, signal: AbortSignal): Promise<Reply> {
+    const { clock, metrics } = this.#parts;
+    const startedAt = clock.now();
+    this.#nextId += 1;
+    const id = this.#nextId;
+    const json = requestJson(id, method, paramsJson);
+    const exchange = await this.#connection.send({ id, json }, signal);
+    const reply = readReply(exchange, id);
+    metrics.upstreamAnswered({
+      network: this.#options.network,
+      upstream: this.name,
+      kind: reply.kind,
+      seconds: (clock.now() - startedAt) / 1000,
+      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
+    });
+    this.#learn(method, reply);
+    return reply.kind === "refused"
+      ? {
+          ...reply,
+          message: redact(reply.message, this.#secrets),
+          json: redact(reply.json, this.#secrets),
+        }
+      : reply;
+  }
+
+  /** Makes sure that the node is there and of the right chain, in the background, until it is. */
+  check(): void {
+    if (this.#isChecking || this.#closing.signal.aborted) return;
+    this.#isChecking = true;
+    void this.#checkUntilUsable().finally(() => {
+      this.#isChecking = false;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#connection.close();
+  }
+
+  #learn(method: string, reply: Reply): void {
+    if (reply.kind === "missing") {
+      this.#missingUntil.set(method, this.#parts.clock.now() + REMEMBER_MISSING_MS);
+    }
+    // A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing.
+    if ((reply.kind === "failed" || reply.kind === "timeout") && this.#state === "usable") {
+      this.#become("checking");
+      this.check();
+    }
+  }
+
+  async #checkUntilUsable(): Promise<void> {
+    const { clock, log } = this.#parts;
+    const { signal } = this.#closing;
+    const startedAt = clock.now();
+    const isTold = false;
+    for (
+      let pauseMs = FIRST_PAUSE_MS;
+      !signal.aborted;
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+    ) {
+      const found = await this.#readChainId(signal);
+      if (signal.aborted) return;
+      if (found === this.#options.chainId) {
+        this.#become("usable");
+        const ms = Math.round(clock.now() - startedAt);
+        log.info({ upstream: this.name, chainId: found, ms }, "upstream is usable");
+        return;
+      }
+      failures += 1;
+      if (failures === TOLD_AFTER_FAILURES || typeof found === "number") this.#tellWhyNot(found);
+      this.#become(typeof found === "number" ? "wrong chain" : "checking");
+      const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
+      await clock.sleep(restMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** The chain id, or why there is none. */
+  async #readChainId(signal: AbortSignal): Promise<number | string> {
+    return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal));
+  }
+
+  #tellWhyNot(found: number | string): void {
+    const { log } = this.#parts;
+    const upstream = this.name;
+    if (typeof found === "string")
+      log.warn({ upstream, reason: found }, "upstream does not answer");
+    else {
+      const want = this.#options.chainId;
+      log.error({ upstream, chainId: found, want }, "upstream is of another chain: kept out");
+    }
+  }
+
+  #become(state: UpstreamState): void {
+    this.#state = state;
+    const { network } = this.#options;
+    this.#parts.metrics.upstreamUsable(network, this.name, state === "usable");
+    this.#onChange();
+  }
+}

@@ -168,6 +168,7 @@ const STATUS_OF_BROKEN: Readonly<Record<string, string | undefined>> = {
 
 /** How often node looks for connections that are over their time. */
 const CHECK_EVERY_MS = 1_000;
+const READING_GRACE_MS = 5_000;
 
 function boundedServer(
   { connections, timeouts }: DoorOptions,
@@ -184,7 +185,7 @@ function boundedServer(
     serve,
   );
   server.maxConnections = connections;
-  // A caller who stops reading its answer is cut off; long enough for a silent call to end first.
-  server.setTimeout(timeouts.callMs + timeouts.idleMs);
+  // A caller who stops reading its answer is cut off, but not one who waits for it.
+  server.setTimeout(timeouts.callMs + timeouts.idleMs + READING_GRACE_MS);
   return server;
 }

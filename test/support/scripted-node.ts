@@ -1,0 +1,52 @@
+// A node that does as it is told: for faults and for counting. Never a judge of what is right.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export type NodeCall = { id: unknown; method: string; params: readonly unknown[] };
+
+export type ScriptedNode = {
+  readonly url: string;
+  readonly calls: readonly NodeCall[];
+  close(): Promise<void>;
+};
+
+/**
+ * Gives the text of the whole response body, or takes the response into its own hands (undefined).
+ * Calls are answered one by one; a chain id of 1 is there from the start.
+ */
+type Script = (call: NodeCall, response: ServerResponse) => string | undefined;
+
+export const result = (call: NodeCall, json: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":${json}}`;
+
+export const failure = (call: NodeCall, json: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"error":${json}}`;
+
+export const missing = (call: NodeCall): string =>
+  failure(call, `{"code":-32601,"message":"the method ${call.method} does not exist"}`);
+
+export async function startScriptedNode(script: Script): Promise<ScriptedNode> {
+  const calls: NodeCall[] = [];
+  const server = createServer(async (request, response) => {
+    const call = JSON.parse(await textOf(request)) as NodeCall;
+    calls.push(call);
+    const body = call.method === "eth_chainId" ? result(call, '"0x1"') : script(call, response);
+    if (body === undefined) return;
+    response.writeHead(200, { "content-type": "application/json" }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

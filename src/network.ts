@@ -1,9 +1,11 @@
 // The parts of one network, joined: upstreams → head → methods.
 import type { Logger } from "pino";
+import type { Grant } from "./access/key-ring.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
+import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import { connect } from "./upstream/connection/connect.ts";
@@ -19,6 +21,8 @@ export class Network {
   readonly catalogue: Catalogue;
   readonly pool: Pool;
   readonly head: Head;
+  /** Documents by key: they are made once, when first asked for. */
+  readonly #documents = new Map<Grant, string>();
   readonly #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
@@ -48,6 +52,19 @@ export class Network {
 
   close(): Promise<void> {
     return this.pool.close();
+  }
+
+  /** The OpenRPC document of this network with the methods that the key may call. */
+  describe(grant: Grant): string {
+    const known = this.#documents.get(grant);
+    if (known) return known;
+    const { name: network, chainId } = this.facts;
+    const { methods, allowPatterns } = this.catalogue;
+    const available = methods.filter(({ name }) => grant.allowsMethod(name));
+    const options = { network, chainId, methods: available, allowPatterns };
+    const document = JSON.stringify(openRpcDocument(options));
+    this.#documents.set(grant, document);
+    return document;
   }
 
   /** Why this network cannot serve now, or undefined when it can: some upstream tells a young enough head. */

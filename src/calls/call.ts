@@ -13,6 +13,8 @@ export type CallableNetwork = {
   readonly catalogue: Catalogue;
   readonly pool: Pick<Pool, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
+  /** The OpenRPC document with the methods that the key may call. */
+  describe(grant: Grant): string;
 };
 
 /** Who calls, where, and for how long. The same for all members of a batch. */
@@ -53,9 +55,8 @@ export class Call implements CallContext {
     return this.caller.network.pool.call(method, paramsJson, this.caller.scope.signal());
   }
 
-  available(): readonly Method[] {
-    const { grant, network } = this.caller;
-    return network.catalogue.methods.filter(({ name }) => grant.allowsMethod(name));
+  describe(): string {
+    return this.caller.network.describe(this.caller.grant);
   }
 }
 

@@ -1,5 +1,7 @@
 // Turns the command line into a command.
 import { parseArgs } from "node:util";
+import { declaredMethods } from "../methods/catalogue.ts";
+import { methodsMarkdown } from "../methods/describe.ts";
 import { check } from "./check.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
 import { serve } from "./serve.ts";
@@ -34,6 +36,7 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       await check(readConfig(configPath, environment), print);
       return undefined;
     case "methods":
+      print(methodsMarkdown(declaredMethods));
       return undefined;
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });

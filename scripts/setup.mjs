@@ -1,28 +1,29 @@
 // Installs what is missing, with any Node.js that npm itself runs on, so that `npm start` and
 // `npm test` need no step before them. Plain JavaScript: it runs before our own Node.js is there.
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 
-const wanted = "package-lock.json";
-const installed = "node_modules/.package-lock.json"; // npm writes it last
+const packagesIn = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
-const isInstalled = () =>
-  existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs - 1;
-
-/** A checkout touches the lock file without changing it: compare what both say. */
-const saysTheSame = () => {
+/** npm writes the second file when it is done. Packages for other platforms are never installed. */
+function isInstalled() {
+  const installed = "node_modules/.package-lock.json";
   if (!existsSync(installed)) return false;
-  const want = JSON.parse(readFileSync(wanted, "utf8")).packages;
-  const have = JSON.parse(readFileSync(installed, "utf8")).packages;
-  return Object.entries(want).every(
+  const have = packagesIn(installed);
+  return Object.entries(packagesIn("package-lock.json")).every(
     ([path, { version, optional }]) => path === "" || optional || have[path]?.version === version,
   );
-};
+}
 
-if (!isInstalled() && !saysTheSame()) {
-  console.error("headgate: installing dependencies (once) …");
-  execFileSync("npm", ["ci", "--no-audit", "--no-fund"], {
+if (!isInstalled()) {
+  console.error("headgate: installing dependencies, once …");
+  // Not `npm ci`: it refuses a lock file that lacks the packages of platforms a registry does not serve.
+  const { status } = spawnSync("npm", ["install", "--no-save", "--no-audit", "--no-fund"], {
     stdio: ["ignore", "inherit", "inherit"],
     shell: process.platform === "win32",
   });
+  if (status !== 0) {
+    console.error("headgate: npm could not install the dependencies; what it said is above");
+    process.exit(1);
+  }
 }

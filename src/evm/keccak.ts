@@ -6,8 +6,7 @@ import { createKeccak } from "hash-wasm";
 const keccak = await createKeccak(256);
 
 /** The hash as DATA. */
-export const keccak256 = (bytes: Uint8Array): string =>
-  `0x${keccak.init().update(bytes).digest("hex")}`;
+const keccak256 = (bytes: Uint8Array): string => `0x${keccak.init().update(bytes).digest("hex")}`;
 
 /** The hash of the bytes that a DATA value stands for. */
 export const keccak256OfData = (data: string): string =>

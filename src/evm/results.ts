@@ -96,7 +96,7 @@ export const receipt = z
 
 const wholeNumber = z.int().nonnegative();
 
-export const trace = z
+const trace = z
   .looseObject({
     action: z.looseObject({}).describe("What was done: a call, a creation, a suicide or a reward."),
     result: z

@@ -20,10 +20,13 @@ const MAX_WRAPPING = 3;
 
 /** undefined when the error is none of a reverted execution. */
 export function readRevert(error: NodeError): Revert | undefined {
-  if (error.code !== 3 && !saysRevert(error.message) && !saysRevert(error.data)) return undefined;
+  const { code, message } = error;
+  // -32015 is Parity's for any failed execution; only a revert gives bytes.
+  const isRevert = code === 3 || (code === -32015 && isData(error.data));
+  if (!isRevert && !saysRevert(message) && !saysRevert(error.data)) return undefined;
   const data = revertData(error.data, MAX_WRAPPING);
   // Words of the node's own about bytes it shows are noise: geth has none for a custom error.
-  const reason = data && data !== "0x" ? reasonOf(data) : reasonInText(error.message);
+  const reason = data && data !== "0x" ? reasonOf(data) : reasonInText(message);
   return { data, reason };
 }
 

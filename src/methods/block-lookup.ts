@@ -1,7 +1,7 @@
 // Finds out which block a reference means, for methods that must know it before they ask.
 import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CallContext } from "./method.ts";
 
@@ -17,11 +17,11 @@ export type BlockOutline = {
   readonly number: string;
   readonly hash: string;
   readonly transactions: readonly string[];
-  readonly uncles: readonly string[];
+  readonly uncles?: readonly string[];
 };
 
-export const isNull = (result: RawJson): boolean =>
-  result.length === 4 && String(result) === "null";
+/** A result of four bytes that begins with n. */
+export const isNull = (result: Buffer): boolean => result.length === 4 && result[0] === 0x6e;
 
 /** No chain is that long, and few nodes can read the number. */
 export const isBeyondAnyChain = (reference: unknown): boolean =>
@@ -78,10 +78,10 @@ export const readBlock = (
 async function readOutline(
   method: string,
   reference: string,
-  { ask }: Pick<CallContext, "ask">,
+  context: Pick<CallContext, "ask">,
 ): Promise<BlockOutline | undefined> {
-  const result = await nullWhenUnknown(ask(method, JSON.stringify([reference, false])));
-  return JSON.parse(String(result)) ?? undefined;
+  const result = await nullWhenUnknown(context.ask(method, JSON.stringify([reference, false])));
+  return JSON.parse(result.toString("utf8")) ?? undefined;
 }
 
 /** @returns false when the block is unknown. */
@@ -94,17 +94,25 @@ async function isCanonical(hash: string, context: Asking): Promise<boolean> {
 }
 
 /** Some nodes refuse where the specification says null. */
-export const nullWhenUnknown = (asked: Promise<RawJson>): Promise<RawJson> =>
+export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
   asked.catch((thrown: unknown) => {
-    if (saysUnknown(thrown)) return "null";
+    if (saysUnknown(thrown)) return Buffer.from("null");
     throw thrown;
   });
 
-/** Whether a node says that it has no such block or transaction; geth "unknown block", Erigon "block not found", … */
-export const saysUnknown = (thrown: unknown): boolean =>
-  thrown instanceof RpcError &&
-  thrown.status === 200 &&
-  thrown.code !== -32601 &&
-  /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i.test(
-    thrown.message,
-  );
+/**
+ * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block
+ * not found", anvil "Resource not found". What a contract says when it reverts is not meant.
+ */
+export function saysUnknown(thrown: unknown): boolean {
+  if (!(thrown instanceof RpcError) || thrown.status !== 200 || thrown.code === -32601)
+    return false;
+  const { code, message } = thrown;
+  if (/\brevert/i.test(message)) return false;
+  return (code === RESOURCE_NOT_FOUND && /not found/i.test(message)) || UNKNOWN.test(message);
+}
+
+/** EIP-1474. */
+const RESOURCE_NOT_FOUND = -32001;
+const UNKNOWN =
+  /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;

@@ -49,14 +49,16 @@ async function oneByOne(pointer: FixedPointer, context: Asking): Promise<RawJson
 /** In the order of the block; undefined when one is missing or of another block: a reorganisation came between. */
 async function readReceipts(
   { hash, transactions }: BlockOutline,
-  { ask }: Asking,
+  context: Asking,
 ): Promise<readonly string[] | undefined> {
   const receipts: string[] = [];
   for (let start = 0; start < transactions.length; start += AT_ONCE) {
     const some = await Promise.all(
       transactions
         .slice(start, start + AT_ONCE)
-        .map((transaction) => ask("eth_getTransactionReceipt", JSON.stringify([transaction]))),
+        .map((transaction) =>
+          nullWhenUnknown(context.ask("eth_getTransactionReceipt", JSON.stringify([transaction]))),
+        ),
     );
     if (!some.every((receipt) => isOfBlock(receipt, hash))) return undefined;
     receipts.push(...some.map((receipt) => receipt.toString("utf8")));

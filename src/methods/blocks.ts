@@ -5,7 +5,7 @@ import { block } from "../evm/results.ts";
 import { hash, quantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { isBeyondAnyChain, isNull } from "./block-lookup.ts";
+import { isBeyondAnyChain, isNull, nullWhenUnknown } from "./block-lookup.ts";
 import { defineMethod, type NetworkFacts } from "./method.ts";
 import { askAt } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
@@ -24,7 +24,9 @@ export const blockMethods = [
     freshness: "until next block",
     answer: async (args, context) => {
       if (isBeyondAnyChain(args.block)) return "null";
-      const result = await askAt("eth_getBlockByNumber", { given: args, at: "block" }, context);
+      const result = await nullWhenUnknown(
+        askAt("eth_getBlockByNumber", { given: args, at: "block" }, context),
+      );
       return args.block === "pending"
         ? asPendingBlock(result)
         : withTotalDifficulty(result, context.network);
@@ -39,7 +41,7 @@ export const blockMethods = [
     freshness: "forever",
     answer: async (_, context) =>
       withTotalDifficulty(
-        await context.ask("eth_getBlockByHash", context.paramsJson),
+        await nullWhenUnknown(context.ask("eth_getBlockByHash", context.paramsJson)),
         context.network,
       ),
   }),
@@ -53,7 +55,9 @@ export const blockMethods = [
     answer: (args, context) =>
       isBeyondAnyChain(args.block)
         ? "null"
-        : askAt("eth_getBlockTransactionCountByNumber", { given: args, at: "block" }, context),
+        : nullWhenUnknown(
+            askAt("eth_getBlockTransactionCountByNumber", { given: args, at: "block" }, context),
+          ),
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByHash",
@@ -62,7 +66,8 @@ export const blockMethods = [
     params: { blockHash: hash },
     result: quantity.nullable(),
     freshness: "forever",
-    answer: (_, context) => context.ask("eth_getBlockTransactionCountByHash", context.paramsJson),
+    answer: (_, context) =>
+      nullWhenUnknown(context.ask("eth_getBlockTransactionCountByHash", context.paramsJson)),
   }),
 ];
 
@@ -75,12 +80,8 @@ function withTotalDifficulty(result: Buffer, { totalDifficulty }: NetworkFacts):
   const value = `"${totalDifficulty}"`;
   return present
     ? splice(result, present.start, present.end, value)
-    : splice(result, result.lastIndexOf("}"), undefined, `,"totalDifficulty":${value}}`);
+    : splice(result, result.lastIndexOf("}"), result.length, `,"totalDifficulty":${value}}`);
 }
 
-const splice = (json: Buffer, start: number, end: number | undefined, text: string): Buffer =>
-  Buffer.concat([
-    json.subarray(0, start),
-    Buffer.from(text),
-    end === undefined ? Buffer.alloc(0) : json.subarray(end),
-  ]);
+const splice = (json: Buffer, start: number, end: number, text: string): Buffer =>
+  Buffer.concat([json.subarray(0, start), Buffer.from(text), json.subarray(end)]);

@@ -2,6 +2,7 @@
 import { isNeverServed } from "../config/never-served.ts";
 import { matcherOf } from "../lib/pattern.ts";
 import { blockMethods } from "./blocks.ts";
+import { discoveryMethods } from "./discovery.ts";
 import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
@@ -42,6 +43,7 @@ export const declaredMethods: readonly Method[] = [
   ...epochLogMethods,
   ...epochMethods,
   ...hashingMethods,
+  ...discoveryMethods,
 ];
 
 /** How many forwarded names are remembered. Callers may invent names without end. */

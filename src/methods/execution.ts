@@ -12,7 +12,6 @@ import { readRevert } from "../evm/revert.ts";
 import { data, quantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { type CallContext, defineMethod } from "./method.ts";
-import { paramsFrom } from "./passing-on.ts";
 import { askState } from "./state.ts";
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
@@ -61,7 +60,9 @@ async function execute(
 ): Promise<Buffer> {
   const sent = call === given.call ? given : { ...given, call };
   try {
-    return await askState(method, { given, sent, at: "block" }, context);
+    // Left out, the block stays the node's choice: its pending block bounds the gas (specification).
+    const whenOmitted = method === "eth_estimateGas" ? "nothing" : "latest";
+    return await askState(method, { given, sent, at: "block", whenOmitted }, context);
   } catch (thrown) {
     throw asRevert(thrown);
   }

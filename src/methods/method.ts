@@ -21,6 +21,8 @@ export type CallContext = {
    * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504.
    */
   ask(method: string, paramsJson: string): Promise<Buffer>;
+  /** The OpenRPC document of the network for this caller's key, as JSON. */
+  describe(): string;
 };
 
 export type NetworkFacts = {

@@ -23,9 +23,9 @@ export const nodeMethods = [
     params: {},
     result: quantity,
     freshness: "until next block",
-    answer: async (_, { ask, head }) => {
-      const block = await head.pin("latest");
-      return block === "latest" ? ask("eth_blockNumber", "[]") : `"${block}"`;
+    answer: async (_, context) => {
+      const block = await context.head.pin("latest");
+      return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
     },
   }),
   defineMethod({
@@ -77,7 +77,10 @@ export const nodeMethods = [
       // A plain number is taken by every node, and sent by some libraries.
       blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
       newestBlock: blockNumberOrTag,
-      rewardPercentiles: z.array(z.number(), { error: "want an array of numbers" }).optional(),
+      rewardPercentiles: z
+        .array(z.number(), { error: "want an array of numbers" })
+        .max(100, { error: "want at most 100 numbers" })
+        .optional(),
     },
     result: z.looseObject({ oldestBlock: quantity, baseFeePerGas: z.array(quantity).optional() }),
     freshness: "until next block",

@@ -7,31 +7,37 @@ import { type CallContext, defineMethod, type Method } from "./method.ts";
 type Args = Readonly<Record<string, unknown>>;
 
 /** The parameters as they came, unless the caller wrote nulls: nodes take fewer of them than we do. */
-export function paramsOf(args: Args, context: Pick<CallContext, "paramsJson">): string {
+function paramsOf(args: Args, context: Pick<CallContext, "paramsJson">): string {
   return Object.values(args).includes(undefined) ? paramsFrom(args) : context.paramsJson;
 }
 
 /** A JSON array of the arguments, without nulls at its end. */
-export function paramsFrom(args: Args): string {
+function paramsFrom(args: Args): string {
   const values = Object.values(args);
   while (values.length > 0 && values.at(-1) === undefined) values.pop();
   return JSON.stringify(values);
 }
 
-/**
- * Asks for the method with the block that it speaks of pinned. Left out the block is `latest`, and is
- * sent so, since older nodes require it.
- *
- * @param what.sent The arguments to send where they differ from those that came.
- * @param what.at The name of the block parameter.
- */
+/** A call with a block parameter, for `askAt`. */
+export type BlockCall = {
+  readonly given: Args;
+  /** The arguments to send, where they differ from those that came. */
+  readonly sent?: Args;
+  /** The name of the block parameter. */
+  readonly at: string;
+  /** What to send for a block that was left out: `latest`, since nodes may require it, or nothing. */
+  readonly whenOmitted?: "latest" | "nothing";
+};
+
+/** Asks for the method with the block that it speaks of pinned. */
 export async function askAt(
   method: string,
-  what: { readonly given: Args; readonly sent?: Args; readonly at: string },
+  { given, sent = given, at, whenOmitted = "latest" }: BlockCall,
   context: CallContext,
 ): Promise<Buffer> {
-  const { given, sent = given, at } = what;
-  const block = await context.head.pin(plainReference(given[at]) ?? "latest");
+  const pinned = await context.head.pin(plainReference(given[at]) ?? "latest");
+  const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
+  const block = isOmitted ? undefined : pinned;
   const isUnchanged = sent === given && block === given[at];
   return context.ask(
     method,

@@ -45,8 +45,8 @@ export const receiptMethods = [
 ];
 
 /** Some nodes give receipts of pending transactions, without a block. */
-function nullWhenPending(result: RawJson): RawJson {
-  if (typeof result === "string" || isNull(result)) return result;
+function nullWhenPending(result: Buffer): RawJson {
+  if (isNull(result)) return result;
   const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
   return hasValue(result, blockHash) ? result : "null";
 }

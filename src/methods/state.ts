@@ -5,19 +5,19 @@ import { address, data, quantity, slot } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { isBeyondAnyChain, saysUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { askAt } from "./passing-on.ts";
+import { askAt, type BlockCall } from "./passing-on.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 
 /** @throws RpcError `header not found` for the state of an unknown block, whatever the node calls it. */
 export async function askState(
   method: string,
-  what: Parameters<typeof askAt>[1],
+  call: BlockCall,
   context: CallContext,
 ): Promise<Buffer> {
-  if (isBeyondAnyChain(plainReference(what.given[what.at]))) throw errors.headerNotFound();
+  if (isBeyondAnyChain(plainReference(call.given[call.at]))) throw errors.headerNotFound();
   try {
-    return await askAt(method, what, context);
+    return await askAt(method, call, context);
   } catch (thrown) {
     throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
   }
@@ -75,7 +75,12 @@ export const stateMethods = [
     name: "eth_getProof",
     summary: "An account and some of its storage, with Merkle proofs.",
     cost: 3,
-    params: { address, slots: z.array(slot, { error: "want an array of storage slots" }) },
+    params: {
+      address,
+      slots: z
+        .array(slot, { error: "want an array of storage slots" })
+        .max(1024, { error: "want at most 1024 storage slots" }),
+    },
     result: storageProof,
   }),
 ];

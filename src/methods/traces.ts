@@ -7,11 +7,17 @@ import { data, hash, quantity } from "../evm/values.ts";
 import { passedOn } from "./passing-on.ts";
 
 const COST = 25;
+/** The EVM's own limit of calls within calls. */
+const MAX_DEPTH = 1024;
+/** There are three; a list without end would only cost time. */
+const MAX_TYPES = 100;
+const MAX_CALLS = 1000;
 
 const traceTypes = z
   .array(z.enum(["vmTrace", "trace", "stateDiff"], { error: "want vmTrace, trace or stateDiff" }), {
     error: "want an array of trace types",
   })
+  .max(MAX_TYPES, { error: `want at most ${MAX_TYPES} trace types` })
   .describe("What is wanted: vmTrace, trace, stateDiff.");
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
@@ -26,6 +32,7 @@ export const traceMethods = [
       transactionHash: hash,
       path: z
         .array(quantity, { error: "want an array of indexes" })
+        .max(MAX_DEPTH, { error: `want at most ${MAX_DEPTH} indexes` })
         .describe('The traceAddress: ["0x0"] is the first child of the top call.'),
     },
     result: locatedTrace.nullable(),
@@ -91,7 +98,9 @@ export const traceMethods = [
     summary: "Executes calls one after the other, each on the state that the last one left.",
     cost: COST,
     params: {
-      calls: z.array(z.array(z.unknown()), { error: "want an array of [call, trace types]" }),
+      calls: z
+        .array(z.array(z.unknown()), { error: "want an array of [call, trace types]" })
+        .max(MAX_CALLS, { error: `want at most ${MAX_CALLS} calls` }),
       block,
     },
     result: z.array(replay),

@@ -2,7 +2,7 @@
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
 import { data, hash, quantity } from "../evm/values.ts";
-import { isBeyondAnyBlock, isBeyondAnyChain } from "./block-lookup.ts";
+import { isBeyondAnyBlock, isBeyondAnyChain, nullWhenUnknown } from "./block-lookup.ts";
 import { defineMethod } from "./method.ts";
 import { askAt, passedOn } from "./passing-on.ts";
 import { withWholePlace } from "./pending.ts";
@@ -16,7 +16,9 @@ export const transactionMethods = [
     result: transaction.nullable(),
     freshness: "until next block",
     answer: async (_, context) =>
-      withWholePlace(await context.ask("eth_getTransactionByHash", context.paramsJson)),
+      withWholePlace(
+        await nullWhenUnknown(context.ask("eth_getTransactionByHash", context.paramsJson)),
+      ),
   }),
   defineMethod({
     name: "eth_getTransactionByBlockHashAndIndex",
@@ -28,7 +30,7 @@ export const transactionMethods = [
     answer: ({ index }, context) =>
       isBeyondAnyBlock(index)
         ? "null"
-        : context.ask("eth_getTransactionByBlockHashAndIndex", context.paramsJson),
+        : nullWhenUnknown(context.ask("eth_getTransactionByBlockHashAndIndex", context.paramsJson)),
   }),
   defineMethod({
     name: "eth_getTransactionByBlockNumberAndIndex",
@@ -41,7 +43,7 @@ export const transactionMethods = [
       if (isBeyondAnyChain(args.block) || isBeyondAnyBlock(args.index)) return "null";
       const what = { given: args, at: "block" };
       return withWholePlace(
-        await askAt("eth_getTransactionByBlockNumberAndIndex", what, context),
+        await nullWhenUnknown(askAt("eth_getTransactionByBlockNumberAndIndex", what, context)),
         args.block === "pending",
       );
     },

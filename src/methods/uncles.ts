@@ -64,7 +64,7 @@ async function uncleAt(
       const uncles = await unclesOfBlock(thrown, pointer, context);
       // The block knows its uncles by hash only.
       if (uncles?.[toNumber(index)]) throw errors.methodNotFound(name);
-      return "null";
+      return Buffer.from("null");
     }),
   );
 }
@@ -76,7 +76,7 @@ async function uncleCount(reference: BlockReference, context: CallContext): Prom
     pointer.kind === "hash"
       ? context.ask("eth_getUncleCountByBlockHash", JSON.stringify([pointer.hash]))
       : context.ask("eth_getUncleCountByBlockNumber", JSON.stringify([pointer.number]));
-  return nullWhenUnknown(asked).catch(async (thrown: unknown) => {
+  return nullWhenUnknown(asked).catch(async (thrown: unknown): Promise<RawJson> => {
     const uncles = await unclesOfBlock(thrown, pointer, context);
     return uncles ? `"${toQuantity(uncles.length)}"` : "null";
   });
@@ -94,8 +94,8 @@ async function unclesOfBlock(
 }
 
 /** Decisions, uncles: header-only, though some nodes add an empty list of transactions. */
-function asHeader(result: RawJson): RawJson {
-  if (typeof result === "string" || isNull(result)) return result;
+function asHeader(result: Buffer): RawJson {
+  if (isNull(result)) return result;
   const [transactions] = findMembers(result, ["transactions"]) ?? [];
   if (!transactions) return result;
   const { transactions: _, ...header } = JSON.parse(result.toString("utf8"));

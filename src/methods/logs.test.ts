@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { call, refusing, type Surroundings } from "./scripted-context.ts";
+
+const hash = `0x${"ab".repeat(32)}`;
+const address = `0x${"cd".repeat(20)}`;
+const logsAt = (...blocks: number[]) =>
+  blocks.map((block) => ({ blockNumber: `0x${block.toString(16)}`, data: "0x" }));
+
+const ask = (filter: unknown, logs: unknown = [], surroundings: Surroundings = {}) =>
+  call(
+    "eth_getLogs",
+    [filter],
+    { eth_getLogs: logs, eth_getBlockByNumber: { number: "0x62" }, eth_getBlockByHash: null },
+    surroundings,
+  );
+
+describe("the range of a log query (the head is 100, 50 blocks are allowed)", () => {
+  it.each([
+    { filter: {}, want: ["0x64", "0x64"] },
+    { filter: { fromBlock: null, toBlock: null }, want: ["0x64", "0x64"] },
+    { filter: { fromBlock: "0x60" }, want: ["0x60", "0x64"] },
+    { filter: { fromBlock: "earliest", toBlock: "0x1" }, want: ["0x0", "0x1"] },
+    { filter: { fromBlock: "pending", toBlock: "pending" }, want: ["0x64", "0x64"] },
+    { filter: { fromBlock: "finalized", toBlock: "latest" }, want: ["0x62", "0x64"] },
+    { filter: { fromBlock: "0x33", toBlock: "0x64" }, want: ["0x33", "0x64"] },
+  ])("$filter is $want", async ({ filter, want: [fromBlock, toBlock] }) => {
+    const { asked } = await ask(filter);
+    expect(asked.at(-1)).toEqual(["eth_getLogs", [{ fromBlock, toBlock }]]);
+  });
+
+  it.each([
+    { filter: { fromBlock: "0x5", toBlock: "0x4" }, want: "invalid block range params" },
+    { filter: { toBlock: "earliest" }, want: "invalid block range params" },
+    { filter: { fromBlock: "0x65" }, want: "invalid block range params" },
+    {
+      filter: { fromBlock: "0x60", toBlock: "0x65" },
+      want: "block range extends beyond current head block",
+    },
+    {
+      filter: { fromBlock: "0x0", toBlock: `0x${"f".repeat(64)}` },
+      want: "block range extends beyond current head block",
+    },
+    { filter: { fromBlock: "0x32" }, want: "exceed maximum block range 50" },
+    {
+      filter: { blockHash: hash, fromBlock: "0x1" },
+      want: "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other",
+    },
+  ])("$filter is refused: $want", async ({ filter, want }) => {
+    await expect(ask(filter)).rejects.toMatchObject({ code: -32602, message: want });
+  });
+
+  it("may end at a head that this gateway has not seen yet", async () => {
+    const newer = { newerHead: 102 };
+    expect((await ask({ fromBlock: "0x60", toBlock: "0x66" }, [], newer)).result).toEqual([]);
+    const { asked } = await ask({ fromBlock: "0x65" }, [], newer);
+    expect(asked).toEqual([["eth_getLogs", [{ fromBlock: "0x65", toBlock: "0x66" }]]]);
+  });
+
+  it("goes with the conditions, without what is null or unknown", async () => {
+    const { asked } = await ask({ address, topics: [null, [hash]], blockHash: null, other: 1 });
+    const range = { fromBlock: "0x64", toBlock: "0x64" };
+    expect(asked).toEqual([["eth_getLogs", [{ ...range, address, topics: [null, [hash]] }]]]);
+  });
+});
+
+describe("too many logs (3 are allowed)", () => {
+  it.each([
+    { from: 1, logs: logsAt(1, 2, 3, 4), to: 3 },
+    { from: 1, logs: logsAt(1, 2, 4, 4), to: 3 },
+    { from: 1, logs: logsAt(1, 3, 3, 3), to: 2 },
+    { from: 1, logs: logsAt(1, 1, 1, 1, 5), to: 1 }, // one block is never too much
+  ])("from $from are refused with a range to $to that works", async ({ from, logs, to }) => {
+    const range = { from: `0x${from}`, to: `0x${to}` };
+    await expect(ask({ fromBlock: range.from, toBlock: "0x9" }, logs)).rejects.toMatchObject({
+      code: -32005,
+      message: `query returned more than 3 results. Try with this block range [${range.from}, ${range.to}].`,
+      data: { ...range, limit: 3 },
+    });
+    const within = logs.filter(({ blockNumber }) => Number(blockNumber) <= to);
+    const again = await ask({ fromBlock: range.from, toBlock: range.to }, within);
+    expect(again.result).toEqual(within);
+  });
+
+  it("are not, when they are no more than that, or all of one block", async () => {
+    expect((await ask({ fromBlock: "0x1", toBlock: "0x9" }, logsAt(1, 2, 3))).result).toHaveLength(
+      3,
+    );
+    expect(
+      (await ask({ fromBlock: "0x1", toBlock: "0x1" }, logsAt(1, 1, 1, 1))).result,
+    ).toHaveLength(4);
+  });
+});
+
+describe("the logs of one block", () => {
+  it("are asked by its hash", async () => {
+    const { result, asked } = await ask({ blockHash: hash, address }, logsAt(1));
+    expect(result).toEqual(logsAt(1));
+    expect(asked).toEqual([["eth_getLogs", [{ blockHash: hash, address }]]]);
+  });
+
+  it("are none only when the block is known", async () => {
+    const unknown = { code: -32000, message: "unknown block" };
+    await expect(ask({ blockHash: hash }, [])).rejects.toMatchObject(unknown);
+    const refused = refusing({ code: -32001, message: "header not found" });
+    await expect(ask({ blockHash: hash }, refused)).rejects.toMatchObject(unknown);
+    const script = { eth_getLogs: [], eth_getBlockByHash: { number: "0x5", hash } };
+    expect((await call("eth_getLogs", [{ blockHash: hash }], script)).result).toEqual([]);
+  });
+});

@@ -1,0 +1,71 @@
+// The surroundings of a call, for tests: upstreams that answer by a script, and a head that stands still.
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { declaredMethods } from "./catalogue.ts";
+import type { CallContext, NetworkFacts } from "./method.ts";
+import { checkParams } from "./validate.ts";
+
+/** By method: what the upstreams answer. A function is given the parameters, and may throw. */
+export type Script = Readonly<Record<string, unknown>>;
+
+export type Surroundings = {
+  readonly head?: number;
+  /** What an upstream says when it is asked for a newer head. */
+  readonly newerHead?: number;
+  readonly isBatch?: boolean;
+  readonly network?: Partial<NetworkFacts>;
+};
+
+/** What a call answered, and what it asked the upstreams for that. */
+export type Told = { readonly result: unknown; readonly asked: readonly unknown[][] };
+
+/** Makes a call of a declared method. */
+export async function call(
+  name: string,
+  params: readonly unknown[],
+  script: Script = {},
+  surroundings: Surroundings = {},
+): Promise<Told> {
+  const method = declaredMethods.find((declared) => declared.name === name);
+  if (!method) throw errors.methodNotFound(name);
+  const asked: unknown[][] = [];
+  const context = contextOf(params, script, surroundings, asked);
+  const answer = await method.answer(checkParams(method, params), context);
+  return { result: JSON.parse(String(answer)), asked };
+}
+
+function contextOf(
+  params: readonly unknown[],
+  script: Script,
+  { head = 100, newerHead = head, isBatch = false, network }: Surroundings,
+  asked: unknown[][],
+): CallContext {
+  return {
+    network: {
+      name: "eth-test",
+      family: "evm",
+      chainId: 1,
+      limits: { logs: { blocks: 50, results: 3 } },
+      ...network,
+    },
+    head: {
+      latest: async () => head,
+      atLeast: async (number) => (number > head ? newerHead : head),
+      pin: (reference) =>
+        isBatch && reference === "latest" ? Promise.resolve(`0x${head.toString(16)}`) : reference,
+    },
+    paramsJson: JSON.stringify(params),
+    describe: () => "{}",
+    ask: async (method, paramsJson) => {
+      const given: unknown = JSON.parse(paramsJson);
+      asked.push([method, given]);
+      if (!(method in script)) throw errors.methodNotFound(method);
+      const said = script[method];
+      return Buffer.from(JSON.stringify(typeof said === "function" ? said(given) : said));
+    },
+  };
+}
+
+/** A node that refuses with this error object. */
+export const refusing = (error: { code: number; message: string; data?: unknown }) => () => {
+  throw errors.refusedByNode(error.code, error.message, JSON.stringify(error));
+};

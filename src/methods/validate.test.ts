@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { declaredMethods } from "./catalogue.ts";
+import { forwardedMethod } from "./forwarded.ts";
+import type { Method } from "./method.ts";
+import { checkParams } from "./validate.ts";
+
+const hash = `0x${"ab".repeat(32)}`;
+const address = `0x${"cd".repeat(20)}`;
+
+const methodNamed = (name: string): Method => {
+  const found = declaredMethods.find((method) => method.name === name);
+  if (!found) throw new Error(`${name} is not declared`);
+  return found;
+};
+
+const complaint = (name: string, params: readonly unknown[]): unknown => {
+  try {
+    return checkParams(methodNamed(name), params);
+  } catch (thrown) {
+    return thrown;
+  }
+};
+
+describe("bad parameters", () => {
+  it.each([
+    { name: "eth_getTransactionByHash", params: [], want: "missing value for required argument 0" },
+    {
+      name: "eth_getTransactionByHash",
+      params: [null],
+      want: "missing value for required argument 0",
+    },
+    { name: "eth_getBlockByHash", params: [hash], want: "missing value for required argument 1" },
+    {
+      name: "eth_getTransactionByHash",
+      params: [hash, 1],
+      want: "too many arguments, want at most 1",
+    },
+    { name: "eth_blockNumber", params: [null], want: "too many arguments, want at most 0" },
+    // The first mistake is told, as by geth.
+    {
+      name: "eth_getTransactionByHash",
+      params: ["0x1", 1],
+      want: "invalid argument 0: want 32 bytes",
+    },
+    {
+      name: "eth_getTransactionByHash",
+      params: [7],
+      want: "invalid argument 0: want a hex string",
+    },
+    {
+      name: "eth_getBlockByHash",
+      params: [hash, "true"],
+      want: "invalid argument 1: want true or false",
+    },
+    {
+      name: "eth_getBlockByNumber",
+      params: ["0x01", true],
+      want: "invalid argument 0: hex number with leading zero digits",
+    },
+    {
+      name: "eth_getCode",
+      params: [address, "newest"],
+      want: "invalid argument 1: want a block number, latest, earliest, pending, safe or finalized",
+    },
+    {
+      name: "eth_getCode",
+      params: [address, { blockHash: "0x1" }],
+      want: "invalid argument 1: blockHash: want 32 bytes",
+    },
+    {
+      name: "eth_getLogs",
+      params: [{ address: [address, "0x12"] }],
+      want: "invalid argument 0: address[1]: want 20 bytes",
+    },
+    {
+      name: "eth_getLogs",
+      params: [{ address: 5 }],
+      want: "invalid argument 0: address: want an address or an array of addresses",
+    },
+    {
+      name: "eth_getLogs",
+      params: [{ topics: [null, [hash, "0xzz"]] }],
+      want: "invalid argument 0: topics[1][1]: invalid hex string",
+    },
+    {
+      name: "eth_getLogs",
+      params: [{ topics: [null, null, null, null, null] }],
+      want: "invalid argument 0: topics: want at most 4 topics",
+    },
+    {
+      name: "eth_getLogs",
+      params: ["latest"],
+      want: "invalid argument 0: want a log filter object",
+    },
+    {
+      name: "trace_replayTransaction",
+      params: [hash, ["trace", "all"]],
+      want: "invalid argument 1: [1]: want vmTrace, trace or stateDiff",
+    },
+    {
+      name: "web3_sha3",
+      params: ["68656c6c6f"],
+      want: "invalid argument 0: hex string without 0x prefix",
+    },
+  ])("$name $params: $want", ({ name, params, want }) => {
+    const error = complaint(name, params);
+    expect(error).toBeInstanceOf(RpcError);
+    expect(error).toMatchObject({ code: -32602, message: want });
+    expect(error).toHaveProperty("status", name === "web3_sha3" ? 400 : 200);
+  });
+
+  it("are not read to the end when there are too many", () => {
+    const error = complaint("trace_get", [hash, Array(200_000).fill("x")]);
+    expect(error).toMatchObject({ message: "invalid argument 1: want at most 1024 indexes" });
+  });
+
+  it("are never echoed at length", () => {
+    const long = "x".repeat(100_000);
+    for (const params of [[long], [{ [long]: 1 }], [{ topics: long }], [{ address: [long] }]]) {
+      expect(String(complaint("eth_getLogs", params)).length).toBeLessThan(200);
+    }
+  });
+});
+
+describe("good parameters", () => {
+  it.each([
+    { params: [address], want: { address } },
+    { params: [address, null], want: { address, block: undefined } },
+    { params: [address, "latest"], want: { address, block: "latest" } },
+  ])("$params become $want", ({ params, want }) => {
+    expect(complaint("eth_getCode", params)).toStrictEqual(want);
+  });
+
+  it("stay the very values that came, strange members too", () => {
+    const filter: unknown = JSON.parse('{"__proto__": {"fromBlock": "0x1"}, "new": 1}');
+    const args = checkParams(methodNamed("eth_getLogs"), [filter]);
+    expect(args["filter"]).toBe(filter);
+    expect((args["filter"] as { fromBlock?: unknown }).fromBlock).toBeUndefined();
+  });
+
+  it("are any, of a method that is only forwarded", () => {
+    expect(checkParams(forwardedMethod("eth_new", "evm"), [1, "x", null])).toEqual({});
+  });
+});
+
+describe("any parameters", () => {
+  it.each(declaredMethods.map(({ name }) => name))("of %s pass or are refused", (name) => {
+    const method = methodNamed(name);
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue(), { maxLength: 6 }), (params) => {
+        try {
+          checkParams(method, params);
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(RpcError);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

@@ -11,17 +11,22 @@ function isInstalled() {
   if (!existsSync(installed)) return false;
   const have = packagesIn(installed);
   return Object.entries(packagesIn("package-lock.json")).every(
-    ([path, { version, optional }]) => path === "" || optional || have[path]?.version === version,
+    ([path, { version, optional, extraneous }]) =>
+      path === "" || optional || extraneous || have[path]?.version === version,
   );
 }
 
 if (!isInstalled()) {
   console.error("headgate: installing dependencies, once …");
   // Not `npm ci`: it refuses a lock file that lacks the packages of platforms a registry does not serve.
-  const { status } = spawnSync("npm", ["install", "--no-save", "--no-audit", "--no-fund"], {
-    stdio: ["ignore", "inherit", "inherit"],
-    shell: process.platform === "win32",
-  });
+  const { status } = spawnSync(
+    "npm",
+    ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"],
+    {
+      stdio: ["ignore", "inherit", "inherit"],
+      shell: process.platform === "win32",
+    },
+  );
   if (status !== 0) {
     console.error("headgate: npm could not install the dependencies; what it said is above");
     process.exit(1);

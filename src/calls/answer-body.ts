@@ -63,14 +63,17 @@ export function refusal(id: string, error: RpcError): Reply {
   return error.status === 429 ? { ...reply, rateLimit: error.data as RateLimit } : reply;
 }
 
-/** What the caller may know about anything that was thrown; every 5xx leaves a line in the log. */
+/**
+ * What the caller may know about anything that was thrown. Every 5xx leaves a line in the log, unless
+ * the caller left before: what was given up for that reason is no fault.
+ */
 export function asVisible(
   thrown: unknown,
-  { requestId }: Pick<Caller, "requestId">,
+  { requestId, scope }: Pick<Caller, "requestId" | "scope">,
   log: Logger,
 ): RpcError {
   const error = thrown instanceof RpcError ? thrown : errors.internal(requestId, thrown);
-  if (error.status >= 500) {
+  if (error.status >= 500 && !scope.hasEnded) {
     log.error({ request: requestId, code: error.code, err: error.cause }, error.message);
   }
   return error;

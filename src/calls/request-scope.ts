@@ -5,6 +5,7 @@ export class RequestScope {
   /** Made only when somebody waits for an upstream: most answers need no signal. */
   #controller: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
+  #hasEnded = false;
   readonly #deadlineMs: number;
   readonly #clock: Pick<Clock, "after">;
 
@@ -23,8 +24,14 @@ export class RequestScope {
     return this.#controller.signal;
   }
 
+  /** Nobody waits for an answer any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** The request is answered, or its caller has gone: whatever still works for it stops. */
   end(): void {
+    this.#hasEnded = true;
     this.#cancelDeadline?.();
     this.#controller?.abort();
   }

@@ -1,4 +1,6 @@
 // The head of a network as its nodes tell it, and the one view of it that a batch gets.
+
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { toHex } from "../lib/hex.ts";
 import type { Pool } from "../upstream/pool.ts";
 
@@ -33,8 +35,12 @@ export class Head {
   batchView(signal: () => AbortSignal): View {
     let head: Promise<number> | undefined;
     const latest = (): Promise<number> => {
-      head ??= this.#ask(signal());
-      return head;
+      const asked = head ?? this.#ask(signal());
+      head = asked;
+      asked.catch(() => {
+        if (head === asked) head = undefined; // one that failed or was aborted is not kept for the others
+      });
+      return asked;
     };
     return {
       latest,
@@ -51,9 +57,9 @@ export class Head {
         ? ["eth_getBlockByNumber", '["latest",false]']
         : ["cfx_getBlockByEpochNumber", '["latest_state",false]'];
     const json = await this.#upstream.call(method, params, signal);
-    const block = JSON.parse(json.toString()) as Record<string, string>;
-    const number = Number(block["epochNumber"] ?? block["number"]);
-    return { number, timestampMs: Number(block["timestamp"]) * 1000 };
+    const block = parsed(json) as Record<string, string> | null | undefined;
+    const number = numberIn(block?.["epochNumber"] ?? block?.["number"]);
+    return { number, timestampMs: numberIn(block?.["timestamp"]) * 1000 };
   }
 
   async #atLeast(number: number, signal: AbortSignal): Promise<number> {
@@ -63,8 +69,23 @@ export class Head {
   async #ask(signal: AbortSignal): Promise<number> {
     const method = this.#family === "evm" ? "eth_blockNumber" : "cfx_epochNumber";
     const json = await this.#upstream.call(method, "[]", signal);
-    const number = Number(JSON.parse(json.toString()));
+    const number = numberIn(parsed(json));
     this.#known = Math.max(this.#known, number);
     return number;
+  }
+}
+
+/** A node whose head is no number cannot be followed. */
+function numberIn(value: unknown): number {
+  const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
+  if (!Number.isSafeInteger(number) || number < 0) throw errors.upstreamsFailed();
+  return number;
+}
+
+function parsed(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
   }
 }

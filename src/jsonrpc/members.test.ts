@@ -38,6 +38,7 @@ describe("findMembers", () => {
     '{"result":[{"topics":["0x1"]}',
     '{"id" 1}',
     "{id:1}",
+    '{"\\x":1}',
   ])("refuses %s", (text) => {
     expect(parseMembers(text, ["id"])).toBeUndefined();
   });

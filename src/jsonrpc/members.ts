@@ -73,6 +73,7 @@ function eachMember(json: Buffer, visit: (key: string, value: Span) => void): nu
     const keyEnd = skipString(json, at);
     if (keyEnd < 0) return undefined;
     const key = keyText(json, at, keyEnd);
+    if (key === undefined) return undefined;
     at = skipSpace(json, keyEnd);
     if (json[at] !== COLON) return undefined;
     at = skipSpace(json, at + 1);
@@ -86,10 +87,16 @@ function eachMember(json: Buffer, visit: (key: string, value: Span) => void): nu
   }
 }
 
-function keyText(json: Buffer, start: number, end: number): string {
+/** undefined for a broken escape. */
+function keyText(json: Buffer, start: number, end: number): string | undefined {
   const raw = json.toString("utf8", start + 1, end - 1);
-  // A key may spell itself with escapes: "\u0069d" is "id".
-  return raw.includes("\\") ? String(JSON.parse(json.toString("utf8", start, end))) : raw;
+  if (!raw.includes("\\")) return raw;
+  try {
+    // A key may spell itself with escapes: "\u0069d" is "id".
+    return String(JSON.parse(json.toString("utf8", start, end)));
+  } catch {
+    return undefined;
+  }
 }
 
 const isEnd = (json: Buffer, at: number): boolean => skipSpace(json, at) >= json.length;

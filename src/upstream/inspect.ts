@@ -2,6 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { readChainId } from "./chain-id.ts";
 import type { Connection } from "./connection/connection.ts";
+import { parsed } from "./parsed.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 
@@ -57,13 +58,18 @@ export async function inspect(
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
   const { family } = options;
+  const head = await readHead(family, ask);
+  if (!head) return { kind: "unusable", reason: "no newest block in its answer" };
   const version = await ask(family === "evm" ? "web3_clientVersion" : "cfx_clientVersion");
   const probes = await probe(PROBES[family], ask);
   return {
     kind: "usable",
-    clientVersion: version.kind === "result" ? String(parsedResult(version)) : "unknown",
+    clientVersion: version.kind === "result" ? String(parsed(version.json)) : "unknown",
     chainId,
-    head: await readHead(family, ask, parts.clock.wallTime()),
+    head: {
+      number: head.number,
+      ageSeconds: Math.round(parts.clock.wallTime() / 1000 - head.seconds),
+    },
     has: probes.filter(([, has]) => has).map(([method]) => method),
     lacks: probes.filter(([, has]) => !has).map(([method]) => method),
   };
@@ -109,22 +115,18 @@ const probe = (methods: Readonly<Record<string, string>>, ask: Ask): Promise<[st
     }),
   );
 
+/** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
 async function readHead(
   family: Family,
   ask: Ask,
-  nowMs: number,
-): Promise<{ number: number; ageSeconds: number }> {
+): Promise<{ number: number; seconds: number } | undefined> {
   const reply =
     family === "evm"
       ? await ask("eth_getBlockByNumber", '["latest",false]')
       : await ask("cfx_getBlockByEpochNumber", '["latest_state",false]');
-  const block = (reply.kind === "result" ? parsedResult(reply) : {}) as Record<
-    string,
-    string
-  > | null;
+  if (reply.kind !== "result") return undefined;
+  const block = parsed(reply.json) as Record<string, string> | null | undefined;
   const number = Number(block?.["epochNumber"] ?? block?.["number"]);
-  return { number, ageSeconds: Math.round(nowMs / 1000 - Number(block?.["timestamp"])) };
+  const seconds = Number(block?.["timestamp"]);
+  return Number.isSafeInteger(number + seconds) ? { number, seconds } : undefined;
 }
-
-const parsedResult = (reply: Reply & { kind: "result" }): unknown =>
-  JSON.parse(reply.json.toString());

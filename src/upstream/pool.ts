@@ -23,14 +23,14 @@ const PATIENCE_MS = 3_000;
 
 export class Pool {
   readonly #upstreams: readonly Upstream[];
-  /** Calls that wait for a node to become usable. */
-  #waiting: (() => void)[] = [];
+  /** What ends the waiting of calls that found no usable node. */
+  readonly #waiting = new Set<() => void>();
   readonly #clock: UpstreamParts["clock"];
 
   constructor({ upstreams, ...shared }: PoolOptions, parts: UpstreamParts) {
     this.#clock = parts.clock;
     this.#upstreams = upstreams.map(
-      (upstream) => new Upstream({ ...shared, ...upstream }, parts, () => this.#wake()),
+      (upstream) => new Upstream({ ...shared, ...upstream }, parts, () => this.#onChange()),
     );
   }
 
@@ -41,7 +41,7 @@ export class Pool {
 
   async close(): Promise<void> {
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
-    this.#wake();
+    this.#endWaiting();
   }
 
   status(): { name: string; state: UpstreamState }[] {
@@ -57,7 +57,9 @@ export class Pool {
    */
   async call(method: string, paramsJson: string, signal: AbortSignal): Promise<Buffer> {
     const seen: Reply["kind"][] = [];
-    for (const upstream of await this.#candidates(signal)) {
+    const candidates = await this.#candidates(signal);
+    if (signal.aborted) throw errors.upstreamTimeout();
+    for (const upstream of candidates) {
       if (upstream.isMissing(method)) {
         seen.push("missing");
         continue;
@@ -75,31 +77,32 @@ export class Pool {
   /** The usable nodes in order; waits a little when there is none, as after a start. */
   async #candidates(signal: AbortSignal): Promise<readonly Upstream[]> {
     const usable = usableOf(this.#upstreams);
-    if (usable.length > 0) return usable;
+    if (usable.length > 0 || signal.aborted) return usable;
     await this.#someChange(signal);
     return usableOf(this.#upstreams);
   }
 
-  /** Resolves when some node is usable, when patience ends, or with the signal. */
+  /** Resolves when some node is usable, when patience ends, with the signal, or with the pool. */
   #someChange(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
         signal.removeEventListener("abort", done);
-        this.#waiting = this.#waiting.filter((look) => look !== wake);
+        this.#waiting.delete(done);
         resolve();
-      };
-      const wake = (): void => {
-        if (usableOf(this.#upstreams).length > 0) done();
       };
       const cancel = this.#clock.after(PATIENCE_MS, done);
       signal.addEventListener("abort", done, { once: true });
-      this.#waiting.push(wake);
+      this.#waiting.add(done);
     });
   }
 
-  #wake(): void {
-    for (const wake of [...this.#waiting]) wake();
+  #endWaiting(): void {
+    for (const done of [...this.#waiting]) done();
+  }
+
+  #onChange(): void {
+    if (usableOf(this.#upstreams).length > 0) this.#endWaiting();
   }
 }
 
@@ -107,7 +110,7 @@ const usableOf = (upstreams: readonly Upstream[]): Upstream[] =>
   upstreams.filter(({ state }) => state === "usable");
 
 /** What a caller is told when no node gave an answer. */
-export function whyNobody(seen: readonly Reply["kind"][], method: string): RpcError {
+function whyNobody(seen: readonly Reply["kind"][], method: string): RpcError {
   if (seen.length === 0) return errors.noUpstream();
   if (seen.every((kind) => kind === "missing")) return errors.methodNotFound(method);
   if (seen.every((kind) => kind === "timeout" || kind === "missing"))

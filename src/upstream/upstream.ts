@@ -4,7 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
-import { redact, secretsOf } from "./redact.ts";
+import { secretsOf, withoutSecrets } from "./redact.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 
@@ -25,7 +25,8 @@ export type UpstreamParts = {
 };
 
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+/** Short, so that a network with one node is back within a second after the node is. */
+const LONGEST_PAUSE_MS = 500;
 /** One slip, or a node that starts together with us, is no news. */
 const TOLD_AFTER_FAILURES = 3;
 const WRONG_CHAIN_PAUSE_MS = 30_000;
@@ -81,23 +82,16 @@ export class Upstream {
       seconds: (clock.now() - startedAt) / 1000,
       bytes: exchange.kind === "answered" ? exchange.body.length : 0,
     });
-    this.#learn(method, reply);
-    return reply.kind === "refused"
-      ? {
-          ...reply,
-          message: redact(reply.message, this.#secrets),
-          json: redact(reply.json, this.#secrets),
-        }
-      : reply;
+    // A node whose answer is too long for us is well.
+    if (exchange.kind !== "too large") this.#learn(method, reply);
+    return withoutSecrets(reply, this.#secrets);
   }
 
   /** Makes sure that the node is there and of the right chain, in the background, until it is. */
   check(): void {
     if (this.#isChecking || this.#closing.signal.aborted) return;
     this.#isChecking = true;
-    void this.#checkUntilUsable().finally(() => {
-      this.#isChecking = false;
-    });
+    void this.#checkUntilUsable();
   }
 
   async close(): Promise<void> {
@@ -120,7 +114,7 @@ export class Upstream {
     const { clock, log } = this.#parts;
     const { signal } = this.#closing;
     const startedAt = clock.now();
-    const isTold = false;
+    let failures = 0;
     for (
       let pauseMs = FIRST_PAUSE_MS;
       !signal.aborted;
@@ -129,6 +123,7 @@ export class Upstream {
       const found = await this.#readChainId(signal);
       if (signal.aborted) return;
       if (found === this.#options.chainId) {
+        this.#isChecking = false; // before anybody can find it usable and failing
         this.#become("usable");
         const ms = Math.round(clock.now() - startedAt);
         log.info({ upstream: this.name, chainId: found, ms }, "upstream is usable");
@@ -143,7 +138,7 @@ export class Upstream {
   }
 
   /** The chain id, or why there is none. */
-  async #readChainId(signal: AbortSignal): Promise<number | string> {
+  #readChainId(signal: AbortSignal): Promise<number | string> {
     return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal));
   }
 

@@ -32,5 +32,8 @@ export type Connection = {
 };
 
 /** The code of a socket's or TLS error is all that is told of it: its message may hold an address. */
-export const reasonOf = (error: unknown): string =>
-  (error as { code?: string } | undefined)?.code ?? "connection failed";
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: string; message?: string };
+  const status = /^Unexpected server response: (\d{3})$/.exec(message ?? "")?.[1]; // a refused handshake
+  return code ?? (status ? `HTTP ${status}` : "connection failed");
+}

@@ -1,4 +1,5 @@
 // Speaks to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
+import { unescape as percentDecoded } from "node:querystring";
 import { type Dispatcher, Pool } from "undici";
 import type { Clock } from "../../lib/clock.ts";
 import { type Connection, type ConnectionOptions, type Exchange, reasonOf } from "./connection.ts";
@@ -7,6 +8,8 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 export class HttpConnection implements Connection {
+  /** Answers that are waited for: undici itself forgets those of a socket that failed to connect. */
+  readonly #open = new Set<Answer>();
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: Record<string, string>;
@@ -21,7 +24,7 @@ export class HttpConnection implements Connection {
     this.#headers = {
       "content-type": "application/json",
       ...basicAuthentication(url),
-      ...options.headers,
+      ...inLowerCase(options.headers),
     };
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
@@ -35,14 +38,16 @@ export class HttpConnection implements Connection {
 
   send({ json }: { json: string }, signal: AbortSignal): Promise<Exchange> {
     return new Promise((resolve) => {
+      if (signal.aborted) return resolve({ kind: "aborted" });
       const answer = new Answer({ maxBytes: this.#options.responseBytes }, resolve);
-      if (signal.aborted) return answer.giveUp({ kind: "aborted" });
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const cancelTimeout = this.#clock.after(this.#options.timeoutMs, () =>
         answer.giveUp({ kind: "timeout" }),
       );
       signal.addEventListener("abort", onAbort, { once: true });
+      this.#open.add(answer);
       answer.afterwards(() => {
+        this.#open.delete(answer);
         cancelTimeout();
         signal.removeEventListener("abort", onAbort);
       });
@@ -57,6 +62,7 @@ export class HttpConnection implements Connection {
   }
 
   async close(): Promise<void> {
+    for (const answer of [...this.#open]) answer.giveUp({ kind: "unreachable", reason: "closed" });
     await this.#pool.destroy();
   }
 }
@@ -88,7 +94,8 @@ class Answer implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#isSettled) controller.abort(new Error("given up while it waited for a socket"));
+    // Thrown, not aborted: nothing was written, and aborting would cost the next call its socket.
+    if (this.#isSettled) throw new Error("given up while it waited for a socket");
   }
 
   onResponseStart(
@@ -127,8 +134,12 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 }
 
+/** So that an operator's `Authorization` replaces ours instead of standing beside it. */
+const inLowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
 function basicAuthentication({ username, password }: URL): Record<string, string> {
   if (!username && !password) return {};
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${percentDecoded(username)}:${percentDecoded(password)}`; // unlike decodeURIComponent, never throws
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }

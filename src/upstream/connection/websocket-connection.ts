@@ -8,7 +8,8 @@ const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;
 /** After a socket was lost, the next attempt waits; calls in between are told so at once. */
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+/** Shorter than the pause between two checks, so that none of them comes too early. */
+const LONGEST_PAUSE_MS = 400;
 
 export class WebSocketConnection implements Connection {
   /** Calls whose answer has not come, by id. All of them were sent, or wait for the socket to open. */
@@ -17,6 +18,7 @@ export class WebSocketConnection implements Connection {
   #pauseMs = FIRST_PAUSE_MS;
   #mayConnectAt = 0;
   #isClosed = false;
+  #stopWatching: () => void = () => undefined;
   readonly #options: ConnectionOptions;
   readonly #clock: Pick<Clock, "after" | "now">;
 
@@ -48,21 +50,31 @@ export class WebSocketConnection implements Connection {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#socket?.terminate();
-    this.#lose("closed");
+    if (this.#socket) this.#drop(this.#socket, "closed");
   }
 
   /** The socket, a new one when it was lost; undefined while the pause after a loss lasts. */
   #connected(): WebSocket | undefined {
+    // The node said goodbye, but the socket is not gone yet: nothing would be sent on it.
+    if (this.#socket?.readyState === WebSocket.CLOSING)
+      this.#drop(this.#socket, "connection closed");
     if (this.#socket || this.#isClosed || this.#clock.now() < this.#mayConnectAt)
       return this.#socket;
+    try {
+      this.#socket = this.#open();
+    } catch (error) {
+      this.#lose(reasonOf(error)); // a URL or a header that no socket can be opened with
+    }
+    return this.#socket;
+  }
+
+  #open(): WebSocket {
     const socket = new WebSocket(this.#options.url, {
       headers: { ...this.#options.headers },
       handshakeTimeout: Math.min(HANDSHAKE_TIMEOUT_MS, this.#options.timeoutMs),
       maxPayload: this.#options.responseBytes,
       perMessageDeflate: false,
     });
-    this.#socket = socket;
     let reason = "connection closed";
     socket.on("open", () => {
       this.#pauseMs = FIRST_PAUSE_MS;
@@ -87,15 +99,14 @@ export class WebSocketConnection implements Connection {
     });
     const beat = (): void => {
       if (!isAlive) {
-        socket.terminate();
+        this.#drop(socket, "no sign of life");
         return;
       }
       isAlive = false;
       socket.ping();
-      cancel = this.#clock.after(PING_EVERY_MS, beat);
+      this.#stopWatching = this.#clock.after(PING_EVERY_MS, beat);
     };
-    let cancel = this.#clock.after(PING_EVERY_MS, beat);
-    socket.once("close", () => cancel());
+    this.#stopWatching = this.#clock.after(PING_EVERY_MS, beat);
   }
 
   #receive(body: Buffer): void {
@@ -104,7 +115,13 @@ export class WebSocketConnection implements Connection {
     call?.settle({ kind: "answered", status: 200, body }); // else: given up, or a notification
   }
 
+  #drop(socket: WebSocket, reason: string): void {
+    this.#lose(reason);
+    socket.terminate();
+  }
+
   #lose(reason: string): void {
+    this.#stopWatching();
     this.#socket = undefined;
     this.#mayConnectAt = this.#clock.now() + this.#pauseMs;
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);

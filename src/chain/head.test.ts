@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { Head } from "./head.ts";
+
+const never = () => new AbortController().signal;
+
+/** A head over a node whose answers come in order; what was asked is kept. */
+function headOver(family: "evm" | "conflux", ...answers: string[]) {
+  const asked: string[] = [];
+  const head = new Head(
+    { family },
+    {
+      upstream: {
+        call: async (method, paramsJson, signal) => {
+          asked.push(`${method} ${paramsJson}`);
+          signal.throwIfAborted();
+          return Buffer.from(answers.shift() ?? "null");
+        },
+      },
+    },
+  );
+  return { head, asked };
+}
+
+describe("the view of a batch", () => {
+  it("asks once, and is one and the same for all its members", async () => {
+    const { head, asked } = headOver("evm", '"0x10"', '"0x11"');
+    const view = head.batchView(never);
+    const seen = await Promise.all([
+      view.latest(),
+      view.atLeast(3),
+      view.pin("latest"),
+      view.pin({ blockHash: "0x1" }),
+      view.pin("pending"),
+    ]);
+    expect(seen).toEqual([16, 16, "0x10", { blockHash: "0x1" }, "pending"]);
+    expect(asked).toEqual(["eth_blockNumber []"]);
+  });
+
+  it("asks nothing when no member wants to know", () => {
+    const { head, asked } = headOver("evm");
+    expect(head.batchView(never).pin("0x1")).toBe("0x1");
+    expect(asked).toEqual([]);
+  });
+
+  it("asks again for the next member when the one that asked was aborted", async () => {
+    const { head, asked } = headOver("evm", '"0x10"');
+    const signals = [AbortSignal.abort(), never()];
+    const view = head.batchView(() => signals.shift() ?? never());
+    await expect(view.latest()).rejects.toThrow("abort");
+    expect(await view.latest()).toBe(16);
+    expect(await view.pin("latest")).toBe("0x10");
+    expect(asked).toHaveLength(2);
+  });
+
+  it("pins nothing on an epoch network", () => {
+    expect(headOver("conflux").head.batchView(never).pin("latest")).toBe("latest");
+  });
+});
+
+describe("the view of a lone call", () => {
+  it("leaves `latest` as it is, at once", () => {
+    const { head, asked } = headOver("evm");
+    expect(head.loneView(never).pin("latest")).toBe("latest");
+    expect(asked).toEqual([]);
+  });
+
+  it("asks for `latest` each time", async () => {
+    const view = headOver("conflux", '"0x1"', '"0x2"').head.loneView(never);
+    expect([await view.latest(), await view.latest()]).toEqual([1, 2]);
+  });
+
+  it("asks for at least a number only when the last known head is lower", async () => {
+    const { head, asked } = headOver("evm", '"0x10"', '"0x12"');
+    const view = head.loneView(never);
+    const seen = [];
+    for (const number of [5, 16, 3, 17, 18]) seen.push(await view.atLeast(number));
+    expect(seen).toEqual([16, 16, 16, 18, 18]);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("the head", () => {
+  it.each([
+    ["evm", '{"number":"0x64","timestamp":"0x5"}', "eth_getBlockByNumber", 100],
+    [
+      "conflux",
+      '{"epochNumber":"0x65","height":"0x1","timestamp":"0x5"}',
+      "cfx_getBlockByEpochNumber",
+      101,
+    ],
+  ] as const)("of %s is read with its time", async (family, block, method, number) => {
+    const { head, asked } = headOver(family, block);
+    expect(await head.read(never())).toEqual({ number, timestampMs: 5_000 });
+    expect(asked[0]).toMatch(method);
+  });
+
+  it.each(["null", '""', '"0x"', '"16"', "16", "{}", '{"number":"0x1"}', "{number:1}"])(
+    "that is %s is no head",
+    async (answer) => {
+      const failure = { status: 502, message: "no upstream could answer" };
+      await expect(headOver("evm", answer).head.read(never())).rejects.toMatchObject(failure);
+      const view = headOver("evm", answer).head.loneView(never);
+      await expect(view.latest()).rejects.toMatchObject(failure);
+    },
+  );
+});

@@ -1,0 +1,44 @@
+// For tests: a clock that moves only when told to.
+import type { Clock } from "../lib/clock.ts";
+
+export class FakeClock implements Clock {
+  #now = 0;
+  readonly #tasks = new Set<{ at: number; run: () => void }>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  wallTime(): number {
+    return this.#now;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    const task = { at: this.#now + ms, run };
+    this.#tasks.add(task);
+    return () => this.#tasks.delete(task);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.after(ms, resolve);
+      signal?.addEventListener("abort", () => {
+        cancel();
+        reject(signal.reason);
+      });
+    });
+  }
+
+  /** How many timers are set: none must be left behind. */
+  get waiting(): number {
+    return this.#tasks.size;
+  }
+
+  /** Lets time pass, and what was due run, in order; then what was set off by it. */
+  async advance(ms: number): Promise<void> {
+    this.#now += ms;
+    const due = [...this.#tasks].filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at);
+    for (const task of due) if (this.#tasks.delete(task)) task.run();
+    await new Promise(setImmediate);
+  }
+}

@@ -1,0 +1,69 @@
+// For tests: a pool over nodes that say what they are told to.
+import pino from "pino";
+import type { Connection, Exchange } from "./connection/connection.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { Pool } from "./pool.ts";
+
+const never = new AbortController().signal;
+export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
+
+export type Answer = string | Exchange | Promise<Exchange>;
+/** What a node says to a method; a text is the rest of the envelope. */
+type Script = (method: string, signal: AbortSignal) => Answer;
+
+export const CHAIN_1 = '"result":"0x1"';
+/** Of chain 1; says `answer` to all that is not about the chain. */
+export const saying =
+  (answer: Answer): Script =>
+  (method) =>
+    method === "eth_chainId" ? CHAIN_1 : answer;
+
+/** A pool whose nodes say what the scripts say; `asked` lists "node method" in order. */
+export function poolOf(scripts: Record<string, Script>) {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const connections = Object.entries(scripts).map(([name, script]): Connection => {
+    const closed = new AbortController();
+    return {
+      send: async ({ id, json }, signal) => {
+        const { method } = JSON.parse(json) as { method: string };
+        asked.push(`${name} ${method}`);
+        if (closed.signal.aborted) return { kind: "unreachable", reason: "closed" };
+        const answer = await script(method, signal);
+        if (typeof answer !== "string") return answer;
+        return { kind: "answered", status: 200, body: Buffer.from(`{"id":${id},${answer}}`) };
+      },
+      close: async () => closed.abort(),
+    };
+  });
+  const upstreams = Object.keys(scripts).map((name) => ({
+    name,
+    url: `https://${name}.example.com/s3cr3t`,
+    headers: {},
+    connections: 1,
+    timeoutMs: 1_000,
+  }));
+  const pool = new Pool(
+    { network: "n", family: "evm", chainId: 1, responseBytes: 1_000, upstreams },
+    {
+      clock,
+      log: pino({ enabled: false }),
+      metrics: { upstreamAnswered: () => undefined, upstreamUsable: () => undefined },
+      connect: () => connections.shift() as Connection,
+    },
+  );
+  return { pool, clock, asked };
+}
+
+/** The same, after the first check; `outcome` is the result or the error of a call, as text. */
+export async function startedPoolOf(scripts: Record<string, Script>) {
+  const parts = poolOf(scripts);
+  parts.pool.start();
+  await parts.clock.advance(0);
+  parts.asked.length = 0;
+  const outcome = (method = "m", signal = never): Promise<string> =>
+    parts.pool
+      .call(method, "[]", signal)
+      .then(String, (error) => `${error.status} ${error.code} ${error.message}`);
+  return { ...parts, outcome };
+}

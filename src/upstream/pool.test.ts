@@ -1,0 +1,148 @@
+import { describe, expect, it } from "vitest";
+import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
+
+describe("a call", () => {
+  const missing = '"error":{"code":-32601,"message":"no such method"}';
+
+  it.each<{ when: string; a: Answer; b: Answer; want: string; asked: string }>([
+    { when: "the first answers", a: '"result":"a"', b: '"result":"b"', want: '"a"', asked: "a" },
+    { when: "the first is down", a: DOWN, b: '"result":"b"', want: '"b"', asked: "a b" },
+    {
+      when: "the first is slow",
+      a: { kind: "timeout" },
+      b: '"result":"b"',
+      want: '"b"',
+      asked: "a b",
+    },
+    {
+      when: "the first lacks the method",
+      a: missing,
+      b: '"result":"b"',
+      want: '"b"',
+      asked: "a b",
+    },
+    {
+      when: "the first is asked too often",
+      a: '"error":{"code":429,"message":"slow down"}',
+      b: '"result":null',
+      want: "null",
+      asked: "a b",
+    },
+    {
+      when: "the first refuses",
+      a: '"error":{"code":3,"message":"execution reverted"}',
+      b: '"result":"b"',
+      want: "200 3 execution reverted",
+      asked: "a",
+    },
+    {
+      when: "all are down",
+      a: DOWN,
+      b: DOWN,
+      want: "502 -32603 no upstream could answer",
+      asked: "a b",
+    },
+    {
+      when: "all are slow",
+      a: { kind: "timeout" },
+      b: { kind: "timeout" },
+      want: "504 -32603 upstream timeout",
+      asked: "a b",
+    },
+    {
+      when: "the only one that has the method is slow",
+      a: missing,
+      b: { kind: "timeout" },
+      want: "504 -32603 upstream timeout",
+      asked: "a b",
+    },
+    {
+      when: "one lacks the method and the other is down",
+      a: missing,
+      b: DOWN,
+      want: "502 -32603 no upstream could answer",
+      asked: "a b",
+    },
+    {
+      when: "none has the method",
+      a: missing,
+      b: missing,
+      want: "200 -32601 the method m does not exist/is not available",
+      asked: "a b",
+    },
+  ])("when $when: $want", async ({ a, b, want, asked: nodes }) => {
+    const { outcome, asked } = await startedPoolOf({ a: saying(a), b: saying(b) });
+    expect(await outcome()).toBe(want);
+    expect(asked.filter((line) => line.endsWith(" m"))).toEqual(
+      nodes.split(" ").map((n) => `${n} m`),
+    );
+  });
+
+  it("does not ask a node again for what it lacks, until it may have been upgraded", async () => {
+    const { outcome, asked, clock } = await startedPoolOf({
+      a: saying(missing),
+      b: saying('"result":1'),
+    });
+    await outcome();
+    await outcome();
+    expect(asked).toEqual(["a m", "b m", "b m"]);
+    await clock.advance(600_000);
+    await outcome();
+    expect(asked.slice(3)).toEqual(["a m", "b m"]);
+  });
+
+  it("tells nothing of the node's address when it refuses", async () => {
+    const refusal = '"error":{"code":-32000,"message":"POST https://a.example.com/s3cr3t failed"}';
+    const { outcome } = await startedPoolOf({ a: saying(refusal) });
+    expect(await outcome()).toBe("200 -32000 POST https://***/*** failed");
+  });
+
+  it("whose time is up is not begun", async () => {
+    const { outcome, asked } = await startedPoolOf({ a: saying('"result":1') });
+    expect(await outcome("m", AbortSignal.abort())).toBe("504 -32603 upstream timeout");
+    expect(asked).toEqual([]);
+  });
+
+  it("whose time is up while a node works ends there", async () => {
+    const { outcome } = await startedPoolOf({
+      a: saying({ kind: "aborted" }),
+      b: saying('"result":"b"'),
+    });
+    expect(await outcome()).toBe("504 -32603 upstream timeout");
+  });
+});
+
+describe("a call while no node is usable", () => {
+  it("is told so when its patience ends", async () => {
+    const { outcome, clock } = await startedPoolOf({ a: () => DOWN });
+    const call = outcome();
+    for (let step = 0; step < 12; step += 1) await clock.advance(250);
+    expect(await call).toBe("503 -32603 no upstream is available for this network");
+  });
+
+  it("is answered as soon as one is", async () => {
+    let isUp = false;
+    const { outcome, clock } = await startedPoolOf({
+      a: () => (isUp ? CHAIN_1 : DOWN),
+    });
+    const call = outcome();
+    isUp = true;
+    await clock.advance(250);
+    expect(await call).toBe('"0x1"');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it.each([
+    ["its time is up", "504 -32603 upstream timeout"],
+    ["the pool is closed", "503 -32603 no upstream is available for this network"],
+  ])("ends when %s", async (when, want) => {
+    const { outcome, clock, pool } = await startedPoolOf({ a: () => DOWN });
+    const caller = new AbortController();
+    const call = outcome("m", caller.signal);
+    if (when === "its time is up") caller.abort();
+    else await pool.close();
+    expect(await call).toBe(want);
+    await pool.close();
+    expect(clock.waiting).toBe(0);
+  });
+});

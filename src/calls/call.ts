@@ -1,7 +1,7 @@
 // One call on its way to an answer, and what it may use.
 import type { Grant } from "../access/key-ring.ts";
 import type { Head } from "../chain/head.ts";
-import type { CallMessage } from "../jsonrpc/request.ts";
+import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, Method, NetworkFacts } from "../methods/method.ts";
 import type { Pool } from "../upstream/pool.ts";
@@ -43,7 +43,7 @@ export class Call implements CallContext {
   }
 
   get paramsJson(): string {
-    return this.message.paramsJson;
+    return paramsJsonOf(this.message);
   }
 
   get head(): HeadView {

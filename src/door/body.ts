@@ -40,8 +40,7 @@ function collect(request: IncomingMessage, limit: number): Promise<Buffer | type
       const [only] = chunks;
       resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks, length));
     });
-    request.on("error", () => resolve(CALLER_GONE));
-    request.on("close", () => resolve(CALLER_GONE));
+    request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
   });
 }
 

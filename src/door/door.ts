@@ -101,7 +101,7 @@ export class Door {
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
-    response.once("close", () => scope.end());
+    response.on("close", () => scope.end());
     const answered = await endpoint.answer({ ...visit, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
@@ -110,6 +110,7 @@ export class Door {
         requestId,
         allowOrigin,
         acceptEncoding: request.headers["accept-encoding"],
+        isPage: request.headers.origin !== undefined,
         close: this.#isDraining,
       });
     }
@@ -144,6 +145,7 @@ export class Door {
       requestId,
       allowOrigin: "*",
       acceptEncoding: undefined,
+      isPage: false,
       close: this.#isDraining,
     });
   }

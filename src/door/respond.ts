@@ -16,9 +16,14 @@ export type ResponseOptions = {
   /** The Access-Control-Allow-Origin value. */
   readonly allowOrigin: string;
   readonly acceptEncoding: string | undefined;
+  /** A browser asks, and lets the page see only the headers it is told to. */
+  readonly isPage: boolean;
   /** The connection ends with this response. */
   readonly close: boolean;
 };
+
+const EXPOSED_HEADERS =
+  "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 /** @returns How many bytes of JSON were sent, before compression. */
 export function respond(response: ServerResponse, reply: Reply, options: ResponseOptions): number {
@@ -44,9 +49,8 @@ function headersOf({ status, rateLimit }: Reply, options: ResponseOptions): stri
     options.requestId,
     "Access-Control-Allow-Origin",
     options.allowOrigin,
-    "Access-Control-Expose-Headers",
-    "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
   ];
+  if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");
   if (status === 405) headers.push("Allow", "POST, OPTIONS");

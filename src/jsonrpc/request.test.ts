@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Message, readRequest } from "./request.ts";
+import { type Message, paramsJsonOf, readRequest } from "./request.ts";
 import type { RpcError } from "./rpc-error.ts";
 
 const single = (text: string): Message => {
@@ -61,17 +61,28 @@ describe("a single request", () => {
   });
 
   it("keeps the text of the parameters", () => {
-    expect(
-      single('{"jsonrpc":"2.0","id":1,"method":"m","params":[ 12345678901234567890 ]}'),
-    ).toMatchObject({ paramsJson: "[ 12345678901234567890 ]" });
+    const message = single(
+      '{"jsonrpc":"2.0","id":1,"method":"m","params":[ 12345678901234567890 ]}',
+    );
+    expect(message.kind === "call" && paramsJsonOf(message)).toBe("[ 12345678901234567890 ]");
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":1.0,"method":"m","params":[{"id":1}]}', "null"],
+    ['{"jsonrpc":"2.0","method":"m","params":[{"id":1}]}', "0"],
+    ['{"jsonrpc":"2.0","id": 1,"method":"m","params":[{"id":1}]}', "1"],
+    ['{"jsonrpc":"2.0","id":12,"method":"m","params":["\\"id\\":1"]}', "12"],
+    ['{"jsonrpc":"2.0","\\u0069d":7,"method":"m"}', "7"],
+    ['{"jsonrpc":"2.0","id":1,"method":"m","id":"1"}', '"1"'],
+  ])("%s has the id %s, whatever its parameters look like", (text, id) => {
+    expect(single(text)).toMatchObject({ id });
   });
 
   it.each(["null", undefined])("reads params %s as none", (params) => {
     const member = params ? `,"params":${params}` : "";
-    expect(single(`{"jsonrpc":"2.0","id":1,"method":"m"${member}}`)).toMatchObject({
-      params: [],
-      paramsJson: "[]",
-    });
+    const message = single(`{"jsonrpc":"2.0","id":1,"method":"m"${member}}`);
+    expect(message).toMatchObject({ params: [] });
+    expect(message.kind === "call" && paramsJsonOf(message)).toBe("[]");
   });
 });
 

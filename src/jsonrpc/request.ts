@@ -9,8 +9,8 @@ export type CallMessage = {
   readonly id: string;
   readonly method: string;
   readonly params: readonly unknown[];
-  /** The JSON text of the parameters as the caller wrote them. */
-  readonly paramsJson: string;
+  /** The message as the caller wrote it; see paramsJsonOf. */
+  readonly json: Buffer;
 };
 export type Message =
   | CallMessage
@@ -31,38 +31,42 @@ const MAX_PARAMS_DEPTH = 100;
  * wrong with a single message is in the message (decisions: the door).
  */
 export function readRequest(body: Buffer, maxBatch: number): RequestBody {
-  const parsed = parse(body);
-  if (!Array.isArray(parsed)) return { kind: "single", message: readMessage(body, parsed) };
+  const text = textOfBody(body);
+  const parsed = parse(text);
+  if (!Array.isArray(parsed)) return { kind: "single", message: readMessage(body, text, parsed) };
   if (parsed.length === 0) throw errors.emptyBatch();
   if (parsed.length > maxBatch) throw errors.batchTooLarge();
   const spans = findElements(body) ?? [];
   return {
     kind: "batch",
     messages: parsed.map((value: unknown, index) => {
-      const span = spans[index];
-      return span
-        ? readMessage(body.subarray(span.start, span.end), value)
-        : invalid("null", errors.invalidRequest());
+      const { start, end } = spans[index] ?? { start: 0, end: 0 };
+      const json = body.subarray(start, end);
+      return readMessage(json, json.toString("utf8"), value);
     }),
   };
 }
 
-function parse(body: Buffer): unknown {
+function textOfBody(body: Buffer): string {
   // JSON is UTF-8 (RFC 8259); decoding would silently replace what is not.
   if (!isUtf8(body)) throw errors.parseError();
+  return body.toString("utf8");
+}
+
+function parse(text: string): unknown {
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(text);
   } catch (cause) {
     throw errors.parseError(cause);
   }
 }
 
-function readMessage(json: Buffer, value: unknown): Message {
+function readMessage(json: Buffer, text: string, value: unknown): Message {
   if (!isObject(value)) return invalid("null", errors.invalidRequest());
-  const [idSpan, paramsSpan] = findMembers(json, ["id", "params"]) ?? [];
-  const idText = idSpan && textOf(json, idSpan);
-  if (!isId(idText))
+  const idText = idTextOf(json, text, value["id"]);
+  if (!isId(idText)) {
     return invalid("null", errors.invalidRequest("id must be an integer or a string"));
+  }
   const wrong = whatIsWrong(value);
   if (wrong) return invalid(idText ?? "null", errors.invalidRequest(wrong));
   return {
@@ -70,8 +74,33 @@ function readMessage(json: Buffer, value: unknown): Message {
     id: idText ?? "0", // Spec, request envelope: "Default 0".
     method: value["method"] as string,
     params: (value["params"] as unknown[] | null | undefined) ?? [],
-    paramsJson: paramsSpan && value["params"] !== null ? textOf(json, paramsSpan) : "[]",
+    json,
   };
+}
+
+/** The id as it was written. Plain ids are recognised without a search through the bytes. */
+function idTextOf(json: Buffer, text: string, id: unknown): string | undefined {
+  if (id === undefined) return undefined;
+  const plain = typeof id === "number" || typeof id === "string" ? JSON.stringify(id) : undefined;
+  if (plain && isWrittenPlainly(text, plain)) return plain;
+  const [span] = findMembers(json, ["id"]) ?? [];
+  return span && textOf(json, span);
+}
+
+/** Whether the only `"id"` of the text is followed by just this value: no escapes, no second `"id"`. */
+function isWrittenPlainly(text: string, value: string): boolean {
+  const at = text.indexOf(`"id":${value}`);
+  if (at < 0 || text.includes("\\") || text.lastIndexOf('"id"') !== text.indexOf('"id"'))
+    return false;
+  const next = text[at + '"id":'.length + value.length];
+  return next === "," || next === "}";
+}
+
+/** The JSON text of the parameters as the caller wrote them, to be passed on. */
+export function paramsJsonOf({ json, params }: Pick<CallMessage, "json" | "params">): string {
+  if (params.length === 0) return "[]";
+  const [span] = findMembers(json, ["params"]) ?? [];
+  return span ? textOf(json, span) : "[]";
 }
 
 function whatIsWrong(value: Record<string, unknown>): string | undefined {

@@ -1,7 +1,7 @@
 // The state at a block: code, balances, nonces, storage.
 import { z } from "zod";
 import { blockReference, plainReference } from "../evm/block-reference.ts";
-import { address, data, quantity, slot } from "../evm/values.ts";
+import { address, data, isHash, quantity, slot } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { isBeyondAnyChain, saysUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
@@ -15,7 +15,8 @@ export async function askState(
   call: BlockCall,
   context: CallContext,
 ): Promise<Buffer> {
-  if (isBeyondAnyChain(plainReference(call.given[call.at]))) throw errors.headerNotFound();
+  const reference = plainReference(call.given[call.at]);
+  if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
   try {
     return await askAt(method, call, context);
   } catch (thrown) {

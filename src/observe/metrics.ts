@@ -1,6 +1,7 @@
 // What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
 // catalogue, never anything that a caller invents.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Tally } from "./tally.ts";
 
 export type CallRecord = {
   network: string;
@@ -42,11 +43,7 @@ export class Metrics {
   readonly #requestSeconds = this.#histogram("http_request_seconds", "An HTTP request's time.", []);
   readonly #bytesIn = this.#counter("http_request_bytes_total", "Bytes of request bodies.", []);
   readonly #bytesOut = this.#counter("http_response_bytes_total", "Bytes of answers.", []);
-  readonly #inFlight = new Gauge({
-    name: "headgate_http_requests_in_flight",
-    help: "HTTP requests being answered now.",
-    registers: [this.#registry],
-  });
+  #requestsInFlight = 0;
   readonly #upstreamCalls = this.#counter("upstream_calls_total", "Calls made to a node.", [
     "network",
     "upstream",
@@ -69,10 +66,19 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
+    const requestsInFlight = (): number => this.#requestsInFlight;
+    new Gauge({
+      name: "headgate_http_requests_in_flight",
+      help: "HTTP requests being answered now.",
+      registers: [this.#registry],
+      collect() {
+        this.set(requestsInFlight());
+      },
+    });
   }
 
   requestStarted(): void {
-    this.#inFlight.inc();
+    this.#requestsInFlight += 1;
   }
 
   requestEnded(record: {
@@ -81,23 +87,23 @@ export class Metrics {
     bytesIn: number;
     bytesOut: number;
   }): void {
-    this.#inFlight.dec();
-    this.#requests.inc({ status: record.status });
+    this.#requestsInFlight -= 1;
+    this.#requests.add(String(record.status), { status: record.status });
     this.#requestSeconds.observe(record.seconds);
-    this.#bytesIn.inc(record.bytesIn);
-    this.#bytesOut.inc(record.bytesOut);
+    this.#bytesIn.add("", {}, record.bytesIn);
+    this.#bytesOut.add("", {}, record.bytesOut);
   }
 
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
-    this.#calls.inc({ network, method, outcome });
-    this.#computeUnits.inc({ network }, computeUnits);
+    this.#calls.add(`${network} ${method} ${outcome}`, { network, method, outcome });
+    this.#computeUnits.add(network, { network }, computeUnits);
     this.#callSeconds.observe({ network }, seconds);
   }
 
   upstreamAnswered({ network, upstream, kind, seconds, bytes }: UpstreamRecord): void {
-    this.#upstreamCalls.inc({ network, upstream, outcome: kind });
+    this.#upstreamCalls.add(`${network} ${upstream} ${kind}`, { network, upstream, outcome: kind });
     this.#upstreamSeconds.observe({ network, upstream }, seconds);
-    this.#upstreamBytes.inc({ network, upstream }, bytes);
+    this.#upstreamBytes.add(`${network} ${upstream}`, { network, upstream }, bytes);
   }
 
   upstreamUsable(network: string, upstream: string, usable: boolean): void {
@@ -113,8 +119,8 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  #counter(name: string, help: string, labelNames: string[]): Counter {
-    return new Counter({ name: `headgate_${name}`, help, labelNames, registers: [this.#registry] });
+  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Tally<Label> {
+    return new Tally({ name: `headgate_${name}`, help, labelNames }, this.#registry);
   }
 
   #histogram(name: string, help: string, labelNames: string[]): Histogram {

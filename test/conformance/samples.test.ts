@@ -1,0 +1,121 @@
+// Recorded answers of real networks pass through the gateway unchanged.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { post } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { type RecordedNode, type Recording, startRecordedNode } from "../support/recorded-node.ts";
+import { readSamples, type Sample, samplesAvailable } from "./samples.ts";
+
+type Network = {
+  readonly recordedOn: string;
+  readonly family: "evm" | "conflux";
+  readonly chainId: number;
+  readonly head: string;
+};
+
+const networks: Readonly<Record<string, Network>> = {
+  "cfx-testnet": {
+    recordedOn: "cfx-core-testnet",
+    family: "conflux",
+    chainId: 1,
+    head: "0x5000000",
+  },
+  "espace-testnet": {
+    recordedOn: "cfx-espace-testnet",
+    family: "evm",
+    chainId: 71,
+    head: "0x5000000",
+  },
+  "geth-test-chain": {
+    recordedOn: "geth test chain (execution-apis)",
+    family: "evm",
+    chainId: 3_503_995_874_084_926,
+    head: "0x36",
+  },
+};
+
+const samples = readSamples();
+
+const BOTH = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
+const bothGiven = () => `"error":{"code":-32602,"message":"${BOTH}"}`;
+
+/** What the gateway answers instead, and why: docs/conformance.md. */
+const deviations: Readonly<Record<string, () => string>> = {
+  "eth_getLogs-6": bothGiven,
+  "eth_getLogs-12": bothGiven,
+  "eth_getLogs-4": () => '"result":[]', // without a range: the head only, not all blocks
+};
+
+const nodes: Record<string, RecordedNode> = {};
+let gateway: RunningGateway;
+
+beforeAll(async () => {
+  const settings: Record<string, object> = {};
+  for (const [name, network] of Object.entries(networks)) {
+    const node = await startRecordedNode(recordingsOf(network), ownAnswers(network));
+    nodes[name] = node;
+    const { family, chainId } = network;
+    settings[name] = { family, chainId, upstreams: [{ url: node.url }] };
+  }
+  gateway = await startGatewayProcess({ networks: settings });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  for (const node of Object.values(nodes)) await node.close();
+});
+
+const samplesOf = ({ recordedOn }: Network): Sample[] =>
+  samples.filter(({ network }) => network === recordedOn);
+
+/** What the gateway asks beside: the block of a block hash, the head by its number, an empty head. */
+const recordingsOf = (network: Network): Recording[] => [
+  ...samplesOf(network),
+  ...samplesOf(network)
+    .filter(({ params }) => params[0] === "latest")
+    .map((sample) => ({ ...sample, params: [network.head, ...sample.params.slice(1)] })),
+  {
+    method: "eth_getBlockByHash",
+    params: ["0x199ab67c87a39c45acb2ed878ae1b6d3bae22fba16f51dced036babf9b6daf62", false],
+    answer: '"result":{}',
+  },
+  {
+    method: "eth_getLogs",
+    params: [{ fromBlock: network.head, toBlock: network.head }],
+    answer: '"result":[]',
+  },
+];
+
+const ownAnswers = ({ chainId, head }: Network) => ({
+  eth_chainId: `0x${chainId.toString(16)}`,
+  eth_blockNumber: head,
+  net_version: String(chainId),
+  cfx_getStatus: { chainId: `0x${chainId.toString(16)}`, epochNumber: head },
+  cfx_epochNumber: head,
+});
+
+if (!samplesAvailable) it.skip("recorded samples: none on this machine", () => {});
+
+describe.runIf(samplesAvailable).each(Object.entries(networks))("%s", (name, network) => {
+  const [other, same] = partition(samplesOf(network), (sample) => sample.name in deviations);
+
+  it.each(same)("$name: $method", async (sample) => {
+    expect(await answerFrom(name, sample)).toBe(envelope(sample.answer));
+  });
+
+  it.each(other)("$name: $method, otherwise than recorded", async (sample) => {
+    expect(await answerFrom(name, sample)).toBe(envelope(deviations[sample.name]?.() ?? ""));
+  });
+});
+
+async function answerFrom(network: string, { method, params }: Sample): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await post(gateway.endpoint(network), body);
+  return response.text();
+}
+
+const envelope = (answer: string): string => `{"jsonrpc":"2.0","id":1,${answer}}`;
+
+const partition = <Item>(
+  items: readonly Item[],
+  isFirst: (item: Item) => boolean,
+): [Item[], Item[]] => [items.filter(isFirst), items.filter((item) => !isFirst(item))];

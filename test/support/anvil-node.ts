@@ -1,0 +1,76 @@
+// A real anvil with something on it: two contracts, a transfer, events, a transaction that waits.
+import { createServer } from "node:net";
+import { pino } from "pino";
+import { emitter, inputWord, reverter } from "../../src/devnet/contracts.ts";
+import { EVM_CHAIN_ID } from "../../src/devnet/evm-activity.ts";
+import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { SupervisedNode } from "../../src/devnet/supervise.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
+import { ask, fetchCaller } from "./ask.ts";
+import { until } from "./processes.ts";
+
+export type AnvilNode = {
+  readonly url: string;
+  readonly chainId: number;
+  /** Has code, and logs of 0 to 4 topics in block 4. */
+  readonly emitter: string;
+  /** Has code that reverts, with a reason. */
+  readonly reverter: string;
+  /** Mined transactions, in chain order. */
+  readonly transactions: readonly string[];
+  /** A transaction that is not mined. */
+  readonly pending: string;
+  close(): void;
+};
+
+/** undefined where there is no anvil for this machine. */
+export async function startAnvil(): Promise<AnvilNode | undefined> {
+  const port = await freePort();
+  const command = anvilCommand({ port, chainId: EVM_CHAIN_ID });
+  if (!command) return undefined;
+  const parts = { clock: systemClock, log: pino({ level: "silent" }) };
+  const supervised = new SupervisedNode({ name: "anvil", command }, parts);
+  supervised.start();
+  const url = `http://127.0.0.1:${port}`;
+  await until("anvil answers", () =>
+    ask(url, "eth_chainId").then(
+      ({ result }) => result === `0x${EVM_CHAIN_ID.toString(16)}`,
+      () => false,
+    ),
+  );
+  const activity = await fill(fetchCaller(url));
+  return { url, chainId: EVM_CHAIN_ID, ...activity, close: () => supervised.stop() };
+}
+
+/** anvil mines each transaction as it comes, into a block of its own. */
+async function fill(node: RpcCaller) {
+  const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
+  const send = async (transaction: object): Promise<string> =>
+    String(await node.call("eth_sendTransaction", [{ from, gas: "0x100000", ...transaction }]));
+  const created = [await send({ data: emitter }), await send({ data: reverter })];
+  const [emitterAddress = "", reverterAddress = ""] = await Promise.all(
+    created.map((hash) => contractOf(node, hash)),
+  );
+  const transfer = await send({ to, value: "0x3b9aca00" });
+  const emitted = await send({ to: emitterAddress, data: inputWord(7) });
+  return {
+    emitter: emitterAddress,
+    reverter: reverterAddress,
+    transactions: [...created, transfer, emitted],
+    pending: await send({ from: waiting, to, nonce: "0x1", value: "0x1" }), // nonce 0 never comes
+  };
+}
+
+async function contractOf(node: RpcCaller, hash: string): Promise<string> {
+  const receipt = await node.call("eth_getTransactionReceipt", [hash]);
+  return (receipt as { contractAddress: string }).contractAddress;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

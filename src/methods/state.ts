@@ -3,7 +3,7 @@ import { z } from "zod";
 import { blockReference, plainReference } from "../evm/block-reference.ts";
 import { address, data, isHash, quantity, slot } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { isBeyondAnyChain, saysUnknown } from "./block-lookup.ts";
+import { isBeyondAnyChain, isNull, saysUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { askAt, type BlockCall } from "./passing-on.ts";
 
@@ -17,11 +17,12 @@ export async function askState(
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  try {
-    return await askAt(method, call, context);
-  } catch (thrown) {
+  const state = await askAt(method, call, context).catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
-  }
+  });
+  // Besu says null for the state of a block it does not know; no state is null.
+  if (isNull(state)) throw errors.headerNotFound();
+  return state;
 }
 
 const stateMethod = (declaration: {

@@ -58,7 +58,7 @@ export class Pool {
   async call(method: string, paramsJson: string, signal: AbortSignal): Promise<Buffer> {
     const seen: Reply["kind"][] = [];
     const candidates = await this.#candidates(signal);
-    if (signal.aborted) throw errors.upstreamTimeout();
+    if (candidates.length > 0 && signal.aborted) throw errors.upstreamTimeout();
     for (const upstream of candidates) {
       if (upstream.isMissing(method)) {
         seen.push("missing");

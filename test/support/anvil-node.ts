@@ -63,7 +63,10 @@ async function fill(node: RpcCaller) {
 }
 
 async function contractOf(node: RpcCaller, hash: string): Promise<string> {
-  const receipt = await node.call("eth_getTransactionReceipt", [hash]);
+  // anvil answers a sent transaction's hash before it has mined it.
+  const receipt = await until(`${hash} is mined`, () =>
+    node.call("eth_getTransactionReceipt", [hash]),
+  );
   return (receipt as { contractAddress: string }).contractAddress;
 }
 

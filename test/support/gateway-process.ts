@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { until } from "./processes.ts";
 
-export type LogLine = Readonly<Record<string, unknown>> & { msg?: string; level?: number };
+type LogLine = Readonly<Record<string, unknown>> & { msg?: string; level?: number };
 
 export type RunningGateway = {
   /** `http://127.0.0.1:<port>` */

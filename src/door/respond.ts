@@ -8,8 +8,8 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 4096;
-/** Up to this many bytes, one copied buffer is cheaper to send than many small writes. */
-const WORTH_JOINING = 65_536;
+/** Up to this many bytes, one copied text is cheaper to send than several writes. */
+const WORTH_JOINING = 16_384;
 
 export type ResponseOptions = {
   readonly requestId: string;
@@ -74,14 +74,20 @@ const lengthOf = (pieces: readonly RawJson[]): number =>
   );
 
 function send(response: ServerResponse, pieces: readonly RawJson[], bytes: number): void {
-  const [only] = pieces;
-  if (pieces.length === 1) response.end(only);
-  else if (bytes <= WORTH_JOINING) response.end(joined(pieces, bytes));
-  else {
-    response.cork();
-    for (const piece of pieces) response.write(piece);
-    response.end();
+  if (bytes <= WORTH_JOINING) {
+    // As latin1 every byte is one character: headers and body leave in one write, without encoding.
+    response.end(latin1Of(pieces, bytes), "latin1");
+    return;
   }
+  response.cork();
+  for (const piece of pieces) response.write(piece);
+  response.end();
+}
+
+function latin1Of(pieces: readonly RawJson[], bytes: number): string {
+  const [only] = pieces;
+  const isAscii = pieces.length === 1 && typeof only === "string" && only.length === bytes;
+  return isAscii ? only : joined(pieces, bytes).toString("latin1");
 }
 
 function joined(pieces: readonly RawJson[], bytes: number): Buffer {

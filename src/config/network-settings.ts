@@ -5,8 +5,8 @@ import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
 import { upstreams } from "./upstream-settings.ts";
 
 const familyDefaults = {
-  evm: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], results: 10_000 },
-  conflux: { allow: ["cfx_*", "pos_*"], results: 5000 }, // the preset of its nodes
+  evm: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], blocks: 10_000, results: 10_000 },
+  conflux: { allow: ["cfx_*", "pos_*"], blocks: 1000, results: 5000 }, // the presets of its nodes
 };
 
 const pattern = textOf(/^[A-Za-z0-9_.*]+$/, "a method or a pattern such as eth_*");
@@ -30,8 +30,10 @@ const limits = z.strictObject({
   logs: z
     .strictObject({
       blocks: wholeNumber(1)
-        .prefault(10_000)
-        .describe("The widest range of one log query, in blocks or epochs."),
+        .optional()
+        .describe(
+          "The widest range of one log query, in blocks or epochs. Left out: 10000 (evm), 1000 (conflux).",
+        ),
       results: wholeNumber(1)
         .optional()
         .describe("The most logs in one answer. Left out: 10000 (evm), 5000 (conflux)."),
@@ -79,7 +81,7 @@ export const network = z
     ...settings,
     limits: {
       logs: {
-        blocks: settings.limits.logs.blocks,
+        blocks: settings.limits.logs.blocks ?? familyDefaults[settings.family].blocks,
         results: settings.limits.logs.results ?? familyDefaults[settings.family].results,
       },
       responseBytes: settings.limits.response,

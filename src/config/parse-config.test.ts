@@ -68,7 +68,7 @@ describe("the shortest configuration", () => {
 
   it("has the defaults of its family", () => {
     const { limits, methods } = configOf(withNetwork({ family: "conflux" })).networks["a"] ?? {};
-    expect(limits?.logs).toEqual({ blocks: 10_000, results: 5000 });
+    expect(limits?.logs).toEqual({ blocks: 1000, results: 5000 });
     expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], deny: [] });
   });
 });

@@ -51,8 +51,6 @@ describe.runIf(executionChainAvailable)("execution-apis", () => {
     expect(exchanges).not.toEqual([]);
     for (const exchange of exchanges) await expectAnswer(exchange, isSpecOnly);
   });
-
-  for (const [path, reason] of Object.entries(notAsked)) it.skip(`${path}: ${reason}`, () => {});
 });
 
 /** Recorded later, on the same chain. */

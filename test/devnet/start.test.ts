@@ -1,0 +1,61 @@
+// `npm start` without a configuration: what it prints can be pasted, and Ctrl-C ends it cleanly.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type Envelope, post } from "../support/ask.ts";
+import { until } from "../support/processes.ts";
+
+const PASTED = /curl -s (\S+) -H 'content-type: application\/json' -d '(.*)'/g;
+
+let main: ChildProcess;
+let printed = "";
+
+beforeAll(() => {
+  main = spawn(process.execPath, ["src/main.ts", "--port", "0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  main.stdout?.on("data", (chunk) => {
+    printed += chunk;
+  });
+});
+
+afterAll(() => {
+  main.kill("SIGKILL");
+});
+
+/** Pastes every call that was printed for the network; the answers by method. */
+async function paste(network: string): Promise<Map<string, Envelope>> {
+  const calls = [...printed.matchAll(PASTED)].filter(([, url = ""]) => url.includes(network));
+  const answers = await Promise.all(
+    calls.map(async ([, url = "", body = ""]) => (await post(url, body)).json()),
+  );
+  return new Map(
+    calls.map(([, , body = ""], index) => [JSON.parse(body).method, answers[index] as Envelope]),
+  );
+}
+
+it("the printed EVM calls return something to look at", async () => {
+  await until("calls are printed", async () => printed.includes("web3_sha3"));
+  const answers = await paste("eth-devnet");
+  expect(answers.size).toBeGreaterThanOrEqual(8);
+  for (const [method, { result, error }] of answers) {
+    if (method === "eth_estimateGas") expect(error).toMatchObject({ code: 3 });
+    else expect(result, method).toBeTruthy();
+  }
+  expect(answers.get("eth_getTransactionByHash")?.result).toMatchObject({ blockHash: null });
+  expect(answers.get("eth_getTransactionReceiptsByBlock")?.result).not.toEqual([]);
+  expect(answers.get("eth_getLogs")?.result).not.toEqual([]);
+});
+
+it("the printed Conflux calls do, a little later", { timeout: 90_000 }, async () => {
+  await until("calls are printed", async () => printed.includes("cfx_getLogs"), 80_000);
+  const answers = await paste("cfx-devnet");
+  expect(answers.get("cfx_getLogs")?.result).not.toEqual([]);
+  expect(answers.get("cfx_epochNumber")?.result).toMatch(/^0x/);
+});
+
+it("Ctrl-C ends it with 0", async () => {
+  const ended = once(main, "exit");
+  main.kill("SIGINT");
+  expect(await ended).toEqual([0, null]);
+});

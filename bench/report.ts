@@ -19,12 +19,19 @@ export function printFigures(figures: ReadonlyMap<string, Measured>): void {
     const byRequests = (one.perSecond / other.perSecond).toFixed(2);
     print(`| ${name} | ${byRequests} | ${ratioByCpu(one, other)} | ${aim?.toFixed(2) ?? ""} |`);
   }
-  const limited = [...figures].filter(([, figure]) => isLoadTheLimit(figure));
-  if (limited.length === 0) return;
-  print("");
-  print(`The load was the limit, not the server, of: ${limited.map(([name]) => name).join("; ")}.`);
-  print("Of these, read the ratio by CPU.");
+  tell("The load was the limit, not the server", [...figures].filter(isLoadTheLimit));
+  tell("Neither server nor load got a whole core", [...figures].filter(isMachineTheLimit));
 }
+
+/** What requests a second cannot tell, CPU time can. */
+function tell(what: string, rows: readonly Row[]): void {
+  if (rows.length === 0) return;
+  const names = rows.map(([name]) => name).join("; ");
+  print("");
+  print(`${what}: ${names}. Read the ratio by CPU.`);
+}
+
+type Row = readonly [name: string, figure: Measured];
 
 function figureRow(name: string, figure: Measured): string {
   const { perSecond, p50Ms, p99Ms, cpuMicros, loadShare } = figure;
@@ -47,8 +54,12 @@ const ratioByCpu = (one: Measured, other: Measured): string =>
 const serverShare = ({ cpuMicros, perSecond }: Measured): number | undefined =>
   cpuMicros === undefined ? undefined : (cpuMicros * perSecond) / 1e6;
 
-const isLoadTheLimit = (figure: Measured): boolean =>
-  figure.loadShare >= BUSY && (serverShare(figure) ?? 0) < BUSY;
+const isBusy = (figure: Measured): boolean => (serverShare(figure) ?? 1) >= BUSY;
+
+const isLoadTheLimit = ([, figure]: Row): boolean => figure.loadShare >= BUSY && !isBusy(figure);
+
+/** A proxy also waits for its upstream; beyond that, others have used this machine. */
+const isMachineTheLimit = ([, figure]: Row): boolean => figure.loadShare < BUSY && !isBusy(figure);
 
 const percent = (share: number | undefined): string =>
   share === undefined ? "–" : `${Math.round(share * 100)} %`;

@@ -4,9 +4,9 @@ import { listen } from "./listen.ts";
 
 const word = (seed: number): string => `0x${seed.toString(16).padStart(64, "0")}`;
 
-/** About 1 MB: 1,500 transfers as nodes write them. */
+/** About 1 MB: 1,750 transfers as nodes write them. */
 const logs = JSON.stringify(
-  Array.from({ length: 1_500 }, (_, index) => ({
+  Array.from({ length: 1_750 }, (_, index) => ({
     address: "0xdac17f958d2ee523a2206206994597c13d831ec7",
     topics: [word(1), word(index), word(index * 7)],
     data: word(index * 1_000_003),

@@ -1,12 +1,59 @@
 // What keeps a development network busy, and what it offers to try.
+import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
 
 /** A call that returns something interesting. */
 export type SampleCall = { title: string; method: string; params: readonly unknown[] };
 
-/** Keeps some activity going on a node until the signal; calls `ready` once, with calls to try. */
-export type Activity = (
-  options: { signal: AbortSignal; ready: (samples: readonly SampleCall[]) => void },
+/** What was put on a node: contracts, events, and calls that show them. */
+export type Stage = {
+  readonly samples: readonly SampleCall[];
+  readonly pauseMs: number;
+  /** False when the node has forgotten it: a node that was started again may be empty. */
+  stands(): Promise<boolean>;
+  /** Sends one more transaction; which one depends on the count. */
+  act(count: number): Promise<void>;
+};
+
+/** Throws when the node is not there yet, or no more. */
+export type SetStage = (
+  options: { signal: AbortSignal },
   parts: { node: RpcCaller; clock: Clock },
-) => Promise<void>;
+) => Promise<Stage>;
+
+const RETRY_MS = 100;
+/** Lively while somebody is likely to watch, then slow: nodes keep their whole history in memory. */
+const LIVELY_MS = 3_600_000;
+const SLOW_PAUSE_MS = 10_000;
+
+export const pauseMsAt = (stage: Pick<Stage, "pauseMs">, ageMs: number): number =>
+  ageMs < LIVELY_MS ? stage.pauseMs : SLOW_PAUSE_MS;
+
+/** Sets the stage and acts on it until the signal. Calls `ready` whenever the stage was set. */
+export async function keepActive(
+  options: {
+    setStage: SetStage;
+    signal: AbortSignal;
+    ready: (samples: readonly SampleCall[]) => void;
+  },
+  parts: { node: RpcCaller; clock: Clock; log: Pick<Logger, "debug"> },
+): Promise<void> {
+  const { setStage, signal, ready } = options;
+  const { clock, log } = parts;
+  let current: { stage: Stage; setAt: number } | undefined;
+  for (let count = 0; !signal.aborted; count += 1) {
+    try {
+      if (await current?.stage.stands()) await current?.stage.act(count);
+      else {
+        const stage = await setStage({ signal }, parts);
+        current = { stage, setAt: clock.now() };
+        ready(stage.samples);
+      }
+    } catch (error) {
+      if (!signal.aborted) log.debug({ err: error }, "sample activity pauses");
+    }
+    const pauseMs = current ? pauseMsAt(current.stage, clock.now() - current.setAt) : RETRY_MS;
+    await clock.sleep(pauseMs, signal).catch(() => undefined);
+  }
+}

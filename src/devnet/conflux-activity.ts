@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
-import type { Activity, SampleCall } from "./activity.ts";
-import { emitter, inputWord, SAMPLE_TOPIC } from "./contracts.ts";
+import type { SampleCall, SetStage } from "./activity.ts";
+import { emitter, inputWord } from "./contracts.ts";
 
 export const CONFLUX_CHAIN_ID = 1234;
 
@@ -11,46 +11,57 @@ export const CONFLUX_CHAIN_ID = 1234;
 const SECRET = "46b9e861b63d3509c88b7817275a30d22d62c8cd8fa6486ddee35ef0d8e0495f";
 const PAUSE_MS = 2_000;
 const RECEIPT_POLL_MS = 100;
+const RECEIPT_LIMIT_MS = 30_000;
+
+type Transaction = { to?: string; data?: string; value?: bigint; storageLimit?: bigint };
+type Receipt = { transactionHash: string; epochNumber: string; contractCreated: string };
+type Signer = { address: string; signTransaction(transaction: never): Promise<string> };
 
 /** What conflux-rust is told: one node, mining whenever a transaction comes. */
-export const confluxSettings = ({ port, folder }: { port: number; folder: string }): object => ({
-  jsonrpcHttpPort: port,
+export const confluxSettings = (options: {
+  port: number;
+  peerPort: number;
+  folder: string;
+}): object => ({
+  // "Local" is for 127.0.0.1 only and has the same methods; `jsonrpcHttpPort` is open to everybody.
+  jsonrpcLocalHttpPort: options.port,
+  // Nobody calls there, but two nodes on one machine cannot share the default, 32323.
+  tcpPort: options.peerPort,
+  udpPort: options.peerPort,
   chainId: CONFLUX_CHAIN_ID,
   evmChainId: CONFLUX_CHAIN_ID + 1,
   genesisSecrets: [SECRET],
   devPackTxImmediately: true,
-  confluxDataDir: join(folder, "conflux"),
+  confluxDataDir: join(options.folder, "conflux"),
   log: false,
 });
 
-/** Throws when the node goes away. */
-export const keepConfluxActive: Activity = async ({ signal, ready }, { node, clock }) => {
-  await node.call("cfx_getStatus", []);
+export const setConfluxStage: SetStage = async ({ signal }, { node, clock }) => {
+  const phase = await node.call("current_sync_phase", []);
+  if (phase !== "NormalSyncPhase") throw new Error(`takes no transactions in ${phase}`);
   const { privateKeyToAccount } = await import("cive/accounts");
   const account = privateKeyToAccount(`0x${SECRET}`, { networkId: CONFLUX_CHAIN_ID });
-  const send = (transaction: Transaction): Promise<Receipt> =>
-    mined({ ...transaction, signal }, { node, clock, account });
-  const created = await send({ data: emitter, storageLimit: 2_000n });
-  const to = created.contractCreated;
-  await send({ to, data: inputWord(1) });
-  await send({ to, data: inputWord(2) });
-  ready(samplesOf({ contract: to, account: account.address, fromEpoch: created.epochNumber }));
-  for (let count = 3; !signal.aborted; count += 1) {
-    await clock.sleep(PAUSE_MS, signal);
-    if (count % 3 === 0) await send({ to: account.address, value: 1n });
-    else await send({ to, data: inputWord(count) });
-  }
+  const mine = async (transaction: Transaction): Promise<Receipt> =>
+    receiptOf(await send(transaction, { node, account }), { signal, node, clock });
+  const { contractCreated: to, epochNumber } = await mine({ data: emitter, storageLimit: 2_000n });
+  await mine({ to, data: inputWord(1) });
+  const { transactionHash } = await mine({ to, data: inputWord(2) });
+  return {
+    samples: samplesOf({ contract: to, account: account.address, epochNumber, transactionHash }),
+    pauseMs: PAUSE_MS,
+    stands: async () => (await node.call("cfx_getCode", [to])) !== "0x",
+    act: async (count) => {
+      const isTransfer = count % 3 === 0;
+      await mine(isTransfer ? { to: account.address, value: 1n } : { to, data: inputWord(count) });
+    },
+  };
 };
 
-type Transaction = { to?: string; data?: string; value?: bigint; storageLimit?: bigint };
-type Receipt = { epochNumber: string; contractCreated: string };
-type Signer = { address: string; signTransaction(transaction: never): Promise<string> };
-
-/** Sends a transaction and waits for its receipt. */
-async function mined(
-  { signal, to, data, value = 0n, storageLimit = 0n }: Transaction & { signal: AbortSignal },
-  { node, clock, account }: { node: RpcCaller; clock: Clock; account: Signer },
-): Promise<Receipt> {
+/** Signs and sends; the transaction's hash. */
+async function send(
+  { to, data, value = 0n, storageLimit = 0n }: Transaction,
+  { node, account }: { node: RpcCaller; account: Signer },
+): Promise<unknown> {
   const nonce = Number(await node.call("cfx_getNextNonce", [account.address]));
   const epochHeight = BigInt((await node.call("cfx_epochNumber", [])) as string);
   const signed = await account.signTransaction({
@@ -65,25 +76,43 @@ async function mined(
     ...(to && { to }),
     ...(data && { data }),
   } as never);
-  const hash = await node.call("cfx_sendRawTransaction", [signed]);
-  for (;;) {
+  return node.call("cfx_sendRawTransaction", [signed]);
+}
+
+async function receiptOf(
+  hash: unknown,
+  given: { signal: AbortSignal; node: RpcCaller; clock: Clock },
+): Promise<Receipt> {
+  const { signal, node, clock } = given;
+  const deadline = clock.now() + RECEIPT_LIMIT_MS;
+  while (clock.now() < deadline) {
     const receipt = await node.call("cfx_getTransactionReceipt", [hash]);
     if (receipt) return receipt as Receipt;
     await clock.sleep(RECEIPT_POLL_MS, signal);
   }
+  throw new Error(`no receipt of ${hash}`);
 }
 
-function samplesOf(seen: { contract: string; account: string; fromEpoch: string }): SampleCall[] {
-  const { contract, account, fromEpoch } = seen;
-  const filter = {
-    fromEpoch,
-    toEpoch: "latest_state",
-    address: [contract],
-    topics: [SAMPLE_TOPIC],
-  };
+function samplesOf(seen: {
+  contract: string;
+  account: string;
+  epochNumber: string;
+  transactionHash: string;
+}): SampleCall[] {
+  const logs = { fromEpoch: seen.epochNumber, toEpoch: "latest_state", address: [seen.contract] };
   return [
-    { title: "logs of a contract, by epoch", method: "cfx_getLogs", params: [filter] },
+    { title: "logs of a contract, by epoch", method: "cfx_getLogs", params: [logs] },
     { title: "the newest epoch", method: "cfx_epochNumber", params: ["latest_state"] },
-    { title: "a balance, in drip", method: "cfx_getBalance", params: [account] },
+    { title: "a balance, in drip", method: "cfx_getBalance", params: [seen.account] },
+    {
+      title: "a receipt with five logs",
+      method: "cfx_getTransactionReceipt",
+      params: [seen.transactionHash],
+    },
+    {
+      title: "an epoch's block with its transactions",
+      method: "cfx_getBlockByEpochNumber",
+      params: ["latest_state", true],
+    },
   ];
 }

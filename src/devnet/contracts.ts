@@ -20,7 +20,7 @@ const OPCODES: Readonly<Record<string, string | undefined>> = {
 };
 
 /** `OPCODE` or `OPCODE immediate`, one a line, to hex digits without `0x`. */
-function assemble(lines: readonly string[]): string {
+export function assemble(lines: readonly string[]): string {
   return lines
     .map((line) => {
       const [name = "", immediate = ""] = line.split(" ");

@@ -1,15 +1,15 @@
 // Real development nodes for a machine that has none: anvil and conflux-rust, with sample activity.
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
-import type { Activity, SampleCall } from "./activity.ts";
-import { CONFLUX_CHAIN_ID, confluxSettings, keepConfluxActive } from "./conflux-activity.ts";
-import { EVM_CHAIN_ID, keepEvmActive } from "./evm-activity.ts";
+import { keepActive, type SampleCall, type SetStage } from "./activity.ts";
+import { CONFLUX_CHAIN_ID, confluxSettings, setConfluxStage } from "./conflux-activity.ts";
+import { EVM_CHAIN_ID, setEvmStage } from "./evm-activity.ts";
 import { anvilCommand, confluxCommand } from "./find-nodes.ts";
+import { freePorts } from "./free-ports.ts";
 import { type Command, SupervisedNode } from "./supervise.ts";
 
 export type DevnetNode = {
@@ -26,101 +26,77 @@ export type Devnet = { readonly nodes: readonly DevnetNode[]; stop(): Promise<vo
 
 export type DevnetParts = { clock: Clock; log: Logger; connect: (url: string) => RpcCaller };
 
-/** Returns as soon as the nodes are spawned; anvil answers a second later, conflux-rust after about ten. */
+/**
+ * Returns as soon as the nodes are spawned; anvil answers at once, conflux-rust after about ten seconds.
+ * What they write is in a temporary folder, which is removed at stop.
+ */
 export async function startDevnet(parts: DevnetParts): Promise<Devnet> {
-  const stopping = new AbortController();
+  const ports = await freePorts("evm", "conflux", "peers");
   const folder = await mkdtemp(join(tmpdir(), "headgate-devnet-"));
-  const [evmPort, confluxPort] = await freePorts(2);
-  const running = [
-    run(
-      { network: "eth-devnet", family: "evm", chainId: EVM_CHAIN_ID, port: evmPort ?? 0 },
-      { ...parts, signal: stopping.signal, activity: keepEvmActive },
-      (port) => anvilCommand({ port, chainId: EVM_CHAIN_ID }),
-    ),
-    run(
-      {
-        network: "cfx-devnet",
-        family: "conflux",
-        chainId: CONFLUX_CHAIN_ID,
-        port: confluxPort ?? 0,
-      },
-      { ...parts, signal: stopping.signal, activity: keepConfluxActive },
-      (port) => confluxCommand(confluxSettings({ port, folder })),
-    ),
-  ].filter((one) => one !== undefined);
+  const settings = confluxSettings({ port: ports.conflux, peerPort: ports.peers, folder });
+  const conflux = confluxCommand(settings);
+  const plans: readonly Plan[] = [
+    {
+      network: "eth-devnet",
+      family: "evm",
+      chainId: EVM_CHAIN_ID,
+      port: ports.evm,
+      command: anvilCommand({ port: ports.evm, chainId: EVM_CHAIN_ID }),
+      setStage: setEvmStage,
+    },
+    {
+      network: "cfx-devnet",
+      family: "conflux",
+      chainId: CONFLUX_CHAIN_ID,
+      port: ports.conflux,
+      command: conflux && { ...conflux, litter: folder },
+      setStage: setConfluxStage,
+    },
+  ];
+  const stopping = new AbortController();
+  const running = plans
+    .map((plan) => run(plan, { ...parts, signal: stopping.signal }))
+    .filter((one) => one !== undefined);
   return {
     nodes: running.map(({ node }) => node),
     stop: async () => {
       stopping.abort();
-      for (const { supervised } of running) supervised.stop();
-      await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+      await Promise.all(running.map(({ supervised }) => supervised.stop()));
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-type Kind = Pick<DevnetNode, "network" | "family" | "chainId"> & { port: number };
+type Plan = Pick<DevnetNode, "network" | "family" | "chainId"> & {
+  readonly port: number;
+  readonly command: Command | undefined;
+  readonly setStage: SetStage;
+};
 
 function run(
-  { port, ...kind }: Kind,
-  parts: DevnetParts & { signal: AbortSignal; activity: Activity },
-  commandFor: (port: number) => Command | undefined,
+  { network, family, chainId, port, command, setStage }: Plan,
+  { clock, log, connect, signal }: DevnetParts & { signal: AbortSignal },
 ): { node: DevnetNode; supervised: SupervisedNode } | undefined {
-  const { clock, log, signal } = parts;
-  const command = commandFor(port);
   if (!command) {
     const platform = `${process.platform} ${process.arch}`;
-    log.warn(
-      { network: kind.network },
-      `no development node is available for ${platform}: going on without`,
-    );
+    log.warn({ network }, `no development node is available for ${platform}: going on without`);
     return undefined;
   }
-  const supervised = new SupervisedNode({ name: kind.network, command }, { clock, log });
-  supervised.start();
   const url = `http://127.0.0.1:${port}`;
-  const node = parts.connect(url);
+  const supervised = new SupervisedNode({ name: network, command }, { clock, log });
+  supervised.start();
+  log.info({ node: network, url }, "development node started");
   const samples = new Promise<readonly SampleCall[]>((resolve, reject) => {
     signal.addEventListener("abort", () => reject(new Error("the development nodes were stopped")));
-    void stayActive({ ...parts, node, ready: resolve });
+    const ready = (calls: readonly SampleCall[]): void => {
+      log.info(
+        { node: network, tookMs: Math.round(supervised.ageMs()) },
+        "development node is ready",
+      );
+      resolve(calls);
+    };
+    void keepActive({ setStage, signal, ready }, { node: connect(url), clock, log });
   });
   samples.catch(() => undefined); // whoever wants to know awaits it
-  return { node: { ...kind, url, samples }, supervised };
-}
-
-const RETRY_MS = 200;
-
-/** Begins again whenever the node went away: a restarted development node is an empty one. */
-async function stayActive(
-  given: DevnetParts & {
-    activity: Activity;
-    node: RpcCaller;
-    signal: AbortSignal;
-    ready: (samples: readonly SampleCall[]) => void;
-  },
-): Promise<void> {
-  const { activity, node, clock, signal, ready, log } = given;
-  while (!signal.aborted) {
-    try {
-      await activity({ signal, ready }, { node, clock });
-    } catch (error) {
-      if (signal.aborted) return;
-      log.debug({ err: error }, "sample activity pauses");
-      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
-    }
-  }
-}
-
-/** Ports that are free now, on the loopback interface. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer();
-      return new Promise<typeof server>((resolve) =>
-        server.listen(0, "127.0.0.1", () => resolve(server)),
-      );
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  return { node: { network, family, chainId, url, samples }, supervised };
 }

@@ -1,6 +1,6 @@
-// Sample activity on anvil: contracts, creations, transfers, events, a revert, a pending transaction.
+// Sample activity on anvil: contracts, creations, transfers, events, reverts, a pending transaction.
 import type { RpcCaller } from "../lib/rpc-caller.ts";
-import type { Activity, SampleCall } from "./activity.ts";
+import type { SampleCall, SetStage } from "./activity.ts";
 import { emitter, inputWord, reverter, SAMPLE_TOPIC } from "./contracts.ts";
 
 export const EVM_CHAIN_ID = 31_337;
@@ -8,88 +8,78 @@ export const EVM_CHAIN_ID = 31_337;
 /** Between two transactions: the head moves about once a second. */
 const PAUSE_MS = 1_000;
 const ONE_GWEI = "0x3b9aca00";
+const GAS = "0x100000"; // given, because an estimate of what reverts fails
 
-/** Throws when the node goes away. */
-export const keepEvmActive: Activity = async ({ signal, ready }, { node, clock }) => {
-  const accounts = (await node.call("eth_accounts", [])) as string[];
-  const [from, to, waiting] = accounts;
-  const send = (transaction: object): Promise<string> => mined(node, { from, ...transaction });
-  const emitterAddress = await contractAt(node, await send({ data: emitter }));
-  const reverterAddress = await contractAt(node, await send({ data: reverter }));
-  await send({ to, value: ONE_GWEI });
-  const emitted = await send({ to: emitterAddress, data: inputWord(1) });
-  const pending = await sendPending(node, { from: waiting, to });
-  ready(
-    samplesOf({ emitted, pending, emitterAddress, reverterAddress, block: await headOf(node) }),
-  );
-  for (let count = 2; !signal.aborted; count += 1) {
-    await clock.sleep(PAUSE_MS, signal);
-    if (count % 20 === 0) await send({ data: emitter });
-    else if (count % 3 === 0) await send({ to, value: ONE_GWEI });
-    else await send({ to: emitterAddress, data: inputWord(count) });
-  }
+type Receipt = { transactionHash: string; contractAddress: string; blockNumber: string };
+
+export const setEvmStage: SetStage = async (_, { node }) => {
+  const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
+  /** Each transaction gets a block of its own. Its receipt may be missing for a moment: hence Sync. */
+  const mine = async (transaction: object): Promise<Receipt> =>
+    (await node.call("eth_sendTransactionSync", [{ from, gas: GAS, ...transaction }])) as Receipt;
+  const { contractAddress: emitting } = await mine({ data: emitter });
+  const { contractAddress: reverting } = await mine({ data: reverter });
+  await mine({ to, value: ONE_GWEI });
+  const emitted = await mine({ to: emitting, data: inputWord(1) });
+  // It waits for transactions that never come. Not simply 1: anvil refuses to take the same one again,
+  // should the stage be set a second time.
+  const nonce = emitted.blockNumber;
+  const pending = await node.call("eth_sendTransaction", [
+    { from: waiting, to, nonce, value: ONE_GWEI, gas: GAS },
+  ]);
+  return {
+    samples: samplesOf({ emitted, emitting, reverting, pending }),
+    pauseMs: PAUSE_MS,
+    stands: () => hasCode(node, emitting),
+    act: async (count) => {
+      await mine(transactionAt(count, { to, emitting, reverting }));
+    },
+  };
 };
 
-/** anvil mines each transaction as it comes, into a block of its own. */
-const mined = async (node: RpcCaller, transaction: object): Promise<string> =>
-  (await node.call("eth_sendTransaction", [{ gas: "0x100000", ...transaction }])) as string;
-
-/** A transaction that waits for an earlier one which never comes: its nonce is one too high. */
-async function sendPending(
-  node: RpcCaller,
-  { from, to }: { from: string | undefined; to: string | undefined },
-): Promise<string> {
-  const next = (await node.call("eth_getTransactionCount", [from, "latest"])) as string;
-  const nonce = `0x${(Number(next) + 1).toString(16)}`;
-  return mined(node, { from, to, nonce, value: ONE_GWEI });
+/** Mostly events; now and then a transfer, a creation, a transaction that fails. */
+export function transactionAt(
+  count: number,
+  at: { to: string | undefined; emitting: string; reverting: string },
+): object {
+  if (count % 20 === 0) return { data: emitter };
+  if (count % 10 === 5) return { to: at.reverting };
+  if (count % 3 === 0) return { to: at.to, value: ONE_GWEI };
+  return { to: at.emitting, data: inputWord(count) };
 }
 
-async function contractAt(node: RpcCaller, hash: string): Promise<string> {
-  const receipt = await node.call("eth_getTransactionReceipt", [hash]);
-  return (receipt as { contractAddress: string }).contractAddress;
-}
-
-const headOf = async (node: RpcCaller): Promise<string> =>
-  (await node.call("eth_blockNumber", [])) as string;
+const hasCode = async (node: RpcCaller, address: string): Promise<boolean> =>
+  (await node.call("eth_getCode", [address, "latest"])) !== "0x";
 
 function samplesOf(seen: {
-  emitted: string;
-  pending: string;
-  emitterAddress: string;
-  reverterAddress: string;
-  block: string;
+  emitted: Receipt;
+  emitting: string;
+  reverting: string;
+  pending: unknown;
 }): SampleCall[] {
-  const { emitted, pending, emitterAddress, reverterAddress, block } = seen;
+  const { transactionHash, blockNumber } = seen.emitted;
   const logs = {
-    address: emitterAddress,
+    address: seen.emitting,
     fromBlock: "0x0",
-    toBlock: block,
+    toBlock: blockNumber,
     topics: [SAMPLE_TOPIC],
   };
   return [
-    {
-      title: "a block with its transactions",
-      method: "eth_getBlockByNumber",
-      params: ["latest", true],
-    },
-    { title: "a receipt with five logs", method: "eth_getTransactionReceipt", params: [emitted] },
-    {
-      title: "all receipts of a block",
-      method: "eth_getTransactionReceiptsByBlock",
-      params: [block],
-    },
-    { title: "logs of a contract", method: "eth_getLogs", params: [logs] },
-    { title: "a pending transaction", method: "eth_getTransactionByHash", params: [pending] },
-    { title: "a contract's code", method: "eth_getCode", params: [emitterAddress, "latest"] },
-    {
-      title: "an estimate that reverts, with the reason",
-      method: "eth_estimateGas",
-      params: [{ to: reverterAddress }],
-    },
-    {
-      title: "keccak-256, computed by the gateway",
-      method: "web3_sha3",
-      params: ["0x68656c6c6f20776f726c64"],
-    },
+    sample("a block with its transactions", "eth_getBlockByNumber", ["latest", true]),
+    sample("a receipt with five logs", "eth_getTransactionReceipt", [transactionHash]),
+    sample("all receipts of a block", "eth_getTransactionReceiptsByBlock", [blockNumber]),
+    sample("logs of a contract", "eth_getLogs", [logs]),
+    sample("a pending transaction", "eth_getTransactionByHash", [seen.pending]),
+    sample("a contract's code", "eth_getCode", [seen.emitting, "latest"]),
+    sample("an estimate that reverts, with the reason", "eth_estimateGas", [
+      { to: seen.reverting },
+    ]),
+    sample("keccak-256, computed by the gateway", "web3_sha3", ["0x68656c6c6f20776f726c64"]),
   ];
 }
+
+const sample = (title: string, method: string, params: readonly unknown[]): SampleCall => ({
+  title,
+  method,
+  params,
+});

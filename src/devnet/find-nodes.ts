@@ -1,7 +1,7 @@
 // Where the development nodes' programs are on this machine, if its platform has them.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "./supervise.ts";
 
@@ -13,31 +13,31 @@ const ARCHITECTURES: Readonly<Record<string, string | undefined>> = {
 
 /** The command that runs anvil, or undefined when there is none for this platform. */
 export function anvilCommand(options: { port: number; chainId: number }): Command | undefined {
-  const folder = folderOf(
-    `@foundry-rs/anvil-${process.platform}-${ARCHITECTURES[process.arch] ?? process.arch}`,
-  );
+  const architecture = ARCHITECTURES[process.arch] ?? process.arch;
+  const folder = folderOf(`@foundry-rs/anvil-${process.platform}-${architecture}`);
   if (!folder) return undefined;
   const args = [
-    "--port",
-    options.port,
-    "--chain-id",
-    options.chainId,
-    "--steps-tracing",
+    ["--port", options.port],
+    ["--chain-id", options.chainId],
+    "--steps-tracing", // else debug_traceTransaction has no struct logs
+    ["--prune-history", 256], // else it fills ~/.foundry with the states of old blocks
     "--quiet",
   ];
-  return { file: join(folder, "bin", "anvil"), args: args.map(String) };
+  return { file: join(folder, "bin", "anvil"), args: args.flat().map(String) };
 }
 
 /** The command that runs conflux-rust, or undefined when there is none for this platform. */
 export function confluxCommand(settings: object): Command | undefined {
-  const libc = process.platform === "linux" ? "-gnu" : process.platform === "win32" ? "-msvc" : "";
-  if (!folderOf(`@xcfx/node-${process.platform}-${process.arch}${libc}`)) return undefined;
+  const libc = process.platform === "linux" ? "-gnu" : "";
+  const packages = ["@xcfx/node", `@xcfx/node-${process.platform}-${process.arch}${libc}`, "cive"];
+  if (!packages.every(folderOf)) return undefined;
   const script = fileURLToPath(new URL("./conflux-process.ts", import.meta.url));
   return { file: process.execPath, args: [script, JSON.stringify(settings)] };
 }
 
+/** Nothing is found on Windows: the guard around the nodes is a POSIX shell. */
 function folderOf(packageName: string): string | undefined {
+  if (process.platform === "win32") return undefined;
   const places = require.resolve.paths(packageName) ?? [];
-  const found = places.map((place) => join(place, packageName)).find((path) => existsSync(path));
-  return found && dirname(join(found, "package.json"));
+  return places.map((place) => join(place, packageName)).find((path) => existsSync(path));
 }

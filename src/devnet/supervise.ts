@@ -1,25 +1,46 @@
 // Runs a node as a child process: restarted when it dies, and never left behind.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 
-export type Command = { readonly file: string; readonly args: readonly string[] };
+export type Command = {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** A folder to remove when we are killed and cannot do it ourselves. */
+  readonly litter?: string | undefined;
+};
+
+type Guard = ChildProcessByStdio<Writable, null, Readable>;
 
 /**
  * Holds our pipe on descriptor 3. When we are gone, whichever way, `cat` sees its end and the node is
  * killed: a signal handler of ours would not run at kill -9.
  */
-const GUARD = `exec 3<&0; "$@" 3<&- </dev/null & node=$!; (cat <&3 >/dev/null; kill -9 $node 2>/dev/null) & wait $node`;
+const GUARD = `
+exec 3<&0
+export RUST_BACKTRACE=0
+litter=$1; shift
+"$@" 3<&- </dev/null & node=$!
+exec 2>/dev/null # else the last words are the shell's: "Killed"
+(cat <&3; kill -9 $node; [ -z "$litter" ] || { sleep 1; rm -rf "$litter"; }) >/dev/null &
+trap : TERM # the node hears it too: outlive it, so that it has somebody to wait for it
+wait $node; code=$?
+kill -0 $node 2>/dev/null && { wait $node; code=$?; }
+exit $code`;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/** A node that ran for so long has recovered: the next pause is a short one again. */
 const STABLE_AFTER_MS = 30_000;
+const GRACE_MS = 3_000;
+const KEPT_CHARACTERS = 4_000;
 
 export class SupervisedNode {
-  #child: ChildProcess | undefined;
-  #lastWords = "";
-  #pauseMs = FIRST_PAUSE_MS;
+  #guard: Guard | undefined;
+  /** Settles when neither the guard nor the node lives: the last one to go closes stderr. */
+  #closed: Promise<unknown> = Promise.resolve();
+  #startedAt = 0;
+  #pauseMs = 0;
   readonly #stopping = new AbortController();
   readonly #name: string;
   readonly #command: Command;
@@ -35,52 +56,76 @@ export class SupervisedNode {
 
   /** Starts the node and keeps it running until stop(). */
   start(): void {
-    const startedAt = this.#clock.now();
-    const { file, args } = this.#command;
-    const child = spawn("sh", ["-c", GUARD, "guard", file, ...args], {
-      stdio: ["pipe", "ignore", "pipe"],
-      detached: true, // a group of its own: Ctrl-C at the terminal is for us to pass on, in order
+    const guard = spawnGuard(this.#command);
+    let tail = "";
+    guard.stderr.on("data", (chunk: Buffer) => {
+      tail = (tail + chunk.toString()).slice(-KEPT_CHARACTERS);
     });
-    this.#child = child;
-    child.stdin?.on("error", () => undefined); // the pipe is only there to end
-    child.stderr?.on("data", (chunk: Buffer) => {
-      this.#lastWords = chunk.toString().trim().split("\n").at(-1) ?? "";
+    guard.stdin.on("error", () => undefined); // the pipe is only there to end
+    guard.once("error", (error) => this.#log.error({ node: this.#name }, error.message));
+    guard.once("exit", () => {
+      if (!this.#stopping.signal.aborted) this.#signalAll("SIGKILL"); // the guard's `cat`, at least
     });
-    child.once("error", (error) => this.#log.error({ node: this.#name }, error.message));
-    child.once("exit", (code, signal) => {
-      void this.#restart({ code: code ?? signal, ranMs: this.#clock.now() - startedAt });
+    guard.once("close", (code, signal) => {
+      void this.#restart({ code: code ?? signal, lastWords: lastLineOf(tail) });
     });
+    this.#guard = guard;
+    this.#closed = new Promise((resolve) => guard.once("close", resolve));
+    this.#startedAt = this.#clock.now();
   }
 
-  stop(): void {
+  /** How long the node has been running since it was started last. */
+  ageMs(): number {
+    return this.#clock.now() - this.#startedAt;
+  }
+
+  /** Resolves when the node is gone: politely, or after a grace by force. */
+  async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#killGroup();
+    this.#signalAll("SIGTERM");
+    const cancel = this.#clock.after(GRACE_MS, () => this.#signalAll("SIGKILL"));
+    await this.#closed;
+    cancel();
   }
 
-  async #restart({ code, ranMs }: { code: number | string | null; ranMs: number }): Promise<void> {
-    this.#killGroup();
+  async #restart(death: { code: number | string | null; lastWords: string }): Promise<void> {
     const { signal } = this.#stopping;
     if (signal.aborted) return;
-    if (ranMs > STABLE_AFTER_MS) this.#pauseMs = FIRST_PAUSE_MS;
-    const pauseMs = this.#pauseMs;
-    this.#pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-    const lastWords = this.#lastWords;
+    this.#pauseMs = nextPauseMs({ previousMs: this.#pauseMs, ranMs: this.ageMs() });
     this.#log.warn(
-      { node: this.#name, code, lastWords, pauseMs },
+      { node: this.#name, ...death, pauseMs: this.#pauseMs },
       "development node died, restarting",
     );
-    await this.#clock.sleep(pauseMs, signal).catch(() => undefined);
+    await this.#clock.sleep(this.#pauseMs, signal).catch(() => undefined);
     if (!signal.aborted) this.start();
   }
 
-  /** The guard, its `cat` and the node; development nodes have nothing to save. */
-  #killGroup(): void {
-    const pid = this.#child?.pid;
+  /** The guard, its `cat` and the node: they are a process group of their own. */
+  #signalAll(name: "SIGTERM" | "SIGKILL"): void {
+    const pid = this.#guard?.pid;
     if (pid === undefined) return;
     try {
-      process.kill(-pid, "SIGKILL");
+      process.kill(-pid, name);
     } catch {
       // Nobody of the group lives any more: what was wanted.
     }
   }
+}
+
+const spawnGuard = ({ file, args, litter = "" }: Command): Guard =>
+  spawn("sh", ["-c", GUARD, "guard", litter, file, ...args], {
+    stdio: ["pipe", "ignore", "pipe"],
+    detached: true, // a group of its own: Ctrl-C at the terminal is for us to pass on, in order
+  });
+
+/** Each death in a row doubles the pause; a node that ran for long had recovered. */
+export const nextPauseMs = (death: { previousMs: number; ranMs: number }): number =>
+  death.ranMs > STABLE_AFTER_MS
+    ? FIRST_PAUSE_MS
+    : Math.min(Math.max(FIRST_PAUSE_MS, 2 * death.previousMs), LONGEST_PAUSE_MS);
+
+/** What a node said last, without Rust's advice on backtraces. */
+export function lastLineOf(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.findLast((line) => line !== "" && !line.startsWith("note:"))?.slice(0, 300) ?? "";
 }

@@ -27,8 +27,8 @@ export type UpstreamParts = {
 const FIRST_PAUSE_MS = 250;
 /** Short, so that a network with one node is back within a second after the node is. */
 const LONGEST_PAUSE_MS = 500;
-/** One slip, or a node that starts together with us, is no news. */
-const TOLD_AFTER_FAILURES = 3;
+/** One slip is no news, and a node that starts together with us gets about ten seconds. */
+const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
 const WRONG_CHAIN_PAUSE_MS = 30_000;
 /** A method that the node said it lacks is asked for again after so long: nodes are upgraded. */
 const REMEMBER_MISSING_MS = 600_000;
@@ -38,6 +38,7 @@ export class Upstream {
   #state: UpstreamState = "checking";
   #nextId = 0;
   #isChecking = false;
+  #wasUsable = false;
   /** By method, until when the node is taken to lack it. Only names of real methods get here. */
   readonly #missingUntil = new Map<string, number>();
   readonly #closing = new AbortController();
@@ -125,12 +126,14 @@ export class Upstream {
       if (found === this.#options.chainId) {
         this.#isChecking = false; // before anybody can find it usable and failing
         this.#become("usable");
+        this.#wasUsable = true;
         const ms = Math.round(clock.now() - startedAt);
         log.info({ upstream: this.name, chainId: found, ms }, "upstream is usable");
         return;
       }
       failures += 1;
-      if (failures === TOLD_AFTER_FAILURES || typeof found === "number") this.#tellWhyNot(found);
+      const patience = TOLD_AFTER_FAILURES[this.#wasUsable ? "afterwards" : "atStart"];
+      if (failures === patience || typeof found === "number") this.#tellWhyNot(found);
       this.#become(typeof found === "number" ? "wrong chain" : "checking");
       const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
       await clock.sleep(restMs, signal).catch(() => undefined);

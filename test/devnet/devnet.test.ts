@@ -1,9 +1,9 @@
 // The development nodes themselves: real anvil and conflux-rust processes, with their activity.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SampleCall } from "../../src/devnet/activity.ts";
 import { type Devnet, type DevnetNode, startDevnet } from "../../src/devnet/devnet.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { ask, type Envelope, fetchCaller } from "../support/ask.ts";
@@ -15,79 +15,140 @@ const nodeOf = (devnet: Devnet, network: DevnetNode["network"]): DevnetNode => {
   return node;
 };
 
-const answersOf = async (node: DevnetNode): Promise<Map<string, Envelope>> => {
-  const samples: readonly SampleCall[] = await node.samples;
-  const answers = await Promise.all(
-    samples.map(
-      async ({ method, params }) => [method, await ask(node.url, method, params)] as const,
-    ),
+const answersOf = async (node: DevnetNode): Promise<Record<string, Envelope>> => {
+  const samples = await node.samples;
+  const answers = samples.map(
+    async ({ method, params }) => [method, await ask(node.url, method, params)] as const,
   );
-  return new Map(answers);
+  return Object.fromEntries(await Promise.all(answers));
 };
 
+/** The node's answer as a number; -1 while nobody answers. */
+const numberFrom = (url: string, method: string): Promise<number> =>
+  ask(url, method).then(
+    ({ result }) => Number(result),
+    () => -1,
+  );
+
+/** The temporary folder, as conflux-rust was told. */
+const folderOf = (pid: number): string => {
+  const command = execFileSync("ps", ["-ww", "-o", "args=", "-p", String(pid)]).toString();
+  return /"confluxDataDir":"(.*?)\/conflux"/.exec(command)?.[1] ?? "";
+};
+
+const fiveLogs = { logs: [0, 1, 2, 3, 4].map((topics) => ({ topics: { length: topics } })) };
+
 describe("the development nodes", { timeout: 90_000 }, () => {
+  const lines: { msg: string; node: string; code?: number | string; lastWords?: string }[] = [];
   let devnet: Devnet;
 
   beforeAll(async () => {
-    const log = pino({ level: "silent" });
+    const log = pino({ level: "info" }, { write: (line) => lines.push(JSON.parse(line)) });
     devnet = await startDevnet({ clock: systemClock, log, connect: fetchCaller });
   });
 
-  afterAll(async () => {
-    const urls = devnet.nodes.map(({ url }) => url);
-    await devnet.stop();
-    await until("no node is left", async () => (await nodesListeningOn(urls)).length === 0);
-  });
+  afterAll(() => devnet.stop());
 
   it("anvil has something to show for each sample", async () => {
-    const answers = await answersOf(nodeOf(devnet, "eth-devnet"));
-    expect(answers.get("eth_getBlockByNumber")?.result).toMatchObject({ hash: expect.any(String) });
-    expect(answers.get("eth_getTransactionReceipt")?.result).toMatchObject({
-      logs: [0, 1, 2, 3, 4].map((topics) => ({ topics: { length: topics } })),
+    const node = nodeOf(devnet, "eth-devnet");
+    const answers = await answersOf(node);
+    const logs = answers["eth_getLogs"]?.result as { blockNumber: string; topics: unknown[] }[];
+    expect(logs.map(({ topics }) => topics.length)).toEqual([1, 2, 3, 4]); // the filter asks for one
+    expect(answers).toMatchObject({
+      eth_getBlockByNumber: { result: { transactions: [{ hash: expect.any(String) }] } },
+      eth_getTransactionReceipt: { result: fiveLogs },
+      eth_getTransactionByHash: { result: { hash: expect.any(String), blockHash: null } },
+      eth_getCode: { result: expect.stringMatching(/^0x[0-9a-f]{200}/) },
+      eth_estimateGas: {
+        error: { code: 3, message: expect.stringContaining("the gate is closed") },
+      },
+      web3_sha3: { result: "0x47173285a8d7341e5e972fc677286384f802f8ef42a5ec5f03bbfa254cb01fad" },
     });
-    expect(answers.get("eth_getLogs")?.result).toHaveLength(4); // all but the one without topics
-    expect(answers.get("eth_getTransactionByHash")?.result).toMatchObject({
-      hash: expect.any(String),
-      blockHash: null,
-    });
-    expect(answers.get("eth_estimateGas")?.error).toMatchObject({
-      code: 3,
-      message: expect.stringContaining("the gate is closed"),
-    });
+    // anvil has another name for it; the gateway makes the one from the other.
+    expect(answers["eth_getTransactionReceiptsByBlock"]?.error?.code).toBe(-32601);
+    const receipts = await ask(node.url, "eth_getBlockReceipts", [logs[0]?.blockNumber]);
+    expect(receipts.result).toMatchObject([fiveLogs]);
   });
 
   it("conflux-rust has something to show for each sample", async () => {
     const answers = await answersOf(nodeOf(devnet, "cfx-devnet"));
-    const logs = answers.get("cfx_getLogs")?.result as unknown[];
-    expect(logs.length).toBeGreaterThanOrEqual(8);
-    expect(answers.get("cfx_getBalance")?.result).toMatch(/^0x[1-9a-f]/);
+    const logs = answers["cfx_getLogs"]?.result as { topics: unknown[] }[];
+    expect(logs.slice(0, 5).map(({ topics }) => topics.length)).toEqual([0, 1, 2, 3, 4]);
+    expect(answers).toMatchObject({
+      cfx_epochNumber: { result: expect.stringMatching(/^0x[1-9a-f]/) },
+      cfx_getBalance: { result: expect.stringMatching(/^0x[1-9a-f]/) },
+      cfx_getTransactionReceipt: { result: fiveLogs },
+      cfx_getBlockByEpochNumber: { result: { transactions: expect.any(Array) } },
+    });
   });
 
-  it("a node that dies is started again, on the same port, and gets its activity back", async () => {
-    const { url } = nodeOf(devnet, "eth-devnet");
-    const [pid] = await nodesListeningOn([url]);
-    process.kill(pid ?? 0, "SIGKILL");
-    await until("anvil is another process", async () => {
-      const [now] = await nodesListeningOn([url]);
-      return now !== undefined && now !== pid;
-    });
-    await until(
-      "its head moves",
-      async () => Number((await ask(url, "eth_blockNumber", [])).result) > 3,
-    );
+  it.each([
+    { network: "eth-devnet", head: "eth_blockNumber", beyond: 4 },
+    { network: "cfx-devnet", head: "cfx_epochNumber", beyond: 15 },
+  ] as const)(
+    "$network dies: started again on its port, active again",
+    async ({ network, head, beyond }) => {
+      const { url, samples } = nodeOf(devnet, network);
+      await samples;
+      const readyBefore = lines.length;
+      const [pid] = await nodesListeningOn([url]);
+      process.kill(pid ?? 0, "SIGKILL");
+      await until("it is another process", async () => {
+        const [now] = await nodesListeningOn([url]);
+        return now !== undefined && now !== pid;
+      });
+      await until("it answers", async () => (await numberFrom(url, head)) >= 0);
+      await until("its head moves", async () => (await numberFrom(url, head)) > beyond);
+      expect(lines.slice(readyBefore)).toContainEqual(
+        expect.objectContaining({
+          msg: "development node died, restarting",
+          node: network,
+          code: 137,
+        }),
+      );
+    },
+  );
+
+  it("stop() leaves no process and no folder", async () => {
+    const urls = devnet.nodes.map(({ url }) => url);
+    const [confluxPid] = await nodesListeningOn([nodeOf(devnet, "cfx-devnet").url]);
+    const folder = folderOf(confluxPid ?? 0);
+    expect(existsSync(folder)).toBe(true);
+    await devnet.stop();
+    expect(await nodesListeningOn(urls)).toEqual([]);
+    expect(existsSync(folder)).toBe(false);
   });
 });
 
-it("kill -9 of the process that started them leaves no node behind", async () => {
+it("kill -9 of the process that started them leaves no node and no folder behind", async () => {
   const parent = spawn(process.execPath, ["test/support/devnet-process.ts"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = (await once(parent.stdout, "data")) as [Buffer];
   const urls = JSON.parse(line.toString()) as string[];
-  const pids = await until("anvil listens", async () => {
-    const found = await nodesListeningOn(urls.slice(0, 1));
-    return found.length > 0 && found;
+  const pids = await until("both nodes run", async () => {
+    const found = await nodesListeningOn(urls);
+    return found.length === urls.length && found;
   });
+  const folder = pids.map(folderOf).join("");
+  expect(existsSync(folder)).toBe(true);
   parent.kill("SIGKILL");
   await until("they are gone", async () => pids.every((pid) => !isAlive(pid)));
+  await until("their folder is gone", async () => !existsSync(folder));
+});
+
+it("two sets of development nodes run side by side", { timeout: 90_000 }, async () => {
+  const parts = { clock: systemClock, log: pino({ level: "silent" }), connect: fetchCaller };
+  const sets = await Promise.all([startDevnet(parts), startDevnet(parts)]);
+  const nodes = sets.flatMap((set) => set.nodes);
+  const samples = await Promise.all(nodes.map((node) => node.samples));
+  expect(samples.every((calls) => calls.length > 0)).toBe(true);
+  await Promise.all(sets.map((set) => set.stop()));
+});
+
+it("the samples of nodes that are stopped before are refused", async () => {
+  const parts = { clock: systemClock, log: pino({ level: "silent" }), connect: fetchCaller };
+  const devnet = await startDevnet(parts);
+  await devnet.stop();
+  await expect(nodeOf(devnet, "cfx-devnet").samples).rejects.toThrow("were stopped");
 });

@@ -1,6 +1,10 @@
 // The time and attention one HTTP request has: a deadline, and a caller who may go away.
 import type { Clock } from "../lib/clock.ts";
 
+/** Made once: an abort without a reason makes an exception with a stack, for every answered call. */
+const TIME_IS_UP = new Error("the deadline of the request has passed");
+const ENDED = new Error("the request has ended");
+
 export class RequestScope {
   /** Made only when somebody waits for an upstream: most answers need no signal. */
   #controller: AbortController | undefined;
@@ -19,7 +23,9 @@ export class RequestScope {
     if (!this.#controller) {
       const controller = new AbortController();
       this.#controller = controller;
-      this.#cancelDeadline = this.#clock.after(this.#deadlineMs, () => controller.abort());
+      this.#cancelDeadline = this.#clock.after(this.#deadlineMs, () =>
+        controller.abort(TIME_IS_UP),
+      );
     }
     return this.#controller.signal;
   }
@@ -33,6 +39,6 @@ export class RequestScope {
   end(): void {
     this.#hasEnded = true;
     this.#cancelDeadline?.();
-    this.#controller?.abort();
+    this.#controller?.abort(ENDED);
   }
 }

@@ -18,8 +18,10 @@ export const saying =
   (method) =>
     method === "eth_chainId" ? CHAIN_1 : answer;
 
-/** A pool whose nodes say what the scripts say; `asked` lists "node method" in order. */
+/** A pool whose nodes say what the scripts say; `asked` lists "node method", `logged` the log's messages. */
 export function poolOf(scripts: Record<string, Script>) {
+  const logged: string[] = [];
+  const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
   const clock = new FakeClock();
   const asked: string[] = [];
   const connections = Object.entries(scripts).map(([name, script]): Connection => {
@@ -47,12 +49,12 @@ export function poolOf(scripts: Record<string, Script>) {
     { network: "n", family: "evm", chainId: 1, responseBytes: 1_000, upstreams },
     {
       clock,
-      log: pino({ enabled: false }),
+      log,
       metrics: { upstreamAnswered: () => undefined, upstreamUsable: () => undefined },
       connect: () => connections.shift() as Connection,
     },
   );
-  return { pool, clock, asked };
+  return { pool, clock, asked, logged };
 }
 
 /** The same, after the first check; `outcome` is the result or the error of a call, as text. */

@@ -74,6 +74,24 @@ describe("what is found out about a node", () => {
     expect(renderFindings("n / a", findings)).toEqual([`✗ n / a: ${want}`]);
   });
 
+  it.each([
+    ["a rate limit", '"error":{"code":429,"message":"slow down"}'],
+    ["a broken answer", '"x":1'],
+  ])("says nothing of methods that met %s", async (_, answer) => {
+    const findings = await findingsOf({
+      ...EVM,
+      eth_getBlockReceipts: answer,
+      eth_getProof: answer,
+    });
+    expect(findings).toMatchObject({
+      unclear: ["eth_getBlockReceipts", "eth_getProof"],
+      lacks: expect.not.arrayContaining(["eth_getBlockReceipts"]),
+    });
+    expect(renderFindings("n / a", findings)[3]).toBe(
+      "    no answer to eth_getBlockReceipts, eth_getProof",
+    );
+  });
+
   it("does without a version", async () => {
     const { web3_clientVersion: _, ...others } = EVM;
     expect(await findingsOf(others)).toMatchObject({ clientVersion: "unknown" });

@@ -14,6 +14,8 @@ export type Findings =
       readonly head: { readonly number: number; readonly ageSeconds: number };
       readonly has: readonly string[];
       readonly lacks: readonly string[];
+      /** Nobody knows: the node was busy, slow, or answered with nonsense. */
+      readonly unclear: readonly string[];
     }
   | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
   | { readonly kind: "unusable"; readonly reason: string };
@@ -33,6 +35,7 @@ const PROBES: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
     eth_getUncleCountByBlockNumber: '["0x0"]',
     eth_getUncleByBlockNumberAndIndex: '["0x0","0x0"]',
     eth_estimateGas: `[{"to":${NOBODY}}]`,
+    eth_feeHistory: '["0x1","latest",[]]',
     eth_getProof: `[${NOBODY},[],"latest"]`,
     eth_getFilterChanges: '["0x0"]',
     trace_get: `[${NOWHERE},["0x0"]]`,
@@ -70,8 +73,9 @@ export async function inspect(
       number: head.number,
       ageSeconds: Math.round(parts.clock.wallTime() / 1000 - head.seconds),
     },
-    has: probes.filter(([, has]) => has).map(([method]) => method),
-    lacks: probes.filter(([, has]) => !has).map(([method]) => method),
+    has: namesOf(probes, ["result", "refused"]), // a refusal shows that the node knows the method
+    lacks: namesOf(probes, ["missing"]),
+    unclear: namesOf(probes, ["busy", "failed", "timeout", "aborted"]),
   };
 }
 
@@ -85,11 +89,12 @@ export function renderFindings(name: string, findings: Findings): string[] {
         `✗ ${name}: is on chain ${findings.chainId}, the configuration wants ${findings.want}`,
       ];
     case "usable": {
-      const { clientVersion, chainId, head, has, lacks } = findings;
+      const { clientVersion, chainId, head, has, lacks, unclear } = findings;
       return [
         `✓ ${name}: ${clientVersion}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old`,
         `    has   ${has.join(", ") || "none of the methods asked for"}`,
         `    lacks ${lacks.join(", ") || "none of the methods asked for"}`,
+        ...(unclear.length > 0 ? [`    no answer to ${unclear.join(", ")}`] : []),
       ];
     }
   }
@@ -106,14 +111,18 @@ function asker(connection: Connection): Ask {
   };
 }
 
-/** A refusal other than "no such method" shows that the node has it. */
-const probe = (methods: Readonly<Record<string, string>>, ask: Ask): Promise<[string, boolean][]> =>
+type Probe = { readonly method: string; readonly kind: Reply["kind"] };
+
+const probe = (methods: Readonly<Record<string, string>>, ask: Ask): Promise<Probe[]> =>
   Promise.all(
-    Object.entries(methods).map(async ([method, params]): Promise<[string, boolean]> => {
+    Object.entries(methods).map(async ([method, params]) => {
       const { kind } = await ask(method, params);
-      return [method, kind === "result" || kind === "refused"];
+      return { method, kind };
     }),
   );
+
+const namesOf = (probes: readonly Probe[], kinds: readonly Probe["kind"][]): string[] =>
+  probes.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
 
 /** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
 async function readHead(

@@ -91,6 +91,16 @@ describe("a call", () => {
     expect(asked.slice(3)).toEqual(["a m", "b m"]);
   });
 
+  it("of names that callers invent pushes out what nodes lack, and needs no more memory", async () => {
+    const { outcome, asked } = await startedPoolOf({ a: saying(missing), b: saying('"result":1') });
+    const names = Array.from({ length: 513 }, (_, index) => `eth_invented${index}`);
+    for (const name of names) await outcome(name);
+    asked.length = 0;
+    await outcome("eth_invented512");
+    await outcome("eth_invented0");
+    expect(asked).toEqual(["b eth_invented512", "a eth_invented0", "b eth_invented0"]);
+  });
+
   it("tells nothing of the node's address when it refuses", async () => {
     const refusal = '"error":{"code":-32000,"message":"POST https://a.example.com/s3cr3t failed"}';
     const { outcome } = await startedPoolOf({ a: saying(refusal) });

@@ -126,6 +126,40 @@ describe("a node that fails", () => {
   });
 });
 
+describe("the log", () => {
+  it("does not grow with the calls that fail while the node is well", async () => {
+    const { outcome, clock, logged } = await startedPoolOf({ a: saying(DOWN) });
+    for (let count = 0; count < 20; count += 1) {
+      await outcome();
+      await clock.advance(0);
+    }
+    expect(logged).toEqual(["upstream is usable"]);
+  });
+
+  it("tells once that a node is away, and once that it is back", async () => {
+    let isUp = true;
+    const { outcome, clock, logged } = await startedPoolOf({ a: () => (isUp ? CHAIN_1 : DOWN) });
+    isUp = false;
+    await outcome();
+    for (let step = 0; step < 30; step += 1) await clock.advance(500);
+    isUp = true;
+    await clock.advance(500);
+    expect(logged).toEqual([
+      "upstream is usable",
+      "upstream does not answer",
+      "upstream is usable",
+    ]);
+  });
+
+  it("tells that a node of another chain is of the right one now", async () => {
+    let chain = '"result":"0x2"';
+    const { clock, logged } = await startedPoolOf({ a: () => chain });
+    chain = CHAIN_1;
+    await clock.advance(30_000);
+    expect(logged).toEqual(["upstream is of another chain: kept out", "upstream is usable"]);
+  });
+});
+
 describe("a node that is closed", () => {
   it("while it is checked is not checked again, and has no timer left", async () => {
     const { pool, clock, asked } = await startedPoolOf({ a: () => DOWN });

@@ -4,6 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
+import { MissingMethods } from "./missing-methods.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
@@ -30,17 +31,15 @@ const LONGEST_PAUSE_MS = 500;
 /** One slip is no news, and a node that starts together with us gets about ten seconds. */
 const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
 const WRONG_CHAIN_PAUSE_MS = 30_000;
-/** A method that the node said it lacks is asked for again after so long: nodes are upgraded. */
-const REMEMBER_MISSING_MS = 600_000;
 
 export class Upstream {
   readonly name: string;
   #state: UpstreamState = "checking";
   #nextId = 0;
   #isChecking = false;
-  #wasUsable = false;
-  /** By method, until when the node is taken to lack it. Only names of real methods get here. */
-  readonly #missingUntil = new Map<string, number>();
+  /** What the log said last: a slip that it never mentioned is not followed by good news either. */
+  #told: "usable" | "not usable" | undefined;
+  readonly #missing: MissingMethods;
   readonly #closing = new AbortController();
   readonly #secrets: readonly string[];
   readonly #connection: Connection;
@@ -54,6 +53,7 @@ export class Upstream {
     this.#options = options;
     this.#parts = parts;
     this.#onChange = onChange;
+    this.#missing = new MissingMethods(parts);
     this.#secrets = secretsOf(options);
     this.#connection = parts.connect(options, parts);
   }
@@ -63,8 +63,7 @@ export class Upstream {
   }
 
   isMissing(method: string): boolean {
-    const until = this.#missingUntil.get(method);
-    return until !== undefined && this.#parts.clock.now() < until;
+    return this.#missing.has(method);
   }
 
   /** One call to this node. What it says of itself in an error is left out. */
@@ -101,9 +100,7 @@ export class Upstream {
   }
 
   #learn(method: string, reply: Reply): void {
-    if (reply.kind === "missing") {
-      this.#missingUntil.set(method, this.#parts.clock.now() + REMEMBER_MISSING_MS);
-    }
+    if (reply.kind === "missing") this.#missing.remember(method);
     // A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing.
     if ((reply.kind === "failed" || reply.kind === "timeout") && this.#state === "usable") {
       this.#become("checking");
@@ -112,7 +109,7 @@ export class Upstream {
   }
 
   async #checkUntilUsable(): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock } = this.#parts;
     const { signal } = this.#closing;
     const startedAt = clock.now();
     let failures = 0;
@@ -126,13 +123,11 @@ export class Upstream {
       if (found === this.#options.chainId) {
         this.#isChecking = false; // before anybody can find it usable and failing
         this.#become("usable");
-        this.#wasUsable = true;
-        const ms = Math.round(clock.now() - startedAt);
-        log.info({ upstream: this.name, chainId: found, ms }, "upstream is usable");
+        this.#tellUsable(clock.now() - startedAt);
         return;
       }
       failures += 1;
-      const patience = TOLD_AFTER_FAILURES[this.#wasUsable ? "afterwards" : "atStart"];
+      const patience = TOLD_AFTER_FAILURES[this.#told ? "afterwards" : "atStart"];
       if (failures === patience || typeof found === "number") this.#tellWhyNot(found);
       this.#become(typeof found === "number" ? "wrong chain" : "checking");
       const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
@@ -145,7 +140,18 @@ export class Upstream {
     return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal));
   }
 
+  #tellUsable(ms: number): void {
+    if (this.#told === "usable") return;
+    this.#told = "usable";
+    const { chainId } = this.#options;
+    this.#parts.log.info(
+      { upstream: this.name, chainId, ms: Math.round(ms) },
+      "upstream is usable",
+    );
+  }
+
   #tellWhyNot(found: number | string): void {
+    this.#told = "not usable";
     const { log } = this.#parts;
     const upstream = this.name;
     if (typeof found === "string")

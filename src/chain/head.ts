@@ -1,7 +1,7 @@
 // The head of a network as its nodes tell it, and the one view of it that a batch gets.
 
+import { toQuantity } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { toHex } from "../lib/hex.ts";
 import type { Pool } from "../upstream/pool.ts";
 
 /** What methods see of the head; see HeadView in methods/method.ts. */
@@ -46,7 +46,7 @@ export class Head {
       latest,
       atLeast: latest,
       pin: (reference) =>
-        this.#family === "evm" && reference === "latest" ? latest().then(toHex) : reference,
+        this.#family === "evm" && reference === "latest" ? latest().then(toQuantity) : reference,
     };
   }
 

@@ -1,8 +1,7 @@
 // The exchanges of execution-apis: asked at the gateway, over the chain that they were recorded on.
-import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, post } from "../support/ask.ts";
-import { vectorFolder } from "../support/execution-chain/execute.ts";
+import { readVector, shapeOf, vectorPaths } from "../support/execution-chain/vectors.ts";
 import {
   type ExecutionChain,
   executionChainAvailable,
@@ -19,11 +18,7 @@ const notAsked: Readonly<Record<string, string>> = {
 /** Samples with an answer of the gateway's own: docs/conformance.md. */
 const ownAnswers = new Set(["eth_getLogs-12"]);
 
-const paths = executionChainAvailable
-  ? readdirSync(vectorFolder, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".io"))
-      .sort()
-  : [];
+const paths = executionChainAvailable ? vectorPaths() : [];
 
 let chain: ExecutionChain;
 let gateway: RunningGateway;
@@ -71,22 +66,4 @@ async function expectAnswer({ request, response }: Exchange, isSpecOnly: boolean
   const text = await (await post(gateway.endpoint("vectors"), request)).text();
   if (isSpecOnly) expect(shapeOf(JSON.parse(text))).toEqual(shapeOf(JSON.parse(response)));
   else expect(text).toBe(response); // the order of the fields too
-}
-
-function readVector(path: string) {
-  const lines = readFileSync(`${vectorFolder}${path}`, "utf8").split("\n");
-  const after = (mark: string): string[] =>
-    lines.filter((line) => line.startsWith(mark)).map((line) => line.slice(mark.length).trim());
-  const responses = after("<<");
-  return {
-    isSpecOnly: after("//").some((comment) => comment.startsWith("speconly:")),
-    exchanges: after(">>").map((request, index) => ({ request, response: responses[index] ?? "" })),
-  };
-}
-
-/** Names and types, without values. */
-function shapeOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(shapeOf);
-  if (typeof value !== "object" || value === null) return typeof value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shapeOf(one)]));
 }

@@ -1,9 +1,9 @@
 // A real anvil with something on it: two contracts, a transfer, events, a transaction that waits.
-import { createServer } from "node:net";
 import { pino } from "pino";
 import { emitter, inputWord, reverter } from "../../src/devnet/contracts.ts";
 import { EVM_CHAIN_ID } from "../../src/devnet/evm-activity.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { freePorts } from "../../src/devnet/free-ports.ts";
 import { SupervisedNode } from "../../src/devnet/supervise.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
@@ -26,7 +26,7 @@ export type AnvilNode = {
 
 /** undefined where there is no anvil for this machine. */
 export async function startAnvil(): Promise<AnvilNode | undefined> {
-  const port = await freePort();
+  const { port } = await freePorts("port");
   const command = anvilCommand({ port, chainId: EVM_CHAIN_ID });
   if (!command) return undefined;
   const parts = { clock: systemClock, log: pino({ level: "silent" }) };
@@ -68,12 +68,4 @@ async function contractOf(node: RpcCaller, hash: string): Promise<string> {
     node.call("eth_getTransactionReceipt", [hash]),
   );
   return (receipt as { contractAddress: string }).contractAddress;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

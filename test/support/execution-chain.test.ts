@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import {
   formatTransaction,
   getAddress,
@@ -10,6 +10,7 @@ import {
 } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { vectorFolder } from "./execution-chain/execute.ts";
+import { readVector, shapeOf, vectorPaths } from "./execution-chain/vectors.ts";
 import {
   type ExecutionChain,
   executionChainAvailable,
@@ -21,11 +22,7 @@ const deviations: Readonly<Record<string, string>> = {
   "debug_traceTransaction/trace-legacy-transfer.io": "this node has no debug methods",
 };
 
-const vectors = executionChainAvailable
-  ? readdirSync(vectorFolder, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.endsWith(".io"))
-      .sort()
-  : [];
+const vectors = executionChainAvailable ? vectorPaths() : [];
 
 /** Counts its calls in slot 0, and logs each. */
 const counter = "0x7dcd17433742f4c0ca53122ab541d0ba67fc27df";
@@ -291,24 +288,6 @@ async function ask<T = unknown>(method: string, ...params: unknown[]): Promise<T
 
 async function fail(method: string, ...params: unknown[]): Promise<Fields> {
   return JSON.parse(await post(body(method, params))).error;
-}
-
-function readVector(path: string) {
-  const lines = readFileSync(`${vectorFolder}${path}`, "utf8").split("\n");
-  const after = (mark: string) =>
-    lines.filter((line) => line.startsWith(mark)).map((line) => line.slice(mark.length).trim());
-  const responses = after("<<");
-  return {
-    isSpecOnly: after("//").some((comment) => comment.startsWith("speconly:")),
-    exchanges: after(">>").map((request, index) => ({ request, response: responses[index] ?? "" })),
-  };
-}
-
-/** Keys and types, without values. */
-function shapeOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(shapeOf);
-  if (typeof value !== "object" || value === null) return typeof value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shapeOf(one)]));
 }
 
 function hashOf(sent: RpcTransaction): Hex {

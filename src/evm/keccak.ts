@@ -6,7 +6,11 @@ import { createKeccak } from "hash-wasm";
 const keccak = await createKeccak(256);
 
 /** The hash as DATA. */
-const keccak256 = (bytes: Uint8Array): string => `0x${keccak.init().update(bytes).digest("hex")}`;
+export const keccak256 = (bytes: Uint8Array): string =>
+  `0x${keccak.init().update(bytes).digest("hex")}`;
+
+export const keccakBytes = (bytes: Uint8Array): Uint8Array =>
+  keccak.init().update(bytes).digest("binary");
 
 /** The hash of the bytes that a DATA value stands for. */
 export const keccak256OfData = (data: string): string =>

@@ -1,0 +1,50 @@
+// The header against its hash, and the short lists that it covers: withdrawals and uncles.
+import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
+import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
+import { isAbsent, type Json, sameHex, shown } from "./json.ts";
+import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";
+
+export function checkHeader(block: Json, options: { knowsHeaders: boolean }): Finding {
+  const { hash } = block;
+  if (encodingOfHash(block, hash)) return proven;
+  const computed = headerHash(block) ?? "no header that can be hashed";
+  const isForeign = !options.knowsHeaders && isHash(hash) && mayBeForeign(block);
+  return differs(`says ${shown(hash)}, is ${computed}`, isForeign);
+}
+
+export function checkWithdrawals(
+  { block, withdrawals }: { block: Json; withdrawals: unknown },
+  { isForeignHeader, hasForeign }: { isForeignHeader: boolean; hasForeign: boolean },
+): Finding {
+  const { withdrawalsRoot } = block;
+  const isEmpty = Array.isArray(withdrawals) && withdrawals.length === 0;
+  if (isAbsent(withdrawalsRoot))
+    return isEmpty || isAbsent(withdrawals)
+      ? proven
+      : differs("withdrawals in a block without root", isForeignHeader);
+  const computed = withdrawalsRootOf(withdrawals);
+  if (computed === undefined) return differs("a root without its withdrawals", isForeignHeader);
+  // Optimism's Isthmus keeps the storage root of its bridge there, and no withdrawals.
+  return compare(withdrawalsRoot, computed, isForeignHeader || (hasForeign && isEmpty));
+}
+
+export function checkUncles(
+  { uncles, sha3Uncles }: Json,
+  headers: readonly Json[] | undefined,
+  isForeign: boolean,
+): Finding {
+  if (!Array.isArray(uncles)) return differs("no list of uncles", isForeign);
+  if (uncles.length > 0 && headers === undefined)
+    return sameHex(sha3Uncles, NO_UNCLES)
+      ? differs("uncles where there are none", isForeign)
+      : unproven;
+  const computed = unclesHashOf(headers ?? [], uncles);
+  if (computed === undefined) return differs("an uncle without its header", isForeign);
+  return compare(sha3Uncles, computed, isForeign);
+}
+
+/** keccak of the RLP of an empty list. */
+const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
+
+const isHash = (value: unknown): boolean =>
+  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);

@@ -1,0 +1,103 @@
+// Transactions, receipts and logs against the roots and the bloom of the header.
+import { keccak256 } from "../evm/keccak.ts";
+import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
+import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
+import { isAbsent, type Json, sameHex, shown } from "./json.ts";
+import { orderedTrieRoot } from "./ordered-trie.ts";
+import { encodeReceipt } from "./receipt.ts";
+import { RlpWriter } from "./rlp-writer.ts";
+import { encodeTransaction, isSigned, knownType } from "./transaction.ts";
+
+/** A transaction may be its hash only, which proves nothing. */
+export type Transaction = Json | string;
+
+export type BlockLists = {
+  readonly block: Json;
+  readonly transactions: readonly Transaction[];
+  readonly receipts: readonly Json[] | undefined;
+};
+
+/** Also whether some transaction is of no type of Ethereum, or nobody signed it. */
+export function checkTransactions(
+  transactions: readonly Transaction[],
+  block: Json,
+  isForeignHeader: boolean,
+): { finding: Finding; hasForeign: boolean } {
+  const writer = new RlpWriter();
+  const encoded: Uint8Array[] = [];
+  let hasForeign = false;
+  for (const [index, transaction] of transactions.entries()) {
+    if (typeof transaction === "string") continue;
+    hasForeign ||= isForeignTransaction(transaction);
+    const bytes = encodeTransaction(transaction, writer);
+    if (!bytes) continue;
+    encoded.push(bytes);
+    if (!sameHex(transaction["hash"], keccak256(bytes)))
+      return {
+        finding: differs(`transaction ${index} does not have its hash`, isForeignHeader),
+        hasForeign,
+      };
+  }
+  const isWhole = encoded.length === transactions.length;
+  const finding = isWhole
+    ? compare(block["transactionsRoot"], orderedTrieRoot(encoded), isForeignHeader)
+    : unproven;
+  return { finding, hasForeign };
+}
+
+/** Of Optimism, Arbitrum, Polygon and others, whose bridges put transactions into blocks. */
+export const isForeignTransaction = (transaction: Json): boolean =>
+  knownType(transaction["type"]) === undefined || !isSigned(transaction);
+
+export function checkReceipts(
+  { block, transactions, receipts }: BlockLists,
+  isForeign: boolean,
+): Finding {
+  if (!receipts) return unproven;
+  const writer = new RlpWriter();
+  const encoded: Uint8Array[] = [];
+  for (const [index, receipt] of receipts.entries()) {
+    const type = knownType(typeOf(receipt, transactions[index]));
+    if (type === undefined) return unproven;
+    const bytes = encodeReceipt(receipt, type, writer);
+    if (!bytes) return differs(`receipt ${index} cannot be encoded`, isForeign);
+    encoded.push(bytes);
+  }
+  return compare(block["receiptsRoot"], orderedTrieRoot(encoded), isForeign);
+}
+
+/** Nodes of old give receipts no type. */
+function typeOf({ type }: Json, transaction: Transaction | undefined): unknown {
+  if (!isAbsent(type) || typeof transaction === "string") return type;
+  return transaction?.["type"];
+}
+
+export function checkBloom(
+  block: Json,
+  receipts: readonly Json[] | undefined,
+  isForeign: boolean,
+): Finding {
+  if (!receipts) return unproven;
+  const bloom = new BlockBloom();
+  let finding = proven;
+  for (const [index, receipt] of receipts.entries()) {
+    const computed = bloom.add(receipt["logs"]);
+    const one = compareBloom(receipt["logsBloom"], computed, `receipt ${index}`, isForeign);
+    if (one.kind === "failed") return one;
+    if (one.kind === "unproven") finding = unproven;
+  }
+  const whole = compareBloom(block["logsBloom"], bloom.ofBlock(), "block", isForeign);
+  return whole.kind === "proven" ? finding : whole;
+}
+
+/** Some networks leave logs out of blooms; none has a bloom of logs that are not there. */
+function compareBloom(
+  stated: unknown,
+  computed: string,
+  owner: string,
+  isForeign: boolean,
+): Finding {
+  if (sameHex(stated, computed)) return proven;
+  const reason = `the bloom of the ${owner} is not that of its logs: ${shown(stated)}`;
+  return differs(reason, isForeign && !hasBitsBeyond(stated, computed));
+}

@@ -1,0 +1,23 @@
+// What a node wrote, looked at without trusting it.
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export const isJson = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** null is how some nodes write that a member is absent. */
+export const isAbsent = (value: unknown): value is undefined | null =>
+  value === undefined || value === null;
+
+/** Two hex texts that say the same; nodes differ in the case of digits only, not in that of `0x`. */
+export const sameHex = (left: unknown, right: unknown): boolean =>
+  typeof left === "string" &&
+  typeof right === "string" &&
+  (left === right ||
+    (left.length === right.length &&
+      left[1] === right[1] &&
+      left.toLowerCase() === right.toLowerCase()));
+
+/** What stands in a reason: never more than a line of what the node wrote. */
+export const shown = (value: unknown): string =>
+  typeof value === "string" ? value.slice(0, 66) : value === null ? "null" : typeof value;

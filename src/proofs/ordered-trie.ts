@@ -1,0 +1,97 @@
+// The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers
+// carry it for transactions, receipts and withdrawals. Nothing of the trie is kept.
+import { keccak256, keccakBytes } from "../evm/keccak.ts";
+import { RlpWriter } from "./rlp-writer.ts";
+
+/** The hash of the RLP of nothing: the root of an empty list. */
+export const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
+
+/** The root as DATA. */
+export function orderedTrieRoot(items: readonly Uint8Array[]): string {
+  if (items.length === 0) return EMPTY_ROOT;
+  const writer = new RlpWriter();
+  writeNode(writer, entriesOf(items), 0);
+  // An RLP list of non-empty items; nothing in it can be invalid.
+  return keccak256(writer.since(0) ?? EMPTY);
+}
+
+type Entry = { readonly path: readonly number[]; readonly value: Uint8Array };
+
+/** In the order of the paths: 1 to 127, then 0 (its RLP is 0x80), then the rest. */
+function entriesOf(items: readonly Uint8Array[]): Entry[] {
+  const entries = items.map((value, index) => ({ path: pathOf(index), value }));
+  const [first, ...others] = entries;
+  return first ? [...others.slice(0, 127), first, ...others.slice(127)] : [];
+}
+
+function pathOf(index: number): number[] {
+  if (index === 0) return [8, 0];
+  const hex = index.toString(16);
+  const nibbles = Array.from(hex.length % 2 === 0 ? hex : `0${hex}`, (digit) =>
+    Number.parseInt(digit, 16),
+  );
+  return index < 0x80 ? nibbles : [8, nibbles.length / 2, ...nibbles];
+}
+
+/** The node over `entries`, which agree in their first `depth` nibbles. */
+function writeNode(writer: RlpWriter, entries: readonly Entry[], depth: number): void {
+  const [first] = entries;
+  const last = entries.at(-1);
+  if (!first || !last) return;
+  // Sorted, so what the outer two share, all share.
+  const fork = first.path.findIndex((nibble, index) => nibble !== last.path[index]);
+  if (first === last) writeLeaf(writer, first, depth);
+  else if (fork === depth) writeBranch(writer, entries, depth);
+  else
+    writer.list(() => {
+      writer.bytes(compactPath(first.path.slice(depth, fork), EXTENSION));
+      writeReference(writer, () => writeBranch(writer, entries, fork));
+    });
+}
+
+const writeLeaf = (writer: RlpWriter, { path, value }: Entry, depth: number): void =>
+  writer.list(() => {
+    writer.bytes(compactPath(path.slice(depth), LEAF));
+    writer.bytes(value);
+  });
+
+function writeBranch(writer: RlpWriter, entries: readonly Entry[], depth: number): void {
+  writer.list(() => {
+    let from = 0;
+    for (let nibble = 0; nibble < 16; nibble += 1) {
+      let to = from;
+      while (entries[to]?.path[depth] === nibble) to += 1;
+      const below = entries.slice(from, to);
+      if (from === to) writer.bytes(EMPTY);
+      else writeReference(writer, () => writeNode(writer, below, depth + 1));
+      from = to;
+    }
+    writer.bytes(EMPTY); // no path ends in a branch: no RLP is the beginning of another
+  });
+}
+
+/** A node inside another: itself when it is shorter than a hash, else its hash. */
+function writeReference(writer: RlpWriter, write: () => void): void {
+  const start = writer.position;
+  write();
+  if (writer.position - start < 32) return;
+  const hash = keccakBytes(writer.since(start) ?? EMPTY);
+  writer.rewind(start);
+  writer.bytes(hash);
+}
+
+const EMPTY = new Uint8Array();
+const LEAF = 0x20;
+const EXTENSION = 0x00;
+
+/** The path with its kind and parity in front (Yellow Paper, appendix C). */
+function compactPath(nibbles: readonly number[], kind: number): Uint8Array {
+  const [first = 0, ...others] = nibbles;
+  const isOdd = nibbles.length % 2 === 1;
+  const rest = isOdd ? others : nibbles;
+  const bytes = new Uint8Array(1 + rest.length / 2);
+  bytes[0] = isOdd ? kind | 0x10 | first : kind;
+  for (let index = 0; index < rest.length; index += 2)
+    bytes[1 + index / 2] = ((rest[index] ?? 0) << 4) | (rest[index + 1] ?? 0);
+  return bytes;
+}

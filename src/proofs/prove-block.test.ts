@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import { keccak256 } from "../evm/keccak.ts";
+import { headerHash } from "./header.ts";
+import { EMPTY_ROOT } from "./ordered-trie.ts";
+import { type Json, proveBlock } from "./prove-block.ts";
+import { RlpWriter } from "./rlp-writer.ts";
+
+const word = (digit: string): string => `0x${digit.repeat(64)}`;
+const NO_BLOOM = `0x${"00".repeat(256)}`;
+
+const header: Json = {
+  parentHash: word("1"),
+  sha3Uncles: "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347",
+  miner: `0x${"2".repeat(40)}`,
+  stateRoot: word("3"),
+  transactionsRoot: EMPTY_ROOT,
+  receiptsRoot: EMPTY_ROOT,
+  logsBloom: NO_BLOOM,
+  difficulty: "0x0",
+  number: "0x10",
+  gasLimit: "0x1c9c380",
+  gasUsed: "0x0",
+  timestamp: "0x65000000",
+  extraData: "0x",
+  mixHash: word("4"),
+  nonce: "0x0000000000000000",
+};
+
+const hashed = (fields: Json): Json => ({
+  ...fields,
+  hash: headerHash(fields),
+  uncles: [],
+  transactions: [],
+});
+
+const known = { knowsHeaders: true };
+const unknown = { knowsHeaders: false };
+
+describe("a header of a network not known here", () => {
+  const foreign = { ...hashed(header), hash: word("9"), sealFields: ["0x01"] };
+
+  it("is unproven until a header of the network was proven", () => {
+    expect(proveBlock({ block: foreign, receipts: [] }, unknown)).toEqual({
+      kind: "proven",
+      unproven: ["header hash"],
+    });
+    expect(proveBlock({ block: foreign, receipts: [] }, known)).toMatchObject({
+      part: "header hash",
+    });
+  });
+
+  it("is a lie where it has nothing of its own", () => {
+    const { sealFields: _, ...plain } = foreign;
+    expect(proveBlock({ block: plain, receipts: [] }, unknown)).toMatchObject({
+      part: "header hash",
+    });
+  });
+});
+
+it("proves a header with fields of a fork to come at its end", () => {
+  const writer = new RlpWriter();
+  const base = { ...header, baseFeePerGas: "0x7" };
+  writer.list(() => {
+    for (const [name, value] of Object.entries(base))
+      if (/^(difficulty|number|gas.*|timestamp|base.*)$/.test(name)) writer.quantity(value);
+      else writer.data(value);
+    writer.data(word("5"));
+    writer.quantity("0x0");
+  });
+  const hash = keccak256(writer.since(0) ?? Buffer.of());
+  const block = { ...hashed(base), mood: "good", rootToCome: word("5"), countToCome: "0x0", hash };
+  expect(proveBlock({ block, receipts: [] }, known)).toEqual({ kind: "proven", unproven: [] });
+});
+
+describe("a block with a transaction that nobody signed", () => {
+  const withTransaction = (transaction: Json, fields: Json = {}) => {
+    const block = hashed({ ...header, ...fields });
+    const place = { blockHash: block["hash"], blockNumber: "0x10", transactionIndex: "0x0" };
+    return { ...block, ...fields, transactions: [{ hash: word("6"), ...place, ...transaction }] };
+  };
+
+  it.each([
+    { network: "Optimism", transaction: { type: "0x7e", r: "0x0", s: "0x0", v: "0x0" } },
+    { network: "Arbitrum", transaction: { type: "0x6a" } },
+    { network: "Polygon", transaction: { type: "0x0", r: "0x0", s: "0x0", v: "0x0" } },
+  ])("of $network leaves its root unproven", ({ transaction }) => {
+    expect(proveBlock({ block: withTransaction(transaction) }, known)).toEqual({
+      kind: "proven",
+      unproven: ["transactions root", "receipts root", "logs bloom"],
+    });
+  });
+
+  it("may keep a root of something else in place of withdrawals, as Optimism does since Isthmus", () => {
+    const fields = { baseFeePerGas: "0x1", withdrawalsRoot: word("7"), withdrawals: [] };
+    const { transactions, ...rest } = withTransaction({ type: "0x7e" }, fields);
+    expect(proveBlock({ block: { ...rest, transactions } }, known)).toMatchObject({
+      unproven: expect.arrayContaining(["withdrawals root"]),
+    });
+    expect(proveBlock({ block: { ...rest, transactions: [] } }, known)).toMatchObject({
+      kind: "failed",
+      part: "withdrawals root",
+    });
+  });
+});
+
+it.each([
+  undefined,
+  null,
+  "",
+  [],
+  {},
+  { hash: null },
+  { transactions: [null] },
+  { transactions: "0x" },
+])("fails for %j", (block) => {
+  expect(proveBlock({ block: block as unknown as Json }, unknown).kind).toBe("failed");
+});
+
+it("fails for what is no list of receipts", () => {
+  const receipts = [null] as unknown as Json[];
+  expect(proveBlock({ block: hashed(header), receipts }, known)).toMatchObject({
+    part: "receipts root",
+  });
+});

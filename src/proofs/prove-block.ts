@@ -1,0 +1,78 @@
+// Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
+// has answered this block. Pure, and never throws whatever the node wrote.
+import { checkHeader, checkUncles, checkWithdrawals } from "./check-header.ts";
+import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
+import type { Finding } from "./finding.ts";
+import { isJson, type Json } from "./json.ts";
+import { misplaced } from "./places.ts";
+
+export type { Json };
+
+export type BlockParts = {
+  /** With whole transactions (not hashes), as JSON.parse gave it. */
+  readonly block: Json;
+  /** In order of the block; left out when they were not fetched: then what depends on them is unproven. */
+  readonly receipts?: readonly Json[];
+  /** Headers, where they were fetched. */
+  readonly uncles?: readonly Json[];
+};
+
+export type Part =
+  | "header hash"
+  | "transactions root"
+  | "receipts root"
+  | "logs bloom"
+  | "withdrawals root"
+  | "uncles hash";
+
+export type Proof =
+  /** With none unproven the block is what its hash says, up to what no hash covers. */
+  | { readonly kind: "proven"; readonly unproven: readonly Part[] }
+  | { readonly kind: "failed"; readonly part: Part | "places"; readonly reason: string };
+
+/** @param options.knowsHeaders Some header of this network was proven before: then one that does not hash is a lie, not a foreign encoding. */
+export function proveBlock(parts: BlockParts, options: { knowsHeaders: boolean }): Proof {
+  const { block } = parts;
+  if (!isJson(block)) return failed("header hash", "this is no block");
+  const { transactions, withdrawals } = block;
+  if (!areEntries(transactions, isTransaction))
+    return failed("transactions root", "the block has no list of transactions");
+  const receipts = parts.receipts;
+  if (receipts !== undefined && !areEntries(receipts, isJson))
+    return failed("receipts root", "this is no list of receipts");
+
+  const header = checkHeader(block, options);
+  const isForeignHeader = header.kind === "unproven";
+  const ofTransactions = checkTransactions(transactions, block, isForeignHeader);
+  // Of bridges and rollups: their receipts and withdrawals follow rules of their own.
+  const { hasForeign } = ofTransactions;
+  const isForeign = isForeignHeader || hasForeign;
+  const ofReceipts = checkReceipts({ block, transactions, receipts }, isForeign);
+  const findings: readonly (readonly [Part, Finding])[] = [
+    ["header hash", header],
+    ["transactions root", ofTransactions.finding],
+    ["receipts root", ofReceipts],
+    ["logs bloom", checkBloom(block, receipts, isForeign)],
+    ["withdrawals root", checkWithdrawals({ block, withdrawals }, { isForeignHeader, hasForeign })],
+    ["uncles hash", checkUncles(block, parts.uncles, isForeignHeader)],
+  ];
+  for (const [part, finding] of findings)
+    if (finding.kind === "failed") return failed(part, finding.reason);
+  const reason = misplaced(
+    { block, transactions, receipts },
+    { isForeignHeader, areReceiptsProven: ofReceipts.kind === "proven" && !hasForeign },
+  );
+  if (reason !== undefined) return failed("places", reason);
+  return {
+    kind: "proven",
+    unproven: findings.filter(([, { kind }]) => kind === "unproven").map(([part]) => part),
+  };
+}
+
+const failed = (part: Part | "places", reason: string): Proof => ({ kind: "failed", part, reason });
+
+const isTransaction = (value: unknown): value is Json | string =>
+  isJson(value) || typeof value === "string";
+
+const areEntries = <T>(values: unknown, isEntry: (value: unknown) => value is T): values is T[] =>
+  Array.isArray(values) && values.every(isEntry);

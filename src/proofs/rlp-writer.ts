@@ -1,0 +1,166 @@
+// RLP, straight from the hex texts of JSON-RPC into one buffer: no number and no list is built in between.
+
+/** Writes items one after the other. What cannot be encoded makes it invalid, and it goes on. */
+export class RlpWriter {
+  #bytes = Buffer.allocUnsafe(1 << 10);
+  #end = 0;
+  #isValid = true;
+
+  /** Where the next item goes. */
+  get position(): number {
+    return this.#end;
+  }
+
+  /** What was written since, as a view that holds until the next write; undefined if it is no RLP. */
+  since(start: number): Buffer | undefined {
+    return this.#isValid ? this.#bytes.subarray(start, this.#end) : undefined;
+  }
+
+  /** Forgets what was written since, and that it could not be encoded. */
+  rewind(start: number): void {
+    this.#end = start;
+    this.#isValid = true;
+  }
+
+  /** A QUANTITY. Leading zeros are no part of a number: some nodes write them in `r` and `s`. */
+  quantity(text: unknown): void {
+    if (isHexText(text) && text.length > 2) this.#hex(text, firstDigit(text), 32);
+    else this.#fail();
+  }
+
+  /** DATA, of exactly `length` bytes where that is given. */
+  data(text: unknown, length?: number): void {
+    const isWhole = isHexText(text) && text.length % 2 === 0;
+    if (isWhole && (length === undefined || text.length === 2 + 2 * length)) this.#hex(text, 2);
+    else this.#fail();
+  }
+
+  bytes(bytes: Uint8Array): void {
+    const [first = 0] = bytes;
+    this.#reserve(bytes.length);
+    if (bytes.length !== 1 || first >= SHORT) this.#prefix(SHORT, bytes.length);
+    this.raw(bytes);
+  }
+
+  /** Bytes that are RLP already, or the type before it. */
+  raw(bytes: Uint8Array): void {
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  /** A list of what `writeItems` writes. */
+  list(writeItems: () => void): void {
+    const start = this.#end;
+    writeItems();
+    const length = this.#end - start;
+    const prefixLength = length < 56 ? 1 : 1 + byteLength(length);
+    this.#reserve(prefixLength);
+    this.#bytes.copyWithin(start + prefixLength, start, this.#end);
+    this.#end = start;
+    this.#prefix(LIST, length);
+    this.#end += length;
+  }
+
+  /** A list of the members, each written by `writeItem`; not being an array makes it invalid. */
+  listOf(items: unknown, writeItem: (item: unknown) => void): void {
+    const members: readonly unknown[] = Array.isArray(items) ? items : [];
+    if (members !== items) this.#fail();
+    this.list(() => {
+      for (const member of members) writeItem(member);
+    });
+  }
+
+  /** Bytes from the digits after `first`; an odd number of digits lacks its leading zero. */
+  #hex(text: string, first: number, most = Number.POSITIVE_INFINITY): void {
+    const size = (text.length - first + 1) >> 1;
+    if (size > most) {
+      this.#fail();
+      return;
+    }
+    this.#reserve(size);
+    const start = this.#end;
+    if (size !== 1) this.#prefix(SHORT, size);
+    const isWritten = size > 32 ? this.#longHex(text, size) : this.#shortHex(text, first);
+    const byte = this.#bytes[start] ?? 0;
+    if (!isWritten) this.#fail();
+    else if (size === 1 && byte >= SHORT) {
+      this.#bytes[start] = SHORT + 1;
+      this.#bytes[start + 1] = byte;
+      this.#end += 1;
+    }
+  }
+
+  /** Faster than `Buffer.write` up to some 32 bytes. */
+  #shortHex(text: string, first: number): boolean {
+    const bytes = this.#bytes;
+    let index = first;
+    let wrong = 0;
+    if ((text.length - first) % 2 === 1) {
+      const digit = digitByCode[text.charCodeAt(index++)] ?? WRONG;
+      wrong |= digit;
+      bytes[this.#end++] = digit;
+    }
+    while (index < text.length) {
+      const high = digitByCode[text.charCodeAt(index++)] ?? WRONG;
+      const low = digitByCode[text.charCodeAt(index++)] ?? WRONG;
+      wrong |= high | low;
+      bytes[this.#end++] = (high << 4) | low;
+    }
+    return wrong < WRONG;
+  }
+
+  /** `Buffer.write` stops at the first wrong digit, but takes other characters by their low byte. */
+  #longHex(text: string, size: number): boolean {
+    const written = this.#bytes.write(text.slice(2), this.#end, size, "hex");
+    this.#end += written;
+    return written === size && Buffer.byteLength(text) === text.length;
+  }
+
+  #prefix(kind: number, length: number): void {
+    if (length < 56) {
+      this.#bytes[this.#end++] = kind + length;
+      return;
+    }
+    const size = byteLength(length);
+    this.#bytes[this.#end++] = kind + 55 + size;
+    this.#bytes.writeUIntBE(length, this.#end, size);
+    this.#end += size;
+  }
+
+  /** Room for so many bytes and any prefix. */
+  #reserve(size: number): void {
+    const wanted = this.#end + size + 9;
+    if (wanted <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(wanted, this.#bytes.length * 2));
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#bytes = larger;
+  }
+
+  #fail(): void {
+    this.#isValid = false;
+  }
+}
+
+const SHORT = 0x80;
+const LIST = 0xc0;
+const ZERO = 0x30;
+const WRONG = 16;
+
+const digitByCode = new Uint8Array(128).fill(WRONG);
+for (const [digit, text] of [..."0123456789abcdef"].entries()) {
+  digitByCode[text.charCodeAt(0)] = digit;
+  digitByCode[text.toUpperCase().charCodeAt(0)] = digit;
+}
+
+const isHexText = (text: unknown): text is string =>
+  typeof text === "string" && text.startsWith("0x");
+
+function firstDigit(text: string): number {
+  let index = 2;
+  while (text.charCodeAt(index) === ZERO) index += 1;
+  return index;
+}
+
+const byteLength = (value: number): number =>
+  value < 0x100 ? 1 : value < 0x1_0000 ? 2 : value < 0x100_0000 ? 3 : 4;

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { headerHash } from "../../src/proofs/header.ts";
+import { type BlockParts, proveBlock } from "../../src/proofs/prove-block.ts";
+import {
+  type ExecutionChain,
+  executionChainAvailable,
+  startExecutionChain,
+} from "../support/execution-chain.ts";
+import { fetchBlock } from "./fetch-block.ts";
+
+describe.skipIf(!executionChainAvailable)("the chain of execution-apis", () => {
+  let chain: ExecutionChain;
+  const blocks: BlockParts[] = [];
+
+  beforeAll(async () => {
+    chain = await startExecutionChain();
+    for (let number = 0; number <= chain.headNumber; number += 1)
+      blocks.push(await fetchBlock(chain.url, number));
+  });
+  afterAll(() => chain.close());
+
+  it.each([true, false])(
+    "is proven whole, every block of it (knows headers: %s)",
+    (knowsHeaders) => {
+      expect(blocks).toHaveLength(55);
+      expect(blocks.map((parts) => proveBlock(parts, { knowsHeaders }))).toEqual(
+        blocks.map(() => ({ kind: "proven", unproven: [] })),
+      );
+    },
+  );
+
+  it("has headers of all forks, each with its hash", () => {
+    expect(blocks.map(({ block }) => headerHash(block))).toEqual(chain.blockHashes);
+  });
+
+  it("leaves to be proven what was not fetched", () => {
+    for (const { block } of blocks) {
+      const hasUncles = (block["uncles"] as readonly string[]).length > 0;
+      expect(proveBlock({ block }, { knowsHeaders: true })).toEqual({
+        kind: "proven",
+        unproven: ["receipts root", "logs bloom", ...(hasUncles ? ["uncles hash"] : [])],
+      });
+    }
+  });
+});

@@ -29,7 +29,7 @@ export async function startGateway(
 
   const networks = new Map<string, Network>();
   for (const [name, settings] of Object.entries(config.networks)) {
-    networks.set(name, new Network({ name, settings }, { clock, log, metrics }));
+    networks.set(name, new Network({ name, settings, data: config.data }, { clock, log, metrics }));
   }
 
   const answerBody = bodyAnswerer({ maxBatch: config.limits.batch }, { clock, log, metrics });
@@ -49,8 +49,8 @@ export async function startGateway(
     await desk.close();
   };
 
-  for (const network of networks.values()) network.start();
   try {
+    for (const network of networks.values()) await network.start();
     const deskPort = await desk.listen();
     const doorPort = await door.listen();
     const urls = {

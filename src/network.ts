@@ -1,6 +1,8 @@
-// The parts of one network, joined: upstreams → head → methods.
+// The parts of one network, joined: upstreams → chain → methods.
+import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Grant } from "./access/key-ring.ts";
+import { Chain } from "./chain/chain.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
 import type { Clock } from "./lib/clock.ts";
@@ -8,6 +10,7 @@ import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import { Coalescing } from "./upstream/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
 import { Pool } from "./upstream/pool.ts";
 
@@ -16,21 +19,28 @@ export type NetworkSettings = Config["networks"][string];
 /** How long /readyz waits for a head, in milliseconds. */
 const READINESS_PATIENCE_MS = 2_000;
 
+/** Networks of epochs are passed on. */
+const isFollowed = ({ family, window }: NetworkSettings): boolean =>
+  family === "evm" && window.blocks > 0;
+
 export class Network {
   readonly facts: NetworkFacts;
   readonly catalogue: Catalogue;
   readonly pool: Pool;
+  readonly coalescing: Coalescing;
   readonly head: Head;
+  /** undefined where nothing is followed. */
+  readonly chain: Chain | undefined;
   /** Documents by key: they are made once, when first asked for. */
   readonly #documents = new Map<Grant, string>();
   readonly #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
   constructor(
-    options: { name: string; settings: NetworkSettings },
+    options: { name: string; settings: NetworkSettings; data: string },
     parts: { clock: Clock; log: Logger; metrics: Metrics },
   ) {
-    const { name, settings } = options;
+    const { name, settings, data } = options;
     const { family, chainId, upstreams, limits, methods, totalDifficulty, headAgeMs } = settings;
     const { clock, metrics } = parts;
     const log = parts.log.child({ network: name });
@@ -40,18 +50,34 @@ export class Network {
       { network: name, family, chainId, upstreams, responseBytes: limits.responseBytes },
       { clock, log, metrics, connect },
     );
+    this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
+    this.chain = isFollowed(settings)
+      ? new Chain(
+          {
+            network: name,
+            chainId,
+            path: join(data, name),
+            windowBlocks: settings.window.blocks,
+            bytes: settings.window.size,
+            proof: settings.proof,
+          },
+          { pool: this.pool, clock, log, metrics },
+        )
+      : undefined;
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }
 
-  /** Begins to look for usable upstreams, in the background. */
-  start(): void {
+  /** Begins to look for usable upstreams and to follow their chain, in the background. */
+  async start(): Promise<void> {
     this.pool.start();
+    await this.chain?.start();
   }
 
-  close(): Promise<void> {
-    return this.pool.close();
+  async close(): Promise<void> {
+    await this.chain?.close();
+    await this.pool.close();
   }
 
   /** The OpenRPC document of this network with the methods that the key may call. */
@@ -71,7 +97,9 @@ export class Network {
   async whyNotReady(): Promise<string | undefined> {
     const { name } = this.facts;
     try {
-      const head = await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS));
+      const head =
+        this.chain?.view()?.newest ??
+        (await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS)));
       const ageMs = this.#clock.wallTime() - head.timestampMs;
       if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
       return `${name}: the head, ${head.number}, is ${Math.round(ageMs / 1000)} s old`;

@@ -3,8 +3,8 @@ import type { Logger } from "pino";
 import { failure, type RawJson, successAfter, successBefore } from "../jsonrpc/envelope.ts";
 import { type Message, readRequest } from "../jsonrpc/request.ts";
 import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
-import type { HeadView } from "../methods/method.ts";
-import { Call, type Caller } from "./call.ts";
+import type { Note } from "../methods/method.ts";
+import { Call, type Caller, type SharedView, viewOf } from "./call.ts";
 import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
 
 /** What the door sends: pieces of JSON to be written one after the other. */
@@ -13,6 +13,8 @@ export type Reply = {
   readonly pieces: readonly RawJson[];
   /** Set on a 429. */
   readonly rateLimit?: RateLimit;
+  /** What the answer stands on. */
+  readonly notes?: Note | undefined;
 };
 
 export type AnswerBody = (body: Buffer, caller: Caller) => Reply | Promise<Reply>;
@@ -24,7 +26,7 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
   const answerMessage = (
     message: Message,
     caller: Caller,
-    view?: () => HeadView,
+    view?: () => SharedView,
   ): Reply | Promise<Reply> => {
     if (message.kind === "invalid") return refusal(message.id, message.error);
     const failed = (thrown: unknown): Reply => {
@@ -32,10 +34,11 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
       return refusal(message.id, error);
     };
     try {
-      const outcome = live(new Call(message, caller, view));
+      const call = new Call(message, caller, view);
+      const outcome = live(call);
       return outcome instanceof Promise
-        ? outcome.then((result) => success(message.id, result), failed)
-        : success(message.id, outcome);
+        ? outcome.then((result) => success(message.id, result, call.notes), failed)
+        : success(message.id, outcome, call.notes);
     } catch (thrown) {
       return failed(thrown);
     }
@@ -49,8 +52,9 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
   };
 }
 
-const success = (id: string, result: RawJson): Reply => ({
+const success = (id: string, result: RawJson, notes: Note = MADE_HERE): Reply => ({
   status: 200,
+  notes,
   pieces:
     typeof result === "string"
       ? [successBefore(id) + result + successAfter]
@@ -79,12 +83,14 @@ export function asVisible(
   return error;
 }
 
-/** One view of the head for all members (decisions: the door), made when the first member looks. */
-function sharedView(caller: Caller, members: number): (() => HeadView) | undefined {
+const MADE_HERE: Note = { source: "local" };
+
+/** One view of the chain for all members (decisions: the door), made when the first member looks. */
+function sharedView(caller: Caller, members: number): (() => SharedView) | undefined {
   if (members < 2) return undefined; // a batch of one is a lone call
-  let view: HeadView | undefined;
+  let view: SharedView | undefined;
   return () => {
-    view ??= caller.network.head.batchView(() => caller.scope.signal());
+    view ??= viewOf(caller, true);
     return view;
   };
 }
@@ -98,5 +104,23 @@ async function joinBatch(members: readonly (Reply | Promise<Reply>)[]): Promise<
     pieces.push(...reply.pieces);
   });
   pieces.push("]");
-  return { status: 200, pieces };
+  return { status: 200, pieces, notes: commonNotes(replies) };
 }
+
+/** Of a batch: the source that all members share, the weakest proof, and the newest block. */
+function commonNotes(replies: readonly Reply[]): Note | undefined {
+  const notes = replies.map((reply) => reply.notes).filter((note) => note !== undefined);
+  const chained = notes.filter(({ source }) => source !== "local");
+  const [first] = chained;
+  if (!first) return notes[0];
+  const isStored = chained.every(({ source }) => source === "store");
+  const proofs = chained.map(({ proof }) => proof ?? "none");
+  const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
+  return {
+    source: isStored ? "store" : "upstream",
+    proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
+    block: blocks.toSorted((a, b) => b.number - a.number)[0],
+  };
+}
+
+const PROOFS = ["none", "partial", "full"] as const;

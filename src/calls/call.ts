@@ -1,10 +1,13 @@
 // One call on its way to an answer, and what it may use.
 import type { Grant } from "../access/key-ring.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { ChainView } from "../chain/chain-view.ts";
 import type { Head } from "../chain/head.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
-import type { CallContext, HeadView, Method, NetworkFacts } from "../methods/method.ts";
-import type { Pool } from "../upstream/pool.ts";
+import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
+import type { Coalescing } from "../upstream/coalescing.ts";
+import type { CallOptions, Pool } from "../upstream/pool.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 /** The slice of a network that calls need. */
@@ -12,7 +15,10 @@ export type CallableNetwork = {
   readonly facts: NetworkFacts;
   readonly catalogue: Catalogue;
   readonly pool: Pick<Pool, "call">;
+  readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
+  /** undefined where nothing is followed. */
+  readonly chain: Pick<Chain, "view"> | undefined;
   /** The OpenRPC document with the methods that the key may call. */
   describe(grant: Grant): string;
 };
@@ -25,21 +31,27 @@ export type Caller = {
   readonly scope: RequestScope;
 };
 
+/** What the members of a batch share: the chain as it was when the first of them looked. */
+export type SharedView = { readonly head: HeadView; readonly chain: ChainView | undefined };
+
 export class Call implements CallContext {
   readonly message: CallMessage;
   readonly caller: Caller;
   /** undefined when the network has no such method. */
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
-  readonly #view: (() => HeadView) | undefined;
+  /** What the answer stands on; undefined for one that was made here. */
+  notes: Note | undefined;
+  #view: SharedView | undefined;
+  readonly #sharedView: (() => SharedView) | undefined;
 
   /** @param sharedView The one view of a batch; left out for a lone call. */
-  constructor(message: CallMessage, caller: Caller, sharedView?: () => HeadView) {
+  constructor(message: CallMessage, caller: Caller, sharedView?: () => SharedView) {
     this.message = message;
     this.caller = caller;
     this.method = caller.network.catalogue.find(message.method);
     this.network = factsFor(caller);
-    this.#view = sharedView;
+    this.#sharedView = sharedView;
   }
 
   get paramsJson(): string {
@@ -47,17 +59,56 @@ export class Call implements CallContext {
   }
 
   get head(): HeadView {
-    const { network, scope } = this.caller;
-    return this.#view?.() ?? network.head.loneView(() => scope.signal());
+    return this.#viewed().head;
   }
 
-  ask(method: string, paramsJson: string): Promise<Buffer> {
-    return this.caller.network.pool.call(method, paramsJson, this.caller.scope.signal());
+  get chain(): ChainView | undefined {
+    return this.#viewed().chain;
+  }
+
+  get signal(): AbortSignal {
+    return this.caller.scope.signal();
+  }
+
+  note(note: Note): void {
+    this.notes = note;
+  }
+
+  ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
+    const { network, scope } = this.caller;
+    this.notes ??= FROM_UPSTREAM;
+    // Only what asks and changes nothing: two who send or poll at once are two.
+    const isQuestion = this.method !== undefined && this.method.freshness !== "unknown";
+    const { coalescing, pool } = network;
+    return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), options);
+  }
+
+  #viewed(): SharedView {
+    this.#view ??= this.#sharedView?.() ?? viewOf(this.caller);
+    return this.#view;
   }
 
   describe(): string {
     return this.caller.network.describe(this.caller.grant);
   }
+}
+
+const FROM_UPSTREAM: Note = { source: "upstream", proof: "none" };
+
+/** The chain and its head as they are now. @param isShared For all members of a batch. */
+export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
+  const chain = network.chain?.view(isShared);
+  if (!chain) {
+    const signal = (): AbortSignal => scope.signal();
+    const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
+    return { head, chain };
+  }
+  const head = {
+    latest: () => chain.latest(),
+    atLeast: (number: number) => chain.atLeast(number, scope.signal()),
+    pin: <Reference>(reference: Reference) => chain.pin(reference),
+  };
+  return { head, chain };
 }
 
 /** The network's facts, with the key's own log range where it is the smaller one. */

@@ -44,7 +44,12 @@ const limits = z.strictObject({
 });
 
 const window = z.strictObject({
-  blocks: wholeNumber(0).prefault(10_000).describe("How many of the newest blocks; 0: none."),
+  blocks: wholeNumber(0)
+    .prefault(10_000)
+    .describe("How many of the newest blocks; 0: nothing is followed, every call is passed on."),
+  size: byteSize
+    .prefault("8GiB")
+    .describe("What the store may take on disk; the oldest blocks leave first."),
 });
 
 const host = textOf(
@@ -65,6 +70,12 @@ export const network = z
       .describe("Its host names. Left out: any host whose first label is the network's name."),
     upstreams: upstreams.describe("The nodes and providers behind it."),
     window: window.prefault({}).describe("What the block store keeps."),
+    proof: z
+      .enum(["strict", "available", "off"], { error: "expected strict, available or off" })
+      .prefault("available")
+      .describe(
+        "What of a block must be proven against its hash: all (strict), what the network's encoding allows (available), nothing (off).",
+      ),
     limits: limits.prefault({}).describe("Limits of this network."),
     methods: methods.prefault({}).describe("Which methods are served."),
     totalDifficulty: textOf(

@@ -23,7 +23,7 @@ export type ResponseOptions = {
 };
 
 const EXPOSED_HEADERS =
-  "X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 /** @returns How many bytes of JSON were sent, before compression. */
 export function respond(response: ServerResponse, reply: Reply, options: ResponseOptions): number {
@@ -41,7 +41,7 @@ export function respond(response: ServerResponse, reply: Reply, options: Respons
   return bytes;
 }
 
-function headersOf({ status, rateLimit }: Reply, options: ResponseOptions): string[] {
+function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions): string[] {
   const headers = [
     "Content-Type",
     "application/json",
@@ -50,6 +50,9 @@ function headersOf({ status, rateLimit }: Reply, options: ResponseOptions): stri
     "Access-Control-Allow-Origin",
     options.allowOrigin,
   ];
+  if (notes) headers.push("X-Headgate-Source", notes.source);
+  if (notes?.proof) headers.push("X-Headgate-Proof", notes.proof);
+  if (notes?.block) headers.push("X-Headgate-Block", `${notes.block.number} ${notes.block.hash}`);
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");

@@ -95,6 +95,8 @@ export const errors = {
   noUpstream: () =>
     new RpcError(-32603, "no upstream is available for this network", { status: 503 }),
   upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
+  unproven: () =>
+    new RpcError(-32603, "no upstream gave this block so that it could be proven", { status: 502 }),
   upstreamTimeout: () => new RpcError(-32603, "upstream timeout", { status: 504 }),
 
   internal: (requestId: string, cause: unknown) =>

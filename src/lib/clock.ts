@@ -7,6 +7,8 @@ export type Clock = {
   wallTime(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Lets everything run that is ready to: for work that would keep others waiting. */
+  yield(): Promise<void>;
   /** Runs `task` once after `ms` milliseconds, unless the returned function is called before. */
   after(ms: number, task: () => void): () => void;
 };
@@ -27,6 +29,7 @@ export const systemClock: Clock = {
       }, ms);
       signal?.addEventListener("abort", abort, { once: true });
     }),
+  yield: () => new Promise((resolve) => setImmediate(resolve)),
   after: (ms, task) => {
     const timer = setTimeout(task, ms);
     return () => clearTimeout(timer);

@@ -5,7 +5,7 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CallContext } from "./method.ts";
 
-type Asking = Pick<CallContext, "ask" | "head">;
+type Asking = Pick<CallContext, "ask" | "head" | "chain">;
 
 /** A reference without tags: two nodes read it alike. */
 export type FixedPointer =
@@ -57,6 +57,8 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
       return toQuantity(await context.head.latest());
     case "safe":
     case "finalized": {
+      const position = await context.chain?.tagged(numberOrTag);
+      if (position) return toQuantity(position.number);
       const block = await readOutline("eth_getBlockByNumber", numberOrTag, context);
       if (!block) throw errors.taggedBlockNotFound(numberOrTag);
       return block.number;
@@ -104,10 +106,11 @@ export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
  * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block
  * not found", anvil "Resource not found". What a contract says when it reverts is not meant.
  */
-export function saysUnknown(thrown: unknown): boolean {
-  if (!(thrown instanceof RpcError) || thrown.status !== 200 || thrown.code === -32601)
-    return false;
-  const { code, message } = thrown;
+export const saysUnknown = (thrown: unknown): boolean =>
+  thrown instanceof RpcError && thrown.status === 200 && isUnknownSaying(thrown);
+
+export function isUnknownSaying({ code, message }: { code: number; message: string }): boolean {
+  if (code === -32601) return false;
   if (/\brevert/i.test(message)) return false;
   return (code === RESOURCE_NOT_FOUND && /not found/i.test(message)) || UNKNOWN.test(message);
 }

@@ -1,14 +1,17 @@
 // Blocks, as the nodes give them; a pending block and an old block's total difficulty are put right.
 import { z } from "zod";
+import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { block } from "../evm/results.ts";
-import { hash, quantity } from "../evm/values.ts";
+import { hash, quantity, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { isBeyondAnyChain, isNull, nullWhenUnknown } from "./block-lookup.ts";
-import { defineMethod, type NetworkFacts } from "./method.ts";
+import { isNull, nullWhenUnknown } from "./block-lookup.ts";
+import { MAY_LAG } from "./doubt.ts";
+import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
 import { askAt } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
+import { findBlock, findNumbered, fromStore, storedAt } from "./stored-lookup.ts";
 
 const fullTransactions = z
   .boolean({ error: "want true or false" })
@@ -22,14 +25,9 @@ export const blockMethods = [
     params: { block: blockNumberOrTag, fullTransactions },
     result: block.nullable(),
     freshness: "until next block",
-    answer: async (args, context) => {
-      if (isBeyondAnyChain(args.block)) return "null";
-      const result = await nullWhenUnknown(
-        askAt("eth_getBlockByNumber", { given: args, at: "block" }, context),
-      );
-      return args.block === "pending"
-        ? asPendingBlock(result)
-        : withTotalDifficulty(result, context.network);
+    answer: (args, context) => {
+      const stored = storedAt(args.block, context);
+      return stored ? blockJson(stored, args, context) : findByNumber(args, context);
     },
   }),
   defineMethod({
@@ -39,11 +37,10 @@ export const blockMethods = [
     params: { blockHash: hash, fullTransactions },
     result: block.nullable(),
     freshness: "forever",
-    answer: async (_, context) =>
-      withTotalDifficulty(
-        await nullWhenUnknown(context.ask("eth_getBlockByHash", context.paramsJson)),
-        context.network,
-      ),
+    answer: (args, context) => {
+      const stored = storedAt(args.blockHash, context);
+      return stored ? blockJson(stored, args, context) : findByHash(args, context);
+    },
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByNumber",
@@ -52,12 +49,10 @@ export const blockMethods = [
     params: { block: blockNumberOrTag },
     result: quantity.nullable(),
     freshness: "until next block",
-    answer: (args, context) =>
-      isBeyondAnyChain(args.block)
-        ? "null"
-        : nullWhenUnknown(
-            askAt("eth_getBlockTransactionCountByNumber", { given: args, at: "block" }, context),
-          ),
+    answer: (args, context) => {
+      const stored = storedAt(args.block, context);
+      return stored ? countJson(stored, context) : countByNumber(args, context);
+    },
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByHash",
@@ -66,10 +61,66 @@ export const blockMethods = [
     params: { blockHash: hash },
     result: quantity.nullable(),
     freshness: "forever",
-    answer: (_, context) =>
-      nullWhenUnknown(context.ask("eth_getBlockTransactionCountByHash", context.paramsJson)),
+    answer: (args, context) => {
+      const stored = storedAt(args.blockHash, context);
+      return stored ? countJson(stored, context) : countByHash(args, context);
+    },
   }),
 ];
+
+type BlockArgs = { readonly block: string; readonly fullTransactions: boolean };
+type HashArgs = { readonly blockHash: string; readonly fullTransactions: boolean };
+
+function blockJson(
+  stored: StoredBlock,
+  { fullTransactions: isFull }: { readonly fullTransactions: boolean },
+  context: CallContext,
+): RawJson {
+  const json = isFull ? stored.withTransactions() : stored.withHashes();
+  return fromStore(withTotalDifficulty(json, context.network), stored, context);
+}
+
+async function findByNumber(args: BlockArgs, context: CallContext): Promise<RawJson> {
+  const found = await findNumbered(args.block, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return blockJson(found, args, context);
+  const result = await askBlock("eth_getBlockByNumber", args, context);
+  return args.block === "pending"
+    ? asPendingBlock(result)
+    : withTotalDifficulty(result, context.network);
+}
+
+async function findByHash(args: HashArgs, context: CallContext): Promise<RawJson> {
+  const found = await findBlock({ kind: "hash", hash: args.blockHash }, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return blockJson(found, args, context);
+  const asked = context.ask("eth_getBlockByHash", context.paramsJson, MAY_LAG);
+  return withTotalDifficulty(await nullWhenUnknown(asked), context.network);
+}
+
+const countJson = (stored: StoredBlock, context: CallContext): RawJson =>
+  fromStore(`"${toQuantity(stored.outline.transactions)}"`, stored, context);
+
+async function countByNumber(args: { block: string }, context: CallContext): Promise<RawJson> {
+  const found = await findNumbered(args.block, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return countJson(found, context);
+  return askBlock("eth_getBlockTransactionCountByNumber", args, context);
+}
+
+async function countByHash(args: { blockHash: string }, context: CallContext): Promise<RawJson> {
+  const found = await findBlock({ kind: "hash", hash: args.blockHash }, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return countJson(found, context);
+  const method = "eth_getBlockTransactionCountByHash";
+  return nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
+}
+
+const askBlock = (
+  method: string,
+  args: Readonly<Record<string, unknown>>,
+  context: CallContext,
+): Promise<Buffer> => nullWhenUnknown(askAt(method, { given: args, at: "block" }, context));
 
 /** Decisions, totalDifficulty: of blocks after the merge it is known, and current nodes leave it out. */
 function withTotalDifficulty(result: Buffer, { totalDifficulty }: NetworkFacts): RawJson {

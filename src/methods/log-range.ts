@@ -11,7 +11,7 @@ export type LogRange = { readonly from: number; readonly to: number };
 /** @throws RpcError when the range is reversed, ends beyond the head or is too wide (decisions: eth_getLogs). */
 export async function settleRange(
   { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
-  context: Pick<CallContext, "ask" | "head" | "network">,
+  context: Pick<CallContext, "ask" | "head" | "chain" | "network">,
 ): Promise<LogRange> {
   const from = toNumber(await settleNumber(first, context));
   let to = toNumber(await settleNumber(last, context));
@@ -33,7 +33,7 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
  * @param logs The JSON array of a node, in chain order.
  */
 export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
-  if (from === to || !hasMoreThan(limit, BLOCK_NUMBER, logs)) return;
+  if (from === to || countLogs(logs, limit) <= limit) return;
   const firstTooMany = findElements(logs)?.[limit];
   if (!firstTooMany) return;
   const log = logs.subarray(firstTooMany.start, firstTooMany.end);
@@ -48,12 +48,14 @@ export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: numbe
 
 const BLOCK_NUMBER = Buffer.from('"blockNumber"');
 
-/** Every log names its block, and no other string of a log holds quotes: counting these is cheap. */
-function hasMoreThan(limit: number, key: Buffer, json: Buffer): boolean {
-  let at = -1;
-  for (let count = 0; count <= limit; count += 1) {
-    at = json.indexOf(key, at + 1);
-    if (at < 0) return false;
+/**
+ * How many logs an answer has; beyond `limit` they are not counted on.
+ * Every log names its block, and no other string of a log holds quotes: counting these is cheap.
+ */
+export function countLogs(json: Buffer, limit = Number.POSITIVE_INFINITY): number {
+  let count = 0;
+  for (let at = json.indexOf(BLOCK_NUMBER); at >= 0 && count <= limit; count += 1) {
+    at = json.indexOf(BLOCK_NUMBER, at + 1);
   }
-  return true;
+  return count;
 }

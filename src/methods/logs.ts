@@ -1,13 +1,18 @@
-// eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means.
+// eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means; what is
+// stored of it is answered from the store, and nodes are asked for what is older.
 import { z } from "zod";
+import type { ChainView } from "../chain/chain-view.ts";
 import { conditionsOf, type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
+import { matcherOf } from "../evm/log-matcher.ts";
 import { log } from "../evm/results.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
-import { refuseTooMany, settleRange } from "./log-range.ts";
+import { MAY_LAG } from "./doubt.ts";
+import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import { findBlock, fromStore } from "./stored-lookup.ts";
 
 export const logMethods = [
   defineMethod({
@@ -21,24 +26,103 @@ export const logMethods = [
       const scope = scopeOf(filter);
       if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
       const range = await settleRange(scope, context);
-      const fixed = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
-      const logs = await context.ask(
-        "eth_getLogs",
-        JSON.stringify([{ ...fixed, ...conditionsOf(filter) }]),
-      );
-      refuseTooMany(logs, range, context.network.limits.logs.results);
-      return logs;
+      const { chain } = context;
+      if (!chain) return askLogs(range, filter, context);
+      // The head may have moved on while the range was settled.
+      const view = await chain.reach(range.to, context.signal);
+      return logsOfChain(range, { filter, view }, context);
     },
   }),
 ];
+
+type Query = { readonly filter: LogFilter; readonly view: ChainView };
+
+/** Older blocks from the nodes, newer ones from the store: in order, and as one answer. */
+async function logsOfChain(
+  range: LogRange,
+  { filter, view }: Query,
+  context: CallContext,
+): Promise<RawJson> {
+  const { results } = context.network.limits.logs;
+  if (range.to < view.tail) return askLogs(range, filter, context);
+  const olderRange = { from: range.from, to: view.tail - 1 };
+  const hasOlder = range.from < view.tail;
+  const older = hasOlder ? await askLogs(olderRange, filter, context) : EMPTY;
+  const stored = { from: Math.max(range.from, view.tail), to: range.to };
+  const most = range.from === range.to ? Number.POSITIVE_INFINITY : results - countLogs(older);
+  const found = await view.logs({ matcher: matcherOf(filter), range: stored, most });
+  if (!found) return askLogs(range, filter, context); // it left the store meanwhile
+  if (found.logs.length > most) {
+    const before = (found.numbers[most] ?? stored.from) - 1;
+    throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
+  }
+  const proof = view.blockAt(range.to)?.proof ?? "none";
+  context.note({
+    source: hasOlder ? "upstream" : "store",
+    block: view.positionAt(range.to),
+    proof: hasOlder ? "partial" : proof,
+  });
+  return joinLogs(older, found.logs);
+}
+
+const EMPTY = Buffer.from("[]");
+
+const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
+  from: toQuantity(from),
+  to: toQuantity(to),
+});
+
+/** One array of what a node answered and what follows. */
+function joinLogs(older: Buffer, newer: readonly Buffer[]): Buffer {
+  if (newer.length === 0) return older;
+  const pieces: Buffer[] = [];
+  if (older.length > EMPTY.length)
+    pieces.push(older.subarray(older.indexOf("[") + 1, older.lastIndexOf("]")));
+  for (const piece of newer) pieces.push(piece);
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
+  const joined = Buffer.allocUnsafe(bytes);
+  let at = joined.write("[");
+  for (const piece of pieces) {
+    at += piece.copy(joined, at);
+    joined[at] = COMMA;
+    at += 1;
+  }
+  joined.write("]", at - 1);
+  return joined;
+}
+
+const COMMA = 0x2c;
+
+/** @throws RpcError when there are more logs than allowed. */
+async function askLogs(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
+  const fixed = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
+  const paramsJson = JSON.stringify([{ ...fixed, ...conditionsOf(filter) }]);
+  const logs = await context.ask("eth_getLogs", paramsJson);
+  refuseTooMany(logs, range, context.network.limits.logs.results);
+  return logs;
+}
 
 async function logsOfBlock(
   blockHash: string,
   filter: LogFilter,
   context: CallContext,
 ): Promise<RawJson> {
+  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
+  if (found === "unknown") throw errors.unknownBlock();
+  if (found !== "elsewhere" && context.chain) {
+    const logs = context.chain.logsOf(found, matcherOf(filter));
+    return fromStore(joinLogs(EMPTY, logs), found, context);
+  }
+  return askLogsOfBlock(blockHash, filter, context);
+}
+
+async function askLogsOfBlock(
+  blockHash: string,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<RawJson> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
-  const logs = await context.ask("eth_getLogs", paramsJson).catch((thrown: unknown) => {
+  const logs = await context.ask("eth_getLogs", paramsJson, MAY_LAG).catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
   });
   // Some nodes find nothing in a block they do not have.

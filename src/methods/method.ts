@@ -1,6 +1,10 @@
 // A method is declared once: checks, prices, documentation and tests all read the declaration.
 import type { z } from "zod";
+import type { ProofLevel } from "../chain/block-record.ts";
+import type { Position } from "../chain/block-store.ts";
+import type { ChainView } from "../chain/chain-view.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { CallOptions } from "../upstream/pool.ts";
 
 export type Family = "evm" | "conflux";
 
@@ -11,6 +15,10 @@ export type Freshness = "forever" | "until reorg" | "until next block" | "unknow
 export type CallContext = {
   readonly network: NetworkFacts;
   readonly head: HeadView;
+  /** The followed chain; undefined where nothing is followed, and while the chain is caught up with. */
+  readonly chain: ChainView | undefined;
+  /** Ends with the deadline, and when the caller goes away. */
+  readonly signal: AbortSignal;
   /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
   readonly paramsJson: string;
   /**
@@ -20,9 +28,19 @@ export type CallContext = {
    * @returns The bytes of `result` as the node sent them.
    * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504.
    */
-  ask(method: string, paramsJson: string): Promise<Buffer>;
+  ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
+  /** What the answer stands on, for the response's headers. Of several notes the last counts. */
+  note(note: Note): void;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
+};
+
+/** Where an answer comes from, and how far it is proven. */
+export type Note = {
+  readonly source: "store" | "upstream" | "local";
+  /** The block that it stands on. */
+  readonly block?: Position | undefined;
+  readonly proof?: ProofLevel;
 };
 
 export type NetworkFacts = {
@@ -37,11 +55,14 @@ export type NetworkFacts = {
 /** The head as the members of one batch see it: one and the same. */
 export type HeadView = {
   /** The number that `latest` stands for, in blocks (epochs on Conflux). */
-  latest(): Promise<number>;
+  latest(): number | Promise<number>;
   /** A head number that is at least `number` if any upstream's head is; asks only when the last known one is lower. */
   atLeast(number: number): Promise<number>;
-  /** `latest` as a fixed QUANTITY inside a batch; any other reference, and `latest` of a lone call, unchanged. */
-  pin<Reference>(reference: Reference): Promise<Reference | string> | Reference;
+  /**
+   * `latest` as a fixed QUANTITY on a followed chain and inside a batch; any other reference, and
+   * `latest` of a lone call on a chain that is not followed, unchanged.
+   */
+  pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
 
 export type Outcome = RawJson | Promise<RawJson>;

@@ -2,8 +2,14 @@
 import { z } from "zod";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { address, quantity, toQuantity } from "../evm/values.ts";
-import { defineMethod } from "./method.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { type CallContext, defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
+
+async function askBlockNumber(context: CallContext): Promise<RawJson> {
+  const block = await context.head.pin("latest");
+  return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
+}
 
 export const nodeMethods = [
   defineMethod({
@@ -23,9 +29,12 @@ export const nodeMethods = [
     params: {},
     result: quantity,
     freshness: "until next block",
-    answer: async (_, context) => {
-      const block = await context.head.pin("latest");
-      return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
+    answer: (_, context) => {
+      const { chain } = context;
+      if (!chain) return askBlockNumber(context);
+      const head = chain.blockAt(chain.head.number);
+      context.note({ source: "store", block: chain.head, proof: head?.proof ?? "none" });
+      return `"${toQuantity(chain.head.number)}"`;
     },
   }),
   defineMethod({

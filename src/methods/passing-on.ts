@@ -2,6 +2,8 @@
 // they speak of pinned, so that all members of a batch see one head.
 import type { z } from "zod";
 import { plainReference } from "../evm/block-reference.ts";
+import { isQuantity, toNumber } from "../evm/values.ts";
+import { MAY_LAG } from "./doubt.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 
 type Args = Readonly<Record<string, unknown>>;
@@ -39,10 +41,14 @@ export async function askAt(
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const isUnchanged = sent === given && block === given[at];
-  return context.ask(
-    method,
-    isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block }),
-  );
+  const paramsJson = isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block });
+  const { chain } = context;
+  if (!chain) return context.ask(method, paramsJson);
+  // The node that is followed has the block; another one may have to be forgiven that it has not.
+  const asked = context.ask(method, paramsJson, { ...MAY_LAG, first: chain.leader });
+  const position = isQuantity(pinned) ? chain.positionAt(toNumber(pinned)) : undefined;
+  context.note({ source: "upstream", block: position, proof: "none" });
+  return asked;
 }
 
 type Declaration = Parameters<typeof defineMethod<Record<string, z.ZodType>>>[0];

@@ -53,6 +53,9 @@ function contextOf(
       pin: (reference) =>
         isBatch && reference === "latest" ? Promise.resolve(`0x${head.toString(16)}`) : reference,
     },
+    chain: undefined,
+    signal: new AbortController().signal,
+    note: () => undefined,
     paramsJson: JSON.stringify(params),
     describe: () => "{}",
     ask: async (method, paramsJson) => {

@@ -1,11 +1,16 @@
 // Transactions: by hash, by their place in a block, and on their way in.
+import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
-import { data, hash, quantity } from "../evm/values.ts";
-import { isBeyondAnyBlock, isBeyondAnyChain, nullWhenUnknown } from "./block-lookup.ts";
-import { defineMethod } from "./method.ts";
-import { askAt, passedOn } from "./passing-on.ts";
+import { data, hash, quantity, toNumber } from "../evm/values.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { isBeyondAnyBlock, nullWhenUnknown } from "./block-lookup.ts";
+import { MAY_LAG } from "./doubt.ts";
+import { type CallContext, defineMethod } from "./method.ts";
+import { askAt } from "./passing-on.ts";
 import { withWholePlace } from "./pending.ts";
+import { placeOnChain } from "./place-on-chain.ts";
+import { findBlock, findNumbered, fromStore, storedAt } from "./stored-lookup.ts";
 
 export const transactionMethods = [
   defineMethod({
@@ -15,10 +20,8 @@ export const transactionMethods = [
     params: { transactionHash: hash },
     result: transaction.nullable(),
     freshness: "until next block",
-    answer: async (_, context) =>
-      withWholePlace(
-        await nullWhenUnknown(context.ask("eth_getTransactionByHash", context.paramsJson)),
-      ),
+    answer: ({ transactionHash }, context) =>
+      storedTransaction(transactionHash, context) ?? findTransaction(transactionHash, context),
   }),
   defineMethod({
     name: "eth_getTransactionByBlockHashAndIndex",
@@ -27,10 +30,10 @@ export const transactionMethods = [
     params: { blockHash: hash, index: quantity },
     result: transaction.nullable(),
     freshness: "forever",
-    answer: ({ index }, context) =>
-      isBeyondAnyBlock(index)
-        ? "null"
-        : nullWhenUnknown(context.ask("eth_getTransactionByBlockHashAndIndex", context.paramsJson)),
+    answer: (args, context) => {
+      const stored = storedAt(args.blockHash, context);
+      return stored ? transactionAt(stored, args.index, context) : findByHash(args, context);
+    },
   }),
   defineMethod({
     name: "eth_getTransactionByBlockNumberAndIndex",
@@ -39,21 +42,69 @@ export const transactionMethods = [
     params: { block: blockNumberOrTag, index: quantity },
     result: transaction.nullable(),
     freshness: "until next block",
-    answer: async (args, context) => {
-      if (isBeyondAnyChain(args.block) || isBeyondAnyBlock(args.index)) return "null";
-      const what = { given: args, at: "block" };
-      return withWholePlace(
-        await nullWhenUnknown(askAt("eth_getTransactionByBlockNumberAndIndex", what, context)),
-        args.block === "pending",
-      );
+    answer: (args, context) => {
+      const stored = storedAt(args.block, context);
+      return stored ? transactionAt(stored, args.index, context) : findByNumber(args, context);
     },
   }),
-  passedOn({
+  defineMethod({
     name: "eth_sendRawTransaction",
     summary: "Sends a signed transaction and answers its hash.",
     cost: 3,
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
+    answer: async (_, context) => {
+      const sent = await context.ask("eth_sendRawTransaction", context.paramsJson);
+      context.chain?.hurry(); // a development node has mined it already
+      return sent;
+    },
   }),
 ];
+
+function storedTransaction(transactionHash: string, context: CallContext): RawJson | undefined {
+  const place = context.chain?.transaction(transactionHash);
+  const json = place?.block.transaction(place.index);
+  return place && json && fromStore(json, place.block, context);
+}
+
+/** A transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
+async function findTransaction(transactionHash: string, context: CallContext): Promise<RawJson> {
+  const asked = context.ask("eth_getTransactionByHash", context.paramsJson, MAY_LAG);
+  const result = await nullWhenUnknown(asked);
+  const place = await placeOnChain(result, context);
+  if (place === "old") return withWholePlace(result);
+  if (place === "pending") return withWholePlace(result, true);
+  const stored = place.transaction(transactionHash);
+  const json = stored?.block.transaction(stored.index);
+  // In the world that callers are shown, a block that is not on the chain has mined nothing.
+  return stored && json ? fromStore(json, stored.block, context) : withWholePlace(result, true);
+}
+
+const transactionAt = (block: StoredBlock, index: string, context: CallContext): RawJson =>
+  fromStore(block.transaction(toNumber(index)) ?? "null", block, context);
+
+type HashArgs = { readonly blockHash: string; readonly index: string };
+
+async function findByHash({ blockHash, index }: HashArgs, context: CallContext): Promise<RawJson> {
+  if (isBeyondAnyBlock(index)) return "null";
+  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return transactionAt(found, index, context);
+  const method = "eth_getTransactionByBlockHashAndIndex";
+  return nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
+}
+
+type NumberArgs = { readonly block: string; readonly index: string };
+
+async function findByNumber(args: NumberArgs, context: CallContext): Promise<RawJson> {
+  if (isBeyondAnyBlock(args.index)) return "null";
+  const found = await findNumbered(args.block, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return transactionAt(found, args.index, context);
+  const what = { given: args, at: "block" };
+  return withWholePlace(
+    await nullWhenUnknown(askAt("eth_getTransactionByBlockNumberAndIndex", what, context)),
+    args.block === "pending",
+  );
+}

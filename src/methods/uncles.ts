@@ -1,10 +1,11 @@
 // Uncles: headers that a block names beside its parent. Where no upstream has the methods, the
 // block itself tells how many there are, and that there is none.
+import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, blockReference } from "../evm/block-reference.ts";
 import { uncle } from "../evm/results.ts";
 import { quantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
-import { findMembers } from "../jsonrpc/members.ts";
+import { findElements, findMembers } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type FixedPointer,
@@ -16,6 +17,7 @@ import {
 } from "./block-lookup.ts";
 import { isMethodMissing } from "./block-receipts.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
+import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 
 const uncleMethod = (name: string): Method =>
   defineMethod({
@@ -25,7 +27,13 @@ const uncleMethod = (name: string): Method =>
     params: { block: blockReference, index: quantity },
     result: uncle.nullable(),
     freshness: "until next block",
-    answer: ({ block, index }, context) => uncleAt(name, block, index, context),
+    answer: ({ block, index }, context) => {
+      const stored = storedAt(block, context);
+      const json = stored && storedUncle(stored, index);
+      return stored && json
+        ? fromStore(json, stored, context)
+        : uncleAt(name, { block, index }, context);
+    },
   });
 
 const countMethod = (name: string): Method =>
@@ -36,7 +44,10 @@ const countMethod = (name: string): Method =>
     params: { block: blockReference },
     result: quantity.nullable(),
     freshness: "until next block",
-    answer: ({ block }, context) => uncleCount(block, context),
+    answer: ({ block }, context) => {
+      const stored = storedAt(block, context);
+      return stored ? countJson(stored, context) : uncleCount(block, context);
+    },
   });
 
 /** Each takes hashes, numbers and tags, whatever its name says (decisions: uncles). */
@@ -47,14 +58,28 @@ export const uncleMethods = [
   countMethod("eth_getUncleCountByBlockNumber"),
 ];
 
+/** undefined when the block has such an uncle, but its header was not to be had with it. */
+function storedUncle(block: StoredBlock, index: string): RawJson | undefined {
+  if (toNumber(index) >= block.outline.uncles) return "null";
+  const uncles = block.uncles();
+  const span = uncles && findElements(uncles)?.[toNumber(index)];
+  return span && asHeader(uncles.subarray(span.start, span.end));
+}
+
+const countJson = (block: StoredBlock, context: CallContext): RawJson =>
+  fromStore(`"${toQuantity(block.outline.uncles)}"`, block, context);
+
 async function uncleAt(
   name: string,
-  reference: BlockReference,
-  index: string,
+  { block, index }: { block: BlockReference; index: string },
   context: CallContext,
 ): Promise<RawJson> {
-  const pointer = isBeyondAnyBlock(index) ? undefined : await settle(reference, context);
+  const pointer = isBeyondAnyBlock(index) ? undefined : await settle(block, context);
   if (!pointer) return "null";
+  const found = await findBlock(pointer, context);
+  if (found === "unknown") return "null";
+  const json = found === "elsewhere" ? undefined : storedUncle(found, index);
+  if (json && found !== "elsewhere") return fromStore(json, found, context);
   const asked =
     pointer.kind === "hash"
       ? context.ask("eth_getUncleByBlockHashAndIndex", JSON.stringify([pointer.hash, index]))
@@ -72,6 +97,9 @@ async function uncleAt(
 async function uncleCount(reference: BlockReference, context: CallContext): Promise<RawJson> {
   const pointer = await settle(reference, context);
   if (!pointer) return "null";
+  const found = await findBlock(pointer, context);
+  if (found === "unknown") return "null";
+  if (found !== "elsewhere") return countJson(found, context);
   const asked =
     pointer.kind === "hash"
       ? context.ask("eth_getUncleCountByBlockHash", JSON.stringify([pointer.hash]))

@@ -16,6 +16,7 @@ export type UpstreamRecord = {
   network: string;
   upstream: string;
   kind: string;
+  purpose: "call" | "follow" | "check";
   seconds: number;
   bytes: number;
 };
@@ -48,6 +49,7 @@ export class Metrics {
     "network",
     "upstream",
     "outcome",
+    "purpose",
   ]);
   readonly #upstreamSeconds = this.#histogram("upstream_call_seconds", "A node's answering time.", [
     "network",
@@ -57,6 +59,46 @@ export class Metrics {
     "network",
     "upstream",
   ]);
+  readonly #headNumber = this.#gauge("head_block", "The followed chain's newest block.", [
+    "network",
+  ]);
+  readonly #reorganisations = this.#counter(
+    "reorganisations_total",
+    "Times that blocks of the followed chain were replaced.",
+    ["network"],
+  );
+  readonly #blocksRemoved = this.#counter(
+    "reorganised_blocks_total",
+    "Blocks of the followed chain that were replaced.",
+    ["network"],
+  );
+  readonly #blocksProven = this.#counter(
+    "blocks_proven_total",
+    "Blocks taken into the store, by how far they were proven.",
+    ["network", "proof"],
+  );
+  readonly #partsUnproven = this.#counter(
+    "block_parts_unproven_total",
+    "What could not be proven of blocks, since its encoding is not known.",
+    ["network", "part"],
+  );
+  readonly #proofsFailed = this.#counter(
+    "proof_failures_total",
+    "Blocks that a node gave otherwise than their hash says.",
+    ["network", "upstream", "part"],
+  );
+  readonly #windowBlocks = this.#gauge("window_blocks", "Newest blocks in the store.", ["network"]);
+  readonly #fillRate = this.#gauge(
+    "window_fill_blocks_per_second",
+    "How fast the window is being filled.",
+    ["network"],
+  );
+  readonly #fillSecondsLeft = this.#gauge(
+    "window_fill_seconds_left",
+    "How long filling the window will take at this rate.",
+    ["network"],
+  );
+  readonly #storeBytes = this.#gauge("store_bytes", "What the store takes on disk.", ["network"]);
   readonly #upstreamUsable = new Gauge({
     name: "headgate_upstream_usable",
     help: "1 while the node is asked, 0 while it is kept out.",
@@ -100,14 +142,46 @@ export class Metrics {
     this.#callSeconds.observe({ network }, seconds);
   }
 
-  upstreamAnswered({ network, upstream, kind, seconds, bytes }: UpstreamRecord): void {
-    this.#upstreamCalls.add(`${network} ${upstream} ${kind}`, { network, upstream, outcome: kind });
+  upstreamAnswered(record: UpstreamRecord): void {
+    const { network, upstream, kind, purpose, seconds, bytes } = record;
+    const labels = { network, upstream, outcome: kind, purpose };
+    this.#upstreamCalls.add(`${network} ${upstream} ${kind} ${purpose}`, labels);
     this.#upstreamSeconds.observe({ network, upstream }, seconds);
     this.#upstreamBytes.add(`${network} ${upstream}`, { network, upstream }, bytes);
   }
 
   upstreamUsable(network: string, upstream: string, usable: boolean): void {
     this.#upstreamUsable.set({ network, upstream }, usable ? 1 : 0);
+  }
+
+  headMoved(
+    network: string,
+    move: { number: number; removed: number; bytes: number; blocks: number },
+  ): void {
+    this.#headNumber.set({ network }, move.number);
+    this.#windowBlocks.set({ network }, move.blocks);
+    this.#storeBytes.set({ network }, move.bytes);
+    if (move.removed === 0) return;
+    this.#reorganisations.add(network, { network });
+    this.#blocksRemoved.add(network, { network }, move.removed);
+  }
+
+  blockProven(network: string, proof: string, unproven: readonly string[]): void {
+    this.#blocksProven.add(`${network} ${proof}`, { network, proof });
+    for (const part of unproven) this.#partsUnproven.add(`${network} ${part}`, { network, part });
+  }
+
+  proofFailed(network: string, upstream: string, part: string): void {
+    this.#proofsFailed.add(`${network} ${upstream} ${part}`, { network, upstream, part });
+  }
+
+  windowFilled(
+    network: string,
+    fill: { blocks: number; blocksPerSecond: number; secondsLeft: number },
+  ): void {
+    this.#windowBlocks.set({ network }, fill.blocks);
+    this.#fillRate.set({ network }, fill.blocksPerSecond);
+    this.#fillSecondsLeft.set({ network }, fill.secondsLeft);
   }
 
   /** The Prometheus text format. */
@@ -121,6 +195,15 @@ export class Metrics {
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Tally<Label> {
     return new Tally({ name: `headgate_${name}`, help, labelNames }, this.#registry);
+  }
+
+  #gauge(name: string, help: string, labelNames: string[]): Gauge {
+    return new Gauge({
+      name: `headgate_${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+    });
   }
 
   #histogram(name: string, help: string, labelNames: string[]): Histogram {

@@ -19,6 +19,10 @@ export class FakeClock implements Clock {
     return () => this.#tasks.delete(task);
   }
 
+  yield(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = this.after(ms, resolve);

@@ -18,6 +18,16 @@ export type PoolOptions = Pick<
   >[];
 };
 
+export type CallOptions = {
+  /**
+   * An answer that one node alone is not believed in, such as null from one that may lag: the next is
+   * asked. When nobody says better, the first such answer counts after all.
+   */
+  readonly isDoubtful?: (reply: Reply) => boolean;
+  /** The name of the node to ask first. */
+  readonly first?: string | undefined;
+};
+
 /** How long a call waits for some node to become usable, in milliseconds. */
 const PATIENCE_MS = 3_000;
 
@@ -25,6 +35,7 @@ export class Pool {
   readonly #upstreams: readonly Upstream[];
   /** What ends the waiting of calls that found no usable node. */
   readonly #waiting = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   readonly #clock: UpstreamParts["clock"];
 
   constructor({ upstreams, ...shared }: PoolOptions, parts: UpstreamParts) {
@@ -48,6 +59,17 @@ export class Pool {
     return this.#upstreams.map(({ name, state }) => ({ name, state }));
   }
 
+  /** The nodes that may be asked now, in the order of the configuration. */
+  usable(): readonly Upstream[] {
+    return usableOf(this.#upstreams);
+  }
+
+  /** Calls `listener` whenever a node becomes usable or is no longer; returns how to stop. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
   /**
    * The bytes of `result` as a node sent them.
    *
@@ -55,22 +77,31 @@ export class Pool {
    * @throws RpcError: the node's own refusal; -32601 when no node has the method; 502 when all
    * failed, 503 when none is usable, 504 when they or the signal ran out of time.
    */
-  async call(method: string, paramsJson: string, signal: AbortSignal): Promise<Buffer> {
+  async call(
+    method: string,
+    paramsJson: string,
+    signal: AbortSignal,
+    { isDoubtful, first }: CallOptions = {},
+  ): Promise<Buffer> {
     const seen: Reply["kind"][] = [];
     const candidates = await this.#candidates(signal);
     if (candidates.length > 0 && signal.aborted) throw errors.upstreamTimeout();
-    for (const upstream of candidates) {
+    let doubtful: Reply | undefined;
+    for (const upstream of startingWith(first, candidates)) {
       if (upstream.isMissing(method)) {
         seen.push("missing");
         continue;
       }
       const reply = await upstream.ask(method, paramsJson, signal);
-      if (reply.kind === "result") return reply.json;
-      if (reply.kind === "refused")
-        throw errors.refusedByNode(reply.code, reply.message, reply.json);
+      if (isDoubtful?.(reply)) {
+        doubtful ??= reply;
+        continue;
+      }
+      if (reply.kind === "result" || reply.kind === "refused") return saidBy(reply);
       if (reply.kind === "aborted") throw errors.upstreamTimeout();
       seen.push(reply.kind);
     }
+    if (doubtful?.kind === "result" || doubtful?.kind === "refused") return saidBy(doubtful);
     throw whyNobody(seen, method);
   }
 
@@ -102,12 +133,28 @@ export class Pool {
   }
 
   #onChange(): void {
+    for (const listener of [...this.#listeners]) listener();
     if (usableOf(this.#upstreams).length > 0) this.#endWaiting();
   }
 }
 
 const usableOf = (upstreams: readonly Upstream[]): Upstream[] =>
   upstreams.filter(({ state }) => state === "usable");
+
+function startingWith(
+  name: string | undefined,
+  candidates: readonly Upstream[],
+): readonly Upstream[] {
+  const first = candidates.find((upstream) => upstream.name === name);
+  if (!first || first === candidates[0]) return candidates;
+  return [first, ...candidates.filter((upstream) => upstream !== first)];
+}
+
+/** @throws RpcError when the node said no. */
+function saidBy(reply: Extract<Reply, { kind: "result" | "refused" }>): Buffer {
+  if (reply.kind === "result") return reply.json;
+  throw errors.refusedByNode(reply.code, reply.message, reply.json);
+}
 
 /** What a caller is told when no node gave an answer. */
 function whyNobody(seen: readonly Reply["kind"][], method: string): RpcError {

@@ -1,15 +1,19 @@
 // One node: whether it may be asked, what it lacks, and the asking.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
 import type { Connection, ConnectionOptions } from "./connection/connection.ts";
 import { MissingMethods } from "./missing-methods.ts";
+import { parsed } from "./parsed.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 
 export type UpstreamState = "checking" | "usable" | "wrong chain";
+
+/** What a call to a node is made for. */
+export type Purpose = UpstreamRecord["purpose"];
 
 export type UpstreamOptions = ConnectionOptions & {
   readonly name: string;
@@ -66,8 +70,17 @@ export class Upstream {
     return this.#missing.has(method);
   }
 
-  /** One call to this node. What it says of itself in an error is left out. */
-  async ask(method: string, paramsJson: string, signal: AbortSignal): Promise<Reply> {
+  /**
+   * One call to this node. What it says of itself in an error is left out.
+   *
+   * @param purpose For the count of calls: a caller's, one to follow the chain, or to check the node.
+   */
+  async ask(
+    method: string,
+    paramsJson: string,
+    signal: AbortSignal,
+    purpose: Purpose = "call",
+  ): Promise<Reply> {
     const { clock, metrics } = this.#parts;
     const startedAt = clock.now();
     this.#nextId += 1;
@@ -79,12 +92,43 @@ export class Upstream {
       network: this.#options.network,
       upstream: this.name,
       kind: reply.kind,
+      purpose,
       seconds: (clock.now() - startedAt) / 1000,
       bytes: exchange.kind === "answered" ? exchange.body.length : 0,
     });
     // A node whose answer is too long for us is well.
     if (exchange.kind !== "too large") this.#learn(method, reply);
     return withoutSecrets(reply, this.#secrets);
+  }
+
+  /** Whether its connection can push, and it has not refused to. */
+  get canSubscribe(): boolean {
+    return this.#connection.subscribe !== undefined && !this.#missing.has("eth_subscribe");
+  }
+
+  /**
+   * The node's new heads as it announces them, until its socket is lost or the signal aborts.
+   *
+   * @returns false when the node does not announce any; then nothing is called.
+   */
+  async watchHeads(
+    listener: { onHead(head: { number: number; hash: string }): void; onEnd(): void },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    this.#nextId += 1;
+    const id = this.#nextId;
+    const json = requestJson(id, "eth_subscribe", '["newHeads"]');
+    const onEvent = (event: Buffer): void => {
+      const head = headIn(event);
+      if (head) listener.onHead(head);
+    };
+    const { onEnd } = listener;
+    const asked = this.#connection.subscribe?.({ id, json }, { onEvent, onEnd }, signal);
+    if (!asked) return false;
+    const reply = readReply(await asked, id);
+    if (reply.kind === "missing" || reply.kind === "refused")
+      this.#missing.remember("eth_subscribe");
+    return reply.kind === "result";
   }
 
   /** Makes sure that the node is there and of the right chain, in the background, until it is. */
@@ -137,7 +181,7 @@ export class Upstream {
 
   /** The chain id, or why there is none. */
   #readChainId(signal: AbortSignal): Promise<number | string> {
-    return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal));
+    return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal, "check"));
   }
 
   #tellUsable(ms: number): void {
@@ -168,4 +212,13 @@ export class Upstream {
     this.#parts.metrics.upstreamUsable(network, this.name, state === "usable");
     this.#onChange();
   }
+}
+
+/** What is announced may be anything. */
+function headIn(event: Buffer): { number: number; hash: string } | undefined {
+  const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
+  const number = Number(header?.number ?? Number.NaN);
+  const hash = header?.hash;
+  if (!Number.isSafeInteger(number) || typeof hash !== "string") return undefined;
+  return /^0x[0-9a-f]{64}$/i.test(hash) ? { number, hash: hash.toLowerCase() } : undefined;
 }

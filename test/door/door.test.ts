@@ -129,7 +129,7 @@ describe("a batch", () => {
       jsonrpc: "2.0",
       id,
       method: "eth_getCode",
-      params: [`0x${"11".repeat(20)}`, "latest"],
+      params: [`0x${String(id).repeat(40)}`, "latest"],
     });
     const head = { jsonrpc: "2.0", id: 3, method: "eth_blockNumber", params: [] };
     const response = await post(url, JSON.stringify([code(1), code(2), head]));

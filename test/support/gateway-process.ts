@@ -31,7 +31,10 @@ const KEY = "test-key";
 export async function startGatewayProcess(settings: GatewaySettings): Promise<RunningGateway> {
   const folder = await mkdtemp(join(tmpdir(), "headgate-test-"));
   const configPath = join(folder, "headgate.yaml");
-  await writeFile(configPath, JSON.stringify(withDefaults(settings)));
+  await writeFile(
+    configPath,
+    JSON.stringify({ data: join(folder, "data"), ...withDefaults(settings) }),
+  );
   const child = runMain(["--config", configPath]);
   const log = collectLog(child);
   const ended = once(child, "exit");

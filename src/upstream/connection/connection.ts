@@ -20,6 +20,12 @@ export type Exchange =
   | { readonly kind: "too large" }
   | { readonly kind: "aborted" };
 
+export type SubscriptionListener = {
+  readonly onEvent: (result: Buffer) => void;
+  /** The socket is lost, or the signal ended it: nothing more will come. Called once. */
+  readonly onEnd: () => void;
+};
+
 export type Connection = {
   /**
    * Sends one JSON-RPC request. Never rejects.
@@ -27,6 +33,17 @@ export type Connection = {
    * @param request.json The whole envelope; `id` is the number in it.
    */
   send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange>;
+  /**
+   * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
+   * on. It ends with the socket and is not renewed by itself. Never rejects.
+   *
+   * @returns What became of the request; when the node refused it, nothing will come.
+   */
+  subscribe?(
+    request: { id: number; json: string },
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): Promise<Exchange>;
   /** Ends all sockets; what was pending becomes unreachable. */
   close(): Promise<void>;
 };

@@ -2,7 +2,14 @@
 import { type RawData, WebSocket } from "ws";
 import { findMembers, textOf } from "../../jsonrpc/members.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type Connection, type ConnectionOptions, type Exchange, reasonOf } from "./connection.ts";
+import { requestJson } from "../request-json.ts";
+import {
+  type Connection,
+  type ConnectionOptions,
+  type Exchange,
+  reasonOf,
+  type SubscriptionListener,
+} from "./connection.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;
@@ -14,6 +21,8 @@ const LONGEST_PAUSE_MS = 400;
 export class WebSocketConnection implements Connection {
   /** Calls whose answer has not come, by id. All of them were sent, or wait for the socket to open. */
   readonly #pending = new Map<number, { json: string; settle: (exchange: Exchange) => void }>();
+  /** What the present socket pushes to whom, by the node's subscription id (as JSON text). */
+  readonly #subscriptions = new Map<string, SubscriptionListener>();
   #socket: WebSocket | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #mayConnectAt = 0;
@@ -27,7 +36,16 @@ export class WebSocketConnection implements Connection {
     this.#clock = parts.clock;
   }
 
-  send({ id, json }: { id: number; json: string }, signal: AbortSignal): Promise<Exchange> {
+  send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange> {
+    return this.#send(request, signal);
+  }
+
+  /** @param onSettled Called at once with what the promise will give later. */
+  #send(
+    { id, json }: { id: number; json: string },
+    signal: AbortSignal,
+    onSettled?: (exchange: Exchange) => void,
+  ): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
       const socket = this.#connected();
@@ -40,12 +58,35 @@ export class WebSocketConnection implements Connection {
         if (!this.#pending.delete(id)) return;
         cancelTimeout();
         signal.removeEventListener("abort", onAbort);
+        onSettled?.(exchange);
         resolve(exchange);
       };
       this.#pending.set(id, { json, settle });
       signal.addEventListener("abort", onAbort, { once: true });
       if (socket.readyState === WebSocket.OPEN) socket.send(json);
     });
+  }
+
+  async subscribe(
+    request: { id: number; json: string },
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): Promise<Exchange> {
+    let subscription: string | undefined;
+    // The first event may be in the same packet as the answer: the id is known before that is read.
+    const learn = (answer: Exchange): void => {
+      subscription = answer.kind === "answered" ? subscriptionIn(answer.body) : undefined;
+      if (subscription !== undefined) this.#subscriptions.set(subscription, listener);
+    };
+    const exchange = await this.#send(request, signal, learn);
+    const end = (): void => {
+      if (subscription === undefined || !this.#subscriptions.delete(subscription)) return;
+      this.#unsubscribe(subscription);
+      listener.onEnd();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+    return exchange;
   }
 
   async close(): Promise<void> {
@@ -112,7 +153,23 @@ export class WebSocketConnection implements Connection {
   #receive(body: Buffer): void {
     const id = idOf(body);
     const call = id === undefined ? undefined : this.#pending.get(id);
-    call?.settle({ kind: "answered", status: 200, body }); // else: given up, or a notification
+    if (call) call.settle({ kind: "answered", status: 200, body });
+    else if (id === undefined) this.#notify(body); // else: an answer that nobody waits for any more
+  }
+
+  #notify(body: Buffer): void {
+    const [params] = findMembers(body, ["params"]) ?? [];
+    const event = params && body.subarray(params.start, params.end);
+    const [subscription, result] = (event && findMembers(event, ["subscription", "result"])) ?? [];
+    if (!event || !subscription || !result) return;
+    const listener = this.#subscriptions.get(textOf(event, subscription));
+    listener?.onEvent(event.subarray(result.start, result.end));
+  }
+
+  /** Best effort: a node that does not hear it goes on until the socket ends, and nobody listens. */
+  #unsubscribe(subscription: string): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    this.#socket.send(requestJson(0, "eth_unsubscribe", `[${subscription}]`)); // no call has the id 0
   }
 
   #drop(socket: WebSocket, reason: string): void {
@@ -126,6 +183,9 @@ export class WebSocketConnection implements Connection {
     this.#mayConnectAt = this.#clock.now() + this.#pauseMs;
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     for (const { settle } of [...this.#pending.values()]) settle({ kind: "unreachable", reason });
+    const ended = [...this.#subscriptions.values()];
+    this.#subscriptions.clear();
+    for (const { onEnd } of ended) onEnd();
   }
 }
 
@@ -138,4 +198,11 @@ function idOf(body: Buffer): number | undefined {
   if (early) return Number(early[2]);
   const [span] = findMembers(body, ["id"]) ?? [];
   return span && Number(textOf(body, span));
+}
+
+/** The subscription's id as JSON text; undefined when the node refused. */
+function subscriptionIn(body: Buffer): string | undefined {
+  const [result, error] = findMembers(body, ["result", "error"]) ?? [];
+  const text = result && !error ? textOf(body, result) : "null";
+  return text === "null" ? undefined : text;
 }

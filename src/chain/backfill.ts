@@ -1,0 +1,168 @@
+// Fills the window backwards from the oldest stored block, in the background.
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { BlockRecord } from "./block-record.ts";
+import type { BlockSource } from "./block-source.ts";
+import type { BlockStore } from "./block-store.ts";
+import type { FollowedNode } from "./follower.ts";
+
+export type BackfillParts = {
+  readonly store: BlockStore;
+  readonly source: Pick<BlockSource, "fetch">;
+  readonly nodes: () => readonly FollowedNode[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, "windowFilled">;
+  /** The window reaches further back now. */
+  readonly onGrown: () => void;
+};
+
+export type BackfillOptions = {
+  readonly network: string;
+  readonly windowBlocks: number;
+  /** The budget of the store, in bytes. */
+  readonly bytes: number;
+};
+
+/** Few at once: callers wait for the same nodes. */
+const AT_ONCE = 4;
+/** Blocks that are written in one transaction: a write to disk costs the same for one as for many. */
+const WRITTEN_AT_ONCE = 16;
+/** The window is left alone when so much of the budget is used: the newest blocks need room. */
+const FULL = 0.9;
+const TELL_EVERY_MS = 10_000;
+const RETRY_AFTER_MS = 2_000;
+
+export class Backfill {
+  readonly #closing = new AbortController();
+  #running: Promise<void> | undefined;
+  #wake: () => void = () => undefined;
+  readonly #options: BackfillOptions;
+  readonly #parts: BackfillParts;
+
+  constructor(options: BackfillOptions, parts: BackfillParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** The chain has moved: there may be something to fill. */
+  look(): void {
+    this.#wake();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#parts;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      try {
+        await this.#fill();
+      } catch (error) {
+        if (!signal.aborted) log.error({ err: error }, "filling the window failed, trying again");
+      }
+      if (!signal.aborted) await woken;
+    }
+  }
+
+  /** How many blocks are missing below the tail; 0 also while there is no chain, or no room. */
+  #missing(): number {
+    const { store } = this.#parts;
+    const { head, tail } = store;
+    if (!head || tail === undefined || store.bytes > this.#options.bytes * FULL) return 0;
+    return tail - Math.max(0, head.number - this.#options.windowBlocks + 1);
+  }
+
+  async #fill(): Promise<void> {
+    const { clock, log, store } = this.#parts;
+    const startedAt = clock.now();
+    let toldAt = startedAt;
+    let filled = 0;
+    for (let missing = this.#missing(); missing > 0; missing = this.#missing()) {
+      const added = await this.#addSome(missing);
+      if (this.#closing.signal.aborted) return;
+      if (added === 0)
+        await clock.sleep(RETRY_AFTER_MS, this.#closing.signal).catch(() => undefined);
+      filled += added;
+      const now = clock.now();
+      this.#measure(filled, now - startedAt);
+      if (now - toldAt < TELL_EVERY_MS) continue;
+      toldAt = now;
+      log.info({ ...this.#progress(filled, now - startedAt) }, "filling the window");
+    }
+    if (filled === 0) return;
+    const seconds = Math.round((clock.now() - startedAt) / 1000);
+    const { head, tail } = store;
+    log.info({ blocks: filled, from: tail, to: head?.number, seconds }, "the window is filled");
+  }
+
+  #progress(filled: number, ms: number) {
+    const blocksPerSecond = Math.round((filled / ms) * 10_000) / 10;
+    const left = this.#missing();
+    return {
+      blocks: filled,
+      blocksPerSecond,
+      left,
+      secondsLeft: Math.round(left / blocksPerSecond),
+    };
+  }
+
+  #measure(filled: number, ms: number): void {
+    const { head, tail = 0 } = this.#parts.store;
+    const { blocksPerSecond, left } = this.#progress(filled, ms);
+    const secondsLeft = left / blocksPerSecond || 0;
+    const blocks = head ? head.number - tail + 1 : 0;
+    this.#parts.metrics.windowFilled(this.#options.network, {
+      blocks,
+      blocksPerSecond,
+      secondsLeft,
+    });
+  }
+
+  /** @returns How many blocks were added. */
+  async #addSome(missing: number): Promise<number> {
+    const { store, clock } = this.#parts;
+    const { tail } = store;
+    if (tail === undefined) return 0;
+    const count = Math.min(missing, WRITTEN_AT_ONCE);
+    const records: BlockRecord[] = [];
+    const startedAt = clock.now();
+    for (let done = 0; done < count; done += AT_ONCE) {
+      const numbers = Array.from(
+        { length: Math.min(AT_ONCE, count - done) },
+        (_, index) => tail - 1 - done - index,
+      );
+      const some = await Promise.all(numbers.map((number) => this.#fetch(number)));
+      const whole = some.indexOf(undefined);
+      records.push(
+        ...(whole < 0 ? some : some.slice(0, whole)).filter((each) => each !== undefined),
+      );
+      if (whole >= 0) break;
+    }
+    if (records.length === 0 || this.#closing.signal.aborted) return 0;
+    const added = (await store.prepend(records)) ? records.length : 0;
+    this.#parts.onGrown();
+    // Half of the time is left to callers, whose answers wait for the same thread and the same nodes.
+    await clock.sleep((clock.now() - startedAt) / 2, this.#closing.signal).catch(() => undefined);
+    return added;
+  }
+
+  async #fetch(number: number): Promise<BlockRecord | undefined> {
+    const { source, nodes, clock } = this.#parts;
+    await clock.yield();
+    const found = await source.fetch({ number }, nodes(), this.#closing.signal);
+    return found.kind === "found" ? found.record : undefined;
+  }
+}

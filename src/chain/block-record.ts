@@ -1,0 +1,213 @@
+// A block as the store keeps it: the node's own JSON, cut into pieces that later answers are put
+// together from. Pure: bytes in, bytes out.
+import { findElements, findMembers, type Span, textOf } from "../jsonrpc/members.ts";
+import { type LogPlace, type PlacedReceipt, placeLogs } from "./log-directory.ts";
+
+/** How much of a block was proven against its hash. */
+export type ProofLevel = "none" | "partial" | "full";
+const PROOF_LEVELS: readonly ProofLevel[] = ["none", "partial", "full"];
+
+/** So many transactions, or receipts, lie in one piece: small enough to read for one of them. */
+export const PIECE_ITEMS = 8;
+
+/** What is needed to find one's way in the other parts. */
+export type Outline = {
+  readonly number: number;
+  /** In seconds since 1970. */
+  readonly timestamp: number;
+  /** As lower-case hex. */
+  readonly parentHash: string;
+  readonly transactions: number;
+  /** How many uncles the block names; whether their headers are here is said by `hasUncles`. */
+  readonly uncles: number;
+  readonly hasUncles: boolean;
+  /** Of all receipts (or transactions) with the commas between them, in bytes. */
+  readonly receiptBytes: number;
+  readonly transactionBytes: number;
+  readonly proof: ProofLevel;
+};
+
+export type BlockRecord = {
+  readonly outline: Outline;
+  /** As lower-case hex. */
+  readonly hash: string;
+  readonly transactionHashes: readonly string[];
+  /** The block with the hashes of its transactions, behind the place of their array. */
+  readonly block: Buffer;
+  readonly transactionPieces: readonly Buffer[];
+  readonly receiptPieces: readonly Buffer[];
+  readonly logs: readonly LogPlace[];
+  /** The JSON array of the uncles' headers, when they were fetched. */
+  readonly uncles: Buffer | undefined;
+};
+
+/** What a node answered about one block. */
+export type BlockJson = {
+  /** With whole transactions. */
+  readonly block: Buffer;
+  /** The JSON array, in the order of the block. */
+  readonly receipts: Buffer;
+  /** The JSON array of the uncles' headers, where they were fetched. */
+  readonly uncles?: Buffer | undefined;
+};
+
+/** @returns undefined when the JSON is not that of a block and its receipts. */
+export function recordOf(json: BlockJson, proof: ProofLevel): BlockRecord | undefined {
+  const names = ["number", "hash", "parentHash", "timestamp", "transactions", "uncles"];
+  const found = findMembers(json.block, names);
+  const [number, hash, parentHash, timestamp, transactions, uncles] = found ?? [];
+  if (!(number && hash && parentHash && timestamp && transactions)) return undefined;
+  const transactionList = elementsOf(json.block, transactions);
+  const receiptList = findElements(json.receipts)?.map((span) => sliceOf(json.receipts, span));
+  if (!transactionList || receiptList?.length !== transactionList.length) return undefined;
+  const hashes = transactionList.map(hashOf);
+  if (!hashes.every((each) => each !== undefined)) return undefined;
+  const receipts = receiptList.map(placeLogs);
+  if (!receipts.every((each) => each !== undefined)) return undefined;
+  const text = (span: Span): string => textOf(json.block, span).slice(1, -1).toLowerCase();
+  const transactionPieces = piecesOf(transactionList);
+  const receiptPieces = piecesOf(receipts.map(({ json: receipt }) => receipt));
+  return {
+    outline: {
+      number: Number(text(number)),
+      timestamp: Number(text(timestamp)),
+      parentHash: text(parentHash),
+      transactions: hashes.length,
+      uncles: uncles ? (elementsOf(json.block, uncles)?.length ?? 0) : 0,
+      hasUncles: json.uncles !== undefined,
+      transactionBytes: joinedBytes(transactionList),
+      receiptBytes: joinedBytes(receipts.map(({ json: receipt }) => receipt)),
+      proof,
+    },
+    hash: text(hash),
+    transactionHashes: hashes,
+    block: withHashes(json.block, transactions, hashes),
+    transactionPieces,
+    receiptPieces,
+    logs: placesInPieces(receipts),
+    uncles: json.uncles,
+  };
+}
+
+const sliceOf = (json: Buffer, { start, end }: Span): Buffer => json.subarray(start, end);
+
+const elementsOf = (json: Buffer, span: Span): Buffer[] | undefined => {
+  const list = sliceOf(json, span);
+  return findElements(list)?.map((element) => sliceOf(list, element));
+};
+
+function hashOf(transaction: Buffer): string | undefined {
+  const [hash] = findMembers(transaction, ["hash"]) ?? [];
+  return hash && textOf(transaction, hash).slice(1, -1).toLowerCase();
+}
+
+// The block with hashes: [u32 start of the array][u32 end of the array] JSON.
+
+const ARRAY_PLACE_BYTES = 8;
+
+function withHashes(block: Buffer, { start, end }: Span, hashes: readonly string[]): Buffer {
+  const array = hashes.length > 0 ? `["${hashes.join('","')}"]` : "[]";
+  const place = Buffer.allocUnsafe(ARRAY_PLACE_BYTES);
+  place.writeUInt32LE(start, 0);
+  place.writeUInt32LE(start + array.length, 4);
+  return Buffer.concat([place, block.subarray(0, start), Buffer.from(array), block.subarray(end)]);
+}
+
+/** The stored block's JSON with the hashes of its transactions; a part of `stored`. */
+export const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_PLACE_BYTES);
+
+/** What stands before and behind the value of `transactions`; parts of `stored`. */
+export function aroundTransactions(stored: Buffer): { before: Buffer; behind: Buffer } {
+  const json = blockWithHashes(stored);
+  return {
+    before: json.subarray(0, stored.readUInt32LE(0)),
+    behind: json.subarray(stored.readUInt32LE(4)),
+  };
+}
+
+/** The hashes of the transactions of a stored block, in order. */
+export const transactionHashesIn = (stored: Buffer): string[] =>
+  JSON.parse(
+    blockWithHashes(stored).toString("latin1", stored.readUInt32LE(0), stored.readUInt32LE(4)),
+  ) as string[];
+
+// A piece: [u16 how many][u32 end of each] items with commas between them.
+
+function piecesOf(items: readonly Buffer[]): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let first = 0; first < items.length; first += PIECE_ITEMS) {
+    pieces.push(pieceOf(items.slice(first, first + PIECE_ITEMS)));
+  }
+  return pieces;
+}
+
+function pieceOf(items: readonly Buffer[]): Buffer {
+  const head = pieceHeadBytes(items.length);
+  const piece = Buffer.allocUnsafe(head + joinedBytes(items));
+  piece.writeUInt16LE(items.length, 0);
+  let at = head;
+  items.forEach((item, index) => {
+    if (index > 0) at += piece.write(",", at);
+    at += item.copy(piece, at);
+    piece.writeUInt32LE(at - head, 2 + 4 * index);
+  });
+  return piece;
+}
+
+const pieceHeadBytes = (items: number): number => 2 + 4 * items;
+
+const joinedBytes = (items: readonly Buffer[]): number =>
+  items.reduce((sum, item) => sum + item.length, Math.max(0, items.length - 1));
+
+/** All items of a piece, with commas between them; a part of `piece`. */
+export const itemsOf = (piece: Buffer): Buffer =>
+  piece.subarray(pieceHeadBytes(piece.readUInt16LE(0)));
+
+/** One item; a part of `piece`. */
+export function itemOf(piece: Buffer, index: number): Buffer {
+  const start = index === 0 ? 0 : piece.readUInt32LE(2 + 4 * (index - 1)) + 1;
+  return itemsOf(piece).subarray(start, piece.readUInt32LE(2 + 4 * index));
+}
+
+/** From places in a receipt to places in the items of its piece. */
+function placesInPieces(receipts: readonly PlacedReceipt[]): LogPlace[] {
+  const places: LogPlace[] = [];
+  let at = 0;
+  receipts.forEach(({ json, logs }, receipt) => {
+    if (receipt % PIECE_ITEMS === 0) at = 0;
+    for (const log of logs) places.push({ ...log, receipt, start: at + log.start });
+    at += json.length + 1;
+  });
+  return places;
+}
+
+// The outline in 64 bytes.
+
+const OUTLINE_BYTES = 64;
+const HAS_UNCLES = 1;
+
+export function encodeOutline(outline: Outline): Buffer {
+  const bytes = Buffer.alloc(OUTLINE_BYTES);
+  bytes.writeUInt32LE(outline.number, 0);
+  bytes.writeDoubleLE(outline.timestamp, 4);
+  bytes.write(outline.parentHash.slice(2), 12, "hex");
+  bytes.writeUInt32LE(outline.transactions, 44);
+  bytes.writeUInt32LE(outline.transactionBytes, 48);
+  bytes.writeUInt32LE(outline.receiptBytes, 52);
+  bytes.writeUInt16LE(outline.uncles, 56);
+  bytes.writeUInt8(outline.hasUncles ? HAS_UNCLES : 0, 58);
+  bytes.writeUInt8(PROOF_LEVELS.indexOf(outline.proof), 59);
+  return bytes;
+}
+
+export const decodeOutline = (bytes: Buffer): Outline => ({
+  number: bytes.readUInt32LE(0),
+  timestamp: bytes.readDoubleLE(4),
+  parentHash: `0x${bytes.toString("hex", 12, 44)}`,
+  transactions: bytes.readUInt32LE(44),
+  transactionBytes: bytes.readUInt32LE(48),
+  receiptBytes: bytes.readUInt32LE(52),
+  uncles: bytes.readUInt16LE(56),
+  hasUncles: bytes.readUInt8(58) === HAS_UNCLES,
+  proof: PROOF_LEVELS[bytes.readUInt8(59)] ?? "none",
+});

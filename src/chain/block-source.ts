@@ -1,0 +1,131 @@
+// Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
+import type { Logger } from "pino";
+import type { Metrics } from "../observe/metrics.ts";
+import { type BlockRecord, recordOf } from "./block-record.ts";
+import { type AskedNode, type FetchedBlock, fetchBlock, type Reference } from "./fetch-block.ts";
+import type { Prover } from "./prover.ts";
+
+export type SourceParts = {
+  readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
+  readonly clock: { now(): number };
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, "proofFailed">;
+};
+
+export type Found =
+  | { readonly kind: "found"; readonly record: BlockRecord }
+  /** All who answered do not know the block. */
+  | { readonly kind: "unknown" }
+  /** Somebody gave it, but nobody so that it could be proven. */
+  | { readonly kind: "unproven" }
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** One line in the log for each lie of a node, not one for each time it is told. */
+const TELL_AGAIN_AFTER_MS = 60_000;
+/** What a node gave wrong is not fetched from it again so soon. */
+const TRY_AGAIN_AFTER_MS = 5_000;
+const REMEMBERED = 1_000;
+
+export class BlockSource {
+  /** When a node last gave a block that failed, by node and block. Bounded. */
+  readonly #failedAt = new Map<string, number>();
+  readonly #toldAt = new Map<string, number>();
+  readonly #network: string;
+  readonly #parts: SourceParts;
+
+  constructor(options: { network: string }, parts: SourceParts) {
+    this.#network = options.network;
+    this.#parts = parts;
+  }
+
+  /** The block from the first of the nodes that gives it so that it can be proven. */
+  async fetch(
+    reference: Reference,
+    nodes: readonly AskedNode[],
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
+    let isUnproven = false;
+    let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
+    for (const node of nodes) {
+      if (this.#failedLately(node, reference)) {
+        isUnproven = true;
+        continue;
+      }
+      const answer = await fetchBlock(reference, node, signal);
+      if (signal.aborted) return { kind: "failed", reason: "aborted" };
+      if (answer.kind === "failed") reason = answer.reason;
+      if (answer.kind !== "fetched") continue;
+      const found = this.#check(reference, answer.fetched, node);
+      if (found.kind === "found") return found;
+      if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });
+      isUnproven = true;
+    }
+    const agreed = this.#agreedForeign(foreign);
+    if (agreed) {
+      const found = this.#check(reference, agreed.fetched, agreed.node);
+      if (found.kind === "found") return found;
+    }
+    if (isUnproven) return { kind: "unproven" };
+    return reason === undefined ? { kind: "unknown" } : { kind: "failed", reason };
+  }
+
+  #check(
+    reference: Reference,
+    fetched: FetchedBlock,
+    node: AskedNode,
+  ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string } {
+    const verdict = isTheOneAskedFor(reference, fetched)
+      ? this.#parts.prover.prove(fetched)
+      : ({ kind: "failed", part: "identity", reason: "another block than asked for" } as const);
+    const record = verdict.kind === "proven" ? recordOf(fetched.json, verdict.level) : undefined;
+    if (record) return { kind: "found", record };
+    const { part, reason } =
+      verdict.kind === "failed"
+        ? verdict
+        : { part: "shape", reason: "not a block as nodes give it" };
+    this.#report(node, fetched, { part, reason });
+    this.#remember(node, reference);
+    return { kind: "failed", part };
+  }
+
+  /** All nodes gave one and the same block whose header does not hash, and this network may be like that. */
+  #agreedForeign<Given extends { fetched: FetchedBlock }>(
+    given: readonly Given[],
+  ): Given | undefined {
+    const [first] = given;
+    const isAgreed = given.every(({ fetched }) => fetched.block.hash === first?.fetched.block.hash);
+    return first && isAgreed && this.#parts.prover.acceptForeignHeaders() ? first : undefined;
+  }
+
+  #report(node: AskedNode, { block }: FetchedBlock, why: { part: string; reason: string }): void {
+    const { log, metrics, clock } = this.#parts;
+    metrics.proofFailed(this.#network, node.name, why.part);
+    const lie = `${node.name} ${why.part}`;
+    const toldAt = this.#toldAt.get(lie);
+    if (toldAt !== undefined && clock.now() - toldAt < TELL_AGAIN_AFTER_MS) return;
+    this.#toldAt.set(lie, clock.now());
+    log.error(
+      { upstream: node.name, block: block.number, hash: block.hash, ...why },
+      "a block failed its proof: it is not used",
+    );
+  }
+
+  #remember(node: AskedNode, reference: Reference): void {
+    if (this.#failedAt.size >= REMEMBERED) this.#failedAt.clear();
+    this.#failedAt.set(nameOf(node, reference), this.#parts.clock.now());
+  }
+
+  #failedLately(node: AskedNode, reference: Reference): boolean {
+    const failedAt = this.#failedAt.get(nameOf(node, reference));
+    return failedAt !== undefined && this.#parts.clock.now() - failedAt < TRY_AGAIN_AFTER_MS;
+  }
+}
+
+const nameOf = ({ name }: AskedNode, reference: Reference): string =>
+  `${name} ${"hash" in reference ? reference.hash : reference.number}`;
+
+const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolean =>
+  "hash" in reference
+    ? block.hash.toLowerCase() === reference.hash.toLowerCase()
+    : Number(block.number) === reference.number;

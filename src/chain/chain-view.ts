@@ -1,0 +1,171 @@
+// The followed chain as one call, or all calls of one batch, see it: with one head.
+import type { LogMatcher } from "../evm/log-matcher.ts";
+import { toQuantity } from "../evm/values.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { BlockStore, Position } from "./block-store.ts";
+import type { Reference } from "./fetch-block.ts";
+import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
+import { StoredBlock } from "./stored-block.ts";
+
+/** What became of a block that was looked for at the nodes. */
+export type Sought =
+  | StoredBlock
+  /** No node that answered has it in a chain that can be followed. */
+  | "unknown"
+  /** Somebody gave it, but so that it could not be proven. */
+  | "unproven"
+  /** The nodes could not be asked. */
+  | "unanswered";
+
+export type ViewOptions = {
+  readonly head: Position;
+  /** From this number up to the head, every block is in the store. */
+  readonly tail: number;
+  /** The members of a batch share the view: its head stays. */
+  readonly isShared: boolean;
+};
+
+/** What the view has from the chain behind it. */
+export type ViewParts = {
+  readonly store: BlockStore;
+  readonly clock: Clock;
+  readonly fetch: (reference: Reference) => Promise<Sought>;
+  readonly tagged: (tag: "safe" | "finalized") => Promise<Position | undefined>;
+  /** Resolves when the chain has the number, or patience ends. */
+  readonly reach: (number: number, signal: AbortSignal) => Promise<void>;
+  readonly hurry: () => void;
+  readonly newest: () => ChainView | undefined;
+  /** The name of the node whose chain is followed. */
+  readonly leader: () => string | undefined;
+};
+
+/** A query is begun again when the chain was reorganised under it; not without end. */
+const ATTEMPTS = 3;
+
+export class ChainView {
+  readonly head: Position;
+  readonly tail: number;
+  readonly #isShared: boolean;
+  readonly #parts: ViewParts;
+
+  constructor({ head, tail, isShared }: ViewOptions, parts: ViewParts) {
+    this.head = head;
+    this.tail = tail;
+    this.#isShared = isShared;
+    this.#parts = parts;
+  }
+
+  get leader(): string | undefined {
+    return this.#parts.leader();
+  }
+
+  /** The head's number and time. */
+  get newest(): { number: number; timestampMs: number } {
+    const { number, hash } = this.head;
+    return { number, timestampMs: (this.#parts.store.outline(hash)?.timestamp ?? 0) * 1000 };
+  }
+
+  latest(): number {
+    return this.head.number;
+  }
+
+  async atLeast(number: number, signal: AbortSignal): Promise<number> {
+    return number <= this.head.number
+      ? this.head.number
+      : (await this.reach(number, signal)).head.number;
+  }
+
+  /** `latest` as the head's number; any other reference unchanged. */
+  pin<Reference>(reference: Reference): Reference | string {
+    return reference === "latest" ? toQuantity(this.head.number) : reference;
+  }
+
+  /** The canonical block with this number, if it is in the store. */
+  blockAt(number: number): StoredBlock | undefined {
+    if (number > this.head.number) return undefined;
+    const hash = number === this.head.number ? this.head.hash : this.#parts.store.hashAt(number);
+    return hash === undefined ? undefined : this.blockOf(hash);
+  }
+
+  /** The number with the canonical hash, if that block is in the store. */
+  positionAt(number: number): Position | undefined {
+    if (number === this.head.number) return this.head;
+    const hash = number < this.head.number ? this.#parts.store.hashAt(number) : undefined;
+    return hash === undefined ? undefined : { number, hash };
+  }
+
+  /** Any block of the store, on this chain or beside it, that is not newer than the head. */
+  blockOf(hash: string): StoredBlock | undefined {
+    const { store } = this.#parts;
+    const outline = store.outline(hash);
+    if (!outline || outline.number > this.head.number) return undefined;
+    return new StoredBlock({ hash: hash.toLowerCase(), outline }, { store });
+  }
+
+  isOnChain({ number, hash }: Position): boolean {
+    return this.blockAt(number)?.hash === hash;
+  }
+
+  /** Where a transaction of this chain is, if that block is in the store. */
+  transaction(hash: string): { block: StoredBlock; index: number } | undefined {
+    const place = this.#parts.store.transactionPlace(hash);
+    const block = place && this.blockAt(place.number);
+    return block && { block, index: place.index };
+  }
+
+  /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
+  fetch(reference: Reference): Promise<Sought> {
+    return this.#parts.fetch(reference);
+  }
+
+  /** The newest block that the nodes call safe or finalized; undefined when they know none. */
+  tagged(tag: "safe" | "finalized"): Promise<Position | undefined> {
+    return this.#parts.tagged(tag);
+  }
+
+  /**
+   * A view that has the number, if the chain gets there within a little while. The view of a batch
+   * stays as it is: all members see one head.
+   */
+  async reach(number: number, signal: AbortSignal): Promise<ChainView> {
+    if (number <= this.head.number) return this;
+    if (this.#isShared) {
+      this.hurry();
+      return this;
+    }
+    await this.#parts.reach(number, signal);
+    return this.#parts.newest() ?? this;
+  }
+
+  /** Has the nodes looked at soon: one of them has something new. */
+  hurry(): void {
+    this.#parts.hurry();
+  }
+
+  /** The logs of a block of the store. */
+  logsOf(block: StoredBlock, matcher: LogMatcher): readonly Buffer[] {
+    return logsOfBlock(block.hash, matcher, this.#parts.store);
+  }
+
+  /**
+   * The matching logs of a range between tail and head, all of one and the same chain; one more than
+   * `most` at least when there are too many.
+   *
+   * @returns undefined when the range left the store, or the chain was reorganised again and again.
+   */
+  async logs(query: {
+    readonly matcher: LogMatcher;
+    readonly range: LogRange;
+    readonly most: number;
+  }): Promise<FoundLogs | undefined> {
+    const { store } = this.#parts;
+    const { from, to } = query.range;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const last = store.hashAt(to);
+      const found = await searchLogs(query, this.#parts);
+      if (last !== undefined && store.hashAt(to) === last && (store.tail ?? 0) <= from)
+        return found;
+    }
+    return undefined;
+  }
+}

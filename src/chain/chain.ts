@@ -1,0 +1,178 @@
+// The followed chain of one network: the store, who fills it, and the view of it that calls get.
+import { mkdirSync } from "node:fs";
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { Pool } from "../upstream/pool.ts";
+import { Backfill } from "./backfill.ts";
+import { BlockSource } from "./block-source.ts";
+import { BlockStore, type Position } from "./block-store.ts";
+import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
+import type { Reference } from "./fetch-block.ts";
+import { Follower } from "./follower.ts";
+import { type ProofMode, Prover } from "./prover.ts";
+import { StoredBlock } from "./stored-block.ts";
+import { TaggedBlocks } from "./tagged-blocks.ts";
+
+export type ChainOptions = {
+  readonly network: string;
+  readonly chainId: number;
+  /** The folder of the store; made when it is not there. */
+  readonly path: string;
+  readonly windowBlocks: number;
+  /** The store's budget on disk. */
+  readonly bytes: number;
+  readonly proof: ProofMode;
+};
+
+export type ChainParts = {
+  readonly pool: Pick<Pool, "usable" | "onChange">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+};
+
+/** How long an answer waits for a block that a node told of, in milliseconds. */
+const PATIENCE_MS = 2_000;
+
+export class Chain {
+  readonly #store: BlockStore;
+  readonly #source: BlockSource;
+  readonly #follower: Follower;
+  readonly #backfill: Backfill;
+  readonly #tagged: TaggedBlocks;
+  /** Blocks being fetched for callers, by reference: one fetch for all who ask. */
+  readonly #fetching = new Map<string, Promise<Sought>>();
+  /** As of the last move: what is asked with every call is not read from disk. */
+  #head: Position | undefined;
+  #tail: number | undefined;
+  readonly #closing = new AbortController();
+  readonly #viewParts: ViewParts;
+  readonly #options: ChainOptions;
+  readonly #parts: ChainParts;
+
+  /** @throws When the folder cannot be written. */
+  constructor(options: ChainOptions, parts: ChainParts) {
+    this.#options = options;
+    this.#parts = parts;
+    const { network, windowBlocks, bytes, chainId, proof, path } = options;
+    const { pool, clock, log, metrics } = parts;
+    mkdirSync(path, { recursive: true });
+    const store = new BlockStore({ path, windowBlocks, bytes });
+    const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
+    const source = new BlockSource({ network }, { prover, clock, log, metrics });
+    const nodes = () => pool.usable();
+    const shared = { store, source, nodes, clock, log, metrics };
+    this.#store = store;
+    this.#source = source;
+    this.#follower = new Follower({ network, windowBlocks }, shared);
+    this.#backfill = new Backfill(
+      { network, windowBlocks, bytes },
+      { ...shared, onGrown: () => this.#remember() },
+    );
+    this.#tagged = new TaggedBlocks({ nodes });
+    this.#follower.onMove(() => {
+      this.#remember();
+      this.#backfill.look();
+    });
+    this.#viewParts = {
+      store,
+      clock,
+      fetch: (reference) => this.#fetchOnce(reference),
+      tagged: async (tag) =>
+        this.#head &&
+        this.#tagged.find(tag, { head: this.#head, hashAt: (number) => store.hashAt(number) }),
+      reach: (number, signal) => this.#reach(number, signal),
+      hurry: () => this.#follower.hurry(),
+      newest: () => this.view(),
+      leader: () => this.#follower.leader,
+    };
+  }
+
+  async start(): Promise<void> {
+    const { chainId } = this.#options;
+    const { wasCleared } = await this.#store.prepareFor(chainId);
+    if (wasCleared)
+      this.#parts.log.warn("the store was of another chain or version: starting anew");
+    this.#remember();
+    this.#parts.pool.onChange(() => this.#follower.hurry());
+    this.#follower.start();
+    this.#backfill.start();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#backfill.close();
+    await this.#follower.close();
+    await this.#store.close();
+  }
+
+  /**
+   * What calls see; undefined while the stored chain is not that of the nodes.
+   *
+   * @param isShared For all members of a batch.
+   */
+  view(isShared = false): ChainView | undefined {
+    const head = this.#head;
+    const tail = this.#tail;
+    if (!head || tail === undefined || !this.#follower.isLive) return undefined;
+    return new ChainView({ head, tail, isShared }, this.#viewParts);
+  }
+
+  /** Resolves when the head is at the number, or patience or the signal ends. */
+  #reach(number: number, signal: AbortSignal): Promise<void> {
+    if ((this.#head?.number ?? -1) >= number || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        stop();
+        cancel();
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const stop = this.#follower.onMove(() => {
+        if ((this.#head?.number ?? -1) >= number) done();
+      });
+      const cancel = this.#parts.clock.after(PATIENCE_MS, done);
+      signal.addEventListener("abort", done, { once: true });
+      this.#follower.hurry();
+    });
+  }
+
+  /** A block that is not in the store, from the nodes; kept there when it is older than the window. */
+  #fetchOnce(reference: Reference): Promise<Sought> {
+    const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
+    const underWay = this.#fetching.get(name);
+    if (underWay !== undefined) return underWay;
+    const fetching = this.#fetch(reference).finally(() => this.#fetching.delete(name));
+    this.#fetching.set(name, fetching);
+    return fetching;
+  }
+
+  async #fetch(reference: Reference): Promise<Sought> {
+    const { pool } = this.#parts;
+    const { signal } = this.#closing;
+    const found = await this.#source.fetch(reference, pool.usable(), signal);
+    if (found.kind === "failed") return "unanswered";
+    if (found.kind !== "found") return found.kind;
+    const { record } = found;
+    const { number } = record.outline;
+    if (number > (this.#head?.number ?? -1)) {
+      await this.#reach(number, signal);
+      return this.#storedBlock(record.hash) ?? "unknown";
+    }
+    await this.#store.keep(record, "number" in reference && number < (this.#tail ?? 0));
+    return this.#storedBlock(record.hash) ?? "unanswered";
+  }
+
+  #storedBlock(hash: string): StoredBlock | undefined {
+    const outline = this.#store.outline(hash);
+    return (
+      outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store: this.#store })
+    );
+  }
+
+  #remember(): void {
+    this.#head = this.#store.head;
+    this.#tail = this.#store.tail;
+  }
+}

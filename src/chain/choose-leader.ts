@@ -1,0 +1,30 @@
+// Which node's chain is followed.
+
+export type SeenHead = {
+  readonly name: string;
+  /** The newest block that the node told of; -1 before the first. */
+  readonly number: number;
+  /** It failed lately: its chain could not be read or proven. */
+  readonly isDoubted: boolean;
+};
+
+/** A node so many blocks behind the best one is still followed: nodes hear of blocks at different times. */
+const TOLERATED_LAG = 1;
+
+/**
+ * The present leader as long as it keeps up, so that two nodes on two forks do not pull the chain to
+ * and fro; else the best of those that are not doubted, the first of equals.
+ *
+ * @param nodes In the order of the configuration.
+ */
+export function chooseLeader(
+  nodes: readonly SeenHead[],
+  present: string | undefined,
+): string | undefined {
+  const trusted = nodes.filter(({ isDoubted }) => !isDoubted);
+  const choice = trusted.length > 0 ? trusted : nodes;
+  const best = Math.max(...choice.map(({ number }) => number));
+  const leader = choice.find(({ name }) => name === present);
+  if (leader && leader.number >= best - TOLERATED_LAG) return leader.name;
+  return choice.find(({ number }) => number === best)?.name;
+}

@@ -1,0 +1,200 @@
+// One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
+import { findMembers, textOf } from "../jsonrpc/members.ts";
+import type { Reply } from "../upstream/reply.ts";
+import type { Upstream } from "../upstream/upstream.ts";
+import type { BlockJson } from "./block-record.ts";
+
+export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
+export type Reference = { readonly hash: string } | { readonly number: number };
+
+/** A block as it was given, and the same parsed. */
+export type FetchedBlock = {
+  readonly json: BlockJson;
+  readonly block: ParsedBlock;
+  readonly receipts: readonly Json[];
+  readonly uncles: readonly Json[] | undefined;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+type ParsedBlock = Json & {
+  readonly number: string;
+  readonly hash: string;
+  readonly parentHash: string;
+};
+
+export type Fetched =
+  | { readonly kind: "fetched"; readonly fetched: FetchedBlock }
+  /** The node does not know the block. */
+  | { readonly kind: "unknown" }
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** Receipts asked for at once where a node gives them one by one. */
+const AT_ONCE = 16;
+const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] as const;
+
+/** Never rejects. */
+export async function fetchBlock(
+  reference: Reference,
+  node: AskedNode,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const ask: Ask = (method, params) => node.ask(method, JSON.stringify(params), signal, "follow");
+  const reply =
+    "hash" in reference
+      ? await ask("eth_getBlockByHash", [reference.hash, true])
+      : await ask("eth_getBlockByNumber", [`0x${reference.number.toString(16)}`, true]);
+  if (reply.kind !== "result") return failed(reply);
+  const block = parsedBlock(reply.json);
+  if (block === null) return { kind: "unknown" };
+  if (!block) return { kind: "failed", reason: "not a block" };
+  const receipts = await fetchReceipts(block, node, ask);
+  if (!Buffer.isBuffer(receipts)) return receipts;
+  const parsedReceipts = parsedList(receipts);
+  if (!parsedReceipts) return { kind: "failed", reason: "not a list of receipts" };
+  const uncles = await fetchUncles(block, ask);
+  return {
+    kind: "fetched",
+    fetched: {
+      json: { block: reply.json, receipts, uncles },
+      block,
+      receipts: parsedReceipts,
+      uncles: uncles && parsedList(uncles),
+    },
+  };
+}
+
+type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
+type Failure = Extract<Fetched, { kind: "failed" | "unknown" }>;
+
+const failed = (reply: Reply): Failure => ({
+  kind: "failed",
+  reason:
+    reply.kind === "failed" ? reply.reason : reply.kind === "refused" ? reply.message : reply.kind,
+});
+
+const NO_RECEIPTS = Buffer.from("[]");
+
+async function fetchReceipts(
+  block: ParsedBlock,
+  node: AskedNode,
+  ask: Ask,
+): Promise<Buffer | Failure> {
+  const transactions = hashesOf(block);
+  if (!transactions) return { kind: "failed", reason: "a block without its transactions" };
+  if (transactions.length === 0) return NO_RECEIPTS;
+  for (const method of BY_BLOCK) {
+    if (node.isMissing(method)) continue;
+    // By hash: a number may mean another block by now. Some nodes take numbers only.
+    for (const reference of [block.hash, block.number]) {
+      const reply = await ask(method, [reference]);
+      if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
+      if (reply.kind === "missing") break;
+      if (reply.kind !== "refused") return failed(reply);
+    }
+  }
+  return receiptsOneByOne(transactions, ask);
+}
+
+async function receiptsOneByOne(
+  transactions: readonly string[],
+  ask: Ask,
+): Promise<Buffer | Failure> {
+  const receipts: Buffer[] = [];
+  for (let first = 0; first < transactions.length; first += AT_ONCE) {
+    const replies = await Promise.all(
+      transactions
+        .slice(first, first + AT_ONCE)
+        .map((hash) => ask("eth_getTransactionReceipt", [hash])),
+    );
+    for (const reply of replies) {
+      if (reply.kind !== "result") return failed(reply);
+      if (isNull(reply.json)) return { kind: "unknown" }; // a reorganisation came between, or the node lags
+      receipts.push(Buffer.from(receipts.length === 0 ? "[" : ","), reply.json);
+    }
+  }
+  return Buffer.concat([...receipts, Buffer.from("]")]);
+}
+
+/** undefined when the block names none, or the node does not tell. */
+async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buffer | undefined> {
+  if (!Array.isArray(uncles) || uncles.length === 0) return undefined;
+  const headers: string[] = [];
+  for (const index of uncles.keys()) {
+    const reply = await ask("eth_getUncleByBlockHashAndIndex", [hash, `0x${index.toString(16)}`]);
+    if (reply.kind !== "result" || isNull(reply.json)) return undefined;
+    headers.push(reply.json.toString("utf8"));
+  }
+  return Buffer.from(`[${headers.join(",")}]`);
+}
+
+const isNull = (json: Buffer): boolean => json.length === 4 && json[0] === 0x6e;
+
+/** null as it is; undefined for what is no block that could be linked to another. */
+function parsedBlock(json: Buffer): ParsedBlock | null | undefined {
+  const block = parsed(json);
+  if (block === null) return null;
+  const { number, hash, parentHash } = Object(block) as Record<string, unknown>;
+  const isLinked = isHash(hash) && isHash(parentHash) && typeof number === "string";
+  return isLinked && /^0x[0-9a-f]{1,8}$/i.test(number) ? (block as ParsedBlock) : undefined;
+}
+
+function parsedList(json: Buffer): readonly Json[] | undefined {
+  const list = parsed(json);
+  return Array.isArray(list) && list.every((item) => typeof item === "object" && item !== null)
+    ? list
+    : undefined;
+}
+
+function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
+  if (!Array.isArray(transactions)) return undefined;
+  const hashes = transactions.map((each) => (Object(each) as { hash?: unknown }).hash);
+  return hashes.every(isHash) ? hashes : undefined;
+}
+
+const isHash = (value: unknown): value is string =>
+  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
+
+function parsed(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The number and hash of a node's newest block, or of the one it has at a number; undefined when it does not tell. */
+export async function readPosition(
+  numberOrTag: number | "latest" | "safe" | "finalized",
+  node: AskedNode,
+  signal: AbortSignal,
+): Promise<{ number: number; hash: string } | undefined> {
+  const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
+  const reply = await node.ask(
+    "eth_getBlockByNumber",
+    JSON.stringify([reference, false]),
+    signal,
+    "follow",
+  );
+  return reply.kind === "result" ? positionIn(reply.json) : undefined;
+}
+
+/** Whether the node knows the block with this hash; undefined when it does not tell. */
+export async function knowsBlock(
+  hash: string,
+  node: AskedNode,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const params = JSON.stringify([hash, false]);
+  const reply = await node.ask("eth_getBlockByHash", params, signal, "follow");
+  return reply.kind === "result" ? !isNull(reply.json) : undefined;
+}
+
+function positionIn(json: Buffer): { number: number; hash: string } | undefined {
+  const [number, hash] = findMembers(json, ["number", "hash"]) ?? [];
+  if (!number || !hash) return undefined;
+  const position = {
+    number: Number(textOf(json, number).slice(1, -1)),
+    hash: textOf(json, hash).slice(1, -1).toLowerCase(),
+  };
+  return Number.isSafeInteger(position.number) && isHash(position.hash) ? position : undefined;
+}

@@ -1,0 +1,98 @@
+// What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
+import type { Logger } from "pino";
+import type { Metrics } from "../observe/metrics.ts";
+import { type Proof, proveBlock } from "../proofs/prove-block.ts";
+import type { ProofLevel } from "./block-record.ts";
+import type { BlockStore } from "./block-store.ts";
+import type { FetchedBlock } from "./fetch-block.ts";
+
+export type ProofMode = "strict" | "available" | "off";
+
+/**
+ * Whether the hashes of this network's headers are those of a known encoding. Unknown until a first
+ * block is seen; foreign when all nodes agree on a hash that no known encoding gives.
+ */
+type Headers = "known" | "unknown" | "foreign";
+
+export type Verdict =
+  | { readonly kind: "proven"; readonly level: ProofLevel }
+  | { readonly kind: "failed"; readonly part: string; readonly reason: string };
+
+/** Chains whose headers are known to hash: there a first block that does not is a lie too. */
+const KNOWN_CHAINS: ReadonlySet<number> = new Set([
+  1, 10, 56, 100, 137, 1337, 8453, 31337, 42161, 17000, 560048, 11155111,
+]);
+
+const NOTE = "headers";
+
+export class Prover {
+  #headers: Headers;
+  readonly #mode: ProofMode;
+  readonly #network: string;
+  readonly #parts: {
+    readonly store: Pick<BlockStore, "setNote">;
+    readonly log: Logger;
+    readonly metrics: Pick<Metrics, "blockProven">;
+  };
+
+  constructor(
+    options: { network: string; mode: ProofMode; chainId: number },
+    parts: {
+      store: Pick<BlockStore, "note" | "setNote">;
+      log: Logger;
+      metrics: Pick<Metrics, "blockProven">;
+    },
+  ) {
+    this.#network = options.network;
+    this.#mode = options.mode;
+    this.#parts = parts;
+    const noted = parts.store.note(NOTE);
+    this.#headers = KNOWN_CHAINS.has(options.chainId)
+      ? "known"
+      : noted === "known" || noted === "foreign"
+        ? noted
+        : "unknown";
+  }
+
+  prove({ block, receipts, uncles }: FetchedBlock): Verdict {
+    if (this.#mode === "off") return { kind: "proven", level: "none" };
+    const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
+    const proof = proveBlock(parts, { knowsHeaders: this.#headers === "known" });
+    if (proof.kind === "failed") return proof;
+    if (this.#headers !== "known" && !proof.unproven.includes("header hash")) this.#learn("known");
+    if (this.#mode === "strict" && proof.unproven.length > 0) {
+      const part = proof.unproven.join(", ");
+      return {
+        kind: "failed",
+        part,
+        reason: "cannot be proven, and the network's proof is strict",
+      };
+    }
+    this.#parts.metrics.blockProven(this.#network, levelOf(proof), proof.unproven);
+    return { kind: "proven", level: levelOf(proof) };
+  }
+
+  /**
+   * Every node gave the same block, and its header does not hash.
+   *
+   * @returns Whether that is believed from now on: not where a header was proven before.
+   */
+  acceptForeignHeaders(): boolean {
+    if (this.#headers !== "unknown" || this.#mode !== "available") return false;
+    this.#learn("foreign");
+    this.#parts.log.warn(
+      "the hashes of this network's block headers follow no known encoding: its blocks are followed by their links, without proof",
+    );
+    return true;
+  }
+
+  #learn(headers: Headers): void {
+    this.#headers = headers;
+    void this.#parts.store.setNote(NOTE, headers);
+  }
+}
+
+function levelOf(proof: Extract<Proof, { kind: "proven" }>): ProofLevel {
+  if (proof.unproven.length === 0) return "full";
+  return proof.unproven.includes("header hash") ? "none" : "partial";
+}

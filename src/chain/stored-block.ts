@@ -1,0 +1,101 @@
+// One block of the store, and the answers that are put together from its parts.
+import {
+  aroundTransactions,
+  blockWithHashes,
+  itemOf,
+  itemsOf,
+  type Outline,
+  PIECE_ITEMS,
+  type ProofLevel,
+} from "./block-record.ts";
+import type { BlockStore, Part, Position } from "./block-store.ts";
+
+type Parts = Pick<BlockStore, "part">;
+
+/**
+ * Answers are JSON as the node gave it. To be used in the turn in which it was found: later, the
+ * block may have left the store.
+ */
+export class StoredBlock implements Position {
+  /** As lower-case hex. */
+  readonly hash: string;
+  readonly outline: Outline;
+  readonly #store: Parts;
+
+  constructor({ hash, outline }: { hash: string; outline: Outline }, parts: { store: Parts }) {
+    this.hash = hash;
+    this.outline = outline;
+    this.#store = parts.store;
+  }
+
+  get number(): number {
+    return this.outline.number;
+  }
+
+  get proof(): ProofLevel {
+    return this.outline.proof;
+  }
+
+  withHashes(): Buffer {
+    return Buffer.from(blockWithHashes(this.#part("block")));
+  }
+
+  withTransactions(): Buffer {
+    const around = aroundTransactions(this.#part("block"));
+    const before = Buffer.from(around.before);
+    const behind = Buffer.from(around.behind);
+    const { transactionBytes } = this.outline;
+    return this.#join("transactions", transactionBytes, { before, behind });
+  }
+
+  receipts(): Buffer {
+    return this.#join("receipts", this.outline.receiptBytes, NOTHING_AROUND);
+  }
+
+  /** undefined when the block has no transaction at this index. */
+  transaction(index: number): Buffer | undefined {
+    return this.#item("transactions", index);
+  }
+
+  receipt(index: number): Buffer | undefined {
+    return this.#item("receipts", index);
+  }
+
+  /** The JSON array of the uncles' headers; undefined when the node did not give them. */
+  uncles(): Buffer | undefined {
+    return this.outline.hasUncles ? Buffer.from(this.#part("uncles")) : undefined;
+  }
+
+  #item(part: "transactions" | "receipts", index: number): Buffer | undefined {
+    if (index >= this.outline.transactions) return undefined;
+    const piece = this.#part(part, Math.floor(index / PIECE_ITEMS));
+    return Buffer.from(itemOf(piece, index % PIECE_ITEMS));
+  }
+
+  /** All items as one array, in one buffer. @param bytes Of the items with the commas between them. */
+  #join(
+    part: "transactions" | "receipts",
+    bytes: number,
+    { before, behind }: { before: Buffer; behind: Buffer },
+  ): Buffer {
+    const joined = Buffer.allocUnsafe(before.length + 1 + bytes + 1 + behind.length);
+    let at = before.copy(joined);
+    at += joined.write("[", at);
+    const pieces = Math.ceil(this.outline.transactions / PIECE_ITEMS);
+    for (let piece = 0; piece < pieces; piece += 1) {
+      if (piece > 0) at += joined.write(",", at);
+      at += itemsOf(this.#part(part, piece)).copy(joined, at);
+    }
+    at += joined.write("]", at);
+    behind.copy(joined, at);
+    return joined;
+  }
+
+  #part(part: Part, piece = 0): Buffer {
+    const bytes = this.#store.part(this.hash, part, piece);
+    if (!bytes) throw new Error(`block ${this.hash} has no ${part} ${piece} in the store`);
+    return bytes;
+  }
+}
+
+const NOTHING_AROUND = { before: Buffer.alloc(0), behind: Buffer.alloc(0) };

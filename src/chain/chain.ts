@@ -1,5 +1,4 @@
 // The followed chain of one network: the store, who fills it, and the view of it that calls get.
-import { mkdirSync } from "node:fs";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -10,6 +9,7 @@ import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
 import type { Reference } from "./fetch-block.ts";
 import { Follower } from "./follower.ts";
+import { lockStore } from "./keeper-lock.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
@@ -46,18 +46,19 @@ export class Chain {
   /** As of the last move: what is asked with every call is not read from disk. */
   #head: Position | undefined;
   #tail: number | undefined;
+  readonly #unlock: () => void;
   readonly #closing = new AbortController();
   readonly #viewParts: ViewParts;
   readonly #options: ChainOptions;
   readonly #parts: ChainParts;
 
-  /** @throws When the folder cannot be written. */
+  /** @throws StoreUnavailable */
   constructor(options: ChainOptions, parts: ChainParts) {
     this.#options = options;
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path } = options;
     const { pool, clock, log, metrics } = parts;
-    mkdirSync(path, { recursive: true });
+    this.#unlock = lockStore(path);
     const store = new BlockStore({ path, windowBlocks, bytes });
     const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
     const source = new BlockSource({ network }, { prover, clock, log, metrics });
@@ -105,6 +106,7 @@ export class Chain {
     await this.#backfill.close();
     await this.#follower.close();
     await this.#store.close();
+    this.#unlock();
   }
 
   /**

@@ -1,18 +1,13 @@
 // What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
 import type { Logger } from "pino";
 import type { Metrics } from "../observe/metrics.ts";
+import type { HeaderEncoding } from "../proofs/check-header.ts";
 import { type Proof, proveBlock } from "../proofs/prove-block.ts";
 import type { ProofLevel } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
 import type { FetchedBlock } from "./fetch-block.ts";
 
 export type ProofMode = "strict" | "available" | "off";
-
-/**
- * Whether the hashes of this network's headers are those of a known encoding. Unknown until a first
- * block is seen; foreign when all nodes agree on a hash that no known encoding gives.
- */
-type Headers = "known" | "unknown" | "foreign";
 
 export type Verdict =
   | { readonly kind: "proven"; readonly level: ProofLevel }
@@ -26,7 +21,8 @@ const KNOWN_CHAINS: ReadonlySet<number> = new Set([
 const NOTE = "headers";
 
 export class Prover {
-  #headers: Headers;
+  /** Unknown until a first header is proven; foreign when all nodes agree on a hash that no known encoding gives. */
+  #headers: HeaderEncoding;
   readonly #mode: ProofMode;
   readonly #network: string;
   readonly #parts: {
@@ -57,7 +53,7 @@ export class Prover {
   prove({ block, receipts, uncles }: FetchedBlock): Verdict {
     if (this.#mode === "off") return { kind: "proven", level: "none" };
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-    const proof = proveBlock(parts, { knowsHeaders: this.#headers === "known" });
+    const proof = proveBlock(parts, { headers: this.#headers });
     if (proof.kind === "failed") return proof;
     if (this.#headers !== "known" && !proof.unproven.includes("header hash")) this.#learn("known");
     if (this.#mode === "strict" && proof.unproven.length > 0) {
@@ -86,7 +82,7 @@ export class Prover {
     return true;
   }
 
-  #learn(headers: Headers): void {
+  #learn(headers: HeaderEncoding): void {
     this.#headers = headers;
     void this.#parts.store.setNote(NOTE, headers);
   }

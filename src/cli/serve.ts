@@ -1,5 +1,9 @@
 // `headgate serve`: runs the gateway until it is told to stop.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Logger } from "pino";
+import { StoreUnavailable } from "../chain/keeper-lock.ts";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { type Devnet, startDevnet } from "../devnet/devnet.ts";
@@ -39,18 +43,24 @@ async function serveDevnet(options: ServeOptions): Promise<{ stop(): Promise<voi
   const log = createLog({ level: "info", readable: process.stdout.isTTY });
   const clock = systemClock;
   const devnet = await startDevnet({ clock, log, connect: (url) => rpcCaller(url, { clock }) });
+  // Every start is a new chain: what was stored of the last one is of no use.
+  const data = await mkdtemp(join(tmpdir(), "headgate-devnet-"));
+  const end = async (): Promise<void> => {
+    await devnet.stop();
+    await rm(data, { recursive: true, force: true });
+  };
   try {
-    const gateway = await start(withPort(devnetConfig(devnet), options.port), log);
+    const gateway = await start(withPort(devnetConfig(devnet, data), options.port), log);
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.door);
     return {
       stop: async () => {
         await gateway.stop();
-        await devnet.stop();
+        await end();
       },
     };
   } catch (error) {
-    await devnet.stop();
+    await end();
     throw error;
   }
 }
@@ -59,6 +69,8 @@ async function start(config: Config, log: Logger): Promise<Gateway> {
   try {
     return await startGateway(config, { clock: systemClock, log });
   } catch (cause) {
+    if (cause instanceof StoreUnavailable)
+      throw new CommandFailure(cause.message, { exitCode: 1, cause });
     const { code, port } = cause as NodeJS.ErrnoException & { port?: number };
     if (code !== "EADDRINUSE") throw cause;
     throw new CommandFailure(
@@ -77,18 +89,22 @@ const withPort = (config: Config, port: number | undefined): Config =>
         admin: { listen: { ...config.admin.listen, port: port === 0 ? 0 : port + 1 } },
       };
 
-function devnetConfig({ nodes }: Devnet): Config {
+function devnetConfig({ nodes }: Devnet, data: string): Config {
   const networks = Object.fromEntries(
     nodes.map(({ network, family, chainId, url }) => [
       network,
-      { family, chainId, upstreams: [{ url, name: "devnet" }] },
+      { family, chainId, upstreams: [{ url: pushingUrl(family, url), name: "devnet" }] },
     ]),
   );
   // JSON is YAML: the development configuration passes the same checks as everybody's.
   const parsed = parseConfig(
-    JSON.stringify({ keys: [{ name: "demo", key: "demo" }], networks }),
+    JSON.stringify({ data, keys: [{ name: "demo", key: "demo" }], networks }),
     {},
   );
   if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join("\n"));
   return parsed.config;
 }
+
+/** anvil speaks WebSocket on the same port, and tells of its blocks there as they are mined. */
+const pushingUrl = (family: "evm" | "conflux", url: string): string =>
+  family === "evm" ? url.replace(/^http/, "ws") : url;

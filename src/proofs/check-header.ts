@@ -4,11 +4,18 @@ import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
 import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";
 
-export function checkHeader(block: Json, options: { knowsHeaders: boolean }): Finding {
+/**
+ * What is known of a network: some header of it was proven; none was seen yet, so one with fields of
+ * its own may have an encoding of its own; or its headers are known to hash to something else.
+ */
+export type HeaderEncoding = "known" | "unknown" | "foreign";
+
+export function checkHeader(block: Json, encoding: HeaderEncoding): Finding {
   const { hash } = block;
   if (encodingOfHash(block, hash)) return proven;
   const computed = headerHash(block) ?? "no header that can be hashed";
-  const isForeign = !options.knowsHeaders && isHash(hash) && mayBeForeign(block);
+  const mayDiffer = encoding === "foreign" || (encoding === "unknown" && mayBeForeign(block));
+  const isForeign = mayDiffer && isHash(hash);
   return differs(`says ${shown(hash)}, is ${computed}`, isForeign);
 }
 

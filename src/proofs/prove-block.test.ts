@@ -33,8 +33,8 @@ const hashed = (fields: Json): Json => ({
   transactions: [],
 });
 
-const known = { knowsHeaders: true };
-const unknown = { knowsHeaders: false };
+const known = { headers: "known" } as const;
+const unknown = { headers: "unknown" } as const;
 
 describe("a header of a network not known here", () => {
   const foreign = { ...hashed(header), hash: word("9"), sealFields: ["0x01"] };
@@ -49,10 +49,14 @@ describe("a header of a network not known here", () => {
     });
   });
 
-  it("is a lie where it has nothing of its own", () => {
+  it("is a lie where it has nothing of its own, unless the network is known to hash otherwise", () => {
     const { sealFields: _, ...plain } = foreign;
     expect(proveBlock({ block: plain, receipts: [] }, unknown)).toMatchObject({
       part: "header hash",
+    });
+    expect(proveBlock({ block: plain, receipts: [] }, { headers: "foreign" })).toEqual({
+      kind: "proven",
+      unproven: ["header hash"],
     });
   });
 });

@@ -1,6 +1,6 @@
 // Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
 // has answered this block. Pure, and never throws whatever the node wrote.
-import { checkHeader, checkUncles, checkWithdrawals } from "./check-header.ts";
+import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
 import type { Finding } from "./finding.ts";
 import { isJson, type Json } from "./json.ts";
@@ -30,8 +30,8 @@ export type Proof =
   | { readonly kind: "proven"; readonly unproven: readonly Part[] }
   | { readonly kind: "failed"; readonly part: Part | "places"; readonly reason: string };
 
-/** @param options.knowsHeaders Some header of this network was proven before: then one that does not hash is a lie, not a foreign encoding. */
-export function proveBlock(parts: BlockParts, options: { knowsHeaders: boolean }): Proof {
+/** @param options.headers Where they are known, one that does not hash is a lie; elsewhere it may be unproven. */
+export function proveBlock(parts: BlockParts, options: { headers: HeaderEncoding }): Proof {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");
   const { transactions, withdrawals } = block;
@@ -41,7 +41,7 @@ export function proveBlock(parts: BlockParts, options: { knowsHeaders: boolean }
   if (receipts !== undefined && !areEntries(receipts, isJson))
     return failed("receipts root", "this is no list of receipts");
 
-  const header = checkHeader(block, options);
+  const header = checkHeader(block, options.headers);
   const isForeignHeader = header.kind === "unproven";
   const ofTransactions = checkTransactions(transactions, block, isForeignHeader);
   // Of bridges and rollups: their receipts and withdrawals follow rules of their own.

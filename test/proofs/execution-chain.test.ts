@@ -19,11 +19,11 @@ describe.skipIf(!executionChainAvailable)("the chain of execution-apis", () => {
   });
   afterAll(() => chain.close());
 
-  it.each([true, false])(
-    "is proven whole, every block of it (knows headers: %s)",
-    (knowsHeaders) => {
+  it.each(["known", "unknown", "foreign"] as const)(
+    "is proven whole, every block of it, whatever is known of its headers: %s",
+    (headers) => {
       expect(blocks).toHaveLength(55);
-      expect(blocks.map((parts) => proveBlock(parts, { knowsHeaders }))).toEqual(
+      expect(blocks.map((parts) => proveBlock(parts, { headers }))).toEqual(
         blocks.map(() => ({ kind: "proven", unproven: [] })),
       );
     },
@@ -36,7 +36,7 @@ describe.skipIf(!executionChainAvailable)("the chain of execution-apis", () => {
   it("leaves to be proven what was not fetched", () => {
     for (const { block } of blocks) {
       const hasUncles = (block["uncles"] as readonly string[]).length > 0;
-      expect(proveBlock({ block }, { knowsHeaders: true })).toEqual({
+      expect(proveBlock({ block }, { headers: "known" })).toEqual({
         kind: "proven",
         unproven: ["receipts root", "logs bloom", ...(hasUncles ? ["uncles hash"] : [])],
       });

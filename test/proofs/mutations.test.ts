@@ -23,7 +23,7 @@ import {
   withLeaf,
 } from "./mutations.ts";
 
-const prove = (parts: BlockParts): Proof => proveBlock(parts, { knowsHeaders: true });
+const prove = (parts: BlockParts): Proof => proveBlock(parts, { headers: "known" });
 
 /** Logs of some blocks are so long that copying them is all a test would do. */
 const MOST_BYTES = 40_000;

@@ -155,7 +155,7 @@ const prove = (file: string, receipts?: string): Proof =>
       block: read(file) as Json,
       ...(receipts !== undefined && { receipts: read(receipts) as readonly Json[] }),
     },
-    { knowsHeaders: false },
+    { headers: "unknown" },
   );
 
 describe.skipIf(![samples, erigon, geth].every((folder) => existsSync(`${shared}${folder}`)))(

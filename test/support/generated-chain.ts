@@ -1,0 +1,113 @@
+// Chains made up from a seed, with valid hashes, that grow, reorganise and roll back as told; and a
+// JSON-RPC node over one.
+import { type GeneratedBlock, generateBlock, generateTransaction, type Signed, type Vocabulary } from "./generated-chain/generate-block.ts";
+import { Random } from "./generated-chain/random.ts";
+
+export type { GeneratedBlock } from "./generated-chain/generate-block.ts";
+
+type Range = readonly [least: number, most: number];
+
+export type ChainShape = {
+  readonly seed: number;
+  /** In each block. */
+  readonly transactions?: Range;
+  readonly logs?: Range;
+  /** How many contracts emit, and how many different topics there are. */
+  readonly addresses?: number;
+  readonly topics?: number;
+  readonly firstNumber?: number;
+};
+
+const BLOCK_SECONDS = 12;
+
+export class GeneratedChain {
+  /** Oldest first. */
+  readonly #canonical: GeneratedBlock[] = [];
+  /** Dropped ones too. */
+  readonly #byHash = new Map<string, GeneratedBlock>();
+  readonly #placeByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
+  /** Of dropped blocks: they may be included again. */
+  #waiting: Signed[] = [];
+  readonly words: Vocabulary;
+  readonly #random: Random;
+  readonly #shape: Required<ChainShape>;
+
+  constructor(shape: ChainShape) {
+    this.#shape = { transactions: [0, 4], logs: [0, 6], addresses: 8, topics: 12, firstNumber: 0, ...shape };
+    this.#random = new Random(shape.seed);
+    const { addresses, topics } = this.#shape;
+    this.words = {
+      addresses: Array.from({ length: addresses }, () => this.#random.hex(20)),
+      topics: Array.from({ length: topics }, () => this.#random.hex(32)),
+    };
+    this.#add([]);
+  }
+
+  get head(): GeneratedBlock {
+    return this.#canonical.at(-1) as GeneratedBlock;
+  }
+
+  get firstNumber(): number {
+    return this.#shape.firstNumber;
+  }
+
+  block(number: number): GeneratedBlock | undefined {
+    return this.#canonical[number - this.#shape.firstNumber];
+  }
+
+  byHash(hash: string): GeneratedBlock | undefined {
+    return this.#byHash.get(hash.toLowerCase());
+  }
+
+  /** Where a transaction of the canonical chain is. */
+  place(transactionHash: string): { block: GeneratedBlock; index: number } | undefined {
+    const place = this.#placeByTransaction.get(transactionHash.toLowerCase());
+    return place && this.block(place.block.number)?.hash === place.block.hash ? place : undefined;
+  }
+
+  extend(count: number): void {
+    const { transactions, logs } = this.#shape;
+    for (let made = 0; made < count; made += 1) {
+      const again = this.#waiting.splice(0, this.#random.below(3));
+      const fresh = this.#random.between(transactions);
+      const emitted = this.#random.between(logs);
+      const list = Array.from({ length: fresh }, (_, index) => {
+        const share = Math.floor(emitted / fresh) + (index < emitted % fresh ? 1 : 0);
+        return generateTransaction(share, this.words, this.#random);
+      });
+      this.#add([...again, ...list]);
+    }
+  }
+
+  /** Drops the newest `depth` blocks, and builds `count` others in their place. */
+  reorganise(depth: number, count: number): void {
+    this.#drop(depth);
+    this.extend(count);
+  }
+
+  /** Forgets the newest `depth` blocks, but never the first, as development nodes do on evm_revert. */
+  rollBack(depth: number): void {
+    for (const { hash } of this.#drop(depth)) this.#byHash.delete(hash);
+  }
+
+  #drop(depth: number): readonly GeneratedBlock[] {
+    const dropped = this.#canonical.splice(Math.max(1, this.#canonical.length - depth));
+    const some = dropped.flatMap(({ signed }) => signed).filter(() => this.#random.below(2) === 0);
+    this.#waiting.push(...some);
+    return dropped;
+  }
+
+  #add(transactions: readonly Signed[]): void {
+    const parent = this.#canonical.at(-1);
+    const number = parent ? parent.number + 1 : this.#shape.firstNumber;
+    const place = {
+      number,
+      parentHash: parent?.hash ?? this.#random.hex(32),
+      timestamp: (parent?.timestamp ?? 1_700_000_000) + BLOCK_SECONDS,
+    };
+    const block = generateBlock(place, transactions, this.#random);
+    this.#canonical.push(block);
+    this.#byHash.set(block.hash, block);
+    for (const [index, { hash }] of transactions.entries()) this.#placeByTransaction.set(hash, { block, index });
+  }
+}

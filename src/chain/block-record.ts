@@ -1,6 +1,6 @@
 // A block as the store keeps it: the node's own JSON, cut into pieces that later answers are put
 // together from. Pure: bytes in, bytes out.
-import { findElements, findMembers, type Span, textOf } from "../jsonrpc/members.ts";
+import { findElements, findMembers, type Span } from "../jsonrpc/members.ts";
 import { type LogPlace, type PlacedReceipt, placeLogs } from "./log-directory.ts";
 
 /** How much of a block was proven against its hash. */
@@ -51,35 +51,50 @@ export type BlockJson = {
   readonly uncles?: Buffer | undefined;
 };
 
-/** @returns undefined when the JSON is not that of a block and its receipts. */
-export function recordOf(json: BlockJson, proof: ProofLevel): BlockRecord | undefined {
-  const names = ["number", "hash", "parentHash", "timestamp", "transactions", "uncles"];
-  const found = findMembers(json.block, names);
-  const [number, hash, parentHash, timestamp, transactions, uncles] = found ?? [];
-  if (!(number && hash && parentHash && timestamp && transactions)) return undefined;
+/** The same parsed. */
+export type ParsedBlock = {
+  readonly block: {
+    readonly number: string;
+    readonly hash: string;
+    readonly parentHash: string;
+    readonly timestamp?: unknown;
+    readonly transactions?: unknown;
+    readonly uncles?: unknown;
+  };
+  readonly receipts: readonly unknown[];
+};
+
+/** @returns undefined when the JSON is not that of a block with whole transactions and its receipts. */
+export function recordOf(
+  json: BlockJson,
+  { block, receipts: parsedReceipts }: ParsedBlock,
+  proof: ProofLevel,
+): BlockRecord | undefined {
+  const [transactions] = findMembers(json.block, ["transactions"]) ?? [];
+  const hashes = hashesOf(block.transactions);
+  if (!transactions || !hashes) return undefined;
   const transactionList = elementsOf(json.block, transactions);
   const receiptList = findElements(json.receipts)?.map((span) => sliceOf(json.receipts, span));
-  if (!transactionList || receiptList?.length !== transactionList.length) return undefined;
-  const hashes = transactionList.map(hashOf);
-  if (!hashes.every((each) => each !== undefined)) return undefined;
-  const receipts = receiptList.map(placeLogs);
+  const isWhole =
+    transactionList?.length === hashes.length && receiptList?.length === hashes.length;
+  if (!isWhole) return undefined;
+  const receipts = receiptList.map((receipt, index) => placeLogs(receipt, parsedReceipts[index]));
   if (!receipts.every((each) => each !== undefined)) return undefined;
-  const text = (span: Span): string => textOf(json.block, span).slice(1, -1).toLowerCase();
   const transactionPieces = piecesOf(transactionList);
   const receiptPieces = piecesOf(receipts.map(({ json: receipt }) => receipt));
   return {
     outline: {
-      number: Number(text(number)),
-      timestamp: Number(text(timestamp)),
-      parentHash: text(parentHash),
+      number: Number(block.number),
+      timestamp: Number(block.timestamp ?? 0),
+      parentHash: block.parentHash.toLowerCase(),
       transactions: hashes.length,
-      uncles: uncles ? (elementsOf(json.block, uncles)?.length ?? 0) : 0,
+      uncles: Array.isArray(block.uncles) ? block.uncles.length : 0,
       hasUncles: json.uncles !== undefined,
       transactionBytes: joinedBytes(transactionList),
       receiptBytes: joinedBytes(receipts.map(({ json: receipt }) => receipt)),
       proof,
     },
-    hash: text(hash),
+    hash: block.hash.toLowerCase(),
     transactionHashes: hashes,
     block: withHashes(json.block, transactions, hashes),
     transactionPieces,
@@ -96,9 +111,13 @@ const elementsOf = (json: Buffer, span: Span): Buffer[] | undefined => {
   return findElements(list)?.map((element) => sliceOf(list, element));
 };
 
-function hashOf(transaction: Buffer): string | undefined {
-  const [hash] = findMembers(transaction, ["hash"]) ?? [];
-  return hash && textOf(transaction, hash).slice(1, -1).toLowerCase();
+/** In lower case; undefined when they are not whole transactions. */
+function hashesOf(transactions: unknown): string[] | undefined {
+  if (!Array.isArray(transactions)) return undefined;
+  const hashes = transactions.map((each) => (each as { hash?: unknown } | null)?.hash);
+  return hashes.every((hash) => typeof hash === "string")
+    ? hashes.map((hash) => hash.toLowerCase())
+    : undefined;
 }
 
 // The block with hashes: [u32 start of the array][u32 end of the array] JSON.

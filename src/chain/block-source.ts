@@ -78,7 +78,8 @@ export class BlockSource {
     const verdict = isTheOneAskedFor(reference, fetched)
       ? this.#parts.prover.prove(fetched)
       : ({ kind: "failed", part: "identity", reason: "another block than asked for" } as const);
-    const record = verdict.kind === "proven" ? recordOf(fetched.json, verdict.level) : undefined;
+    const record =
+      verdict.kind === "proven" ? recordOf(fetched.json, fetched, verdict.level) : undefined;
     if (record) return { kind: "found", record };
     const { part, reason } =
       verdict.kind === "failed"

@@ -1,7 +1,7 @@
 // Where each log of a block stands in its receipts, with the terms it is found by: a query reads this
 // first, and of the receipts only what matches.
 import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
-import { findElements, findMembers, type Span, textOf } from "../jsonrpc/members.ts";
+import { findElements, findMembers } from "../jsonrpc/members.ts";
 
 export type LogPlace = {
   /** Which receipt of the block has it. */
@@ -9,9 +9,9 @@ export type LogPlace = {
   /** Where the log begins among the items of its receipt's piece, in bytes. */
   readonly start: number;
   readonly length: number;
-  /** Where the address begins (its 0x), from the start of the log, in bytes. */
-  readonly addressAt: number;
-  /** Where the array of topics begins; undefined when it is not written without spaces. */
+  /** Where the address begins (its 0x), from the start of the log; undefined when it is written with spaces. */
+  readonly addressAt: number | undefined;
+  /** Where the array of topics begins; undefined likewise. */
   readonly topicsAt: number | undefined;
   /** The terms of the address and of each topic. */
   readonly terms: readonly number[];
@@ -20,50 +20,68 @@ export type LogPlace = {
 /** A receipt, with the places of its logs counted from its own start. */
 export type PlacedReceipt = { readonly json: Buffer; readonly logs: readonly LogPlace[] };
 
-/** @returns undefined when it is not a receipt with its logs. */
-export function placeLogs(receipt: Buffer): PlacedReceipt | undefined {
-  const [logs] = findMembers(receipt, ["logs"]) ?? [];
-  const elements = logs && findElements(receipt.subarray(logs.start, logs.end));
-  if (!elements) return undefined;
+type ParsedLog = {
+  readonly address?: unknown;
+  readonly topics?: unknown;
+  readonly removed?: unknown;
+};
+
+/**
+ * @param parsed The same receipt, parsed.
+ * @returns undefined when it is not a receipt with its logs.
+ */
+export function placeLogs(receipt: Buffer, parsed: unknown): PlacedReceipt | undefined {
+  const { logs } = parsed as { logs?: unknown };
+  if (!Array.isArray(logs)) return undefined;
+  if (logs.length === 0) return { json: receipt, logs: [] };
+  if (logs.some((log: ParsedLog) => log.removed === undefined))
+    return withRemoved(parsed as object, logs);
+  const [span] = findMembers(receipt, ["logs"]) ?? [];
+  const elements = span && findElements(receipt.subarray(span.start, span.end));
+  if (!span || elements?.length !== logs.length) return undefined;
   const places: LogPlace[] = [];
-  for (const { start, end } of elements) {
-    const log = receipt.subarray(logs.start + start, logs.start + end);
-    const [address, topics, removed] = findMembers(log, ["address", "topics", "removed"]) ?? [];
-    if (!address || !topics) return undefined;
-    if (!removed) return withRemoved(receipt);
-    const terms = termsOf(log, address, topics);
-    if (!terms) return undefined;
-    const isCompact = topics.end - topics.start === compactBytes(terms.length - 1);
-    places.push({
-      receipt: 0,
-      start: logs.start + start,
-      length: log.length,
-      addressAt: address.start + 1,
-      topicsAt: isCompact ? topics.start : undefined,
-      terms,
-    });
+  for (const [index, element] of elements.entries()) {
+    const start = span.start + element.start;
+    const log = receipt.subarray(start, span.start + element.end);
+    const place = placeOf(log, logs[index]);
+    if (!place) return undefined;
+    places.push({ ...place, receipt: 0, start, length: log.length });
   }
   return { json: receipt, logs: places };
 }
 
 /** Specification, log object: `removed` is there. Some nodes leave it out of receipts. */
-function withRemoved(receipt: Buffer): PlacedReceipt | undefined {
-  const parsed = JSON.parse(receipt.toString("utf8")) as { logs: object[] };
-  const logs = parsed.logs.map((log) => ({ ...log, removed: false }));
-  return placeLogs(Buffer.from(JSON.stringify({ ...parsed, logs })));
+function withRemoved(receipt: object, logs: readonly ParsedLog[]): PlacedReceipt | undefined {
+  const whole = { ...receipt, logs: logs.map((log) => ({ ...log, removed: false })) };
+  return placeLogs(Buffer.from(JSON.stringify(whole)), whole);
 }
 
-function termsOf(log: Buffer, address: Span, topics: Span): number[] | undefined {
-  const list = log.subarray(topics.start, topics.end);
-  const elements = findElements(list);
-  if (!elements || elements.length > MAX_TOPICS) return undefined;
-  return [
-    hashTerm(hexIn(log, address), ADDRESS),
-    ...elements.map((topic, index) => hashTerm(hexIn(list, topic), placeOfTopic(index))),
+function placeOf(
+  log: Buffer,
+  { address, topics }: ParsedLog,
+): Pick<LogPlace, "addressAt" | "topicsAt" | "terms"> | undefined {
+  if (typeof address !== "string" || !areTopics(topics)) return undefined;
+  const terms = [
+    hashTerm(address, ADDRESS),
+    ...topics.map((topic, index) => hashTerm(topic, placeOfTopic(index))),
   ];
+  return {
+    addressAt: placeOfText(log, `"address":"${address}"`, '"address":"'.length),
+    topicsAt: placeOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
+    terms,
+  };
 }
 
-const hexIn = (json: Buffer, span: Span): string => textOf(json, span).slice(1, -1);
+const areTopics = (topics: unknown): topics is string[] =>
+  Array.isArray(topics) &&
+  topics.length <= MAX_TOPICS &&
+  topics.every((topic) => typeof topic === "string" && topic.length === TOPIC_BYTES);
+
+/** Where the value stands when it is written without spaces, as nodes do. */
+function placeOfText(log: Buffer, text: string, before: number): number | undefined {
+  const at = log.indexOf(text, 0, "latin1");
+  return at < 0 ? undefined : at + before;
+}
 
 // The directory: ten numbers of 32 bits a log, in the byte order of the machine that keeps the store.
 
@@ -72,7 +90,7 @@ const MAX_TOPICS = 4;
 export const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 export const FIRST_TERM = ADDRESS_TERM;
-const NOT_COMPACT = 0x1fffffff;
+const NOWHERE = 0x1fffffff;
 
 export function encodeDirectory(logs: readonly LogPlace[]): Buffer {
   const words = new Uint32Array(logs.length * WORDS);
@@ -81,8 +99,8 @@ export function encodeDirectory(logs: readonly LogPlace[]): Buffer {
     words[at + START] = log.start;
     words[at + LENGTH] = log.length;
     words[at + RECEIPT] = log.receipt;
-    words[at + ADDRESS_AT] = log.addressAt;
-    words[at + TOPICS] = (log.topicsAt ?? NOT_COMPACT) * 8 + (log.terms.length - 1);
+    words[at + ADDRESS_AT] = log.addressAt ?? NOWHERE;
+    words[at + TOPICS] = (log.topicsAt ?? NOWHERE) * 8 + (log.terms.length - 1);
     words.set(log.terms, at + ADDRESS_TERM);
   });
   return Buffer.from(words.buffer);
@@ -100,13 +118,14 @@ export function placeAt(words: Uint32Array, index: number): LogPlace {
   const at = index * WORDS;
   const word = (offset: number): number => words[at + offset] ?? 0;
   const topicCount = word(TOPICS) & 7;
-  const topicsAt = word(TOPICS) >>> 3;
+  const someplace = (offset: number): number | undefined =>
+    offset === NOWHERE ? undefined : offset;
   return {
     receipt: word(RECEIPT),
     start: word(START),
     length: word(LENGTH),
-    addressAt: word(ADDRESS_AT),
-    topicsAt: topicsAt === NOT_COMPACT ? undefined : topicsAt,
+    addressAt: someplace(word(ADDRESS_AT)),
+    topicsAt: someplace(word(TOPICS) >>> 3),
     terms: [...words.subarray(at + ADDRESS_TERM, at + ADDRESS_TERM + 1 + topicCount)],
   };
 }
@@ -114,15 +133,14 @@ export function placeAt(words: Uint32Array, index: number): LogPlace {
 export const topicCountAt = (words: Uint32Array, index: number): number =>
   (words[index * WORDS + TOPICS] ?? 0) & 7;
 
-// `["0x…64 digits","0x…"]`: what nodes write, so that a topic's place follows from its position.
-
+// Of `["0x…64 digits","0x…"]` a topic's place follows from its position.
 const TOPIC_BYTES = 66;
-const compactBytes = (topics: number): number =>
-  topics === 0 ? 2 : 1 + topics * (TOPIC_BYTES + 3);
 
 /** The address of a log, as the node wrote it. @param log The JSON of the log. */
 export const addressIn = (log: Buffer, { addressAt }: LogPlace): string =>
-  log.toString("latin1", addressAt, addressAt + 42);
+  addressAt === undefined
+    ? (JSON.parse(log.toString("utf8")) as { address: string }).address
+    : log.toString("latin1", addressAt, addressAt + 42);
 
 /** The topics of a log, as the node wrote them. */
 export function topicsIn(log: Buffer, { topicsAt, terms }: LogPlace): string[] {

@@ -10,9 +10,9 @@ import type { ChainView } from "../../src/chain/chain-view.ts";
 import { matcherOf } from "../../src/evm/log-matcher.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
-import { GeneratedChain } from "../support/generated-chain.ts";
 import { answerOf, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
+import { GeneratedChain } from "../support/generated-chain.ts";
 
 const WINDOW = 24;
 const STEPS = 12;
@@ -63,7 +63,9 @@ async function followed(model: GeneratedChain, path: string) {
       await new Promise(setImmediate);
     }
     const { head, tail } = chain.view() ?? {};
-    throw new Error(`want ${model.head.number} from ${oldest}, are at ${head?.number} from ${tail}`);
+    throw new Error(
+      `want ${model.head.number} from ${oldest}, are at ${head?.number} from ${tail}`,
+    );
   };
   return { chain, settled };
 }
@@ -86,10 +88,15 @@ function change(model: GeneratedChain, random: Random): void {
   }
 }
 
-function expectLookupsToAgree(view: ChainView, model: GeneratedChain, seen: ReadonlySet<string>): void {
+function expectLookupsToAgree(
+  view: ChainView,
+  model: GeneratedChain,
+  seen: ReadonlySet<string>,
+): void {
   for (let number = view.tail; number <= model.head.number; number += 1) {
     const block = view.blockAt(number);
-    const told = (method: string, ...params: unknown[]): string | undefined => answerOf(model, method, params);
+    const told = (method: string, ...params: unknown[]): string | undefined =>
+      answerOf(model, method, params);
     expect(block?.hash).toBe(model.block(number)?.hash);
     expect(String(block?.withHashes())).toBe(told("eth_getBlockByHash", block?.hash, false));
     expect(String(block?.withTransactions())).toBe(told("eth_getBlockByHash", block?.hash, true));
@@ -103,49 +110,64 @@ function expectLookupsToAgree(view: ChainView, model: GeneratedChain, seen: Read
       continue;
     }
     expect([place?.block.hash, place?.index]).toEqual([expected.block.hash, expected.index]);
-    expect(String(place?.block.transaction(expected.index))).toBe(answerOf(model, "eth_getTransactionByHash", [hash]));
-    expect(String(place?.block.receipt(expected.index))).toBe(answerOf(model, "eth_getTransactionReceipt", [hash]));
+    expect(String(place?.block.transaction(expected.index))).toBe(
+      answerOf(model, "eth_getTransactionByHash", [hash]),
+    );
+    expect(String(place?.block.receipt(expected.index))).toBe(
+      answerOf(model, "eth_getTransactionReceipt", [hash]),
+    );
   }
 }
 
-async function expectLogsToAgree(view: ChainView, model: GeneratedChain, random: Random): Promise<void> {
+async function expectLogsToAgree(
+  view: ChainView,
+  model: GeneratedChain,
+  random: Random,
+): Promise<void> {
   const { addresses, topics } = model.words;
-  const some = (values: readonly string[]): string[] => Array.from({ length: random.below(3) }, () => random.one(values));
+  const some = (values: readonly string[]): string[] =>
+    Array.from({ length: random.below(3) }, () => random.one(values));
   for (let tries = 0; tries < 50; tries += 1) {
     const from = view.tail + random.below(model.head.number - view.tail + 1);
     const to = from + random.below(model.head.number - from + 1);
     const filter = {
       address: some(addresses),
-      topics: Array.from({ length: random.below(4) }, () => (random.below(2) ? null : some(topics))),
+      topics: Array.from({ length: random.below(4) }, () =>
+        random.below(2) ? null : some(topics),
+      ),
     };
     const expected: string[] = [];
     for (let number = from; number <= to; number += 1)
-      for (const log of model.block(number)?.logs ?? []) if (matches(log, filter)) expected.push(log.json);
+      for (const log of model.block(number)?.logs ?? [])
+        if (matches(log, filter)) expected.push(log.json);
     const most = Number.POSITIVE_INFINITY;
     const found = await view.logs({ matcher: matcherOf(filter), range: { from, to }, most });
     expect(found?.logs.map(String)).toEqual(expected);
   }
 }
 
-it.each(Array.from({ length: 20 }, (_, index) => index + 1))("agrees with the model after each of its steps, seed %i", async (seed) => {
-  const random = new Random(seed * 7919);
-  const model = new GeneratedChain({ seed, addresses: 5, topics: 6 });
-  model.extend(random.below(40));
-  const path = await newFolder();
-  let { chain, settled } = await followed(model, path);
-  const seen = new Set<string>();
-  for (let step = 0; step < STEPS; step += 1) {
-    if (step === STEPS / 2) {
-      // The same store, opened again.
-      await chain.close();
-      chains.splice(chains.indexOf(chain), 1);
-      ({ chain, settled } = await followed(model, path));
+it.each(Array.from({ length: 20 }, (_, index) => index + 1))(
+  "agrees with the model after each of its steps, seed %i",
+  async (seed) => {
+    const random = new Random(seed * 7919);
+    const model = new GeneratedChain({ seed, addresses: 5, topics: 6 });
+    model.extend(random.below(40));
+    const path = await newFolder();
+    let { chain, settled } = await followed(model, path);
+    const seen = new Set<string>();
+    for (let step = 0; step < STEPS; step += 1) {
+      if (step === STEPS / 2) {
+        // The same store, opened again.
+        await chain.close();
+        chains.splice(chains.indexOf(chain), 1);
+        ({ chain, settled } = await followed(model, path));
+      }
+      change(model, random);
+      const view = await settled();
+      for (let number = view.tail; number <= model.head.number; number += 1)
+        for (const { hash } of model.block(number)?.signed ?? []) seen.add(hash);
+      expectLookupsToAgree(view, model, seen);
+      await expectLogsToAgree(view, model, random);
     }
-    change(model, random);
-    const view = await settled();
-    for (let number = view.tail; number <= model.head.number; number += 1)
-      for (const { hash } of model.block(number)?.signed ?? []) seen.add(hash);
-    expectLookupsToAgree(view, model, seen);
-    await expectLogsToAgree(view, model, random);
-  }
-});
+  },
+);

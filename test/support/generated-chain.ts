@@ -1,6 +1,12 @@
 // Chains made up from a seed, with valid hashes, that grow, reorganise and roll back as told; and a
 // JSON-RPC node over one.
-import { type GeneratedBlock, generateBlock, generateTransaction, type Signed, type Vocabulary } from "./generated-chain/generate-block.ts";
+import {
+  type GeneratedBlock,
+  generateBlock,
+  generateTransaction,
+  type Signed,
+  type Vocabulary,
+} from "./generated-chain/generate-block.ts";
 import { Random } from "./generated-chain/random.ts";
 
 export type { GeneratedBlock } from "./generated-chain/generate-block.ts";
@@ -33,12 +39,24 @@ export class GeneratedChain {
   readonly #shape: Required<ChainShape>;
 
   constructor(shape: ChainShape) {
-    this.#shape = { transactions: [0, 4], logs: [0, 6], addresses: 8, topics: 12, firstNumber: 0, ...shape };
+    this.#shape = {
+      transactions: [0, 4],
+      logs: [0, 6],
+      addresses: 8,
+      topics: 12,
+      firstNumber: 0,
+      ...shape,
+    };
     this.#random = new Random(shape.seed);
     const { addresses, topics } = this.#shape;
     this.words = {
       addresses: Array.from({ length: addresses }, () => this.#random.hex(20)),
-      topics: Array.from({ length: topics }, () => this.#random.hex(32)),
+      // Signatures of events, and addresses in 32 bytes.
+      topics: Array.from({ length: topics }, (_, index) =>
+        index % 8 === 0
+          ? this.#random.hex(32)
+          : `0x${this.#random.hex(20).slice(2).padStart(64, "0")}`,
+      ),
     };
     this.#add([]);
   }
@@ -108,6 +126,7 @@ export class GeneratedChain {
     const block = generateBlock(place, transactions, this.#random);
     this.#canonical.push(block);
     this.#byHash.set(block.hash, block);
-    for (const [index, { hash }] of transactions.entries()) this.#placeByTransaction.set(hash, { block, index });
+    for (const [index, { hash }] of transactions.entries())
+      this.#placeByTransaction.set(hash, { block, index });
   }
 }

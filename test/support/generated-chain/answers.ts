@@ -68,8 +68,10 @@ const answers: Readonly<Record<string, Answer | undefined>> = {
     const place = chain.place(String(hash));
     return transactionAt(place?.block, place?.index);
   },
-  eth_getTransactionByBlockHashAndIndex: (chain, [hash, index]) => transactionAt(at(chain, hash), index),
-  eth_getTransactionByBlockNumberAndIndex: (chain, [number, index]) => transactionAt(at(chain, number), index),
+  eth_getTransactionByBlockHashAndIndex: (chain, [hash, index]) =>
+    transactionAt(at(chain, hash), index),
+  eth_getTransactionByBlockNumberAndIndex: (chain, [number, index]) =>
+    transactionAt(at(chain, number), index),
   eth_getTransactionReceipt: (chain, [hash]) => {
     const place = chain.place(String(hash));
     return place ? elementOf(place.block.receiptsJson, place.index) : "null";

@@ -35,10 +35,15 @@ function nodeOf(leaves: readonly Leaf[], depth: number): Buffer {
   if (!first) return rlp("");
   if (leaves.length === 1) return rlp([compact(first.path.slice(depth), true), first.value]);
   let shared = depth;
-  while (leaves.every(({ path }) => path[shared] !== undefined && path[shared] === first.path[shared]))
+  while (
+    leaves.every(({ path }) => path[shared] !== undefined && path[shared] === first.path[shared])
+  )
     shared += 1;
   if (shared > depth) {
-    return rlp([compact(first.path.slice(depth, shared), false), reference(nodeOf(leaves, shared))]);
+    return rlp([
+      compact(first.path.slice(depth, shared), false),
+      reference(nodeOf(leaves, shared)),
+    ]);
   }
   const children = Array.from({ length: 16 }, (_, nibble) => {
     const below = leaves.filter(({ path }) => path[depth] === nibble);

@@ -31,7 +31,10 @@ export type Signed = {
   readonly events: readonly { address: string; topics: readonly string[]; data: string }[];
 };
 
-export type Vocabulary = { readonly addresses: readonly string[]; readonly topics: readonly string[] };
+export type Vocabulary = {
+  readonly addresses: readonly string[];
+  readonly topics: readonly string[];
+};
 
 const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
 
@@ -43,7 +46,7 @@ export function generateTransaction(logs: number, words: Vocabulary, random: Ran
     gas: quantity(21_000 + random.below(500_000)),
     to: random.below(50) === 0 ? null : random.one(words.addresses),
     value: random.quantity(8),
-    input: random.hex(random.one([0, 4, 68, 68, 68, 100])),
+    input: random.hex(4) + wordsOf(random.one([0, 0, 2, 2, 3, 8]), random).slice(2),
     r: random.quantity(32),
     s: random.quantity(32),
   };
@@ -60,16 +63,43 @@ export function generateTransaction(logs: number, words: Vocabulary, random: Ran
   }
   const yParity = quantity(parity);
   const accessList = [{ address: random.one(words.addresses), storageKeys: [random.hex(32)] }];
-  const list = accessList.map(({ address, storageKeys }) => [bytesOf(address), storageKeys.map(bytesOf)]);
-  const typed = { ...common, type: quantity(type), chainId: "0x1", accessList, v: yParity, yParity };
+  const list = accessList.map(({ address, storageKeys }) => [
+    bytesOf(address),
+    storageKeys.map(bytesOf),
+  ]);
+  const typed = {
+    ...common,
+    type: quantity(type),
+    chainId: "0x1",
+    accessList,
+    v: yParity,
+    yParity,
+  };
   if (type === 1) {
-    const fields = [minimal("0x1"), minimal(nonce), minimal(price), ...tail, list, minimal(yParity), ...signature];
+    const fields = [
+      minimal("0x1"),
+      minimal(nonce),
+      minimal(price),
+      ...tail,
+      list,
+      minimal(yParity),
+      ...signature,
+    ];
     const encoded = Buffer.concat([Buffer.of(1), rlp(fields)]);
     return signed(encoded, { ...typed, gasPrice: price }, words, logs, random);
   }
   const tip = quantity(1 + random.below(1_000_000_000));
   const most = quantity(3_000_000_000 + random.below(1_000_000_000));
-  const fields = [minimal("0x1"), minimal(nonce), minimal(tip), minimal(most), ...tail, list, minimal(yParity), ...signature];
+  const fields = [
+    minimal("0x1"),
+    minimal(nonce),
+    minimal(tip),
+    minimal(most),
+    ...tail,
+    list,
+    minimal(yParity),
+    ...signature,
+  ];
   const encoded = Buffer.concat([Buffer.of(2), rlp(fields)]);
   const fees = { maxPriorityFeePerGas: tip, maxFeePerGas: most };
   return signed(encoded, { ...typed, ...fees }, words, logs, random);
@@ -84,13 +114,24 @@ function signed(
 ): Signed {
   const events = Array.from({ length: logs }, () => ({
     address: random.one(words.addresses),
-    topics: Array.from({ length: random.one([0, 1, 2, 3, 3, 3, 4]) }, () => random.one(words.topics)),
-    data: random.hex(random.one([0, 32, 32, 64, 96])),
+    topics: Array.from({ length: random.one([0, 1, 2, 3, 3, 3, 4]) }, () =>
+      random.one(words.topics),
+    ),
+    data: wordsOf(random.one([0, 1, 1, 2, 3]), random),
   }));
   const from = random.hex(20);
   const hash = hexOf(keccak(encoded));
   return { hash, encoded, type: Number(fields["type"]), fields: { ...fields, from, hash }, events };
 }
+
+/** As most contracts write: a small number, or an address, in 32 bytes. */
+const wordsOf = (count: number, random: Random): string =>
+  `0x${Array.from({ length: count }, () =>
+    random
+      .hex(random.one([4, 8, 20]))
+      .slice(2)
+      .padStart(64, "0"),
+  ).join("")}`;
 
 const BASE_FEE = 1_000_000_000;
 const EMPTY_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
@@ -140,18 +181,43 @@ export function generateBlock(
     parentBeaconBlockRoot: random.hex(32),
     requestsHash: random.hex(32),
   };
-  const hash = hexOf(keccak(rlp(Object.entries(header).map(([name, value]) => (NUMBERS.has(name) ? minimal(value) : bytesOf(value))))));
+  const hash = hexOf(
+    keccak(
+      rlp(
+        Object.entries(header).map(([name, value]) =>
+          NUMBERS.has(name) ? minimal(value) : bytesOf(value),
+        ),
+      ),
+    ),
+  );
   const { blockNumber, blockHash } = { blockNumber: header.number, blockHash: hash };
   const logs: GeneratedLog[] = [];
   const transactionsJson = transactions.map((transaction, index) =>
-    JSON.stringify({ blockHash, blockNumber, ...transaction.fields, ...priceOf(transaction), transactionIndex: quantity(index) }),
+    JSON.stringify({
+      blockHash,
+      blockNumber,
+      ...transaction.fields,
+      ...priceOf(transaction),
+      transactionIndex: quantity(index),
+    }),
   );
   const receiptsJson = transactions.map((transaction, index) => {
     const receipt = receipts[index];
-    const at = { blockNumber, transactionHash: transaction.hash, transactionIndex: quantity(index), blockHash };
+    const at = {
+      blockNumber,
+      transactionHash: transaction.hash,
+      transactionIndex: quantity(index),
+      blockHash,
+    };
     const own = transaction.events.map((event) => {
       const logIndex = logs.length;
-      const json = JSON.stringify({ ...event, ...at, blockTimestamp: header.timestamp, logIndex: quantity(logIndex), removed: false });
+      const json = JSON.stringify({
+        ...event,
+        ...at,
+        blockTimestamp: header.timestamp,
+        logIndex: quantity(logIndex),
+        removed: false,
+      });
       logs.push({ address: event.address, topics: event.topics, logIndex, json });
       return json;
     });
@@ -202,23 +268,41 @@ type Receipt = {
 
 function receiptOf({ type, events }: Signed, blockBloom: Buffer, random: Random): Receipt {
   const bloom = Buffer.alloc(256);
-  for (const { address, topics } of events) for (const value of [address, ...topics]) addToBloom(bloom, value);
+  for (const { address, topics } of events)
+    for (const value of [address, ...topics]) addToBloom(bloom, value);
   for (const [at, byte] of bloom.entries()) if (byte) blockBloom[at] = (blockBloom[at] ?? 0) | byte;
   const status = events.length > 0 || random.below(10) > 0 ? "0x1" : "0x0";
   return { type, status, gasUsed: 21_000 + random.below(100_000), bloom, events };
 }
 
-function encodeReceipt({ type, status, cumulativeGasUsed, bloom, events }: Receipt & { cumulativeGasUsed: number }): Buffer {
-  const logs = events.map(({ address, topics, data }) => [bytesOf(address), topics.map(bytesOf), bytesOf(data)]);
+function encodeReceipt({
+  type,
+  status,
+  cumulativeGasUsed,
+  bloom,
+  events,
+}: Receipt & { cumulativeGasUsed: number }): Buffer {
+  const logs = events.map(({ address, topics, data }) => [
+    bytesOf(address),
+    topics.map(bytesOf),
+    bytesOf(data),
+  ]);
   const encoded = rlp([minimal(status), minimal(quantity(cumulativeGasUsed)), bloom, logs]);
   return type === 0 ? encoded : Buffer.concat([Buffer.of(type), encoded]);
 }
 
 function priceOf({ fields }: Signed): { gasPrice: string } {
-  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = fields as Record<string, string | undefined>;
+  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = fields as Record<
+    string,
+    string | undefined
+  >;
   if (gasPrice !== undefined) return { gasPrice };
-  return { gasPrice: quantity(Math.min(Number(maxFeePerGas), BASE_FEE + Number(maxPriorityFeePerGas))) };
+  return {
+    gasPrice: quantity(Math.min(Number(maxFeePerGas), BASE_FEE + Number(maxPriorityFeePerGas))),
+  };
 }
 
 const createdBy = ({ fields }: Signed): string =>
-  hexOf(keccak(rlp([bytesOf(String(fields["from"])), minimal(String(fields["nonce"]))])).subarray(12));
+  hexOf(
+    keccak(rlp([bytesOf(String(fields["from"])), minimal(String(fields["nonce"]))])).subarray(12),
+  );

@@ -22,7 +22,9 @@ export class Random {
   hex(bytes: number): string {
     let digits = "";
     for (let at = 0; at < bytes; at += 4)
-      digits += this.below(2 ** 32).toString(16).padStart(8, "0");
+      digits += this.below(2 ** 32)
+        .toString(16)
+        .padStart(8, "0");
     return `0x${digits.slice(0, bytes * 2)}`;
   }
 

@@ -121,7 +121,7 @@ export class Chain {
     return new ChainView({ head, tail, isShared }, this.#viewParts);
   }
 
-  /** Resolves when the head is at the number, or patience or the signal ends. */
+  /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */
   #reach(number: number, signal: AbortSignal): Promise<void> {
     if ((this.#head?.number ?? -1) >= number || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -136,7 +136,7 @@ export class Chain {
       });
       const cancel = this.#parts.clock.after(PATIENCE_MS, done);
       signal.addEventListener("abort", done, { once: true });
-      this.#follower.hurry();
+      void this.#follower.lookAround().then(done);
     });
   }
 

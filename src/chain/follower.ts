@@ -56,7 +56,8 @@ export class Follower {
   #leader: string | undefined;
   #isLive = false;
   #looks = 0;
-  /** Somebody waits for a block: all nodes are looked at. */
+  /** Who waits for all nodes to be looked at once more. */
+  #waiting: (() => void)[] = [];
   #isUrgent = false;
   #wake: () => void = () => undefined;
   #running: Promise<void> | undefined;
@@ -96,6 +97,14 @@ export class Follower {
     this.#wake();
   }
 
+  /** Looks at all nodes and goes where the head is; resolves when that is done, as far as it can be. */
+  lookAround(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.hurry();
+    });
+  }
+
   /** Calls `listener` after each move; returns how to stop. */
   onMove(listener: () => void): () => void {
     this.#onMove.add(listener);
@@ -111,11 +120,13 @@ export class Follower {
       });
       const isUrgent = this.#isUrgent;
       this.#isUrgent = false;
+      const waiting = this.#waiting.splice(0);
       try {
         await this.#look(isUrgent);
       } catch (error) {
         if (!signal.aborted) log.error({ err: error }, "following the chain failed, trying again");
       }
+      for (const done of waiting) done();
       if (signal.aborted) return;
       const resting = new AbortController();
       const rest = clock.sleep(this.#restMs(), resting.signal).catch(() => undefined);

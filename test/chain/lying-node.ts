@@ -18,21 +18,33 @@ export type Lie = (
   askHonestly: (call: Call) => Promise<unknown>,
 ) => unknown;
 
+export type LyingNodeOptions = {
+  readonly honestUrl: string;
+  /** What it says of its chain, so that one chain stands for others. */
+  readonly chainId: number;
+  readonly head: number;
+  readonly lie?: Lie | undefined;
+};
+
 export class LyingNode {
   url = "";
   /** How many answers were other than the honest ones. */
   told = 0;
+  /** How many calls were answered. */
+  answered = 0;
   /** The newest block that the node tells of. */
   head: number;
   /** undefined while the node is honest. */
   lie: Lie | undefined;
   readonly #honestUrl: string;
+  readonly #chainId: number;
   readonly #server = createServer((request, response) => {
     this.#serve(request, response).catch(() => response.destroy());
   });
 
-  constructor({ honestUrl, head, lie }: { honestUrl: string; head: number; lie?: Lie }) {
+  constructor({ honestUrl, chainId, head, lie }: LyingNodeOptions) {
     this.#honestUrl = honestUrl;
+    this.#chainId = chainId;
     this.head = head;
     this.lie = lie;
   }
@@ -62,6 +74,7 @@ export class LyingNode {
   }
 
   async #answer(call: Call): Promise<unknown> {
+    this.answered += 1;
     const honest = await this.#askHonestly(call);
     const lie = this.lie;
     if (!lie) return honest;
@@ -74,6 +87,7 @@ export class LyingNode {
   /** What the honest node would say if its chain ended at this node's head. */
   async #askHonestly({ method, params }: Call): Promise<unknown> {
     const head = toQuantity(this.head);
+    if (method === "eth_chainId") return toQuantity(this.#chainId);
     if (method === "eth_blockNumber") return head;
     const settled = params.map((param) => (TAGS.has(param) ? head : param));
     const { result, error } = await ask(this.#honestUrl, method, settled);
@@ -82,11 +96,8 @@ export class LyingNode {
   }
 }
 
-export const startLyingNode = (options: {
-  honestUrl: string;
-  head: number;
-  lie?: Lie;
-}): Promise<LyingNode> => new LyingNode(options).listen();
+export const startLyingNode = (options: LyingNodeOptions): Promise<LyingNode> =>
+  new LyingNode(options).listen();
 
 const TAGS: ReadonlySet<unknown> = new Set(["latest", "safe", "finalized"]);
 
@@ -106,3 +117,69 @@ function isBeyond(result: unknown, head: number): boolean {
   const { number, blockNumber = number } = Object(item) as Record<string, unknown>;
   return typeof blockNumber === "string" && Number(blockNumber) > head;
 }
+
+// What lies are made of. Each takes the first block that is lied about.
+
+export type Fields = Readonly<Record<string, unknown>>;
+export type Block = Fields & { readonly transactions: readonly (Fields | string)[] };
+export type LieFrom = (first: number) => Lie;
+
+const numberOf = ({ number, blockNumber = number }: Fields): number => Number(blockNumber);
+
+/** Changes blocks, asked for by number, tag or hash. */
+export const inBlocks =
+  (change: (block: Block, call: Call) => unknown): LieFrom =>
+  (first) =>
+  (call, honest) =>
+    /^eth_getBlockBy(Number|Hash)$/.test(call.method) &&
+    honest &&
+    numberOf(honest as Block) >= first
+      ? change(honest as Block, call)
+      : honest;
+
+/** Changes whole transactions, in their blocks and alone. */
+export const inTransactions =
+  (change: (transaction: Fields) => Fields): LieFrom =>
+  (first) =>
+  (call, honest, askHonestly) => {
+    if (call.method === "eth_getTransactionByHash" && honest)
+      return numberOf(honest as Fields) >= first ? change(honest as Fields) : honest;
+    return inWholeBlocks((transactions) => transactions.map(change))(first)(
+      call,
+      honest,
+      askHonestly,
+    );
+  };
+
+/** Changes the lists of blocks with whole transactions. */
+export const inWholeBlocks = (change: (transactions: readonly Fields[]) => unknown): LieFrom =>
+  inBlocks((block) =>
+    block.transactions.every((each) => typeof each === "object")
+      ? { ...block, transactions: change(block.transactions) }
+      : block,
+  );
+
+/** Changes the receipts of blocks. */
+export const inReceipts =
+  (change: (receipts: readonly Fields[]) => unknown): LieFrom =>
+  (first) =>
+  ({ method }, honest) =>
+    method === "eth_getBlockReceipts" && numberOf((honest as Fields[] | null)?.[0] ?? {}) >= first
+      ? change(honest as Fields[])
+      : honest;
+
+/** Changes each log of each receipt of blocks. */
+export const inLogs = (change: (log: Fields) => Fields): LieFrom =>
+  inReceipts((receipts) =>
+    receipts.map((receipt) => ({ ...receipt, logs: (receipt["logs"] as Fields[]).map(change) })),
+  );
+
+/** Several lies at once. */
+export const together =
+  (...lies: readonly LieFrom[]): LieFrom =>
+  (first) =>
+  async (call, honest, askHonestly) => {
+    let answer = honest;
+    for (const lie of lies) answer = await lie(first)(call, answer, askHonestly);
+    return answer;
+  };

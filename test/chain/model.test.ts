@@ -80,11 +80,14 @@ function change(model: GeneratedChain, random: Random): void {
   const depth = 1 + random.below(10);
   switch (random.below(4)) {
     case 0:
-      return model.reorganise(depth, depth + random.below(3));
+      model.reorganise(depth, depth + random.below(3));
+      return;
     case 1:
-      return random.below(3) === 0 ? model.rollBack(Math.min(depth, 3)) : model.extend(1);
+      if (random.below(3) === 0) model.rollBack(Math.min(depth, 3));
+      else model.extend(1);
+      return;
     default:
-      return model.extend(1 + random.below(6));
+      model.extend(1 + random.below(6));
   }
 }
 

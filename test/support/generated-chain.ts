@@ -22,9 +22,9 @@ export type ChainShape = {
   readonly addresses?: number;
   readonly topics?: number;
   readonly firstNumber?: number;
+  /** Between two blocks: a gateway asks for the head twice in that time. */
+  readonly blockSeconds?: number;
 };
-
-const BLOCK_SECONDS = 12;
 
 export class GeneratedChain {
   /** Oldest first. */
@@ -45,6 +45,7 @@ export class GeneratedChain {
       addresses: 8,
       topics: 12,
       firstNumber: 0,
+      blockSeconds: 12,
       ...shape,
     };
     this.#random = new Random(shape.seed);
@@ -121,7 +122,7 @@ export class GeneratedChain {
     const place = {
       number,
       parentHash: parent?.hash ?? this.#random.hex(32),
-      timestamp: (parent?.timestamp ?? 1_700_000_000) + BLOCK_SECONDS,
+      timestamp: (parent?.timestamp ?? 1_700_000_000) + this.#shape.blockSeconds,
     };
     const block = generateBlock(place, transactions, this.#random);
     this.#canonical.push(block);

@@ -1,0 +1,860 @@
+// A node that lies, before an honest one and alone: what callers are told stays true.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { toQuantity } from "../../src/evm/values.ts";
+import { headerHash } from "../../src/proofs/header.ts";
+import { ask, type Envelope, post } from "../support/ask.ts";
+import {
+  type ExecutionChain,
+  executionChainAvailable,
+  startExecutionChain,
+} from "../support/execution-chain.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+import {
+  type Block,
+  type Fields,
+  inBlocks,
+  inLogs,
+  inReceipts,
+  inTransactions,
+  inWholeBlocks,
+  type Lie,
+  type LieFrom,
+  type LyingNode,
+  startLyingNode,
+  together,
+} from "./lying-node.ts";
+
+type Row = {
+  readonly what: string;
+  readonly lie: LieFrom;
+  /** What the log and the metric name; left out where the lie is no failed proof. */
+  readonly parts?: readonly string[];
+  /** The head while the node is honest; the chain grows by three blocks then. */
+  readonly start?: number;
+};
+
+const OTHER_HASH = `0x${"ab".repeat(32)}`;
+const OTHER_ADDRESS = `0x${"22".repeat(20)}`;
+
+const withField = (name: string, value: unknown): LieFrom =>
+  inBlocks((block) => ({ ...block, [name]: value }));
+const inTransaction = (name: string, value: unknown): LieFrom =>
+  inTransactions((transaction) => ({ ...transaction, [name]: value }));
+const inReceipt = (change: (receipt: Fields) => Fields): LieFrom =>
+  inReceipts((receipts) => receipts.map(change));
+
+/** Every last digit of a block hash, wherever it stands, and understood when it is asked for. */
+const disguised: LieFrom = (first) => async (call, honest, askHonestly) => {
+  const asked = String(call.params[0]);
+  const isOfDisguised = /^0x[0-9a-f]{56}deadbeef$/.test(asked);
+  const number = isOfDisguised ? disguises.get(asked) : undefined;
+  const isBlock = call.method === "eth_getBlockByHash" || call.method === "eth_getBlockByNumber";
+  const found = number
+    ? await askHonestly({
+        method: isBlock ? "eth_getBlockByNumber" : call.method,
+        params: [number, ...call.params.slice(1)],
+      })
+    : honest;
+  const item = (Array.isArray(found) ? found[0] : found) as Fields | null | undefined;
+  const hash = item?.["blockHash"] ?? item?.["hash"];
+  const height = String(item?.["blockNumber"] ?? item?.["number"]);
+  if (typeof hash !== "string" || Number(height) < first) return found;
+  const disguise = `${hash.slice(0, 58)}deadbeef`;
+  disguises.set(disguise, height);
+  return JSON.parse(JSON.stringify(found).replaceAll(hash, disguise));
+};
+const disguises = new Map<string, string>();
+
+const logsOf = (receipt: Fields): readonly Fields[] => receipt["logs"] as Fields[];
+
+const HEADER = ["header hash"];
+const TRANSACTIONS = ["transactions root"];
+const RECEIPTS = ["receipts root"];
+const PLACES = ["places"];
+
+const rows: readonly Row[] = [
+  { what: "another hash of the block, everywhere", lie: disguised, parts: [...HEADER, "identity"] },
+  { what: "another stateRoot", lie: withField("stateRoot", OTHER_HASH), parts: HEADER },
+  { what: "another gasUsed of the block", lie: withField("gasUsed", "0x5208"), parts: HEADER },
+  { what: "another timestamp", lie: withField("timestamp", "0x7fffffff"), parts: HEADER },
+  { what: "another miner", lie: withField("miner", OTHER_ADDRESS), parts: HEADER },
+  { what: "other extraData", lie: withField("extraData", "0x6c6965"), parts: HEADER },
+  { what: "no bloom", lie: withField("logsBloom", `0x${"00".repeat(256)}`), parts: HEADER },
+  {
+    what: "the number of another height",
+    lie: inBlocks((block, { params }) => (params[1] ? { ...block, number: "0x30f" } : block)),
+    parts: ["identity", "header hash"],
+  },
+  {
+    what: "another block than the one asked for by its hash",
+    lie: (first) => (call, honest, askHonestly) =>
+      call.method === "eth_getBlockByHash" && Number((honest as Block | null)?.["number"]) >= first
+        ? askHonestly({ method: "eth_getBlockByNumber", params: ["0x28", call.params[1]] })
+        : honest,
+    parts: ["identity"],
+  },
+  { what: "another value", lie: inTransaction("value", "0x7b"), parts: TRANSACTIONS },
+  { what: "another input", lie: inTransaction("input", "0xdeadbeef"), parts: TRANSACTIONS },
+  { what: "another recipient", lie: inTransaction("to", OTHER_ADDRESS), parts: TRANSACTIONS },
+  { what: "another nonce", lie: inTransaction("nonce", "0xffff"), parts: TRANSACTIONS },
+  { what: "another transaction hash", lie: inTransaction("hash", OTHER_HASH), parts: TRANSACTIONS },
+  {
+    what: "another sender, which the receipts contradict",
+    lie: inTransaction("from", OTHER_ADDRESS),
+    parts: PLACES,
+  },
+  { what: "a transaction less", lie: inWholeBlocks((all) => all.slice(1)), parts: TRANSACTIONS },
+  {
+    what: "two transactions swapped",
+    lie: inWholeBlocks(([first, second, ...rest]) => [second, first, ...rest]),
+    parts: TRANSACTIONS,
+  },
+  { what: "a receipt less", lie: inReceipts((all) => all.slice(1)), parts: RECEIPTS },
+  { what: "no receipts of a full block", lie: inReceipts(() => []), parts: RECEIPTS },
+  {
+    what: "a flipped status",
+    lie: inReceipt((one) => ({ ...one, status: one["status"] === "0x1" ? "0x0" : "0x1" })),
+    parts: RECEIPTS,
+  },
+  {
+    what: "the receipts of another block",
+    lie: (first) => (call, honest, askHonestly) =>
+      inReceipts(() => askHonestly({ ...call, params: ["0x28"] }))(first)(
+        call,
+        honest,
+        askHonestly,
+      ),
+    parts: RECEIPTS,
+  },
+  {
+    what: "the receipts of a sibling block",
+    lie: inReceipt((one) => ({ ...one, blockHash: OTHER_HASH })),
+    parts: PLACES,
+  },
+  {
+    what: "another gasUsed of a receipt",
+    lie: inReceipt((one) => ({ ...one, gasUsed: "0x1" })),
+    parts: PLACES,
+  },
+  {
+    what: "another cumulativeGasUsed",
+    lie: inReceipt((one) => ({ ...one, cumulativeGasUsed: "0x1" })),
+    parts: RECEIPTS,
+  },
+  {
+    what: "another sender in the receipts",
+    lie: inReceipt((one) => ({ ...one, from: OTHER_ADDRESS })),
+    parts: PLACES,
+  },
+  {
+    what: "another created contract",
+    lie: inReceipt((one) => ({ ...one, contractAddress: OTHER_ADDRESS })),
+    parts: PLACES,
+  },
+  {
+    what: "a log less",
+    lie: inReceipt((one) => ({ ...one, logs: logsOf(one).slice(1) })),
+    parts: RECEIPTS,
+  },
+  {
+    what: "a log more",
+    lie: inReceipt((one) => ({ ...one, logs: [...logsOf(one), ...logsOf(one)] })),
+    parts: RECEIPTS,
+  },
+  {
+    what: "no logs, and the blooms as they were",
+    lie: inReceipt((one) => ({ ...one, logs: [] })),
+    parts: RECEIPTS,
+  },
+  {
+    what: "no logs, and no blooms of receipts",
+    lie: inReceipt((one) => ({ ...one, logs: [], logsBloom: `0x${"00".repeat(256)}` })),
+    parts: RECEIPTS,
+  },
+  { what: "other data of a log", lie: inLogs((log) => ({ ...log, data: "0x" })), parts: RECEIPTS },
+  {
+    what: "another logIndex",
+    lie: inLogs((log) => ({ ...log, logIndex: "0x63" })),
+    parts: PLACES,
+  },
+  {
+    what: "another amount withdrawn",
+    lie: inBlocks((block) => ({
+      ...block,
+      withdrawals: (block["withdrawals"] as Fields[]).map((one) => ({ ...one, amount: "0xff" })),
+    })),
+    parts: ["withdrawals root"],
+  },
+  {
+    what: "one withdrawal more",
+    lie: inBlocks((block) => ({ ...block, withdrawals: [{ index: "0x0" }] })),
+    parts: ["withdrawals root"],
+  },
+  {
+    what: "another header of an uncle",
+    lie: () => (call, honest) =>
+      call.method === "eth_getUncleByBlockHashAndIndex" && honest
+        ? { ...(honest as Fields), gasUsed: "0x1" }
+        : honest,
+    parts: ["uncles hash"],
+    start: 28, // block 29 has an uncle
+  },
+  { what: "a number instead of a block", lie: inBlocks(() => 7) },
+  { what: "a text instead of a block", lie: inBlocks(() => "0x7") },
+  { what: "{} instead of a block", lie: inBlocks(() => ({})) },
+  { what: "an array instead of a block", lie: inBlocks(() => []) },
+  {
+    what: "a block without transactions",
+    lie: inBlocks(({ transactions: _, ...block }) => block),
+  },
+  { what: "a number instead of receipts", lie: inReceipts(() => 7) },
+  { what: "an array of numbers instead of receipts", lie: inReceipts(() => [7]) },
+  { what: "null for a block", lie: inBlocks(() => null) },
+  {
+    what: "null for a whole block whose hash was told",
+    lie: inBlocks((block, { params }) => (params[1] ? null : block)),
+  },
+  { what: "null for receipts", lie: inReceipts(() => null) },
+];
+
+/** What was seen of one lie. */
+type Story = {
+  told: number;
+  /** What callers got otherwise than from the honest node, while the node lied. */
+  untrue: readonly string[];
+  head: number;
+  errors: readonly { upstream: unknown; part: unknown }[];
+  /** The metric, by upstream and part. */
+  failures: readonly string[];
+  /** The head, and what was untrue, when the node was honest again. */
+  after?: { head: number; untrue: readonly string[] };
+};
+
+/** One whose headers are known to hash as on Ethereum. */
+const KNOWN_CHAIN = 1337;
+const WINDOW = 8;
+
+type NetworkSettings = Readonly<Record<string, unknown>>;
+
+const of = (liar: LyingNode, honest?: LyingNode): NetworkSettings => ({
+  upstreams: [
+    { name: "liar", url: liar.url },
+    ...(honest ? [{ name: "honest", url: honest.url }] : []),
+  ],
+});
+const GROWTH = 3;
+
+describe.skipIf(!executionChainAvailable)("a node that lies", () => {
+  let chain: ExecutionChain;
+  const stop: (() => Promise<unknown>)[] = [];
+  const before = new Map<string, Promise<Story>>();
+  const alone = new Map<string, Promise<Story>>();
+
+  beforeAll(async () => {
+    chain = await startExecutionChain();
+    stop.push(() => chain.close());
+    await Promise.all([startBefore(), startAlone()]);
+  });
+  afterAll(async () => {
+    (await import("node:fs")).writeFileSync(
+      "/tmp/stories.json",
+      JSON.stringify(
+        Object.fromEntries(
+          await Promise.all(
+            [["before", before] as const, ["alone", alone] as const].map(async ([n, m]) => [
+              n,
+              Object.fromEntries(
+                await Promise.all([...m].map(async ([k, v]) => [k, await v.catch(String)])),
+              ),
+            ]),
+          ),
+        ),
+        null,
+        1,
+      ),
+    ); // DEBUG
+    for (const each of stop.reverse()) await each();
+  });
+
+  const startNode = async (
+    head: number,
+    { lie, chainId = KNOWN_CHAIN }: { lie?: Lie; chainId?: number } = {},
+  ): Promise<LyingNode> => {
+    const node = await startLyingNode({ honestUrl: chain.url, chainId, head, lie });
+    stop.push(() => node.close());
+    return node;
+  };
+
+  async function startGateway(
+    networks: Readonly<Record<string, NetworkSettings>>,
+  ): Promise<RunningGateway> {
+    const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW } };
+    const gateway = await startGatewayProcess({
+      networks: Object.fromEntries(
+        Object.entries(networks).map(([name, settings]) => [name, { ...common, ...settings }]),
+      ),
+    });
+    stop.push(() => gateway.stop());
+    return gateway;
+  }
+
+  async function startBefore(): Promise<void> {
+    const nodes = await Promise.all(
+      rows.map(
+        async ({ lie, start = 47 }): Promise<[LyingNode, LyingNode]> => [
+          await startNode(start, { lie: lie(0) }),
+          await startNode(start),
+        ],
+      ),
+    );
+    const gateway = await startGateway(
+      Object.fromEntries(nodes.map((both, index) => [`lie-${index}`, of(...both)])),
+    );
+    for (const [index, { what, start = 47 }] of rows.entries()) {
+      const [liar, honest] = nodes[index] as [LyingNode, LyingNode];
+      before.set(what, tellBefore({ gateway, network: `lie-${index}`, liar, honest, start }));
+    }
+  }
+
+  async function startAlone(): Promise<void> {
+    const liars = await Promise.all(rows.map(({ start = 47 }) => startNode(start)));
+    const gateway = await startGateway(
+      Object.fromEntries(liars.map((liar, index) => [`lie-${index}`, of(liar)])),
+    );
+    for (const [index, row] of rows.entries()) {
+      const liar = liars[index] as LyingNode;
+      alone.set(row.what, tellAlone({ gateway, network: `lie-${index}`, liar, row }));
+    }
+  }
+
+  /** The chain grows under a node that always lied and one that never does. */
+  async function tellBefore(parts: {
+    gateway: RunningGateway;
+    network: string;
+    liar: LyingNode;
+    honest: LyingNode;
+    start: number;
+  }): Promise<Story> {
+    const { gateway, network, liar, honest, start } = parts;
+    const url = gateway.endpoint(network);
+    await hasFollowed(url, start);
+    liar.head = honest.head = start + GROWTH;
+    await hasFollowed(url, start + GROWTH);
+    const untrue = await differences(url, honest.url, { from: start, to: start + GROWTH });
+    return {
+      told: liar.told,
+      untrue,
+      ...(await reported(gateway, network)),
+      head: await headOf(url),
+    };
+  }
+
+  /** The chain grows under the only node, and it lies about all that is new. */
+  async function tellAlone(parts: {
+    gateway: RunningGateway;
+    network: string;
+    liar: LyingNode;
+    row: Row;
+  }): Promise<Story> {
+    const { gateway, network, liar, row } = parts;
+    const { start = 47 } = row;
+    const url = gateway.endpoint(network);
+    await hasFollowed(url, start);
+    liar.lie = row.lie(start + 1);
+    liar.head = start + GROWTH;
+    await until("the lie is told", async () => {
+      await ask(url, "eth_getBlockByNumber", [toQuantity(start + 1), true]);
+      const { errors } = await reported(gateway, network);
+      return liar.told > 0 && (!row.parts || errors.length > 0);
+    });
+    const head = await headOf(url);
+    const untrue = await differences(url, chain.url, { from: start - 2, to: start + GROWTH, head });
+    const seen = { told: liar.told, untrue, ...(await reported(gateway, network)), head };
+    liar.lie = undefined;
+    await hasFollowed(url, start + GROWTH);
+    const range = { from: start - 2, to: start + GROWTH };
+    const after = { head: await headOf(url), untrue: await differences(url, chain.url, range) };
+    return { ...seen, after };
+  }
+
+  describe("first of two", () => {
+    it.each(rows)("tells of $what: callers get what the honest one says", async (row) => {
+      const story = await before.get(row.what);
+      expect(story).toMatchObject({ untrue: [], head: (row.start ?? 47) + GROWTH });
+      expectReported(row, story);
+    });
+  });
+
+  describe("and is the only one", () => {
+    it.each(rows)("tells of $what: the head stays until it is honest again", async (row) => {
+      const { start = 47 } = row;
+      const story = await alone.get(row.what);
+      expect(story).toMatchObject({ untrue: [], head: start });
+      expectReported(row, story);
+      expect(story?.after).toEqual({ head: start + GROWTH, untrue: [] });
+    });
+  });
+
+  /** A gateway of its own for one liar, and an honest node behind it where it is wanted. */
+  async function scene({
+    lie,
+    chainId = KNOWN_CHAIN,
+    isAlone = false,
+    start = 47,
+    ...settings
+  }: NetworkSettings & { lie?: Lie; chainId?: number; isAlone?: boolean; start?: number }) {
+    const liar = await startNode(start, { chainId, ...(lie ? { lie } : {}) });
+    const honest = isAlone ? undefined : await startNode(start, { chainId });
+    const gateway = await startGateway({ main: { ...of(liar, honest), chainId, ...settings } });
+    const url = gateway.endpoint("main");
+    return { gateway, url, liar, honest };
+  }
+
+  describe.concurrent("in ways that no hash covers", () => {
+    it("gets through with another sender, where receipts say the same", async () => {
+      const forge = (one: Fields): Fields => ({ ...one, from: OTHER_ADDRESS });
+      const lie = together(
+        inTransactions(forge),
+        inReceipt((one) => ({ ...forge(one), contractAddress: null })),
+      );
+      const { url } = await scene({ lie: lie(0) });
+      await hasFollowed(url, 47);
+      const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x2f", true]);
+      expect(result).toMatchObject({ transactions: [{ from: OTHER_ADDRESS }, {}, {}, {}] });
+      expect(headers.get("x-headgate-proof")).toBe("full");
+    });
+
+    it("gets through with a block that is consistent in itself, until the honest chain is longer", async () => {
+      const { url, liar, honest } = await scene({});
+      await hasFollowed(url, 47);
+      liar.lie = forged(48);
+      liar.head = 48;
+      const forgedBlock = await until("the forged block is the head", async () => {
+        const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x30", false]);
+        return result && { result, proof: headers.get("x-headgate-proof") };
+      });
+      expect(forgedBlock).toMatchObject({ result: { extraData: FORGED }, proof: "full" });
+      if (honest) honest.head = 50;
+      await hasFollowed(url, 50);
+      expect(await differences(url, chain.url, { from: 45, to: 50 })).toEqual([]);
+    });
+
+    it("gets through with an old block that is consistent in itself: older than the window, nothing links it", async () => {
+      const { url } = await scene({ lie: forged(30) });
+      await hasFollowed(url, 47);
+      const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x1e", false]);
+      expect(result).toMatchObject({ extraData: FORGED });
+      expect(headers.get("x-headgate-proof")).toBe("full");
+    });
+
+    it("holds back an uncle: the block is proven in part, and not taken where proof is strict", async () => {
+      const lie: Lie = ({ method }, told) =>
+        method === "eth_getUncleByBlockHashAndIndex" ? null : told;
+      const available = await scene({ lie, isAlone: true, start: 28 });
+      const strict = await scene({ lie, isAlone: true, start: 28, proof: "strict" });
+      for (const { url, liar } of [available, strict]) {
+        await hasFollowed(url, 28);
+        liar.head = 29;
+      }
+      await hasFollowed(available.url, 29);
+      const { headers } = await read(available.url, "eth_getBlockByNumber", ["0x1d", false]);
+      expect(headers.get("x-headgate-proof")).toBe("partial");
+      await until("it failed", async () => (await reported(strict.gateway, "main")).errors.length);
+      expect(await reported(strict.gateway, "main")).toMatchObject({
+        failures: ["liar uncles hash"],
+      });
+      expect(await headOf(strict.url)).toBe(28);
+    });
+
+    it("invents a receipt of a block that is not there: null, after a little while", async () => {
+      const { url } = await scene({ lie: invented("0x417"), isAlone: true });
+      await hasFollowed(url, 47);
+      const startedAt = performance.now();
+      const { result } = await ask(url, "eth_getTransactionReceipt", [OTHER_HASH]);
+      expect(result).toBeNull();
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    it("invents a receipt older than the window: it is passed on, and said to be unproven", async () => {
+      const { url } = await scene({ lie: invented("0x1") });
+      await hasFollowed(url, 47);
+      const { result, headers } = await read(url, "eth_getTransactionReceipt", [OTHER_HASH]);
+      expect(result).toMatchObject({ transactionHash: OTHER_HASH });
+      expect(headers.get("x-headgate-source")).toBe("upstream");
+      expect(headers.get("x-headgate-proof")).toBe("none");
+    });
+
+    it("changes a transaction whose block cannot be proven: it is shown as pending, and unproven", async () => {
+      const { url, liar } = await scene({ isAlone: true });
+      await hasFollowed(url, 47);
+      liar.lie = inTransaction("value", "0x7b")(48);
+      liar.head = 48;
+      const hash = await transactionAt(chain.url, 48);
+      const { result, headers } = await read(url, "eth_getTransactionByHash", [hash]);
+      expect(result).toMatchObject({ value: "0x7b", blockHash: null, blockNumber: null });
+      expect(headers.get("x-headgate-proof")).toBe("none");
+    });
+  });
+
+  describe.concurrent("about what is known already", () => {
+    const everyLie = together(
+      inBlocks(() => null),
+      inReceipts(() => null),
+      () => (call, told) => (call.method === "eth_getLogs" ? [] : told),
+      () => (call, told) => (/^eth_getTransaction/.test(call.method) ? null : told),
+    );
+
+    it("is not asked: no null for a block, transaction or receipt, no [] for logs", async () => {
+      const { gateway, url, liar } = await scene({ isAlone: true });
+      await hasFilled(gateway);
+      liar.lie = everyLie(0);
+      expect(await differences(url, chain.url, { from: 40, to: 47 })).toEqual([]);
+    });
+
+    it("lags, and the next node is asked for what is older than the window", async () => {
+      const { url, honest } = await scene({ lie: everyLie(0) });
+      await hasFollowed(url, 47);
+      const found = await differencesOf(30, { url, honestUrl: honest?.url ?? "", head: 47 });
+      expect(found).toEqual([]);
+    });
+
+    it("is believed about logs older than the window, which are said to be unproven", async () => {
+      const { url } = await scene({ lie: everyLie(0) });
+      await hasFollowed(url, 47);
+      const range = { fromBlock: "0x1e", toBlock: "0x1f" };
+      const { result, headers } = await read(url, "eth_getLogs", [range]);
+      expect(result).toEqual([]);
+      expect(headers.get("x-headgate-proof")).toBe("none");
+    });
+
+    it("changes an old block and is the only one: an error, and no block", async () => {
+      const { url, liar } = await scene({ isAlone: true });
+      await hasFollowed(url, 47);
+      liar.lie = withField("stateRoot", OTHER_HASH)(0);
+      const params = ["0x1e", true];
+      expect((await ask(url, "eth_getBlockByNumber", params)).error).toEqual(UNPROVEN);
+      const hash = chain.blockHashes[30];
+      expect((await ask(url, "eth_getBlockByHash", [hash, true])).error).toEqual(UNPROVEN);
+    });
+  });
+
+  describe.concurrent("about its head", () => {
+    /** Tells of a lower newest block, and knows the others still. */
+    const saysLower: Lie = (call, told, askHonestly) =>
+      call.params[0] === "latest" ? askHonestly({ ...call, params: ["0x2a", false] }) : told;
+
+    it("jumps back and forth: the head stays while an honest node knows it", async () => {
+      const { url, liar } = await scene({});
+      await hasFollowed(url, 47);
+      liar.head = 42;
+      const seen = await headsWhile(liar, url, { answers: 12 });
+      liar.head = 47;
+      seen.push(...(await headsWhile(liar, url, { answers: 6 })));
+      expect(new Set(seen)).toEqual(new Set([47]));
+    });
+
+    it("jumps back alone and knows its head still: the head stays", async () => {
+      const { url, liar } = await scene({ isAlone: true });
+      await hasFollowed(url, 47);
+      liar.lie = saysLower;
+      const seen = await headsWhile(liar, url, { answers: 12 });
+      expect(new Set(seen)).toEqual(new Set([47]));
+    });
+
+    it("jumps back alone and denies its head: the head follows after three denials, and comes back", async () => {
+      const { url, liar } = await scene({ isAlone: true });
+      await hasFollowed(url, 47);
+      liar.head = 42;
+      await until("the head is lower", async () => {
+        await hurry(url);
+        return (await headOf(url)) === 42;
+      });
+      expect(await differences(url, chain.url, { from: 40, to: 47, head: 42 })).toEqual([]);
+      liar.head = 47;
+      await hasFollowed(url, 47);
+      expect(await differences(url, chain.url, { from: 40, to: 47 })).toEqual([]);
+    });
+
+    it("announces a block that does not exist, a little ahead: the head stays", async () => {
+      const { url, liar } = await scene({});
+      await hasFollowed(url, 47);
+      liar.lie = announced(50);
+      const seen = await headsWhile(liar, url, { answers: 6 });
+      expect(new Set(seen)).toEqual(new Set([47]));
+      expect(await differences(url, chain.url, { from: 40, to: 47 })).toEqual([]);
+    });
+  });
+
+  describe.concurrent("and ought to be caught", () => {
+    it("garbage instead of a block by its hash is not passed on", async () => {
+      const { url, liar } = await scene({ isAlone: true, proof: "strict" });
+      await hasFollowed(url, 47);
+      liar.lie = inBlocks(() => 7)(0);
+      const { result } = await ask(url, "eth_getBlockByHash", [chain.blockHashes[30], false]);
+      expect(result).toBeUndefined();
+    });
+
+    it("garbage instead of receipts does not let a changed block through where proof is strict", async () => {
+      const { url, liar } = await scene({ isAlone: true, proof: "strict" });
+      await hasFollowed(url, 47);
+      liar.lie = together(
+        withField("stateRoot", OTHER_HASH),
+        inReceipts(() => 7),
+      )(0);
+      const { result } = await ask(url, "eth_getBlockByNumber", ["0x1e", false]);
+      expect(result).toBeUndefined();
+    });
+
+    it.each([
+      { ahead: 100, blocks: 10_000, isAlone: false },
+      { ahead: 100, blocks: 10_000, isAlone: true },
+      { ahead: 10, blocks: WINDOW, isAlone: true },
+    ])(
+      "a head that does not exist changes nothing: $ahead ahead, window of $blocks, alone: $isAlone",
+      async ({ ahead, blocks, isAlone }) => {
+        const { url, liar } = await scene({ window: { blocks }, isAlone });
+        await hasFollowed(url, 47);
+        liar.lie = announced(47 + ahead);
+        await headsWhile(liar, url, { answers: 6 });
+        await expectHead(url, chain.blockHashes[47]);
+      },
+    );
+
+    it("other hashes for all blocks do not empty the store", async () => {
+      const { gateway, url, liar } = await scene({ isAlone: true });
+      await hasFilled(gateway);
+      liar.lie = inBlocks((block, { params }) =>
+        params[1] ? block : { ...block, hash: `0x${String(block["hash"]).slice(2, 60)}facade` },
+      )(0);
+      await headsWhile(liar, url, { answers: 20 });
+      await expectHead(url, chain.blockHashes[47]);
+    });
+
+    it("the first usable node alone does not decide that headers cannot be proven", async () => {
+      const chainId = 424_242;
+      const liar = await startNode(47, { chainId, lie: withField("stateRoot", OTHER_HASH)(0) });
+      const late: Lie = async ({ method }, said) => {
+        if (method === "eth_chainId") await until("the liar was heard", async () => liar.told > 3);
+        return said;
+      };
+      const honest = await startNode(47, { chainId, lie: late });
+      const gateway = await startGateway({ main: { ...of(liar, honest), chainId } });
+      const url = gateway.endpoint("main");
+      await hasFollowed(url, 47);
+      expect(await differences(url, chain.url, { from: 44, to: 47 })).toEqual([]);
+    });
+  });
+
+  describe.concurrent("where proof is", () => {
+    const lie = inTransaction("value", "0x7b")(0);
+
+    it("off, is believed", async () => {
+      const { url } = await scene({ lie, proof: "off" });
+      await hasFollowed(url, 47);
+      const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x2f", true]);
+      expect(result).toMatchObject({ transactions: [{ value: "0x7b" }, {}, {}, {}] });
+      expect(headers.get("x-headgate-proof")).toBe("none");
+    });
+
+    it("strict, is not believed, and the honest node is", async () => {
+      const { gateway, url } = await scene({ lie, proof: "strict" });
+      await hasFilled(gateway);
+      expect(await differences(url, chain.url, { from: 44, to: 47 })).toEqual([]);
+      const { headers } = await read(url, "eth_getBlockByNumber", ["0x2f", true]);
+      expect(headers.get("x-headgate-proof")).toBe("full");
+      expect(await reported(gateway, "main")).toMatchObject({
+        failures: ["liar transactions root"],
+      });
+    });
+  });
+});
+
+function expectReported({ parts = [] }: Row, story: Story | undefined): void {
+  const { told = 0, errors = [], failures = [] } = story ?? {};
+  expect(told).toBeGreaterThan(0);
+  expect(new Set(errors.map(({ upstream }) => upstream))).toEqual(
+    new Set(parts.length > 0 ? ["liar"] : []),
+  );
+  // One line for each part, however often it failed.
+  expect(errors.length).toBe(new Set(errors.map(({ part }) => part)).size);
+  for (const { part } of errors) expect(parts).toContain(part);
+  expect(failures.toSorted()).toEqual(errors.map(({ part }) => `liar ${part}`).toSorted());
+}
+
+/** Waits until callers get the block from the store. */
+const hasFollowed = (url: string, number: number): Promise<unknown> =>
+  until(`block ${number} is followed`, async () => {
+    const call = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber" };
+    const body = JSON.stringify({ ...call, params: [toQuantity(number), false] });
+    const response = await post(url, body);
+    await response.text();
+    return response.headers.get("x-headgate-source") === "store";
+  });
+
+const headOf = async (url: string): Promise<number> =>
+  Number((await ask(url, "eth_blockNumber")).result);
+
+/** Which questions about the blocks are answered otherwise than by the honest node; above `head`, otherwise than by null. */
+async function differences(
+  url: string,
+  honestUrl: string,
+  { from, to, head = to }: { from: number; to: number; head?: number },
+): Promise<string[]> {
+  const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  const perBlock = numbers.map((number) => differencesOf(number, { url, honestUrl, head }));
+  const range = { fromBlock: toQuantity(from), toBlock: toQuantity(Math.min(to, head)) };
+  const ofLogs = differs({ method: "eth_getLogs", params: [range] }, { url, honestUrl });
+  return [...(await Promise.all(perBlock)).flat(), ...(await ofLogs)];
+}
+
+async function differencesOf(
+  number: number,
+  { url, honestUrl, head }: { url: string; honestUrl: string; head: number },
+): Promise<string[]> {
+  const block = (await ask(honestUrl, "eth_getBlockByNumber", [toQuantity(number), false]))
+    .result as { hash: string; transactions: string[]; uncles: string[] };
+  const isKnown = number <= head;
+  const questions = [
+    { method: "eth_getBlockByNumber", params: [toQuantity(number), true] },
+    ...(isKnown ? [{ method: "eth_getBlockByHash", params: [block.hash, false] }] : []),
+    { method: "eth_getBlockReceipts", params: [toQuantity(number)] },
+    ...block.uncles.map((_, index) => ({
+      method: "eth_getUncleByBlockNumberAndIndex",
+      params: [toQuantity(number), toQuantity(index)],
+    })),
+    ...block.transactions.flatMap((hash) => [
+      { method: "eth_getTransactionReceipt", params: [hash] },
+      ...(isKnown ? [{ method: "eth_getTransactionByHash", params: [hash] }] : []),
+    ]),
+  ];
+  const found = await Promise.all(
+    questions.map((each) => differs(each, { url, honestUrl: isKnown ? honestUrl : undefined })),
+  );
+  return found.flat();
+}
+
+async function differs(
+  { method, params }: { method: string; params: readonly unknown[] },
+  { url, honestUrl }: { url: string; honestUrl: string | undefined },
+): Promise<string[]> {
+  const given = await ask(url, method, params);
+  const honest = honestUrl ? (await ask(honestUrl, method, params)).result : null;
+  const isSame = JSON.stringify(given.result) === JSON.stringify(honest);
+  return isSame
+    ? []
+    : [`${method} ${JSON.stringify(params)}: ${JSON.stringify(given).slice(0, 200)}`];
+}
+
+/** What the gateway's log and metrics say of failed proofs on a network, as soon as they say the same. */
+const reported = (
+  gateway: RunningGateway,
+  network: string,
+): Promise<Pick<Story, "errors" | "failures">> =>
+  until("log and metrics agree", async () => {
+    const metrics = await (await fetch(gateway.metricsUrl)).text();
+    const failures = metrics
+      .split("\n")
+      .filter((line) => line.startsWith(`headgate_proof_failures_total{network="${network}"`))
+      .map((line) => /upstream="(.*?)",part="(.*?)"/.exec(line)?.slice(1).join(" ") ?? line);
+    const errors = gateway.log
+      .filter((line) => line["network"] === network && Number(line.level) >= 50)
+      .map(({ upstream, part }) => ({ upstream, part }));
+    return failures.length === errors.length && { errors, failures };
+  });
+
+const FORGED = "0x6c6965";
+
+/** Another block of this number, with a hash of its own that is right for it. */
+const forged =
+  (number: number): Lie =>
+  async (call, honest, askHonestly) => {
+    const height = toQuantity(number);
+    const block = (await askHonestly({
+      method: "eth_getBlockByNumber",
+      params: [height, false],
+    })) as Block | null;
+    if (!block) return honest;
+    const hash = String(block["hash"]);
+    const forgedHash = String(headerHash({ ...block, extraData: FORGED }));
+    const isOfForged = call.params[0] === forgedHash;
+    const answer = isOfForged
+      ? await askHonestly({ ...call, params: [hash, ...call.params.slice(1)] })
+      : honest;
+    const text = JSON.stringify(answer).replaceAll(hash, forgedHash);
+    const isIt = (answer as Fields | null)?.["hash"] === hash;
+    return isIt ? { ...JSON.parse(text), extraData: FORGED } : JSON.parse(text);
+  };
+
+/** One call, and the headers of its answer. */
+async function read(
+  url: string,
+  method: string,
+  params: readonly unknown[],
+): Promise<Envelope & { headers: Headers }> {
+  const response = await post(url, JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  return { ...((await response.json()) as Envelope), headers: response.headers };
+}
+
+/** A newest block that no node has. */
+const announced =
+  (number: number): Lie =>
+  (call, honest) =>
+    call.params[0] === "latest"
+      ? { ...(honest as Block), number: toQuantity(number), hash: OTHER_HASH }
+      : honest;
+
+/** A receipt of a transaction that nobody sent. */
+const invented =
+  (blockNumber: string): Lie =>
+  ({ method, params }, honest) =>
+    method === "eth_getTransactionReceipt" && honest === null
+      ? { transactionHash: params[0], blockHash: OTHER_HASH, blockNumber, status: "0x1", logs: [] }
+      : honest;
+
+/** Makes the gateway look at its nodes: a caller asks for what is to come. */
+const hurry = (url: string): Promise<unknown> => {
+  const call = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: ["0x3e7", false] };
+  return post(url, JSON.stringify([call])).then((response) => response.text());
+};
+
+/** The heads that callers are told of until the node has answered so many questions more. */
+async function headsWhile(
+  node: LyingNode,
+  url: string,
+  { answers }: { answers: number },
+): Promise<number[]> {
+  const last = node.answered + answers;
+  const heads: number[] = [];
+  await until("the node was asked", async () => {
+    await hurry(url);
+    heads.push(await headOf(url));
+    return node.answered >= last;
+  });
+  return heads;
+}
+
+/** The hash of the first transaction of a block. */
+async function transactionAt(url: string, number: number): Promise<string> {
+  const { result } = await ask(url, "eth_getBlockByNumber", [toQuantity(number), false]);
+  return String((result as Block).transactions[0]);
+}
+
+/** What callers are told of a block that was given, but never so that it could be proven. */
+const UNPROVEN = {
+  code: -32603,
+  message: "no upstream gave this block so that it could be proven",
+};
+
+const hasFilled = (gateway: RunningGateway): Promise<unknown> =>
+  until("the window is filled", async () =>
+    gateway.log.some(({ msg }) => msg === "the window is filled"),
+  );
+
+async function expectHead(url: string, hash: string | undefined): Promise<void> {
+  const { result, headers } = await read(url, "eth_getBlockByNumber", ["latest", false]);
+  expect({ result, source: headers.get("x-headgate-source") }).toMatchObject({
+    result: { hash },
+    source: "store",
+  });
+}

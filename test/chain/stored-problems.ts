@@ -1,0 +1,63 @@
+// Reads a store that another process writes, and tells what is wrong with it.
+import { BlockStore } from "../../src/chain/block-store.ts";
+import { StoredBlock } from "../../src/chain/stored-block.ts";
+
+export type Seen = {
+  readonly problems: readonly string[];
+  /** The hashes of the different heads, in the order seen. */
+  readonly heads: readonly string[];
+};
+
+export async function recordedProblems(path: string, looks: number): Promise<Seen> {
+  const store = new BlockStore({ path, readOnly: true, windowBlocks: 1, bytes: 1 });
+  const problems: string[] = [];
+  const heads: string[] = [];
+  for (let look = 0; look < looks && problems.length === 0; look += 1) {
+    problems.push(...problemsOf(store));
+    const hash = store.head?.hash;
+    if (hash !== undefined && heads.at(-1) !== hash) heads.push(hash);
+    await new Promise((resolve) => setTimeout(resolve, 0)); // a new turn sees what was written since
+  }
+  await store.close();
+  return { problems, heads };
+}
+
+/** All in one turn: one state of the store. */
+function problemsOf(store: BlockStore): string[] {
+  const { head, tail } = store;
+  if (!head || tail === undefined) return [];
+  const problems: string[] = [];
+  if (store.hashAt(head.number) !== head.hash)
+    problems.push(`the head ${head.number} is not canonical`);
+  if (store.hashAt(head.number + 1))
+    problems.push(`there is a block above the head ${head.number}`);
+  let child: string | undefined;
+  for (let number = head.number; number >= tail; number -= 1) {
+    const hash = store.hashAt(number);
+    const outline = hash && store.outline(hash);
+    if (!hash || !outline) return [...problems, `block ${number} is missing`];
+    if (child !== undefined && child !== hash)
+      problems.push(`block ${number + 1} does not stand on ${number}`);
+    child = outline.parentHash;
+    problems.push(...problemsOfBlock(store, new StoredBlock({ hash, outline }, { store })));
+  }
+  return problems;
+}
+
+function problemsOfBlock(store: BlockStore, block: StoredBlock): string[] {
+  const { transactions } = JSON.parse(String(block.withTransactions())) as {
+    transactions: { hash: string }[];
+  };
+  const receipts = JSON.parse(String(block.receipts())) as { blockHash: string }[];
+  const isWhole =
+    receipts.length === transactions.length &&
+    receipts.every(({ blockHash }) => blockHash === block.hash);
+  const areFound = transactions.every(({ hash }, index) => {
+    const place = store.transactionPlace(hash);
+    return place?.number === block.number && place.index === index;
+  });
+  return [
+    ...(isWhole ? [] : [`block ${block.number} has other receipts`]),
+    ...(areFound ? [] : [`a transaction of block ${block.number} is not found`]),
+  ];
+}

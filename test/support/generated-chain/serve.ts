@@ -1,0 +1,21 @@
+// A JSON-RPC node over a generated chain.
+import type { GeneratedChain } from "../generated-chain.ts";
+import {
+  missing,
+  type NodeCall,
+  result,
+  type ScriptedNode,
+  startScriptedNode,
+} from "../scripted-node.ts";
+import { answerOf } from "./answers.ts";
+
+/** @param onCall Called before each answer: the chain may grow under the gateway's hands. */
+export const startGeneratedNode = (
+  chain: GeneratedChain,
+  onCall: (call: NodeCall) => void = () => undefined,
+): Promise<ScriptedNode> =>
+  startScriptedNode((call) => {
+    onCall(call);
+    const json = answerOf(chain, call.method, call.params);
+    return json === undefined ? missing(call) : result(call, json);
+  });

@@ -2,6 +2,12 @@
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions, Pool } from "./pool.ts";
 
+type Question = {
+  readonly method: string;
+  readonly paramsJson: string;
+  readonly options: CallOptions | undefined;
+};
+
 /** One call at the upstreams, for all who wait for it. */
 type SharedCall = {
   readonly answer: Promise<Buffer>;
@@ -29,20 +35,13 @@ export class Coalescing {
     options?: CallOptions,
   ): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
-    const question = `${method} ${options?.isDoubtful ? "?" : ""}${options?.first ?? ""} ${paramsJson}`;
+    const question = questionOf(method, paramsJson, options);
     const shared =
       this.#inFlight.get(question) ?? this.#begin(question, { method, paramsJson, options });
     return this.#wait(question, shared, signal);
   }
 
-  #begin(
-    question: string,
-    {
-      method,
-      paramsJson,
-      options,
-    }: { method: string; paramsJson: string; options?: CallOptions | undefined },
-  ): SharedCall {
+  #begin(question: string, { method, paramsJson, options }: Question): SharedCall {
     const controller = new AbortController();
     const answer = this.#pool.call(method, paramsJson, controller.signal, options);
     const shared: SharedCall = { answer, controller, waiting: 0 };
@@ -82,4 +81,10 @@ export class Coalescing {
   #forget(question: string, shared: SharedCall): void {
     if (this.#inFlight.get(question) === shared) this.#inFlight.delete(question);
   }
+}
+
+/** Lengths make it unambiguous, whatever stands in a name. */
+function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
+  const { isDoubtful, first = "" } = options;
+  return `${isDoubtful ? "?" : "!"}${method.length},${first.length},${method}${first}${paramsJson}`;
 }

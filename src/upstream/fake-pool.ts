@@ -2,7 +2,7 @@
 import pino from "pino";
 import type { Connection, Exchange } from "./connection/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { Pool } from "./pool.ts";
+import { type CallOptions, Pool } from "./pool.ts";
 
 const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
@@ -18,12 +18,13 @@ export const saying =
   (method) =>
     method === "eth_chainId" ? CHAIN_1 : answer;
 
-/** A pool whose nodes say what the scripts say; `asked` lists "node method", `logged` the log's messages. */
+/** A pool whose nodes say what the scripts say; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
 export function poolOf(scripts: Record<string, Script>) {
   const logged: string[] = [];
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
   const clock = new FakeClock();
   const asked: string[] = [];
+  const counted: string[] = [];
   const connections = Object.entries(scripts).map(([name, script]): Connection => {
     const closed = new AbortController();
     return {
@@ -50,11 +51,15 @@ export function poolOf(scripts: Record<string, Script>) {
     {
       clock,
       log,
-      metrics: { upstreamAnswered: () => undefined, upstreamUsable: () => undefined },
+      metrics: {
+        upstreamAnswered: ({ upstream, kind, purpose }) =>
+          void counted.push(`${upstream} ${kind} ${purpose}`),
+        upstreamUsable: () => undefined,
+      },
       connect: () => connections.shift() as Connection,
     },
   );
-  return { pool, clock, asked, logged };
+  return { pool, clock, asked, counted, logged };
 }
 
 /** The same, after the first check; `outcome` is the result or the error of a call, as text. */
@@ -63,9 +68,9 @@ export async function startedPoolOf(scripts: Record<string, Script>) {
   parts.pool.start();
   await parts.clock.advance(0);
   parts.asked.length = 0;
-  const outcome = (method = "m", signal = never): Promise<string> =>
+  const outcome = (method = "m", signal = never, options?: CallOptions): Promise<string> =>
     parts.pool
-      .call(method, "[]", signal)
+      .call(method, "[]", signal, options)
       .then(String, (error) => `${error.status} ${error.code} ${error.message}`);
   return { ...parts, outcome };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
+import type { Reply } from "./reply.ts";
 
 describe("a call", () => {
   const missing = '"error":{"code":-32601,"message":"no such method"}';
@@ -151,5 +152,87 @@ describe("a call while no node is usable", () => {
     expect(await call).toBe("503 -32603 no upstream is available for this network");
     await pool.close();
     expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("an answer that is not believed from one node alone", () => {
+  const isDoubtful = (reply: Reply): boolean => {
+    expect(["result", "refused"]).toContain(reply.kind);
+    return reply.kind === "refused" || (reply.kind === "result" && String(reply.json) === "null");
+  };
+  const nothing = '"result":null';
+  const refusal = '"error":{"code":-32000,"message":"header not found"}';
+
+  it.each<{ when: string; a: Answer; b: Answer; want: string; asked: string[] }>([
+    { when: "it is believed", a: '"result":1', b: nothing, want: "1", asked: ["a m"] },
+    {
+      when: "the next knows better",
+      a: nothing,
+      b: '"result":2',
+      want: "2",
+      asked: ["a m", "b m"],
+    },
+    { when: "all agree", a: nothing, b: nothing, want: "null", asked: ["a m", "b m"] },
+    { when: "the next is down", a: nothing, b: DOWN, want: "null", asked: ["a m", "b m"] },
+    { when: "the first is down", a: DOWN, b: nothing, want: "null", asked: ["a m", "b m"] },
+    { when: "others doubt too", a: nothing, b: refusal, want: "null", asked: ["a m", "b m"] },
+    {
+      when: "it is a refusal, and the next is slow",
+      a: refusal,
+      b: { kind: "timeout" },
+      want: "200 -32000 header not found",
+      asked: ["a m", "b m"],
+    },
+  ])("when $when: $want", async ({ a, b, want, asked: nodes }) => {
+    const { outcome, asked } = await startedPoolOf({ a: saying(a), b: saying(b) });
+    expect(await outcome("m", undefined, { isDoubtful })).toBe(want);
+    expect(asked.filter((line) => line.endsWith(" m"))).toEqual(nodes);
+  });
+});
+
+describe("single nodes", () => {
+  it.each([
+    ["b", "b m, a m, c m"],
+    ["a", "a m, b m, c m"],
+    ["nobody", "a m, b m, c m"],
+    [undefined, "a m, b m, c m"],
+  ])("can be asked first: %s", async (first, want) => {
+    const busy = saying('"error":{"code":429,"message":"slow down"}');
+    const { outcome, asked } = await startedPoolOf({ a: busy, b: busy, c: busy });
+    expect(await outcome("m", undefined, { first })).toBe("502 -32603 no upstream could answer");
+    expect(asked.join(", ")).toBe(want);
+  });
+
+  it("are listed while they are usable, and each change is told once", async () => {
+    let isUp = true;
+    const { pool, outcome, clock } = await startedPoolOf({
+      a: (method) => (isUp && method === "eth_chainId" ? CHAIN_1 : DOWN),
+      b: saying('"result":1'),
+    });
+    const usable = (): string =>
+      pool
+        .usable()
+        .map(({ name }) => name)
+        .join();
+    const told: string[] = [];
+    const stop = pool.onChange(() => told.push(usable()));
+    expect(usable()).toBe("a,b");
+    isUp = false;
+    await outcome();
+    for (let step = 0; step < 10; step += 1) await clock.advance(500);
+    expect(told).toEqual(["b"]);
+    isUp = true;
+    await clock.advance(500);
+    expect(told).toEqual(["b", "a,b"]);
+    stop();
+    await outcome();
+    expect(told).toHaveLength(2);
+  });
+
+  it("are counted by what they are asked for", async () => {
+    const { pool, outcome, counted } = await startedPoolOf({ a: saying('"result":1') });
+    await outcome();
+    await pool.usable()[0]?.ask("m", "[]", new AbortController().signal, "follow");
+    expect(counted).toEqual(["a result check", "a result call", "a result follow"]);
   });
 });

@@ -20,13 +20,16 @@ export type PoolOptions = Pick<
 
 export type CallOptions = {
   /**
-   * An answer that one node alone is not believed in, such as null from one that may lag: the next is
-   * asked. When nobody says better, the first such answer counts after all.
+   * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
+   * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
    */
   readonly isDoubtful?: (reply: Reply) => boolean;
   /** The name of the node to ask first. */
   readonly first?: string | undefined;
 };
+
+/** What a node answers for itself: another one is not asked. */
+type Said = Extract<Reply, { kind: "result" | "refused" }>;
 
 /** How long a call waits for some node to become usable, in milliseconds. */
 const PATIENCE_MS = 3_000;
@@ -86,22 +89,22 @@ export class Pool {
     const seen: Reply["kind"][] = [];
     const candidates = await this.#candidates(signal);
     if (candidates.length > 0 && signal.aborted) throw errors.upstreamTimeout();
-    let doubtful: Reply | undefined;
+    let doubtful: Said | undefined;
     for (const upstream of startingWith(first, candidates)) {
       if (upstream.isMissing(method)) {
         seen.push("missing");
         continue;
       }
       const reply = await upstream.ask(method, paramsJson, signal);
-      if (isDoubtful?.(reply)) {
+      if (reply.kind === "result" || reply.kind === "refused") {
+        if (!isDoubtful?.(reply)) return saidBy(reply);
         doubtful ??= reply;
         continue;
       }
-      if (reply.kind === "result" || reply.kind === "refused") return saidBy(reply);
       if (reply.kind === "aborted") throw errors.upstreamTimeout();
       seen.push(reply.kind);
     }
-    if (doubtful?.kind === "result" || doubtful?.kind === "refused") return saidBy(doubtful);
+    if (doubtful) return saidBy(doubtful);
     throw whyNobody(seen, method);
   }
 
@@ -151,7 +154,7 @@ function startingWith(
 }
 
 /** @throws RpcError when the node said no. */
-function saidBy(reply: Extract<Reply, { kind: "result" | "refused" }>): Buffer {
+function saidBy(reply: Said): Buffer {
   if (reply.kind === "result") return reply.json;
   throw errors.refusedByNode(reply.code, reply.message, reply.json);
 }

@@ -3,12 +3,18 @@ import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
-import type { Connection, ConnectionOptions } from "./connection/connection.ts";
+import type {
+  Connection,
+  ConnectionOptions,
+  Exchange,
+  SubscriptionListener,
+} from "./connection/connection.ts";
 import { MissingMethods } from "./missing-methods.ts";
 import { parsed } from "./parsed.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
+import { subscriptionIdIn } from "./subscription-id.ts";
 
 export type UpstreamState = "checking" | "usable" | "wrong chain";
 
@@ -29,6 +35,9 @@ export type UpstreamParts = {
   readonly connect: (options: ConnectionOptions, parts: { clock: Clock }) => Connection;
 };
 
+type SentRequest = { readonly id: number; readonly json: string; readonly sentAt: number };
+
+const NEW_HEADS = '["newHeads"]';
 const FIRST_PAUSE_MS = 250;
 /** Short, so that a network with one node is back within a second after the node is. */
 const LONGEST_PAUSE_MS = 500;
@@ -81,54 +90,50 @@ export class Upstream {
     signal: AbortSignal,
     purpose: Purpose = "call",
   ): Promise<Reply> {
-    const { clock, metrics } = this.#parts;
-    const startedAt = clock.now();
-    this.#nextId += 1;
-    const id = this.#nextId;
-    const json = requestJson(id, method, paramsJson);
-    const exchange = await this.#connection.send({ id, json }, signal);
-    const reply = readReply(exchange, id);
-    metrics.upstreamAnswered({
-      network: this.#options.network,
-      upstream: this.name,
-      kind: reply.kind,
-      purpose,
-      seconds: (clock.now() - startedAt) / 1000,
-      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
-    });
+    const request = this.#request(method, paramsJson);
+    const exchange = await this.#connection.send(request, signal);
+    const reply = this.#read(exchange, request, purpose);
     // A node whose answer is too long for us is well.
     if (exchange.kind !== "too large") this.#learn(method, reply);
     return withoutSecrets(reply, this.#secrets);
   }
 
-  /** Whether its connection can push, and it has not refused to. */
+  /** Whether its connection can push, and it has not refused to announce new heads. */
   get canSubscribe(): boolean {
-    return this.#connection.subscribe !== undefined && !this.#missing.has("eth_subscribe");
+    return this.#connection.subscribe !== undefined && !this.#missing.has(subscribing(NEW_HEADS));
   }
 
   /**
-   * The node's new heads as it announces them, until its socket is lost or the signal aborts.
+   * The node's new heads as it announces them, until its socket is lost (`onEnd`) or the signal aborts.
    *
    * @returns false when the node does not announce any; then nothing is called.
    */
-  async watchHeads(
+  watchHeads(
     listener: { onHead(head: { number: number; hash: string }): void; onEnd(): void },
     signal: AbortSignal,
   ): Promise<boolean> {
-    this.#nextId += 1;
-    const id = this.#nextId;
-    const json = requestJson(id, "eth_subscribe", '["newHeads"]');
     const onEvent = (event: Buffer): void => {
       const head = headIn(event);
       if (head) listener.onHead(head);
     };
-    const { onEnd } = listener;
-    const asked = this.#connection.subscribe?.({ id, json }, { onEvent, onEnd }, signal);
-    if (!asked) return false;
-    const reply = readReply(await asked, id);
-    if (reply.kind === "missing" || reply.kind === "refused")
-      this.#missing.remember("eth_subscribe");
-    return reply.kind === "result";
+    return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
+  }
+
+  /** @returns false when no subscription was opened; a node that says no is remembered to lack this one. */
+  async #subscribe(
+    paramsJson: string,
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const request = this.#request("eth_subscribe", paramsJson);
+    const exchange = await this.#connection.subscribe?.(request, listener, signal);
+    if (!exchange) return false;
+    const reply = this.#read(exchange, request, "follow");
+    if (subscriptionIdIn(exchange, request.id) !== undefined) return true;
+    // A "result" that is no id is a no as well: nothing would come.
+    if (reply.kind === "missing" || reply.kind === "refused" || reply.kind === "result")
+      this.#missing.remember(subscribing(paramsJson));
+    return false;
   }
 
   /** Makes sure that the node is there and of the right chain, in the background, until it is. */
@@ -141,6 +146,27 @@ export class Upstream {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#connection.close();
+  }
+
+  #request(method: string, paramsJson: string): SentRequest {
+    this.#nextId += 1;
+    const id = this.#nextId;
+    return { id, json: requestJson(id, method, paramsJson), sentAt: this.#parts.clock.now() };
+  }
+
+  /** What the exchange means; it is counted. */
+  #read(exchange: Exchange, { id, sentAt }: SentRequest, purpose: Purpose): Reply {
+    const { clock, metrics } = this.#parts;
+    const reply = readReply(exchange, id);
+    metrics.upstreamAnswered({
+      network: this.#options.network,
+      upstream: this.name,
+      kind: reply.kind,
+      purpose,
+      seconds: (clock.now() - sentAt) / 1000,
+      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
+    });
+    return reply;
   }
 
   #learn(method: string, reply: Reply): void {
@@ -207,18 +233,22 @@ export class Upstream {
   }
 
   #become(state: UpstreamState): void {
+    const wasUsable = this.#state === "usable";
     this.#state = state;
     const { network } = this.#options;
     this.#parts.metrics.upstreamUsable(network, this.name, state === "usable");
-    this.#onChange();
+    if (wasUsable !== (state === "usable")) this.#onChange();
   }
 }
 
 /** What is announced may be anything. */
 function headIn(event: Buffer): { number: number; hash: string } | undefined {
   const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
-  const number = Number(header?.number ?? Number.NaN);
-  const hash = header?.hash;
-  if (!Number.isSafeInteger(number) || typeof hash !== "string") return undefined;
-  return /^0x[0-9a-f]{64}$/i.test(hash) ? { number, hash: hash.toLowerCase() } : undefined;
+  const { number, hash } = header ?? {};
+  if (typeof number !== "string" || !/^0x[0-9a-f]{1,13}$/i.test(number)) return undefined;
+  if (typeof hash !== "string" || !/^0x[0-9a-f]{64}$/i.test(hash)) return undefined;
+  return { number: Number(number), hash: hash.toLowerCase() };
 }
+
+/** The name under which a node is remembered to lack this subscription, not all of them. */
+const subscribing = (paramsJson: string): string => `eth_subscribe ${paramsJson}`;

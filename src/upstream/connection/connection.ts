@@ -21,9 +21,9 @@ export type Exchange =
   | { readonly kind: "aborted" };
 
 export type SubscriptionListener = {
-  readonly onEvent: (result: Buffer) => void;
-  /** The socket is lost, or the signal ended it: nothing more will come. Called once. */
-  readonly onEnd: () => void;
+  onEvent(result: Buffer): void;
+  /** The socket is lost or closed: nothing more will come. Called once; not when the signal ended it. */
+  onEnd(): void;
 };
 
 export type Connection = {
@@ -35,9 +35,11 @@ export type Connection = {
   send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange>;
   /**
    * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
-   * on. It ends with the socket and is not renewed by itself. Never rejects.
+   * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by
+   * itself. Never rejects.
    *
-   * @returns What became of the request; when the node refused it, nothing will come.
+   * @returns What became of the request; when it opened no subscription, the listener is never called.
+   * Events may come before this resolves.
    */
   subscribe?(
     request: { id: number; json: string },

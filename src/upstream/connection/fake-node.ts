@@ -49,6 +49,7 @@ export async function webSocketNode(
   { port = 0, autoPong = true }: { port?: number; autoPong?: boolean } = {},
 ) {
   const seen: number[] = [];
+  const requests: string[] = [];
   const opened: WebSocket[] = [];
   const waiting: { want: number; tell: () => void }[] = [];
   const server = createServer();
@@ -56,6 +57,7 @@ export async function webSocketNode(
     opened.push(socket.on("error", () => undefined));
     socket.on("message", (data) => {
       const { id } = JSON.parse(String(data)) as { id: number };
+      requests.push(String(data));
       seen.push(id);
       answer(socket, id, seen);
       for (const { want, tell } of waiting) if (seen.length >= want) tell();
@@ -64,5 +66,5 @@ export async function webSocketNode(
   const node = await listening(server, port);
   const asked = (want: number) =>
     new Promise<void>((tell) => (seen.length >= want ? tell() : waiting.push({ want, tell })));
-  return { ...node, url: node.url.replace("http", "ws"), seen, opened, asked };
+  return { ...node, url: node.url.replace("http", "ws"), seen, requests, opened, asked };
 }

@@ -3,6 +3,7 @@ import { type RawData, WebSocket } from "ws";
 import { findMembers, textOf } from "../../jsonrpc/members.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { requestJson } from "../request-json.ts";
+import { subscriptionIdIn } from "../subscription-id.ts";
 import {
   type Connection,
   type ConnectionOptions,
@@ -22,7 +23,9 @@ export class WebSocketConnection implements Connection {
   /** Calls whose answer has not come, by id. All of them were sent, or wait for the socket to open. */
   readonly #pending = new Map<number, { json: string; settle: (exchange: Exchange) => void }>();
   /** What the present socket pushes to whom, by the node's subscription id (as JSON text). */
-  readonly #subscriptions = new Map<string, SubscriptionListener>();
+  readonly #subscriptions = new Map<string, { listener: SubscriptionListener; end: () => void }>();
+  /** Subscribing calls that were given up: what a late answer still opens is closed at once. */
+  readonly #forsaken = new Set<number>();
   #socket: WebSocket | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #mayConnectAt = 0;
@@ -67,26 +70,31 @@ export class WebSocketConnection implements Connection {
     });
   }
 
-  async subscribe(
+  subscribe(
     request: { id: number; json: string },
     listener: SubscriptionListener,
     signal: AbortSignal,
   ): Promise<Exchange> {
-    let subscription: string | undefined;
-    // The first event may be in the same packet as the answer: the id is known before that is read.
-    const learn = (answer: Exchange): void => {
-      subscription = answer.kind === "answered" ? subscriptionIn(answer.body) : undefined;
-      if (subscription !== undefined) this.#subscriptions.set(subscription, listener);
-    };
-    const exchange = await this.#send(request, signal, learn);
-    const end = (): void => {
-      if (subscription === undefined || !this.#subscriptions.delete(subscription)) return;
+    return this.#send(request, signal, (exchange) => {
+      const subscription = subscriptionIdIn(exchange, request.id);
+      // The first event may be in the same packet as the answer: it is read right after this.
+      if (subscription !== undefined) this.#listen(subscription, listener, signal);
+      else if (exchange.kind === "aborted" || exchange.kind === "timeout")
+        this.#forsaken.add(request.id);
+    });
+  }
+
+  #listen(subscription: string, listener: SubscriptionListener, signal: AbortSignal): void {
+    const cancel = (): void => {
+      this.#subscriptions.delete(subscription);
       this.#unsubscribe(subscription);
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    const end = (): void => {
+      signal.removeEventListener("abort", cancel);
       listener.onEnd();
     };
-    if (signal.aborted) end();
-    else signal.addEventListener("abort", end, { once: true });
-    return exchange;
+    this.#subscriptions.set(subscription, { listener, end });
   }
 
   async close(): Promise<void> {
@@ -122,7 +130,10 @@ export class WebSocketConnection implements Connection {
       for (const { json } of this.#pending.values()) socket.send(json);
       this.#watch(socket);
     });
-    socket.on("message", (data: RawData) => this.#receive(data as Buffer));
+    socket.on("message", (data: RawData) => {
+      // Not from one that was given up: its subscriptions may have the ids of the next one's.
+      if (this.#socket === socket) this.#receive(data as Buffer);
+    });
     socket.on("error", (error) => {
       reason = reasonOf(error);
     });
@@ -154,7 +165,14 @@ export class WebSocketConnection implements Connection {
     const id = idOf(body);
     const call = id === undefined ? undefined : this.#pending.get(id);
     if (call) call.settle({ kind: "answered", status: 200, body });
-    else if (id === undefined) this.#notify(body); // else: an answer that nobody waits for any more
+    else if (id === undefined) this.#notify(body);
+    else if (this.#forsaken.delete(id)) this.#giveBack(body, id);
+    // else: an answer that nobody waits for any more
+  }
+
+  #giveBack(body: Buffer, id: number): void {
+    const subscription = subscriptionIdIn({ kind: "answered", status: 200, body }, id);
+    if (subscription !== undefined) this.#unsubscribe(subscription);
   }
 
   #notify(body: Buffer): void {
@@ -162,8 +180,8 @@ export class WebSocketConnection implements Connection {
     const event = params && body.subarray(params.start, params.end);
     const [subscription, result] = (event && findMembers(event, ["subscription", "result"])) ?? [];
     if (!event || !subscription || !result) return;
-    const listener = this.#subscriptions.get(textOf(event, subscription));
-    listener?.onEvent(event.subarray(result.start, result.end));
+    const listening = this.#subscriptions.get(textOf(event, subscription));
+    listening?.listener.onEvent(event.subarray(result.start, result.end));
   }
 
   /** Best effort: a node that does not hear it goes on until the socket ends, and nobody listens. */
@@ -185,7 +203,8 @@ export class WebSocketConnection implements Connection {
     for (const { settle } of [...this.#pending.values()]) settle({ kind: "unreachable", reason });
     const ended = [...this.#subscriptions.values()];
     this.#subscriptions.clear();
-    for (const { onEnd } of ended) onEnd();
+    this.#forsaken.clear();
+    for (const { end } of ended) end();
   }
 }
 
@@ -198,11 +217,4 @@ function idOf(body: Buffer): number | undefined {
   if (early) return Number(early[2]);
   const [span] = findMembers(body, ["id"]) ?? [];
   return span && Number(textOf(body, span));
-}
-
-/** The subscription's id as JSON text; undefined when the node refused. */
-function subscriptionIn(body: Buffer): string | undefined {
-  const [result, error] = findMembers(body, ["result", "error"]) ?? [];
-  const text = result && !error ? textOf(body, result) : "null";
-  return text === "null" ? undefined : text;
 }

@@ -7,6 +7,8 @@ import type { Prover } from "./prover.ts";
 
 export type SourceParts = {
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
+  /** All nodes that may be asked; undefined while some are still being looked for. */
+  readonly allNodes: () => readonly AskedNode[] | undefined;
   readonly clock: { now(): number };
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed">;
@@ -55,13 +57,17 @@ export class BlockSource {
       const answer = await fetchBlock(reference, node, signal);
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
+      if (answer.kind === "garbage") {
+        this.#report(node, { part: "shape", reason: answer.reason });
+        isUnproven = true;
+      }
       if (answer.kind !== "fetched") continue;
       const found = this.#check(reference, answer.fetched, node);
       if (found.kind === "found") return found;
       if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });
       isUnproven = true;
     }
-    const agreed = this.#agreedForeign(foreign);
+    const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
       const found = this.#check(reference, agreed.fetched, agreed.node);
       if (found.kind === "found") return found;
@@ -85,7 +91,7 @@ export class BlockSource {
       verdict.kind === "failed"
         ? verdict
         : { part: "shape", reason: "not a block as nodes give it" };
-    this.#report(node, fetched, { part, reason });
+    this.#report(node, { part, reason }, fetched);
     this.#remember(node, reference);
     return { kind: "failed", part };
   }
@@ -93,21 +99,28 @@ export class BlockSource {
   /** All nodes gave one and the same block whose header does not hash, and this network may be like that. */
   #agreedForeign<Given extends { fetched: FetchedBlock }>(
     given: readonly Given[],
+    asked: readonly AskedNode[],
   ): Given | undefined {
     const [first] = given;
     const isAgreed = given.every(({ fetched }) => fetched.block.hash === first?.fetched.block.hash);
-    return first && isAgreed && this.#parts.prover.acceptForeignHeaders() ? first : undefined;
+    // A node that was not asked yet may prove it.
+    const isAskedOfAll = this.#parts
+      .allNodes()
+      ?.every(({ name }) => asked.some((node) => node.name === name));
+    if (!first || !isAgreed || !isAskedOfAll) return undefined;
+    return this.#parts.prover.acceptForeignHeaders() ? first : undefined;
   }
 
-  #report(node: AskedNode, { block }: FetchedBlock, why: { part: string; reason: string }): void {
+  #report(node: AskedNode, why: { part: string; reason: string }, fetched?: FetchedBlock): void {
     const { log, metrics, clock } = this.#parts;
     metrics.proofFailed(this.#network, node.name, why.part);
+    const block = fetched?.block;
     const lie = `${node.name} ${why.part}`;
     const toldAt = this.#toldAt.get(lie);
     if (toldAt !== undefined && clock.now() - toldAt < TELL_AGAIN_AFTER_MS) return;
     this.#toldAt.set(lie, clock.now());
     log.error(
-      { upstream: node.name, block: block.number, hash: block.hash, ...why },
+      { upstream: node.name, block: block?.number, hash: block?.hash, ...why },
       "a block failed its proof: it is not used",
     );
   }

@@ -193,6 +193,18 @@ export class BlockStore {
     });
   }
 
+  /** Throws away all blocks, and begins with another chain's. */
+  async startAt(record: BlockRecord): Promise<void> {
+    await this.#root.transaction(() => {
+      for (const database of this.#blockDatabases()) database.clearSync();
+      this.#putParts(record);
+      this.#makeCanonical(record);
+      this.#indexLogs([record]);
+      this.#notes.putSync(HEAD, positionBytes(positionOf(record)));
+      this.#putTail(record.outline.number);
+    });
+  }
+
   /**
    * Adds blocks below the tail, newest first.
    *

@@ -7,7 +7,7 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
-import type { Reference } from "./fetch-block.ts";
+import { type Reference, readPosition } from "./fetch-block.ts";
 import { Follower } from "./follower.ts";
 import { lockStore } from "./keeper-lock.ts";
 import { type ProofMode, Prover } from "./prover.ts";
@@ -26,7 +26,7 @@ export type ChainOptions = {
 };
 
 export type ChainParts = {
-  readonly pool: Pick<Pool, "usable" | "onChange">;
+  readonly pool: Pick<Pool, "usable" | "isSettled" | "onChange">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -61,9 +61,18 @@ export class Chain {
     this.#unlock = lockStore(path);
     const store = new BlockStore({ path, windowBlocks, bytes });
     const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
-    const source = new BlockSource({ network }, { prover, clock, log, metrics });
+    const source = new BlockSource(
+      { network },
+      {
+        prover,
+        clock,
+        log,
+        metrics,
+        allNodes: () => (pool.isSettled() ? pool.usable() : undefined),
+      },
+    );
     const nodes = () => pool.usable();
-    const shared = { store, source, nodes, clock, log, metrics };
+    const shared = { store, source, prover, nodes, clock, log, metrics };
     this.#store = store;
     this.#source = source;
     this.#follower = new Follower({ network, windowBlocks }, shared);
@@ -154,16 +163,30 @@ export class Chain {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
     const found = await this.#source.fetch(reference, pool.usable(), signal);
-    if (found.kind === "failed") return "unanswered";
+    // Where all must be proven, what could not be had as a whole is not asked for in parts.
+    if (found.kind === "failed")
+      return this.#options.proof === "strict" ? "unproven" : "unanswered";
     if (found.kind !== "found") return found.kind;
     const { record } = found;
     const { number } = record.outline;
+    if ("number" in reference && (await this.#isContested(record.outline.number, record.hash)))
+      return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.#reach(number, signal);
       return this.#storedBlock(record.hash) ?? "unknown";
     }
     await this.#store.keep(record, "number" in reference && number < (this.#tail ?? 0));
     return this.#storedBlock(record.hash) ?? "unanswered";
+  }
+
+  /** Whether some node has another block at this number: old blocks are not linked to the followed ones. */
+  async #isContested(number: number, hash: string): Promise<boolean> {
+    const nodes = this.#parts.pool.usable();
+    if (nodes.length < 2) return false;
+    const theirs = await Promise.all(
+      nodes.map((node) => readPosition(number, node, this.#closing.signal)),
+    );
+    return theirs.some((position) => position !== undefined && position.hash !== hash);
   }
 
   #storedBlock(hash: string): StoredBlock | undefined {

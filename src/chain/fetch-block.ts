@@ -26,7 +26,9 @@ export type Fetched =
   | { readonly kind: "fetched"; readonly fetched: FetchedBlock }
   /** The node does not know the block. */
   | { readonly kind: "unknown" }
-  | { readonly kind: "failed"; readonly reason: string };
+  | { readonly kind: "failed"; readonly reason: string }
+  /** The node answered with what is no block, or not its receipts. */
+  | { readonly kind: "garbage"; readonly reason: string };
 
 /** Receipts asked for at once where a node gives them one by one. */
 const AT_ONCE = 16;
@@ -46,11 +48,11 @@ export async function fetchBlock(
   if (reply.kind !== "result") return failed(reply);
   const block = parsedBlock(reply.json);
   if (block === null) return { kind: "unknown" };
-  if (!block) return { kind: "failed", reason: "not a block" };
+  if (!block) return { kind: "garbage", reason: "this is no block" };
   const receipts = await fetchReceipts(block, node, ask);
   if (!Buffer.isBuffer(receipts)) return receipts;
   const parsedReceipts = parsedList(receipts);
-  if (!parsedReceipts) return { kind: "failed", reason: "not a list of receipts" };
+  if (!parsedReceipts) return { kind: "garbage", reason: "this is no list of receipts" };
   const uncles = await fetchUncles(block, ask);
   return {
     kind: "fetched",
@@ -64,7 +66,7 @@ export async function fetchBlock(
 }
 
 type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
-type Failure = Extract<Fetched, { kind: "failed" | "unknown" }>;
+type Failure = Exclude<Fetched, { kind: "fetched" }>;
 
 const failed = (reply: Reply): Failure => ({
   kind: "failed",
@@ -80,7 +82,7 @@ async function fetchReceipts(
   ask: Ask,
 ): Promise<Buffer | Failure> {
   const transactions = hashesOf(block);
-  if (!transactions) return { kind: "failed", reason: "a block without its transactions" };
+  if (!transactions) return { kind: "garbage", reason: "a block without its transactions" };
   if (transactions.length === 0) return NO_RECEIPTS;
   for (const method of BY_BLOCK) {
     if (node.isMissing(method)) continue;
@@ -162,6 +164,9 @@ function parsed(json: Buffer): unknown {
   }
 }
 
+/** The store writes block numbers in four bytes. */
+const LARGEST_NUMBER = 0xffff_ffff;
+
 /** The number and hash of a node's newest block, or of the one it has at a number; undefined when it does not tell. */
 export async function readPosition(
   numberOrTag: number | "latest" | "safe" | "finalized",
@@ -196,5 +201,6 @@ function positionIn(json: Buffer): { number: number; hash: string } | undefined 
     number: Number(textOf(json, number).slice(1, -1)),
     hash: textOf(json, hash).slice(1, -1).toLowerCase(),
   };
-  return Number.isSafeInteger(position.number) && isHash(position.hash) ? position : undefined;
+  const isNumber = Number.isInteger(position.number) && position.number <= LARGEST_NUMBER;
+  return isNumber && isHash(position.hash) ? position : undefined;
 }

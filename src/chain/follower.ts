@@ -12,6 +12,7 @@ import { knowsBlock, type Reference, readPosition } from "./fetch-block.ts";
 import { findFork } from "./find-fork.ts";
 import { type Link, planMove } from "./plan-move.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
+import type { Prover } from "./prover.ts";
 
 export type FollowedNode = Pick<
   Upstream,
@@ -21,6 +22,7 @@ export type FollowedNode = Pick<
 export type FollowerParts = {
   readonly store: BlockStore;
   readonly source: Pick<BlockSource, "fetch">;
+  readonly prover: Pick<Prover, "takeDistrust">;
   /** The nodes that may be asked now, in order. */
   readonly nodes: () => readonly FollowedNode[];
   readonly clock: Clock;
@@ -35,16 +37,14 @@ export type FollowerOptions = {
 
 /** Blocks fetched side by side when the chain is behind. */
 const AT_ONCE = 8;
-/** A chain so far behind its nodes is not served as theirs: calls are passed on until it has caught up. */
-const TOO_FAR_BEHIND = 64;
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
 const DOUBT_MS = 10_000;
 /** One look in so many is at all nodes, not only at the leader. */
 const LOOK_AROUND_EVERY = 8;
 /** So often must a node deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
-/** While heads are pushed, a look is taken all the same: a socket may be open and silent. */
-const WATCHDOG_MS = 15_000;
+/** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
+const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
   /** What each node told last of its head. */
@@ -81,7 +81,7 @@ export class Follower {
     await this.#running;
   }
 
-  /** The stored chain is that of the nodes, but for a few blocks. */
+  /** The stored chain was that of the nodes once; from then on it is what callers see. */
   get isLive(): boolean {
     return this.#isLive;
   }
@@ -137,8 +137,10 @@ export class Follower {
 
   #restMs(): number {
     const { store } = this.#parts;
+    const pollMs = pollIntervalMs(store);
     const isPushed = this.#leader !== undefined && this.#watched.has(this.#leader);
-    return isPushed && this.#isLive ? WATCHDOG_MS : pollIntervalMs(store);
+    const isCalm = isPushed && this.#isLive && this.#denials === 0;
+    return isCalm ? Math.max(PUSHED.leastMs, pollMs * PUSHED.times) : pollMs;
   }
 
   /** Finds out where the head is, and goes there. */
@@ -152,18 +154,20 @@ export class Follower {
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.get(chosen.name);
     if (!chosen || !head) return;
-    this.#leader = chosen.name;
-    const hasArrived = await this.#goTo(head, chosen, nodes);
-    if (!hasArrived) this.#doubt(chosen.name);
-    this.#judgeLiveness();
+    if (await this.#goTo(head, chosen, nodes)) {
+      this.#leader = chosen.name;
+      this.#isLive = true;
+      return;
+    }
+    this.#doubt(chosen.name);
+    if (nodes.some(({ name }) => !this.#isDoubted(name))) this.#wake(); // another one may lead
   }
 
   #chooseLeader(nodes: readonly FollowedNode[]): FollowedNode | undefined {
-    const now = this.#parts.clock.now();
     const seen = nodes.map(({ name }) => ({
       name,
       number: this.#heads.get(name)?.number ?? -1,
-      isDoubted: (this.#doubtedUntil.get(name) ?? 0) > now,
+      isDoubted: this.#isDoubted(name),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
@@ -171,6 +175,10 @@ export class Follower {
 
   #doubt(name: string): void {
     this.#doubtedUntil.set(name, this.#parts.clock.now() + DOUBT_MS);
+  }
+
+  #isDoubted(name: string): boolean {
+    return (this.#doubtedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
   async #readHead(node: FollowedNode): Promise<void> {
@@ -199,14 +207,6 @@ export class Follower {
     }, stop);
   }
 
-  #judgeLiveness(): void {
-    const own = this.#parts.store.head?.number;
-    if (own === undefined) return;
-    const best = Math.max(...[...this.#heads.values()].map(({ number }) => number));
-    if (best - own <= 0) this.#isLive = true;
-    else if (best - own > TOO_FAR_BEHIND) this.#isLive = false;
-  }
-
   /** @returns false when the node could not lead there. */
   async #goTo(
     target: Position,
@@ -214,29 +214,38 @@ export class Follower {
     nodes: readonly FollowedNode[],
   ): Promise<boolean> {
     const { store } = this.#parts;
+    if (this.#parts.prover.takeDistrust()) await store.clear();
     const { head } = store;
-    if (!head) return this.#begin(target, nodes);
+    if (!head) return this.#startAt(target, nodes);
     if (target.hash === head.hash) {
       this.#denials = 0;
       return true;
     }
     if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
-    if (target.number - head.number >= this.#options.windowBlocks) {
-      await store.clear();
-      return this.#begin(target, nodes);
-    }
+    if (target.number - head.number >= this.#options.windowBlocks)
+      return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
     const fork = await this.#findFork(head, target, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     return this.#fill(head, fork, target, [node, ...nodes.filter((other) => other !== node)]);
   }
 
-  /** The first block of an empty store. */
-  async #begin(target: Position, nodes: readonly FollowedNode[]): Promise<boolean> {
+  /** The first block of a store; what was there before is given up for it. */
+  async #startAt(target: Position, nodes: readonly FollowedNode[]): Promise<boolean> {
     const record = await this.#fetch({ hash: target.hash }, nodes);
-    if (!record) return false;
-    await this.#apply(0, [record]);
+    if (!record || this.#closing.signal.aborted) return false;
+    await this.#parts.store.startAt(record);
+    this.#tellMove(0);
     return true;
+  }
+
+  /** More nodes know the block than deny it; of as many, the first of the configuration decides. */
+  async #isBelieved({ hash }: Position, nodes: readonly FollowedNode[]): Promise<boolean> {
+    const known = await Promise.all(
+      nodes.map((node) => knowsBlock(hash, node, this.#closing.signal)),
+    );
+    const count = (answer: boolean): number => known.filter((each) => each === answer).length;
+    return count(true) > count(false) || (count(true) === count(false) && known[0] === true);
   }
 
   /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
@@ -248,12 +257,13 @@ export class Follower {
       nodes.map((other) => readPosition(tail, other, this.#closing.signal)),
     );
     if (theirs.some((position) => position?.hash === ours)) return false;
+    if (!(await this.#isBelieved(target, nodes))) return false;
+    if (!(await this.#startAt(target, nodes))) return false;
     log.warn(
       { block: target.number },
       "the nodes are on another chain: starting anew from its head",
     );
-    await store.clear();
-    return this.#begin(target, nodes);
+    return true;
   }
 
   /** Whether no node knows our head any more, several times in a row: then a lower head is the head. */
@@ -363,9 +373,13 @@ export class Follower {
   }
 
   async #apply(removed: number, added: readonly BlockRecord[]): Promise<void> {
-    const { store, log, metrics } = this.#parts;
     if (this.#closing.signal.aborted) return;
-    await store.move({ removed, added });
+    await this.#parts.store.move({ removed, added });
+    this.#tellMove(removed);
+  }
+
+  #tellMove(removed: number): void {
+    const { store, log, metrics } = this.#parts;
     const { head } = store;
     this.#denials = 0;
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");

@@ -23,6 +23,7 @@ const NOTE = "headers";
 export class Prover {
   /** Unknown until a first header is proven; foreign when all nodes agree on a hash that no known encoding gives. */
   #headers: HeaderEncoding;
+  #isDistrusted = false;
   readonly #mode: ProofMode;
   readonly #network: string;
   readonly #parts: {
@@ -55,7 +56,11 @@ export class Prover {
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
     const proof = proveBlock(parts, { headers: this.#headers });
     if (proof.kind === "failed") return proof;
-    if (this.#headers !== "known" && !proof.unproven.includes("header hash")) this.#learn("known");
+    const isHeaderProven = !proof.unproven.includes("header hash");
+    if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
+    // It may have an encoding of its own: that is for all nodes to say, not for one.
+    if (this.#headers === "unknown" && !isHeaderProven)
+      return { kind: "failed", part: "header hash", reason: "it follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
       const part = proof.unproven.join(", ");
       return {
@@ -82,7 +87,20 @@ export class Prover {
     return true;
   }
 
+  /** Whether blocks were taken in without proof that could have been proven; told once. */
+  takeDistrust(): boolean {
+    const isDistrusted = this.#isDistrusted;
+    this.#isDistrusted = false;
+    return isDistrusted;
+  }
+
   #learn(headers: HeaderEncoding): void {
+    if (this.#headers === "foreign") {
+      this.#isDistrusted = true;
+      this.#parts.log.warn(
+        "a header of this network was proven after all: what was taken in without proof is given up",
+      );
+    }
     this.#headers = headers;
     void this.#parts.store.setNote(NOTE, headers);
   }

@@ -67,6 +67,11 @@ export class Pool {
     return usableOf(this.#upstreams);
   }
 
+  /** Each node was found usable, or of another chain, or did not answer since a while. */
+  isSettled(): boolean {
+    return this.#upstreams.every(({ isSettled }) => isSettled);
+  }
+
   /** Calls `listener` whenever a node becomes usable or is no longer; returns how to stop. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -75,6 +75,11 @@ export class Upstream {
     return this.#state;
   }
 
+  /** It is known whether the node can be used: it answered, or was silent long enough to be told of. */
+  get isSettled(): boolean {
+    return this.#state !== "checking" || this.#told !== undefined;
+  }
+
   isMissing(method: string): boolean {
     return this.#missing.has(method);
   }

@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toQuantity } from "../../src/evm/values.ts";
+import { headerHash } from "../../src/proofs/header.ts";
 import { ask } from "../support/ask.ts";
 
 export type Call = { readonly method: string; readonly params: readonly unknown[] };
@@ -183,3 +184,71 @@ export const together =
     for (const lie of lies) answer = await lie(first)(call, answer, askHonestly);
     return answer;
   };
+
+// Lies as a whole.
+
+export const OTHER_HASH = `0x${"ab".repeat(32)}`;
+
+/** The height of each block by its false hash. */
+const disguises = new Map<string, string>();
+
+/** False hashes of blocks, wherever they stand; the node knows the blocks by them. */
+export const disguised: LieFrom = (first) => async (call, honest, askHonestly) => {
+  const asked = String(call.params[0]);
+  const isOfDisguised = /^0x[0-9a-f]{56}deadbeef$/.test(asked);
+  const number = isOfDisguised ? disguises.get(asked) : undefined;
+  const isBlock = call.method === "eth_getBlockByHash" || call.method === "eth_getBlockByNumber";
+  const found = number
+    ? await askHonestly({
+        method: isBlock ? "eth_getBlockByNumber" : call.method,
+        params: [number, ...call.params.slice(1)],
+      })
+    : honest;
+  const item = (Array.isArray(found) ? found[0] : found) as Fields | null | undefined;
+  const hash = item?.["blockHash"] ?? item?.["hash"];
+  const height = String(item?.["blockNumber"] ?? item?.["number"]);
+  if (typeof hash !== "string" || Number(height) < first) return found;
+  const disguise = `${hash.slice(0, 58)}deadbeef`;
+  disguises.set(disguise, height);
+  return JSON.parse(JSON.stringify(found).replaceAll(hash, disguise));
+};
+
+/** What stands in the `extraData` of a forged block. */
+export const FORGED = "0x6c6965";
+
+/** Another block of this number, with a hash of its own that is right for it. */
+export const forged =
+  (number: number): Lie =>
+  async (call, honest, askHonestly) => {
+    const height = toQuantity(number);
+    const block = (await askHonestly({
+      method: "eth_getBlockByNumber",
+      params: [height, false],
+    })) as Block | null;
+    if (!block) return honest;
+    const hash = String(block["hash"]);
+    const forgedHash = String(headerHash({ ...block, extraData: FORGED }));
+    const isOfForged = call.params[0] === forgedHash;
+    const answer = isOfForged
+      ? await askHonestly({ ...call, params: [hash, ...call.params.slice(1)] })
+      : honest;
+    const text = JSON.stringify(answer).replaceAll(hash, forgedHash);
+    const isIt = (answer as Fields | null)?.["hash"] === hash;
+    return isIt ? { ...JSON.parse(text), extraData: FORGED } : JSON.parse(text);
+  };
+
+/** A newest block that no node has. */
+export const announced =
+  (number: number): Lie =>
+  (call, honest) =>
+    call.params[0] === "latest"
+      ? { ...(honest as Block), number: toQuantity(number), hash: OTHER_HASH }
+      : honest;
+
+/** A receipt of a transaction that nobody sent. */
+export const invented =
+  (blockNumber: string): Lie =>
+  ({ method, params }, honest) =>
+    method === "eth_getTransactionReceipt" && honest === null
+      ? { transactionHash: params[0], blockHash: OTHER_HASH, blockNumber, status: "0x1", logs: [] }
+      : honest;

@@ -41,6 +41,7 @@ async function followed(model: GeneratedChain, path: string) {
   };
   const pool = {
     usable: () => [node] as never,
+    isSettled: () => true,
     onChange: (listener: () => void) => {
       onChange = listener;
       return () => undefined;

@@ -1,7 +1,7 @@
 // A block as the store keeps it: the node's own JSON, cut into pieces that later answers are put
 // together from. Pure: bytes in, bytes out.
 import { findElements, findMembers, type Span } from "../jsonrpc/members.ts";
-import { type LogPlace, type PlacedReceipt, placeLogs } from "./log-directory.ts";
+import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-directory.ts";
 
 /** How much of a block was proven against its hash. */
 export type ProofLevel = "none" | "partial" | "full";
@@ -36,7 +36,7 @@ export type BlockRecord = {
   readonly block: Buffer;
   readonly transactionPieces: readonly Buffer[];
   readonly receiptPieces: readonly Buffer[];
-  readonly logs: readonly LogPlace[];
+  readonly logs: readonly TermedLog[];
   /** The JSON array of the uncles' headers, when they were fetched. */
   readonly uncles: Buffer | undefined;
 };
@@ -189,8 +189,8 @@ export function itemOf(piece: Buffer, index: number): Buffer {
 }
 
 /** From places in a receipt to places in the items of its piece. */
-function placesInPieces(receipts: readonly PlacedReceipt[]): LogPlace[] {
-  const places: LogPlace[] = [];
+function placesInPieces(receipts: readonly PlacedReceipt[]): TermedLog[] {
+  const places: TermedLog[] = [];
   let at = 0;
   receipts.forEach(({ json, logs }, receipt) => {
     if (receipt % PIECE_ITEMS === 0) at = 0;

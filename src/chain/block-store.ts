@@ -136,6 +136,12 @@ export class BlockStore {
     return bytes && `0x${bytes.toString("hex", 0, 32)}`;
   }
 
+  /** The same as 32 bytes, for whoever reads parts of many blocks. */
+  hashBytesAt(number: number): Buffer | undefined {
+    const bytes = this.#canonical.getBinaryFast(numberKey(number));
+    return bytes && Buffer.from(bytes.subarray(0, 32));
+  }
+
   outline(hash: string): Outline | undefined {
     const bytes = this.part(hash, "outline");
     return bytes && decodeOutline(bytes);
@@ -152,7 +158,7 @@ export class BlockStore {
    *
    * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
    */
-  part(hash: string, part: Part, piece = 0): Buffer | undefined {
+  part(hash: string | Buffer, part: Part, piece = 0): Buffer | undefined {
     const stored = viewOf(this.#parts.getBinaryFast(partKey(hash, part, piece)));
     return stored && unpack(stored);
   }
@@ -436,8 +442,9 @@ const hashKeyBytes = Buffer.alloc(32);
 const numberKeyBytes = Buffer.alloc(4);
 const termKeyBytes = Buffer.alloc(8);
 
-function partKey(hash: string, part: Part, piece = 0): Buffer {
-  partKeyBytes.write(hash.slice(2), 0, "hex");
+function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
+  if (typeof hash === "string") partKeyBytes.write(hash.slice(2), 0, "hex");
+  else partKeyBytes.set(hash);
   partKeyBytes.writeUInt8(LETTERS[part], 32);
   partKeyBytes.writeUInt16BE(piece, 33);
   return partKeyBytes;

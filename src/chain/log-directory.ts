@@ -13,12 +13,17 @@ export type LogPlace = {
   readonly addressAt: number | undefined;
   /** Where the array of topics begins; undefined likewise. */
   readonly topicsAt: number | undefined;
+  readonly topicCount: number;
+};
+
+/** A log to be written into the directory. */
+export type TermedLog = LogPlace & {
   /** The terms of the address and of each topic. */
   readonly terms: readonly number[];
 };
 
 /** A receipt, with the places of its logs counted from its own start. */
-export type PlacedReceipt = { readonly json: Buffer; readonly logs: readonly LogPlace[] };
+export type PlacedReceipt = { readonly json: Buffer; readonly logs: readonly TermedLog[] };
 
 type ParsedLog = {
   readonly address?: unknown;
@@ -39,7 +44,7 @@ export function placeLogs(receipt: Buffer, parsed: unknown): PlacedReceipt | und
   const [span] = findMembers(receipt, ["logs"]) ?? [];
   const elements = span && findElements(receipt.subarray(span.start, span.end));
   if (!span || elements?.length !== logs.length) return undefined;
-  const places: LogPlace[] = [];
+  const places: TermedLog[] = [];
   for (const [index, element] of elements.entries()) {
     const start = span.start + element.start;
     const log = receipt.subarray(start, span.start + element.end);
@@ -59,7 +64,7 @@ function withRemoved(receipt: object, logs: readonly ParsedLog[]): PlacedReceipt
 function placeOf(
   log: Buffer,
   { address, topics }: ParsedLog,
-): Pick<LogPlace, "addressAt" | "topicsAt" | "terms"> | undefined {
+): Pick<TermedLog, "addressAt" | "topicsAt" | "topicCount" | "terms"> | undefined {
   if (typeof address !== "string" || !areTopics(topics)) return undefined;
   const terms = [
     hashTerm(address, ADDRESS),
@@ -68,6 +73,7 @@ function placeOf(
   return {
     addressAt: placeOfText(log, `"address":"${address}"`, '"address":"'.length),
     topicsAt: placeOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
+    topicCount: topics.length,
     terms,
   };
 }
@@ -87,12 +93,11 @@ function placeOfText(log: Buffer, text: string, before: number): number | undefi
 
 const MAX_TOPICS = 4;
 /** A log's numbers stand at these places behind its first. */
-export const WORDS = 10;
+const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
-export const FIRST_TERM = ADDRESS_TERM;
 const NOWHERE = 0x1fffffff;
 
-export function encodeDirectory(logs: readonly LogPlace[]): Buffer {
+export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
   const words = new Uint32Array(logs.length * WORDS);
   logs.forEach((log, index) => {
     const at = index * WORDS;
@@ -100,38 +105,45 @@ export function encodeDirectory(logs: readonly LogPlace[]): Buffer {
     words[at + LENGTH] = log.length;
     words[at + RECEIPT] = log.receipt;
     words[at + ADDRESS_AT] = log.addressAt ?? NOWHERE;
-    words[at + TOPICS] = (log.topicsAt ?? NOWHERE) * 8 + (log.terms.length - 1);
+    words[at + TOPICS] = (log.topicsAt ?? NOWHERE) * 8 + log.topicCount;
     words.set(log.terms, at + ADDRESS_TERM);
   });
   return Buffer.from(words.buffer);
 }
 
-/** A copy, since what a store gives is neither aligned nor lasting. */
-export function decodeDirectory(bytes: Buffer): Uint32Array {
-  const copy = new Uint8Array(bytes.length);
-  copy.set(bytes);
-  return new Uint32Array(copy.buffer);
+/** Where a directory is put to be read: aligned, as what a store gives is not, and used again and again. */
+let scratch = new Uint32Array(WORDS * 512);
+
+/**
+ * The logs of an encoded directory that may match, judged by their terms alone.
+ *
+ * @param mayMatch Told the terms (address, then the topics; what follows them is of no meaning) and how many topics there are.
+ */
+export function findPlaces(
+  directory: Buffer,
+  mayMatch: (words: Uint32Array, firstTerm: number, topics: number) => boolean,
+): LogPlace[] {
+  if (directory.length > scratch.byteLength) scratch = new Uint32Array(directory.length / 2);
+  directory.copy(new Uint8Array(scratch.buffer));
+  const words = scratch;
+  const end = directory.length / 4;
+  const places: LogPlace[] = [];
+  for (let at = 0; at < end; at += WORDS) {
+    const topics = words[at + TOPICS] ?? 0;
+    if (!mayMatch(words, at + ADDRESS_TERM, topics & 7)) continue;
+    places.push({
+      receipt: words[at + RECEIPT] ?? 0,
+      start: words[at + START] ?? 0,
+      length: words[at + LENGTH] ?? 0,
+      addressAt: someplace(words[at + ADDRESS_AT] ?? 0),
+      topicsAt: someplace(topics >>> 3),
+      topicCount: topics & 7,
+    });
+  }
+  return places;
 }
 
-/** One log of a decoded directory. */
-export function placeAt(words: Uint32Array, index: number): LogPlace {
-  const at = index * WORDS;
-  const word = (offset: number): number => words[at + offset] ?? 0;
-  const topicCount = word(TOPICS) & 7;
-  const someplace = (offset: number): number | undefined =>
-    offset === NOWHERE ? undefined : offset;
-  return {
-    receipt: word(RECEIPT),
-    start: word(START),
-    length: word(LENGTH),
-    addressAt: someplace(word(ADDRESS_AT)),
-    topicsAt: someplace(word(TOPICS) >>> 3),
-    terms: [...words.subarray(at + ADDRESS_TERM, at + ADDRESS_TERM + 1 + topicCount)],
-  };
-}
-
-export const topicCountAt = (words: Uint32Array, index: number): number =>
-  (words[index * WORDS + TOPICS] ?? 0) & 7;
+const someplace = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
 
 // Of `["0x…64 digits","0x…"]` a topic's place follows from its position.
 const TOPIC_BYTES = 66;
@@ -143,11 +155,11 @@ export const addressIn = (log: Buffer, { addressAt }: LogPlace): string =>
     : log.toString("latin1", addressAt, addressAt + 42);
 
 /** The topics of a log, as the node wrote them. */
-export function topicsIn(log: Buffer, { topicsAt, terms }: LogPlace): string[] {
+export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogPlace): string[] {
   if (topicsAt === undefined) {
     return (JSON.parse(log.toString("utf8")) as { topics: string[] }).topics;
   }
-  return terms.slice(1).map((_, index) => {
+  return Array.from({ length: topicCount }, (_, index) => {
     const at = topicsAt + 2 + index * (TOPIC_BYTES + 3);
     return log.toString("latin1", at, at + TOPIC_BYTES);
   });

@@ -5,16 +5,7 @@ import { ADDRESS } from "../evm/log-terms.ts";
 import type { Clock } from "../lib/clock.ts";
 import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
-import {
-  addressIn,
-  decodeDirectory,
-  FIRST_TERM,
-  type LogPlace,
-  placeAt,
-  topicCountAt,
-  topicsIn,
-  WORDS,
-} from "./log-directory.ts";
+import { addressIn, findPlaces, type LogPlace, topicsIn } from "./log-directory.ts";
 import {
   allBlocks,
   type BlockSet,
@@ -50,7 +41,7 @@ export async function searchLogs(
   for (let segment = segmentOf(range.from); segment <= segmentOf(range.to); segment += 1) {
     const candidates = candidatesOf(matcher, segment, store);
     for (const number of candidates ? numbersIn(candidates, segment, range) : []) {
-      const hash = store.hashAt(number);
+      const hash = store.hashBytesAt(number);
       if (!hash) return undefined;
       for (const log of logsOfBlock(hash, matcher, store)) {
         logs.push(log);
@@ -89,23 +80,23 @@ function candidatesOf(
 
 /** The matching logs of one block, in order. */
 export function logsOfBlock(
-  hash: string,
+  hash: string | Buffer,
   matcher: LogMatcher,
   store: Pick<BlockStore, "part">,
 ): Buffer[] {
   const directory = store.part(hash, "logs");
   if (!directory || directory.length === 0) return [];
-  const words = decodeDirectory(directory);
+  const places = findPlaces(directory, (words, firstTerm, topics) =>
+    mayMatch(words, { firstTerm, topics }, matcher),
+  );
   const found: Buffer[] = [];
   let piece = -1;
-  let items: Buffer = Buffer.alloc(0);
-  for (let index = 0; index * WORDS < words.length; index += 1) {
-    if (!mayMatch(words, index, matcher)) continue;
-    const place = placeAt(words, index);
+  let items: Buffer = directory;
+  for (const place of places) {
     const wanted = Math.floor(place.receipt / PIECE_ITEMS);
     if (wanted !== piece) {
       const bytes = store.part(hash, "receipts", wanted);
-      if (!bytes) continue;
+      if (!bytes) return found;
       items = itemsOf(bytes);
       piece = wanted;
     }
@@ -116,11 +107,14 @@ export function logsOfBlock(
 }
 
 /** By the terms alone: a yes is to be checked, a no is one. */
-function mayMatch(words: Uint32Array, index: number, matcher: LogMatcher): boolean {
-  if (topicCountAt(words, index) < matcher.leastTopics) return false;
-  const first = index * WORDS + FIRST_TERM;
-  for (const { place, terms } of matcher.conditions) {
-    if (!terms.has(words[first + place] ?? 0)) return false;
+function mayMatch(
+  words: Uint32Array,
+  { firstTerm, topics }: { firstTerm: number; topics: number },
+  { conditions, leastTopics }: LogMatcher,
+): boolean {
+  if (topics < leastTopics) return false;
+  for (const { place, terms } of conditions) {
+    if (!terms.has(words[firstTerm + place] ?? 0)) return false;
   }
   return true;
 }

@@ -105,9 +105,9 @@ describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s",
   it("shows a transaction in `latest` to whoever has seen its receipt", async () => {
     for (let round = 0; round < 20; round += 1) {
       const hash = await emit();
-      const receipt = await until("there is a receipt", () =>
-        read<{ blockNumber: string } | null>(url, "eth_getTransactionReceipt", hash),
-      );
+      const receipt = (await until("there is a receipt", () =>
+        read(url, "eth_getTransactionReceipt", hash),
+      )) as { blockNumber: string };
       const number = Number(receipt.blockNumber);
       expect(Number(await read(url, "eth_blockNumber"))).toBeGreaterThanOrEqual(number);
       const logs = await read<{ transactionHash: string }[]>(url, "eth_getLogs", {

@@ -21,14 +21,17 @@ export type ChainShape = {
   /** How many contracts emit, and how many different topics there are. */
   readonly addresses?: number;
   readonly topics?: number;
+  /** One log in so many is of the first address. */
+  readonly busy?: number;
   readonly firstNumber?: number;
   /** Between two blocks: a gateway asks for the head twice in that time. */
   readonly blockSeconds?: number;
 };
 
 export class GeneratedChain {
-  /** Oldest first. */
-  readonly #canonical: GeneratedBlock[] = [];
+  /** Oldest first; the first has the number `#first`. */
+  #canonical: GeneratedBlock[] = [];
+  #first: number;
   /** Dropped ones too. */
   readonly #byHash = new Map<string, GeneratedBlock>();
   readonly #placeByTransaction = new Map<string, { block: GeneratedBlock; index: number }>();
@@ -46,11 +49,14 @@ export class GeneratedChain {
       topics: 12,
       firstNumber: 0,
       blockSeconds: 12,
+      busy: 10,
       ...shape,
     };
+    this.#first = this.#shape.firstNumber;
     this.#random = new Random(shape.seed);
     const { addresses, topics } = this.#shape;
     this.words = {
+      busy: this.#shape.busy,
       addresses: Array.from({ length: addresses }, () => this.#random.hex(20)),
       // Signatures of events, and addresses in 32 bytes.
       topics: Array.from({ length: topics }, (_, index) =>
@@ -71,7 +77,7 @@ export class GeneratedChain {
   }
 
   block(number: number): GeneratedBlock | undefined {
-    return this.#canonical[number - this.#shape.firstNumber];
+    return this.#canonical[number - this.#first];
   }
 
   byHash(hash: string): GeneratedBlock | undefined {
@@ -96,6 +102,15 @@ export class GeneratedChain {
       });
       this.#add([...again, ...list]);
     }
+  }
+
+  /** Keeps the head only: a long chain does not fit into memory. */
+  forget(): void {
+    this.#first = this.head.number;
+    this.#canonical = [this.head];
+    this.#byHash.clear();
+    this.#byHash.set(this.head.hash, this.head);
+    this.#placeByTransaction.clear();
   }
 
   /** Drops the newest `depth` blocks, and builds `count` others in their place. */

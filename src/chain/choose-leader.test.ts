@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { chooseLeader } from "./choose-leader.ts";
+
+const node = (name: string, number: number, isDoubted = false) => ({ name, number, isDoubted });
+
+it.each([
+  { why: "there is none", nodes: [], present: undefined, want: undefined },
+  { why: "it is the only one", nodes: [node("a", -1)], present: undefined, want: "a" },
+  {
+    why: "it is the first of equals",
+    nodes: [node("a", 5), node("b", 5)],
+    present: undefined,
+    want: "a",
+  },
+  {
+    why: "it has the newest block",
+    nodes: [node("a", 4), node("b", 5)],
+    present: undefined,
+    want: "b",
+  },
+  {
+    why: "it leads already and is one behind",
+    nodes: [node("a", 4), node("b", 5)],
+    present: "a",
+    want: "a",
+  },
+  { why: "the leader is two behind", nodes: [node("a", 3), node("b", 5)], present: "a", want: "b" },
+  { why: "the leader is gone", nodes: [node("b", 5)], present: "a", want: "b" },
+  {
+    why: "the leader is doubted",
+    nodes: [node("a", 9, true), node("b", 5)],
+    present: "a",
+    want: "b",
+  },
+  {
+    why: "all are doubted, and it is the best",
+    nodes: [node("a", 4, true), node("b", 5, true)],
+    present: undefined,
+    want: "b",
+  },
+])("$want leads since $why", ({ nodes, present, want }) => {
+  expect(chooseLeader(nodes, present)).toBe(want);
+});

@@ -18,6 +18,9 @@ const KNOWN_CHAINS: ReadonlySet<number> = new Set([
   1, 10, 56, 100, 137, 1337, 8453, 31337, 42161, 17000, 560048, 11155111,
 ]);
 
+/** The first block of Byzantium, where receipts of before it are to be had. */
+const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
+
 const NOTE = "headers";
 
 export class Prover {
@@ -25,6 +28,7 @@ export class Prover {
   #headers: HeaderEncoding;
   #isDistrusted = false;
   readonly #mode: ProofMode;
+  readonly #byzantium: number | undefined;
   readonly #network: string;
   readonly #parts: {
     readonly store: Pick<BlockStore, "setNote">;
@@ -42,6 +46,7 @@ export class Prover {
   ) {
     this.#network = options.network;
     this.#mode = options.mode;
+    this.#byzantium = BYZANTIUM.get(options.chainId);
     this.#parts = parts;
     const noted = parts.store.note(NOTE);
     this.#headers = KNOWN_CHAINS.has(options.chainId)
@@ -54,7 +59,7 @@ export class Prover {
   prove({ block, receipts, uncles }: FetchedBlock): Verdict {
     if (this.#mode === "off") return { kind: "proven", level: "none" };
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-    const proof = proveBlock(parts, { headers: this.#headers });
+    const proof = proveBlock(parts, { headers: this.#headers, byzantium: this.#byzantium });
     if (proof.kind === "failed") return proof;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");

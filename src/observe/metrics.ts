@@ -106,7 +106,20 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #callsOf = new Map<string, { calls: number; upstreamCalls: number }>();
+
   constructor() {
+    const callsOf = this.#callsOf;
+    new Gauge({
+      name: "headgate_upstream_calls_per_call",
+      help: "Calls made to nodes, following the chain included, for each call answered.",
+      labelNames: ["network"],
+      registers: [this.#registry],
+      collect() {
+        for (const [network, { calls, upstreamCalls }] of callsOf)
+          if (calls > 0) this.set({ network }, upstreamCalls / calls);
+      },
+    });
     collectDefaultMetrics({ register: this.#registry });
     const requestsInFlight = (): number => this.#requestsInFlight;
     new Gauge({
@@ -138,6 +151,7 @@ export class Metrics {
 
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
     this.#calls.add(`${network} ${method} ${outcome}`, { network, method, outcome });
+    this.#countsOf(network).calls += 1;
     this.#computeUnits.add(network, { network }, computeUnits);
     this.#callSeconds.observe({ network }, seconds);
   }
@@ -145,6 +159,7 @@ export class Metrics {
   upstreamAnswered(record: UpstreamRecord): void {
     const { network, upstream, kind, purpose, seconds, bytes } = record;
     const labels = { network, upstream, outcome: kind, purpose };
+    this.#countsOf(network).upstreamCalls += 1;
     this.#upstreamCalls.add(`${network} ${upstream} ${kind} ${purpose}`, labels);
     this.#upstreamSeconds.observe({ network, upstream }, seconds);
     this.#upstreamBytes.add(`${network} ${upstream}`, { network, upstream }, bytes);
@@ -191,6 +206,14 @@ export class Metrics {
 
   get contentType(): string {
     return this.#registry.contentType;
+  }
+
+  #countsOf(network: string): { calls: number; upstreamCalls: number } {
+    const known = this.#callsOf.get(network);
+    if (known) return known;
+    const counts = { calls: 0, upstreamCalls: 0 };
+    this.#callsOf.set(network, counts);
+    return counts;
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Tally<Label> {

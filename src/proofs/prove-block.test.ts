@@ -120,6 +120,41 @@ it.each([
   expect(proveBlock({ block: block as unknown as Json }, unknown).kind).toBe("failed");
 });
 
+describe("receipts of before Byzantium without their root, as Erigon gives them", () => {
+  const block: Json = {
+    ...hashed({ ...header, receiptsRoot: word("6") }),
+    transactions: [word("8")],
+  };
+  const place = {
+    blockHash: block["hash"],
+    blockNumber: "0x10",
+    transactionHash: word("8"),
+    transactionIndex: "0x0",
+    type: "0x0",
+  };
+  const gas = { cumulativeGasUsed: "0x0", logsBloom: NO_BLOOM, logs: [] };
+  const receipts: Json[] = [{ ...place, ...gas, status: "0x1" }];
+
+  it("are unproven where it is known that they should have one", () => {
+    expect(proveBlock({ block, receipts }, { ...known, byzantium: 0x11 })).toEqual({
+      kind: "proven",
+      unproven: ["transactions root", "receipts root"],
+    });
+  });
+
+  it("are a lie in every other block", () => {
+    expect(proveBlock({ block, receipts }, { ...known, byzantium: 0x10 })).toMatchObject({
+      part: "receipts root",
+    });
+    expect(
+      proveBlock(
+        { block, receipts: [{ ...receipts[0], root: word("7") }] },
+        { ...known, byzantium: 0x11 },
+      ),
+    ).toMatchObject({ part: "receipts root" });
+  });
+});
+
 it("fails for what is no list of receipts", () => {
   const receipts = [null] as unknown as Json[];
   expect(proveBlock({ block: hashed(header), receipts }, known)).toMatchObject({

@@ -2,8 +2,8 @@
 // has answered this block. Pure, and never throws whatever the node wrote.
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
-import type { Finding } from "./finding.ts";
-import { isJson, type Json } from "./json.ts";
+import { type Finding, unproven } from "./finding.ts";
+import { isAbsent, isJson, type Json } from "./json.ts";
 import { misplaced } from "./places.ts";
 
 export type { Json };
@@ -30,8 +30,14 @@ export type Proof =
   | { readonly kind: "proven"; readonly unproven: readonly Part[] }
   | { readonly kind: "failed"; readonly part: Part | "places"; readonly reason: string };
 
-/** @param options.headers Where they are known, one that does not hash is a lie; elsewhere it may be unproven. */
-export function proveBlock(parts: BlockParts, options: { headers: HeaderEncoding }): Proof {
+export type NetworkRules = {
+  /** Where they are known, a header that does not hash is a lie; elsewhere it may be unproven. */
+  readonly headers: HeaderEncoding;
+  /** The block from which receipts state a status instead of a root (EIP-658), where it is known. */
+  readonly byzantium?: number | undefined;
+};
+
+export function proveBlock(parts: BlockParts, options: NetworkRules): Proof {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");
   const { transactions, withdrawals } = block;
@@ -47,7 +53,9 @@ export function proveBlock(parts: BlockParts, options: { headers: HeaderEncoding
   // Of bridges and rollups: their receipts and withdrawals follow rules of their own.
   const { hasForeign } = ofTransactions;
   const isForeign = isForeignHeader || hasForeign;
-  const ofReceipts = checkReceipts({ block, transactions, receipts }, isForeign);
+  const ofReceipts = areRootless(parts, options)
+    ? unproven
+    : checkReceipts({ block, transactions, receipts }, isForeign);
   const findings: readonly (readonly [Part, Finding])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.finding],
@@ -68,6 +76,10 @@ export function proveBlock(parts: BlockParts, options: { headers: HeaderEncoding
     unproven: findings.filter(([, { kind }]) => kind === "unproven").map(([part]) => part),
   };
 }
+
+/** Erigon keeps no roots of receipts before Byzantium: what it gives cannot be encoded. */
+const areRootless = ({ block, receipts = [] }: BlockParts, { byzantium = 0 }: NetworkRules) =>
+  Number(block["number"]) < byzantium && receipts.some(({ root }) => isAbsent(root));
 
 const failed = (part: Part | "places", reason: string): Proof => ({ kind: "failed", part, reason });
 

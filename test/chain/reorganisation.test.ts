@@ -144,5 +144,8 @@ describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s",
       Array.from({ length: 50 }, () => post(url, batch).then((response) => response.text())),
     );
     expect(await counted()).toBe(before);
+    const text = await (await fetch(gateway.metricsUrl)).text();
+    const perCall = /^headgate_upstream_calls_per_call\{network="[^"]+"\} (\S+)$/m.exec(text)?.[1];
+    expect(Number(perCall)).toBeGreaterThan(0);
   });
 });

@@ -1,6 +1,5 @@
 // The blocks of one network on disk: an LMDB environment that one process writes (the keeper) and any
 // number read. Every change is one transaction, so the store is always at a head that it had.
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import {
   type BlockRecord,
@@ -11,23 +10,27 @@ import {
   transactionHashesIn,
 } from "./block-record.ts";
 import { encodeDirectory } from "./log-directory.ts";
-import { addPlaces, SEGMENT_BLOCKS, segmentOf } from "./postings.ts";
+import { placesByTerm } from "./log-places.ts";
+import { compressed, plain, unpack, viewOf } from "./packing.ts";
+import { addPlaces, segmentOf } from "./postings.ts";
+import {
+  HEAD,
+  hashKey,
+  noteKey,
+  numberKey,
+  type Part,
+  type Position,
+  partKey,
+  positionBytes,
+  positionIn,
+  TAIL,
+  termKey,
+} from "./store-keys.ts";
 
-export type Position = { readonly number: number; readonly hash: string };
+export type { Part, Position } from "./store-keys.ts";
 
 /** Raised when what is stored could not be read any more. */
 const SCHEMA = 1;
-
-/** Parts of a block, each under the block's hash, its letter and the number of the piece. */
-export type Part = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
-const LETTERS: Readonly<Record<Part, number>> = {
-  outline: 0x61,
-  block: 0x62,
-  transactions: 0x74,
-  receipts: 0x72,
-  logs: 0x6c,
-  uncles: 0x75,
-};
 
 /** What one head move changes. */
 export type HeadMove = {
@@ -379,89 +382,7 @@ export class BlockStore {
   }
 }
 
-/** What lmdb gives quickly is a part of a larger buffer that only pretends to have its length. */
-const viewOf = (bytes: Buffer | undefined): Buffer | undefined => bytes?.subarray(0, bytes.length);
-
-// Of each part, the first byte says how the rest is written. Compression makes a block four times
-// smaller and reading a piece twenty times slower (docs/performance.md): it pays for old blocks.
-
-const PLAIN = Buffer.of(0);
-const COMPRESSED = Buffer.of(1);
-const SPEED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-
-const plain = (bytes: Buffer): Buffer => Buffer.concat([PLAIN, bytes]);
-const compressed = (bytes: Buffer): Buffer =>
-  Buffer.concat([COMPRESSED, zstdCompressSync(bytes, SPEED)]);
-
-const unpack = (stored: Buffer): Buffer =>
-  stored[0] === 1 ? zstdDecompressSync(stored.subarray(1)) : stored.subarray(1);
-
-/** Each term of the blocks' logs with the places it gets, segment by segment. */
-function placesByTerm(
-  records: readonly BlockRecord[],
-): Iterable<{ key: Buffer; places: number[] }> {
-  const found = new Map<number, { key: Buffer; places: number[] }>();
-  for (const { outline, logs } of records) {
-    const segment = segmentOf(outline.number);
-    const place = outline.number % SEGMENT_BLOCKS;
-    for (const term of new Set(logs.flatMap(({ terms }) => terms))) {
-      const name = segment * 2 ** 32 + term; // below 2^53: there are fewer than 2^21 segments
-      const entry = found.get(name);
-      if (entry) entry.places.push(place);
-      else found.set(name, { key: Buffer.from(termKey(segment, term)), places: [place] });
-    }
-  }
-  return found.values();
-}
-
 const positionOf = ({ outline, hash }: BlockRecord): Position => ({
   number: outline.number,
   hash,
 });
-
-function positionBytes({ number, hash }: Position): Buffer {
-  const bytes = Buffer.alloc(36);
-  bytes.writeUInt32BE(number, 0);
-  bytes.write(hash.slice(2), 4, "hex");
-  return bytes;
-}
-
-const positionIn = (bytes: Uint8Array): Position => {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { number: buffer.readUInt32BE(0), hash: `0x${buffer.toString("hex", 4, 36)}` };
-};
-
-// Keys. Those in the hot path are written into buffers that are used again and again: LMDB copies them.
-
-const HEAD = Buffer.from("head");
-const TAIL = Buffer.from("tail");
-const noteKey = (name: string): Buffer => Buffer.from(`note ${name}`);
-
-const partKeyBytes = Buffer.alloc(35);
-const hashKeyBytes = Buffer.alloc(32);
-const numberKeyBytes = Buffer.alloc(4);
-const termKeyBytes = Buffer.alloc(8);
-
-function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
-  if (typeof hash === "string") partKeyBytes.write(hash.slice(2), 0, "hex");
-  else partKeyBytes.set(hash);
-  partKeyBytes.writeUInt8(LETTERS[part], 32);
-  partKeyBytes.writeUInt16BE(piece, 33);
-  return partKeyBytes;
-}
-
-function hashKey(hash: string): Buffer {
-  hashKeyBytes.write(hash.slice(2), 0, "hex");
-  return hashKeyBytes;
-}
-
-function numberKey(number: number): Buffer {
-  numberKeyBytes.writeUInt32BE(number, 0);
-  return numberKeyBytes;
-}
-
-function termKey(segment: number, term: number): Buffer {
-  termKeyBytes.writeUInt32BE(segment, 0);
-  termKeyBytes.writeUInt32BE(term, 4);
-  return termKeyBytes;
-}

@@ -53,9 +53,8 @@ export function proveBlock(parts: BlockParts, options: NetworkRules): Proof {
   // Of bridges and rollups: their receipts and withdrawals follow rules of their own.
   const { hasForeign } = ofTransactions;
   const isForeign = isForeignHeader || hasForeign;
-  const ofReceipts = areRootless(parts, options)
-    ? unproven
-    : checkReceipts({ block, transactions, receipts }, isForeign);
+  const checked = checkReceipts({ block, transactions, receipts }, isForeign);
+  const ofReceipts = checked.kind === "failed" && areRootless(parts, options) ? unproven : checked;
   const findings: readonly (readonly [Part, Finding])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.finding],

@@ -1,0 +1,234 @@
+// Takes the stored chain to the head that a node tells of: over the blocks between, or back to the
+// fork and up the other branch, or anew where nothing is in common.
+import type { Logger } from "pino";
+import type { Metrics } from "../observe/metrics.ts";
+import type { BlockRecord } from "./block-record.ts";
+import type { BlockSource } from "./block-source.ts";
+import type { BlockStore, Position } from "./block-store.ts";
+import { type AskedNode, knowsBlock, type Reference, readPosition } from "./fetch-block.ts";
+import { findFork } from "./find-fork.ts";
+import { type Link, planMove } from "./plan-move.ts";
+import type { Prover } from "./prover.ts";
+
+export type AdvanceParts = {
+  readonly store: BlockStore;
+  readonly source: Pick<BlockSource, "fetch">;
+  readonly prover: Pick<Prover, "takeDistrust">;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, "headMoved">;
+  /** Ends what is under way. */
+  readonly signal: AbortSignal;
+  /** After each move. */
+  readonly onMoved: () => void;
+};
+
+export type AdvanceOptions = {
+  readonly network: string;
+  readonly windowBlocks: number;
+};
+
+/** Blocks fetched side by side when the chain is behind. */
+const AT_ONCE = 8;
+/** So often must a node deny our head before it counts as gone without another in its place. */
+const DENIALS = 3;
+
+export class Advance {
+  /** How often in a row the nodes denied our head. */
+  #denials = 0;
+  readonly #options: AdvanceOptions;
+  readonly #parts: AdvanceParts;
+
+  constructor(options: AdvanceOptions, parts: AdvanceParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Whether some node denied our head when last looked at. */
+  get isHeadDenied(): boolean {
+    return this.#denials > 0;
+  }
+
+  /** @returns false when the node could not lead there. */
+  async to(target: Position, node: AskedNode, nodes: readonly AskedNode[]): Promise<boolean> {
+    const { store } = this.#parts;
+    if (this.#parts.prover.takeDistrust()) await store.clear();
+    const { head } = store;
+    if (!head) return this.#startAt(target, nodes);
+    if (target.hash === head.hash) {
+      this.#denials = 0;
+      return true;
+    }
+    if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
+    if (target.number - head.number >= this.#options.windowBlocks)
+      return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
+    const fork = await this.#findFork(head, target, node);
+    if (fork === "unclear") return false;
+    if (fork === "none") return this.#beginAnew(target, nodes);
+    return this.#fill(head, fork, target, [node, ...nodes.filter((other) => other !== node)]);
+  }
+
+  /** The first block of a store; what was there before is given up for it. */
+  async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+    const record = await this.#fetch({ hash: target.hash }, nodes);
+    if (!record || this.#parts.signal.aborted) return false;
+    await this.#parts.store.startAt(record);
+    this.#tellMove(0);
+    return true;
+  }
+
+  /** More nodes know the block than deny it; of as many, the first of the configuration decides. */
+  async #isBelieved({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+    const known = await Promise.all(
+      nodes.map((node) => knowsBlock(hash, node, this.#parts.signal)),
+    );
+    const count = (answer: boolean): number => known.filter((each) => each === answer).length;
+    return count(true) > count(false) || (count(true) === count(false) && known[0] === true);
+  }
+
+  /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
+  async #beginAnew(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+    const { store, log } = this.#parts;
+    const tail = store.tail ?? 0;
+    const ours = store.hashAt(tail);
+    const theirs = await Promise.all(
+      nodes.map((other) => readPosition(tail, other, this.#parts.signal)),
+    );
+    if (theirs.some((position) => position?.hash === ours)) return false;
+    if (!(await this.#isBelieved(target, nodes))) return false;
+    if (!(await this.#startAt(target, nodes))) return false;
+    log.warn(
+      { block: target.number },
+      "the nodes are on another chain: starting anew from its head",
+    );
+    return true;
+  }
+
+  /** Whether no node knows our head any more, several times in a row: then a lower head is the head. */
+  async #isGone(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+    const known = await Promise.all(
+      nodes.map((node) => knowsBlock(head.hash, node, this.#parts.signal)),
+    );
+    const isDenied = known.includes(false) && !known.includes(true);
+    this.#denials = isDenied ? this.#denials + 1 : 0;
+    return this.#denials >= DENIALS;
+  }
+
+  /** The newest block that the stored chain and the node's have in common. */
+  async #findFork(
+    head: Position,
+    target: Position,
+    node: AskedNode,
+  ): Promise<Position | "none" | "unclear"> {
+    // The usual case is found out by the link of the next block, without asking.
+    if (target.number === head.number + 1) return head;
+    const { store } = this.#parts;
+    const range = { lowest: store.tail ?? 0, highest: Math.min(head.number, target.number) };
+    return findFork(range, {
+      ours: (number) => store.hashAt(number),
+      theirs: async (number) => {
+        if (number === target.number) return target.hash;
+        return (await readPosition(number, node, this.#parts.signal))?.hash;
+      },
+    });
+  }
+
+  /** Fetches what lies between the fork and the target, and moves there. */
+  async #fill(
+    head: Position,
+    fork: Position,
+    target: Position,
+    nodes: readonly AskedNode[],
+  ): Promise<boolean> {
+    let from: Position = head;
+    let onto: Position = fork;
+    let branch: BlockRecord[] = [];
+    if (target.number === fork.number) {
+      await this.#apply(head.number - fork.number, []);
+      return true;
+    }
+    while (onto.number + branch.length < target.number) {
+      const next = await this.#fetchAfter(onto.number + branch.length, target, nodes);
+      if (!next) return false;
+      branch.push(...next);
+      // A reorganisation is applied as a whole: the head never falls behind where it was.
+      const last = branch.at(-1)?.outline.number ?? 0;
+      if (last < Math.min(head.number, target.number)) continue;
+      const move = planMove(from, branch.map(linkOf), onto);
+      if (!move) return this.#retryFromParent(branch[0], onto, target, nodes);
+      await this.#apply(move.removed, branch);
+      onto = from = linkOf(branch.at(-1) as BlockRecord);
+      branch = [];
+    }
+    return true;
+  }
+
+  /** The next block did not stand on our head: a reorganisation that was not asked for yet. */
+  async #retryFromParent(
+    first: BlockRecord | undefined,
+    onto: Position,
+    target: Position,
+    nodes: readonly AskedNode[],
+  ): Promise<boolean> {
+    const { store } = this.#parts;
+    const { head } = store;
+    const [node] = nodes;
+    if (!first || !head || !node || first.outline.parentHash === onto.hash) return false;
+    const range = { lowest: store.tail ?? 0, highest: onto.number };
+    const fork = await findFork(range, {
+      ours: (number) => store.hashAt(number),
+      theirs: async (number) =>
+        number === onto.number
+          ? first.outline.parentHash
+          : (await readPosition(number, node, this.#parts.signal))?.hash,
+    });
+    if (fork === "unclear") return false;
+    if (fork === "none") return this.#beginAnew(target, nodes);
+    return fork.hash === onto.hash ? false : this.#fill(head, fork, target, nodes);
+  }
+
+  /** Some blocks after a number, in order; the last of all by its hash. undefined when one is not to be had. */
+  async #fetchAfter(
+    number: number,
+    target: Position,
+    nodes: readonly AskedNode[],
+  ): Promise<BlockRecord[] | undefined> {
+    const count = Math.min(AT_ONCE, target.number - number);
+    const references = Array.from({ length: count }, (_, index): Reference => {
+      const wanted = number + 1 + index;
+      return wanted === target.number ? { hash: target.hash } : { number: wanted };
+    });
+    const records = await Promise.all(references.map((each) => this.#fetch(each, nodes)));
+    return records.every((record) => record !== undefined) ? records : undefined;
+  }
+
+  async #fetch(
+    reference: Reference,
+    nodes: readonly AskedNode[],
+  ): Promise<BlockRecord | undefined> {
+    const found = await this.#parts.source.fetch(reference, nodes, this.#parts.signal);
+    return found.kind === "found" ? found.record : undefined;
+  }
+
+  async #apply(removed: number, added: readonly BlockRecord[]): Promise<void> {
+    if (this.#parts.signal.aborted) return;
+    await this.#parts.store.move({ removed, added });
+    this.#tellMove(removed);
+  }
+
+  #tellMove(removed: number): void {
+    const { store, log, metrics } = this.#parts;
+    const { head } = store;
+    this.#denials = 0;
+    if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");
+    const number = head?.number ?? 0;
+    const blocks = head ? number - (store.tail ?? number) + 1 : 0;
+    metrics.headMoved(this.#options.network, { number, removed, blocks, bytes: store.bytes });
+    this.#parts.onMoved();
+  }
+}
+
+const linkOf = ({ hash, outline }: BlockRecord): Link => ({
+  number: outline.number,
+  hash,
+  parentHash: outline.parentHash,
+});

@@ -1,6 +1,7 @@
 // What `npm start` prints for a person who has just arrived: URLs, a key, and calls to paste.
 import type { SampleCall } from "../devnet/activity.ts";
 import type { Devnet, DevnetNode } from "../devnet/devnet.ts";
+import type { RpcCaller } from "../lib/rpc-caller.ts";
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -12,13 +13,20 @@ export function announce(devnet: Devnet, urls: { door: string; desk: string }): 
   print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
 }
 
-/** Prints a node's sample calls once there are some; a node that never comes up prints nothing. */
+/**
+ * Prints a node's sample calls once there are some; a node that never comes up prints nothing. Each is
+ * tried through the gateway before, which has followed the chain so far then.
+ */
 export async function printSamples(
   node: Pick<DevnetNode, "network" | "samples">,
   doorUrl: string,
+  connect: (url: string) => RpcCaller,
 ): Promise<void> {
   const samples = await node.samples.catch(() => []);
   if (samples.length === 0) return;
+  const gateway = connect(baseUrl(doorUrl, node.network));
+  for (const { method, params } of samples)
+    await gateway.call(method, params).catch(() => undefined); // some show an error
   print("");
   print(`${node.network}:`);
   for (const sample of samples) print(pasteable(sample, baseUrl(doorUrl, node.network)));

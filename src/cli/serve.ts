@@ -9,6 +9,7 @@ import type { Config } from "../config/schema.ts";
 import { type Devnet, startDevnet } from "../devnet/devnet.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
+import type { RpcCaller } from "../lib/rpc-caller.ts";
 import { createLog } from "../observe/log.ts";
 import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
 import { announce, printSamples } from "./devnet-guide.ts";
@@ -42,7 +43,8 @@ async function serveConfigured(options: ServeOptions, config: Config): Promise<G
 async function serveDevnet(options: ServeOptions): Promise<{ stop(): Promise<void> }> {
   const log = createLog({ level: "info", readable: process.stdout.isTTY });
   const clock = systemClock;
-  const devnet = await startDevnet({ clock, log, connect: (url) => rpcCaller(url, { clock }) });
+  const connect = (url: string): RpcCaller => rpcCaller(url, { clock });
+  const devnet = await startDevnet({ clock, log, connect });
   // Every start is a new chain: what was stored of the last one is of no use.
   const data = await mkdtemp(join(tmpdir(), "headgate-devnet-"));
   const end = async (): Promise<void> => {
@@ -52,7 +54,7 @@ async function serveDevnet(options: ServeOptions): Promise<{ stop(): Promise<voi
   try {
     const gateway = await start(withPort(devnetConfig(devnet, data), options.port), log);
     announce(devnet, gateway.urls);
-    for (const node of devnet.nodes) void printSamples(node, gateway.urls.door);
+    for (const node of devnet.nodes) void printSamples(node, gateway.urls.door, connect);
     return {
       stop: async () => {
         await gateway.stop();

@@ -44,8 +44,7 @@ export function ethersQuestions(url: string): { questions: Questions; close(): v
     "logs of a contract": ({ contract: address }) => provider.getLogs({ address, fromBlock: 0 }),
     "logs of one block": ({ blocks, usualFrom }) =>
       each(blocks.slice(usualFrom), (blockHash) => provider.getLogs({ blockHash })),
-    "logs by topic": ({ topic }) =>
-      provider.getLogs({ fromBlock: 1, topics: [[topic, NOWHERE], null] }),
+    "logs by topic": ({ topic }) => provider.getLogs({ fromBlock: 1, topics: [[topic, NOWHERE]] }),
     code: ({ contract }) => provider.getCode(contract),
     "code before there was any": ({ contract }) => provider.getCode(contract, 0),
     balance: ({ account }) => provider.getBalance(account),

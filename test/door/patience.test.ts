@@ -145,18 +145,17 @@ it("an answer of 50 MB passes with at most two copies in memory", { timeout: 30_
     method: "eth_getTransactionReceiptsByBlock",
     params,
   });
-  const peak = (): number => {
+  const peakMiB = (): number => {
     const status = readFileSync(`/proc/${gateway.process.pid}/status`, "utf8");
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   };
-  const before = peak();
-  for (let count = 0; count < 3; count += 1) {
-    const response = await post(gateway.endpoint("main"), body);
-    const text = await response.text();
-    expect(text.length).toBe(bigLogs.length + '{"jsonrpc":"2.0","id":1,"result":}'.length);
-  }
+  const before = peakMiB();
+  // One answer: of several, one that was not collected yet would count with the next.
+  const response = await post(gateway.endpoint("main"), body);
+  const text = await response.text();
+  expect(text.length).toBe(bigLogs.length + '{"jsonrpc":"2.0","id":1,"result":}'.length);
   expect(bigLogs.length).toBeGreaterThan(48_000_000);
-  expect(peak() - before).toBeLessThan((2.5 * bigLogs.length) / (1 << 20) + 20);
+  expect(peakMiB() - before).toBeLessThan((2.5 * bigLogs.length) / (1 << 20) + 20);
 });
 
 it("SIGTERM lets running calls end, takes no new ones, and ends with 0", async () => {

@@ -1,0 +1,227 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
+import {
+  type BlockRecord,
+  decodeOutline,
+  encodeOutline,
+  itemsOf,
+  PIECE_ITEMS,
+  type ProofLevel,
+  recordOf,
+  transactionHashesIn,
+} from "./block-record.ts";
+import { addressIn, encodeDirectory, findPlaces, topicsIn } from "./log-directory.ts";
+import { StoredBlock } from "./stored-block.ts";
+
+const digits = (value: number, length: number): string =>
+  `0x${value.toString(16).padStart(length, "0")}`;
+const hash = (value: number): string => digits(value, 64);
+const HASH = digits(0xb10c, 64);
+
+/** A transaction as a node may write it: spaces, escapes and letters beyond ASCII are its own. */
+const transaction = (index: number): string =>
+  `{"hash":"${hash(index)}", "note":"Größe ${index} \\u00e9 \\"},{\\""}`;
+
+type Log = { readonly address: string; readonly topics: readonly string[] };
+const log = (index: number): Log => ({
+  address: digits(index, 40),
+  topics: Array.from({ length: index % 5 }, (_, topic) => hash(index * 10 + topic)),
+});
+const compact = ({ address, topics }: Log): string =>
+  `{"address":"${address}","topics":${JSON.stringify(topics)},"data":"0x","removed":false}`;
+const spaced = ({ address, topics }: Log): string =>
+  `{ "topics": [ ${topics.map((each) => `"${each}"`).join(" , ")} ], "removed": false, "address": "${address}" }`;
+
+const receipt = (index: number, logs: readonly string[] = []): string =>
+  `{"transactionHash":"${hash(index)}","né":"é","logs":[${logs.join(",")}], "status":"0x1"}`;
+
+const blockJson = (transactions: readonly string[], more = ""): string =>
+  `{"number":"0x1b4", "hash":"${HASH.toUpperCase().replace("X", "x")}","extra":"Ж",` +
+  `"transactions" : [${transactions.join(",")}] ,"parentHash":"${hash(1)}"${more}}`;
+const arrayOf = (items: readonly string[]): string => `[${items.join(",")}]`;
+
+type Json = { block: string; receipts: string; uncles?: string; proof?: ProofLevel };
+function recordFrom({ block, receipts, uncles, proof = "full" }: Json): BlockRecord | undefined {
+  const json = {
+    block: Buffer.from(block),
+    receipts: Buffer.from(receipts),
+    uncles: uncles === undefined ? undefined : Buffer.from(uncles),
+  };
+  return recordOf(json, { block: JSON.parse(block), receipts: JSON.parse(receipts) }, proof);
+}
+
+/** What is read back from the parts, as the store has them. */
+function readBack(json: Json): { record: BlockRecord; read: StoredBlock } {
+  const record = recordFrom(json);
+  if (!record) throw new Error("no block");
+  const { block, transactionPieces: transactions, receiptPieces: receipts, uncles } = record;
+  const pieces = {
+    outline: [],
+    block: [block],
+    transactions,
+    receipts,
+    logs: [],
+    uncles: [uncles],
+  };
+  const store = {
+    part: (of: string | Buffer, part: keyof typeof pieces, piece = 0) =>
+      of === HASH ? pieces[part][piece] : undefined,
+  };
+  const outline = decodeOutline(encodeOutline(record.outline));
+  return { record, read: new StoredBlock({ hash: record.hash, outline }, { store }) };
+}
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+describe("a block", () => {
+  it.each([0, 1, PIECE_ITEMS, PIECE_ITEMS + 1, 2 * PIECE_ITEMS + 3])(
+    "with %i transactions is read back as the node wrote it, byte for byte",
+    (count) => {
+      const transactions = numbers(count).map(transaction);
+      const receipts = numbers(count).map((index) => receipt(index));
+      const json = { block: blockJson(transactions), receipts: arrayOf(receipts) };
+      const { record, read } = readBack(json);
+      const hashes = numbers(count).map(hash);
+      expect(String(read.withTransactions())).toBe(json.block);
+      expect(String(read.withHashes())).toBe(blockJson(hashes.map((each) => `"${each}"`)));
+      expect(String(read.receipts())).toBe(json.receipts);
+      for (const index of numbers(count)) {
+        expect(String(read.transaction(index))).toBe(transactions[index]);
+        expect(String(read.receipt(index))).toBe(receipts[index]);
+      }
+      expect([read.transaction(count), read.receipt(count)]).toEqual([undefined, undefined]);
+      expect(transactionHashesIn(record.block)).toEqual(hashes);
+    },
+  );
+
+  it("has its hashes in lower case, and its numbers as numbers", () => {
+    const more = ',"timestamp":"0x65","uncles":["0x1","0x2"]';
+    const { record, read } = readBack({ block: blockJson([], more), receipts: "[]" });
+    expect(record.hash).toBe(HASH);
+    expect(read.outline).toEqual(record.outline);
+    expect(read.outline).toMatchObject({ number: 0x1b4, timestamp: 0x65, parentHash: hash(1) });
+    expect(read.outline).toMatchObject({ transactions: 0, uncles: 2, proof: "full" });
+  });
+
+  it.each(["[]", '[{"number" : "0x1"},{"é":1}]', undefined])("has the uncles %s", (uncles) => {
+    const json = { block: blockJson([]), receipts: "[]" };
+    const { read } = readBack(uncles === undefined ? json : { ...json, uncles });
+    expect(read.uncles()?.toString()).toBe(uncles);
+  });
+
+  const one = blockJson([transaction(0)]);
+  it.each([
+    { what: "without transactions", block: '{"number":"0x1"}', receipts: "[]" },
+    { what: "with hashes only", block: blockJson(['"0x1"']), receipts: arrayOf([receipt(0)]) },
+    { what: "with too few receipts", block: one, receipts: "[]" },
+    { what: "with too many receipts", block: one, receipts: arrayOf([receipt(0), receipt(1)]) },
+    { what: "with a receipt without logs", block: one, receipts: "[{}]" },
+    {
+      what: "with a log without an address",
+      block: one,
+      receipts: '[{"logs":[{"topics":[],"removed":false}]}]',
+    },
+    {
+      what: "with a topic that is too short",
+      block: one,
+      receipts: '[{"logs":[{"address":"0x1","topics":["0x1"],"removed":false}]}]',
+    },
+  ])("$what is none", ({ block, receipts }) => {
+    expect(recordFrom({ block, receipts })).toBeUndefined();
+  });
+});
+
+it("an outline is read back as it was written", () => {
+  const u32 = fc.nat(2 ** 32 - 1);
+  const outlines = fc.record({
+    number: u32,
+    timestamp: fc.nat(Number.MAX_SAFE_INTEGER),
+    parentHash: fc.nat().map(hash),
+    transactions: u32,
+    uncles: fc.nat(2 ** 16 - 1),
+    hasUncles: fc.boolean(),
+    transactionBytes: u32,
+    receiptBytes: u32,
+    proof: fc.constantFrom<ProofLevel>("none", "partial", "full"),
+  });
+  fc.assert(
+    fc.property(outlines, (outline) => {
+      expect(decodeOutline(encodeOutline(outline))).toEqual(outline);
+    }),
+  );
+});
+
+describe("the logs of a block", () => {
+  /** Of each log that may match: its receipt, its JSON, its address and its topics. */
+  function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findPlaces>[1] = () => true) {
+    return findPlaces(encodeDirectory(record.logs), mayMatch).map((place) => {
+      const piece = record.receiptPieces[Math.floor(place.receipt / PIECE_ITEMS)] as Buffer;
+      const json = itemsOf(piece).subarray(place.start, place.start + place.length);
+      return {
+        receipt: place.receipt,
+        json: String(json),
+        log: { address: addressIn(json, place), topics: topicsIn(json, place) },
+      };
+    });
+  }
+  /** Every receipt has two logs, but each third has none. */
+  function blockOf(receipts: number, write: (each: Log) => string) {
+    const logs = numbers(2 * receipts)
+      .map((index) => ({ receipt: Math.floor(index / 2), log: log(index) }))
+      .filter((each) => each.receipt % 3 !== 2)
+      .map((each) => ({ ...each, json: write(each.log) }));
+    const json = numbers(receipts).map((index) =>
+      receipt(
+        index,
+        logs.filter((each) => each.receipt === index).map((each) => each.json),
+      ),
+    );
+    const block = blockJson(numbers(receipts).map(transaction));
+    return { logs, ...readBack({ block, receipts: arrayOf(json) }) };
+  }
+
+  it.each([
+    { written: "without spaces", write: compact },
+    { written: "with spaces", write: spaced },
+  ])("written $written are found where they stand in the receipts", ({ write }) => {
+    const { logs, record } = blockOf(2 * PIECE_ITEMS + 3, write);
+    expect(logsIn(record)).toEqual(logs);
+  });
+
+  it("are found by the terms of their addresses and topics", () => {
+    const { logs, record } = blockOf(PIECE_ITEMS + 1, compact);
+    const { log: wanted } = logs.find((each) => each.log.topics.length === 2) ?? { log: log(0) };
+    const terms = [
+      hashTerm(wanted.address, ADDRESS),
+      ...wanted.topics.map((topic, index) => hashTerm(topic, placeOfTopic(index))),
+    ];
+    const found = logsIn(
+      record,
+      (words, first, topics) =>
+        topics === 2 && terms.every((term, index) => words[first + index] === term),
+    );
+    expect(found.map((each) => each.log)).toEqual([wanted]);
+  });
+
+  it("may be a great many", () => {
+    const { logs, record } = blockOf(1200, compact);
+    expect(logsIn(record)).toEqual(logs);
+  });
+
+  it("are not there in a block without any", () => {
+    const { record } = readBack({ block: blockJson([]), receipts: "[]" });
+    expect(logsIn(record)).toEqual([]);
+  });
+
+  it("say that they were not removed, also where the node does not", () => {
+    const { address, topics } = log(3);
+    const json = JSON.stringify({ status: "0x1", logs: [{ address, topics }] });
+    const block = blockJson([transaction(0)]);
+    const { record, read } = readBack({ block, receipts: arrayOf([json]) });
+    const completed = { address, topics, removed: false };
+    expect(JSON.parse(String(read.receipt(0)))).toEqual({ status: "0x1", logs: [completed] });
+    expect(logsIn(record)).toEqual([
+      { receipt: 0, json: JSON.stringify(completed), log: { address, topics } },
+    ]);
+  });
+});

@@ -50,6 +50,8 @@ export type StoreOptions = {
   readonly bytes: number;
 };
 
+/** So many of the last kept blocks stay whatever the budget: somebody is about to read them. */
+const KEPT_AT_LEAST = 4;
 /** What goes in one transaction at most when old index segments are dropped. */
 const DROPPED_AT_ONCE = 4096;
 
@@ -188,6 +190,8 @@ export class BlockStore {
     const { head } = this;
     const top = (head?.number ?? -1) - removed;
     const newest = added.at(-1);
+    const stays = top < 0 ? undefined : this.hashAt(top);
+    if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     await this.#root.transaction(() => {
       for (let number = top + removed; number > top; number -= 1) this.#drop(number);
       for (const record of added) {
@@ -195,7 +199,7 @@ export class BlockStore {
         this.#makeCanonical(record);
       }
       this.#indexLogs(added);
-      const next = newest ? positionOf(newest) : { number: top, hash: this.hashAt(top) ?? "" };
+      const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
       this.#notes.putSync(HEAD, positionBytes(next));
       const first = added[0]?.outline.number ?? top;
       this.#shrink(next.number, Math.min(this.tail ?? first, first));
@@ -246,13 +250,15 @@ export class BlockStore {
   /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
     await this.#root.transaction(() => {
+      if (isCanonical && this.hashAt(record.outline.number) === undefined)
+        this.#makeCanonical(record);
       if (this.outline(record.hash)) return;
       this.#putParts(record, compressed);
-      if (isCanonical) this.#makeCanonical(record);
       const last = [...this.#kept.getKeys({ reverse: true, limit: 1 })][0];
       const order = (last?.readUInt32BE(0) ?? 0) + 1;
       this.#kept.putSync(numberKey(order), positionBytes(positionOf(record)));
-      this.#makeRoom(this.tail ?? 0);
+      const { tail } = this;
+      if (tail !== undefined) this.#putTail(this.#makeRoom(tail));
     });
   }
 
@@ -304,8 +310,10 @@ export class BlockStore {
   }
 
   #erase({ number, hash }: Position): void {
-    this.#forgetTransactions(number, hash);
-    if (this.hashAt(number) === hash) this.#canonical.removeSync(numberKey(number));
+    if (this.hashAt(number) === hash) {
+      this.#forgetTransactions(number, hash);
+      this.#canonical.removeSync(numberKey(number));
+    }
     const outline = this.outline(hash);
     if (!outline) return;
     const pieces = Math.ceil(outline.transactions / PIECE_ITEMS);
@@ -321,9 +329,9 @@ export class BlockStore {
   #shrink(head: number, tail: number): void {
     const first = Math.max(tail, head - this.#options.windowBlocks + 1);
     for (let number = tail; number < first; number += 1) this.#eraseAt(number);
-    this.#putTail(this.#makeRoom(first));
     this.#eraseDropped(first);
     this.#dropSegments(segmentOf(first));
+    this.#putTail(this.#makeRoom(first));
   }
 
   /** @returns The tail, risen when the kept blocks were not enough. */
@@ -332,7 +340,7 @@ export class BlockStore {
     const head = this.head?.number ?? first;
     while (this.bytes > this.#options.bytes) {
       const [oldest] = [...this.#kept.getRange({ limit: 1 })];
-      if (oldest) {
+      if (oldest && this.#keptCount() > KEPT_AT_LEAST) {
         const position = positionIn(oldest.value);
         this.#kept.removeSync(oldest.key);
         // The window may have grown over it since.
@@ -344,6 +352,10 @@ export class BlockStore {
       } else break;
     }
     return first;
+  }
+
+  #keptCount(): number {
+    return (this.#kept.getStats() as { entryCount?: number }).entryCount ?? 0;
   }
 
   #eraseAt(number: number): void {

@@ -68,8 +68,11 @@ print(
 const node = await startGeneratedNode(chain);
 const anvil = await startAnvil();
 if (!anvil) throw new Error("there is no anvil for this machine");
-tell(`anvil mines ${STORED_BLOCKS} blocks`);
-await ask(anvil.url, "anvil_mine", [`0x${STORED_BLOCKS.toString(16)}`]);
+// anvil gets slower with each block: of a hundred thousand it would take many minutes.
+const anvilBlocks = Math.min(STORED_BLOCKS, 10_000);
+tell(`anvil mines ${anvilBlocks} blocks`);
+for (let mined = 0; mined < anvilBlocks; mined += 500)
+  await ask(anvil.url, "anvil_mine", ["0x1f4"]);
 const evm = { family: "evm" } as const;
 const wide = { limits: { logs: { blocks: STORED_BLOCKS * 2, results: 100_000 } } };
 const running = await startGatewayProcess({
@@ -166,7 +169,7 @@ const ranges: (readonly [string, object])[] = [
 ];
 print();
 print(
-  `| log query over ${STORED_BLOCKS} blocks | hits | p50 ms: gateway | p99 ms | writing the same answer from objects | anvil, as many (empty) blocks |`,
+  `| log query over ${STORED_BLOCKS} blocks | hits | p50 ms: gateway | p99 ms | writing the same answer from objects | anvil, ${anvilBlocks} empty blocks |`,
 );
 print("|---|---:|---:|---:|---:|---:|");
 for (const [name, filter] of ranges) {

@@ -1,4 +1,6 @@
 // The only place that creates and joins the parts. Read from top to bottom, it is the architecture.
+
+import { join } from "node:path";
 import type { Logger } from "pino";
 import { KeyRing } from "./access/key-ring.ts";
 import { bodyAnswerer } from "./calls/answer-body.ts";
@@ -7,9 +9,11 @@ import { Desk } from "./desk/desk.ts";
 import { Door } from "./door/door.ts";
 import { Endpoint } from "./door/endpoint.ts";
 import { hostResolver } from "./door/route.ts";
+import { FilterCount } from "./filters/filter-count.ts";
 import type { Clock } from "./lib/clock.ts";
 import { Network } from "./network.ts";
 import { Metrics } from "./observe/metrics.ts";
+import { LmdbState } from "./state/lmdb-state.ts";
 
 export type Gateway = {
   /** Where callers and operators come in, with the ports really taken. */
@@ -27,9 +31,14 @@ export async function startGateway(
   const metrics = new Metrics();
   const keys = new KeyRing(config.keys, clock.now());
 
+  // No network is called so: their names have no underscores.
+  const state = new LmdbState({ path: join(config.data, "_state") });
+  const filterCount = new FilterCount();
+
   const networks = new Map<string, Network>();
   for (const [name, settings] of Object.entries(config.networks)) {
-    networks.set(name, new Network({ name, settings, data: config.data }, { clock, log, metrics }));
+    const options = { name, settings, data: config.data, filtersPerKey: config.limits.filters };
+    networks.set(name, new Network(options, { clock, log, metrics, state, filterCount }));
   }
 
   const answerBody = bodyAnswerer({ maxBatch: config.limits.batch }, { clock, log, metrics });
@@ -47,6 +56,7 @@ export async function startGateway(
     await door.drain(config.timeouts.drainMs);
     await Promise.all([...networks.values()].map((network) => network.close()));
     await desk.close();
+    await state.close();
   };
 
   try {

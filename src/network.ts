@@ -1,20 +1,32 @@
-// The parts of one network, joined: upstreams → chain → methods.
+// The parts of one network, joined: upstreams → chain → filters → methods.
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Grant } from "./access/key-ring.ts";
 import { Chain } from "./chain/chain.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
+import { FilterBook } from "./filters/filter-book.ts";
+import type { FilterCount } from "./filters/filter-count.ts";
+import { PendingJournal } from "./filters/pending-journal.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import type { State } from "./state/state.ts";
 import { Coalescing } from "./upstream/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
 import { Pool } from "./upstream/pool.ts";
 
 export type NetworkSettings = Config["networks"][string];
+
+export type NetworkParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly state: State;
+  readonly filterCount: FilterCount;
+};
 
 /** How long /readyz waits for a head, in milliseconds. */
 const READINESS_PATIENCE_MS = 2_000;
@@ -31,18 +43,20 @@ export class Network {
   readonly head: Head;
   /** undefined where nothing is followed. */
   readonly chain: Chain | undefined;
+  /** undefined where nothing is followed. */
+  readonly filters: FilterBook | undefined;
   /** Documents by key: they are made once, when first asked for. */
   readonly #documents = new Map<Grant, string>();
   readonly #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
   constructor(
-    options: { name: string; settings: NetworkSettings; data: string },
-    parts: { clock: Clock; log: Logger; metrics: Metrics },
+    options: { name: string; settings: NetworkSettings; data: string; filtersPerKey: number },
+    parts: NetworkParts,
   ) {
     const { name, settings, data } = options;
     const { family, chainId, upstreams, limits, methods, totalDifficulty, headAgeMs } = settings;
-    const { clock, metrics } = parts;
+    const { clock, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
     this.facts = { name, family, chainId, totalDifficulty, limits };
     this.catalogue = catalogueFor({ family, ...methods });
@@ -65,6 +79,20 @@ export class Network {
           { pool: this.pool, clock, log, metrics },
         )
       : undefined;
+    const { chain, pool } = this;
+    this.filters =
+      chain &&
+      new FilterBook(
+        { network: name, perKey: options.filtersPerKey, most: limits.logs.results },
+        {
+          state,
+          chain,
+          journal: new PendingJournal({ network: name }, { pool, state, clock }),
+          count,
+          clock,
+          metrics,
+        },
+      );
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }
@@ -73,9 +101,11 @@ export class Network {
   async start(): Promise<void> {
     this.pool.start();
     await this.chain?.start();
+    await this.filters?.start();
   }
 
   async close(): Promise<void> {
+    await this.filters?.close();
     await this.chain?.close();
     await this.pool.close();
   }

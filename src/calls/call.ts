@@ -19,6 +19,8 @@ export type CallableNetwork = {
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where nothing is followed. */
   readonly chain: Pick<Chain, "view"> | undefined;
+  /** undefined where nothing is followed. */
+  readonly filters: CallContext["filters"];
   /** The OpenRPC document with the methods that the key may call. */
   describe(grant: Grant): string;
 };
@@ -64,6 +66,18 @@ export class Call implements CallContext {
 
   get chain(): ChainView | undefined {
     return this.#viewed().chain;
+  }
+
+  get filters(): CallContext["filters"] {
+    return this.caller.network.filters;
+  }
+
+  get holder(): string {
+    return this.caller.grant.name;
+  }
+
+  get delivery(): RequestScope {
+    return this.caller.scope;
   }
 
   get signal(): AbortSignal {

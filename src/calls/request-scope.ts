@@ -10,6 +10,8 @@ export class RequestScope {
   #controller: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
   #hasEnded = false;
+  /** Who wants to know whether the answer left. */
+  #onSent: ((wasSent: boolean) => void)[] | undefined;
   readonly #deadlineMs: number;
   readonly #clock: Pick<Clock, "after">;
 
@@ -35,9 +37,18 @@ export class RequestScope {
     return this.#hasEnded;
   }
 
+  /** Calls `task` once: when the answer was handed to the network, or when it never will be. */
+  onSent(task: (wasSent: boolean) => void): void {
+    this.#onSent ??= [];
+    if (this.#hasEnded) task(false);
+    else this.#onSent.push(task);
+  }
+
   /** The request is answered, or its caller has gone: whatever still works for it stops. */
-  end(): void {
+  end(wasSent: boolean): void {
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
+    for (const task of this.#onSent ?? []) task(wasSent);
     this.#cancelDeadline?.();
     this.#controller?.abort(ENDED);
   }

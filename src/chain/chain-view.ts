@@ -96,10 +96,25 @@ export class ChainView {
 
   /** Any block of the store, on this chain or beside it, that is not newer than the head. */
   blockOf(hash: string): StoredBlock | undefined {
+    const block = this.droppedBlock(hash);
+    return block && block.number <= this.head.number ? block : undefined;
+  }
+
+  /** What is canonical in the store at this number now, also above the head of this view. */
+  hashAt(number: number): string | undefined {
+    return this.#parts.store.hashAt(number);
+  }
+
+  /** Whether the head is canonical still: whoever read several things read them of one chain. */
+  get holds(): boolean {
+    return this.hashAt(this.head.number) === this.head.hash;
+  }
+
+  /** Any block of the store, whatever its height: such as one that a reorganisation dropped. */
+  droppedBlock(hash: string): StoredBlock | undefined {
     const { store } = this.#parts;
     const outline = store.outline(hash);
-    if (!outline || outline.number > this.head.number) return undefined;
-    return new StoredBlock({ hash: hash.toLowerCase(), outline }, { store });
+    return outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store });
   }
 
   isOnChain({ number, hash }: Position): boolean {

@@ -35,6 +35,10 @@ export type ChainParts = {
 /** How long an answer waits for a block that a node told of, in milliseconds. */
 const PATIENCE_MS = 2_000;
 
+/** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
+const LIVE_PATIENCE_MS = 3_000;
+const LOOK_AGAIN_MS = 50;
+
 export class Chain {
   readonly #store: BlockStore;
   readonly #source: BlockSource;
@@ -128,6 +132,17 @@ export class Chain {
     const tail = this.#tail;
     if (!head || tail === undefined || !this.#follower.isLive) return undefined;
     return new ChainView({ head, tail, isShared }, this.#viewParts);
+  }
+
+  /** As `view`, but waits a little for the first one after a start. */
+  async liveView(signal: AbortSignal): Promise<ChainView | undefined> {
+    const { clock } = this.#parts;
+    const giveUpAt = clock.now() + LIVE_PATIENCE_MS;
+    while (!this.view() && !signal.aborted && clock.now() < giveUpAt) {
+      await this.#follower.lookAround();
+      if (!this.view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return this.view();
   }
 
   /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */

@@ -37,7 +37,7 @@ describe("the shortest configuration", () => {
       processes: 1,
       log: { level: "info" },
       keys: [],
-      limits: { bodyBytes: 1_048_576, batch: 100, connections: 10_000 },
+      limits: { bodyBytes: 1_048_576, batch: 100, connections: 10_000, filters: 1_000 },
       timeouts: {
         headersMs: 10_000,
         bodyMs: 30_000,

@@ -101,7 +101,7 @@ export class Door {
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
-    response.on("close", () => scope.end());
+    response.on("close", () => scope.end(response.writableFinished));
     const answered = await endpoint.answer({ ...visit, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {

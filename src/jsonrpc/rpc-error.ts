@@ -89,6 +89,23 @@ export const errors = {
       { data: { ...range, limit } },
     ),
 
+  // Filters.
+  filterNotFound: () => new RpcError(-32000, "filter not found"),
+  tooManyFilters: (most: number) =>
+    new RpcError(
+      -32005,
+      `this key has ${most} filters already: end some with eth_uninstallFilter, or leave them unpolled for five minutes`,
+    ),
+  nobodyTellsPending: () =>
+    new RpcError(
+      -32601,
+      "the method eth_newPendingTransactionFilter is not available: no upstream of this network tells of pending transactions",
+    ),
+  chainMoves: () =>
+    new RpcError(-32603, "the chain changes faster than it can be read, try again", {
+      status: 503,
+    }),
+
   // Upstreams.
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),

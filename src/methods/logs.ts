@@ -10,6 +10,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
+import { joinJson } from "./join-json.ts";
 import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { findBlock, fromStore } from "./stored-lookup.ts";
@@ -22,18 +23,21 @@ export const logMethods = [
     params: { filter: logFilter },
     result: z.array(log),
     freshness: "until next block",
-    answer: async ({ filter }, context) => {
-      const scope = scopeOf(filter);
-      if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
-      const range = await settleRange(scope, context);
-      const { chain } = context;
-      if (!chain) return askLogs(range, filter, context);
-      // The head may have moved on while the range was settled.
-      const view = await chain.reach(range.to, context.signal);
-      return logsOfChain(range, { filter, view }, context);
-    },
+    answer: ({ filter }, context) => answerLogs(filter, context),
   }),
 ];
+
+/** @throws RpcError (decisions: eth_getLogs) */
+export async function answerLogs(filter: LogFilter, context: CallContext): Promise<RawJson> {
+  const scope = scopeOf(filter);
+  if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
+  const range = await settleRange(scope, context);
+  const { chain } = context;
+  if (!chain) return askLogs(range, filter, context);
+  // The head may have moved on while the range was settled.
+  const view = await chain.reach(range.to, context.signal);
+  return logsOfChain(range, { filter, view }, context);
+}
 
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
@@ -62,7 +66,7 @@ async function logsOfChain(
     block: view.positionAt(range.to),
     proof: hasOlder ? "partial" : proof,
   });
-  return joinLogs(older, found.logs);
+  return joinJson(found.logs, older);
 }
 
 const EMPTY = Buffer.from("[]");
@@ -71,27 +75,6 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   from: toQuantity(from),
   to: toQuantity(to),
 });
-
-/** One array of what a node answered and what follows. */
-function joinLogs(older: Buffer, newer: readonly Buffer[]): Buffer {
-  if (newer.length === 0) return older;
-  const pieces: Buffer[] = [];
-  if (older.length > EMPTY.length)
-    pieces.push(older.subarray(older.indexOf("[") + 1, older.lastIndexOf("]")));
-  for (const piece of newer) pieces.push(piece);
-  const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
-  const joined = Buffer.allocUnsafe(bytes);
-  let at = joined.write("[");
-  for (const piece of pieces) {
-    at += piece.copy(joined, at);
-    joined[at] = COMMA;
-    at += 1;
-  }
-  joined.write("]", at - 1);
-  return joined;
-}
-
-const COMMA = 0x2c;
 
 /** @throws RpcError when there are more logs than allowed. */
 async function askLogs(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
@@ -111,7 +94,7 @@ async function logsOfBlock(
   if (found === "unknown") throw errors.unknownBlock();
   if (found !== "elsewhere" && context.chain) {
     const logs = context.chain.logsOf(found, matcherOf(filter));
-    return fromStore(joinLogs(EMPTY, logs), found, context);
+    return fromStore(joinJson(logs), found, context);
   }
   return askLogsOfBlock(blockHash, filter, context);
 }

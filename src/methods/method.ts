@@ -3,6 +3,8 @@ import type { z } from "zod";
 import type { ProofLevel } from "../chain/block-record.ts";
 import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { FilterBook } from "../filters/filter-book.ts";
+import type { Delivery } from "../filters/open-filter.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import type { CallOptions } from "../upstream/pool.ts";
 
@@ -17,6 +19,12 @@ export type CallContext = {
   readonly head: HeadView;
   /** The followed chain; undefined where nothing is followed, and while the chain is caught up with. */
   readonly chain: ChainView | undefined;
+  /** Those of the followed chain; undefined where nothing is followed. */
+  readonly filters: Filters | undefined;
+  /** The name of the key that calls. */
+  readonly holder: string;
+  /** The sending of the answer. */
+  readonly delivery: Delivery;
   /** Ends with the deadline, and when the caller goes away. */
   readonly signal: AbortSignal;
   /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
@@ -34,6 +42,8 @@ export type CallContext = {
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
 };
+
+type Filters = Pick<FilterBook, "create" | "changes" | "criteria" | "remove">;
 
 /** Where an answer comes from, and how far it is proven. */
 export type Note = {

@@ -20,6 +20,10 @@ function paramsFrom(args: Args): string {
   return JSON.stringify(values);
 }
 
+/** Asks for the method with the arguments as they came. */
+export const askAsGiven = (method: string, args: Args, context: CallContext): Promise<Buffer> =>
+  context.ask(method, paramsOf(args, context));
+
 /** A call with a block parameter, for `askAt`. */
 export type BlockCall = {
   readonly given: Args;
@@ -60,7 +64,7 @@ export function passedOn(declaration: Omit<Declaration, "answer"> & { at?: strin
     ...method,
     answer: (args, context) =>
       at === undefined
-        ? context.ask(method.name, paramsOf(args, context))
+        ? askAsGiven(method.name, args, context)
         : askAt(method.name, { given: args, at }, context),
   });
 }

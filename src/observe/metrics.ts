@@ -99,6 +99,7 @@ export class Metrics {
     ["network"],
   );
   readonly #storeBytes = this.#gauge("store_bytes", "What the store takes on disk.", ["network"]);
+  readonly #filters = this.#gauge("filters", "Filters that callers have.", ["network", "kind"]);
   readonly #upstreamUsable = new Gauge({
     name: "headgate_upstream_usable",
     help: "1 while the node is asked, 0 while it is kept out.",
@@ -197,6 +198,10 @@ export class Metrics {
     this.#windowBlocks.set({ network }, fill.blocks);
     this.#fillRate.set({ network }, fill.blocksPerSecond);
     this.#fillSecondsLeft.set({ network }, fill.secondsLeft);
+  }
+
+  filtersCounted(network: string, kinds: Readonly<Record<string, number>>): void {
+    for (const [kind, count] of Object.entries(kinds)) this.#filters.set({ network, kind }, count);
   }
 
   /** The Prometheus text format. */

@@ -38,6 +38,7 @@ export type UpstreamParts = {
 type SentRequest = { readonly id: number; readonly json: string; readonly sentAt: number };
 
 const NEW_HEADS = '["newHeads"]';
+const NEW_PENDING = '["newPendingTransactions"]';
 const FIRST_PAUSE_MS = 250;
 /** Short, so that a network with one node is back within a second after the node is. */
 const LONGEST_PAUSE_MS = 500;
@@ -122,6 +123,23 @@ export class Upstream {
       if (head) listener.onHead(head);
     };
     return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
+  }
+
+  /**
+   * The hashes of pending transactions as the node announces them; as `watchHeads`.
+   *
+   * @returns false when the node does not announce any.
+   */
+  async watchPending(
+    listener: { onHash(hash: string): void; onEnd(): void },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (this.#missing.has(subscribing(NEW_PENDING))) return false;
+    const onEvent = (event: Buffer): void => {
+      const hash = parsed(event);
+      if (isHash(hash)) listener.onHash(hash.toLowerCase());
+    };
+    return this.#subscribe(NEW_PENDING, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
   /** @returns false when no subscription was opened; a node that says no is remembered to lack this one. */
@@ -246,12 +264,15 @@ export class Upstream {
   }
 }
 
+const isHash = (value: unknown): value is string =>
+  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
+
 /** What is announced may be anything. */
 function headIn(event: Buffer): { number: number; hash: string } | undefined {
   const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
   const { number, hash } = header ?? {};
   if (typeof number !== "string" || !/^0x[0-9a-f]{1,13}$/i.test(number)) return undefined;
-  if (typeof hash !== "string" || !/^0x[0-9a-f]{64}$/i.test(hash)) return undefined;
+  if (!isHash(hash)) return undefined;
   return { number: Number(number), hash: hash.toLowerCase() };
 }
 

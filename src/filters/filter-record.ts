@@ -1,0 +1,27 @@
+// A filter as it is kept: what it asks for, and how far its client was told.
+import type { Position } from "../chain/block-store.ts";
+import type { LogFilter } from "../evm/log-filter.ts";
+
+/** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
+export type Cursor = Position | { readonly sequence: number };
+
+export type FilterRecord = {
+  /** The name of the key that made it. */
+  readonly holder: string;
+  /** In milliseconds since 1970; written now and then only. */
+  readonly usedAtMs: number;
+} & (
+  | ({ readonly kind: "logs"; readonly criteria: LogFilter } & Told<Position>)
+  | ({ readonly kind: "blocks" } & Told<Position>)
+  | ({ readonly kind: "pending" } & Told<{ readonly sequence: number }>)
+);
+
+type Told<At> = {
+  readonly told: At;
+  /** Answers that told so far may have arrived, or not: the gateway died while one was sent. */
+  readonly unsure: readonly At[];
+};
+
+export const encodeFilter = (record: FilterRecord): string => JSON.stringify(record);
+
+export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as FilterRecord;

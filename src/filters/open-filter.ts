@@ -1,0 +1,150 @@
+// One filter while it is used: one poll after the other, and how far its client was told for certain.
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { State } from "../state/state.ts";
+import { type Cursor, decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
+
+/** The sending of the answer that a poll is part of. */
+export type Delivery = {
+  /** Calls `task` once, when the answer was handed to the network, or when it never will be. */
+  onSent(task: (wasSent: boolean) => void): void;
+};
+
+export type Changes = { readonly items: readonly RawJson[]; readonly at: Cursor };
+
+/** What happened since a client was in one of the places. */
+export type Look = (places: readonly Cursor[]) => Promise<Changes>;
+
+/** How much later than in memory a use may be written, in milliseconds. */
+const WRITTEN_LATE_MS = 60_000;
+
+export class OpenFilter {
+  record: FilterRecord;
+  usedAtMs: number;
+  /** What is kept of it now. */
+  #text: string;
+  /** Nothing happened between `record.told` and here. Newer than the record, and not written for itself. */
+  #seen: Cursor | undefined;
+  /** An answer on its way. */
+  #onItsWay:
+    | { readonly delivery: Delivery; at: Cursor; readonly settled: Promise<void> }
+    | undefined;
+  /** The poll that runs. */
+  #turn: Promise<unknown> = Promise.resolve();
+  readonly #key: string;
+  readonly #state: State;
+
+  constructor(options: { key: string; text: string; usedAtMs: number }, parts: { state: State }) {
+    this.#key = options.key;
+    this.#text = options.text;
+    this.usedAtMs = options.usedAtMs;
+    this.record = decodeFilter(options.text);
+    this.#state = parts.state;
+  }
+
+  /**
+   * What happened since the last poll whose answer was sent. The next poll waits until this one's
+   * answer is: so nothing is told twice, and nothing is lost with an answer that does not arrive.
+   *
+   * @returns undefined when the filter is gone.
+   */
+  async poll(
+    look: Look,
+    caller: { readonly delivery: Delivery; readonly signal: AbortSignal },
+    nowMs: number,
+  ): Promise<Changes | undefined> {
+    for (;;) {
+      const onItsWay = this.#onItsWay;
+      if (onItsWay && onItsWay.delivery !== caller.delivery) {
+        await settledOrAborted(onItsWay.settled, caller.signal);
+        continue;
+      }
+      const turn = this.#turn.then(() => this.#take(look, caller.delivery, nowMs));
+      this.#turn = turn.catch(() => undefined);
+      const changes = await turn;
+      if (changes === "gone") return undefined;
+      if (changes !== "again") return changes;
+    }
+  }
+
+  async #take(look: Look, delivery: Delivery, nowMs: number): Promise<Changes | "gone" | "again"> {
+    // Another poll may have been first in line.
+    if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
+    if (!(await this.#refresh())) return "gone";
+    const changes = await look(this.#places());
+    this.usedAtMs = nowMs;
+    const { unsure } = this.record;
+    const told = this.#seen ?? this.record.told;
+    if (changes.items.length > 0) {
+      const next = { told, unsure: [...unsure, changes.at], usedAtMs: nowMs };
+      if (!(await this.#write(next))) return "again";
+      this.#send(delivery, { at: changes.at, unsure });
+      return changes;
+    }
+    if (this.#onItsWay) return changes;
+    if (unsure.length === 0) this.#seen = changes.at;
+    const isOld = nowMs - this.record.usedAtMs > WRITTEN_LATE_MS;
+    return !isOld || (await this.#write({ told, usedAtMs: nowMs })) ? changes : "again";
+  }
+
+  /** Another process may have polled it. @returns false when the filter is gone. */
+  async #refresh(): Promise<boolean> {
+    const text = await this.#state.get(this.#key);
+    if (text === undefined) return false;
+    if (text === this.#text) return true;
+    this.#text = text;
+    this.record = decodeFilter(text);
+    this.#seen = undefined;
+    return true;
+  }
+
+  /** Where the client may be. */
+  #places(): readonly Cursor[] {
+    if (this.#onItsWay) return [this.#onItsWay.at]; // a batch that polls twice
+    const { told, unsure } = this.record;
+    return [this.#seen ?? told, ...unsure];
+  }
+
+  #send(delivery: Delivery, { at, unsure }: { at: Cursor; unsure: readonly Cursor[] }): void {
+    if (this.#onItsWay) {
+      this.#onItsWay.at = at;
+      return;
+    }
+    let settle: () => void = () => undefined;
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    this.#onItsWay = { delivery, at, settled };
+    delivery.onSent((wasSent) => {
+      const arrived = wasSent ? this.#onItsWay?.at : undefined;
+      if (arrived) this.#seen = undefined;
+      this.#onItsWay = undefined;
+      const next = arrived ? { told: arrived, unsure: [] } : { unsure };
+      // Not waited for by this answer: were it lost, the next poll would only be unsure.
+      this.#turn = this.#turn.then(() => this.#write(next));
+      settle();
+    });
+  }
+
+  async #write(changed: Partial<Record<keyof FilterRecord, unknown>>): Promise<boolean> {
+    const record = { ...this.record, ...changed } as FilterRecord;
+    const text = encodeFilter(record);
+    if (!(await this.#state.replace(this.#key, this.#text, text))) return false;
+    this.record = record;
+    this.#text = text;
+    return true;
+  }
+}
+
+/** @throws RpcError when the signal comes first. */
+function settledOrAborted(settled: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(errors.upstreamTimeout());
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    void settled.then(() => {
+      signal.removeEventListener("abort", abort);
+      resolve();
+    });
+  });
+}

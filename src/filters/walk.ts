@@ -1,0 +1,149 @@
+// The walk of a filter: from what its client was told last, down to the chain as it is, and up to the
+// head. What the store does not have any more is fetched and proven, or the walk is lost: never a gap.
+import type { Position } from "../chain/block-store.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import type { StoredBlock } from "../chain/stored-block.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+
+/** The way cannot be walked: some block is not to be had, or does not fit to the others. */
+export class Lost extends Error {}
+
+/** What a filter tells of blocks. */
+export type Teller = {
+  /** Of a block that is no longer canonical. */
+  dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /** Of a canonical block. */
+  added(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /**
+   * Of the canonical blocks from one number to another, all within the window; of the first of them
+   * only, when they tell of more than `most` things. undefined when they are not all to be had.
+   */
+  addedWithin(
+    range: { readonly from: number; readonly to: number },
+    most: number,
+    view: ChainView,
+  ): Promise<Told | undefined>;
+};
+
+/** What blocks tell, up to and with the block `to`. */
+type Told = { readonly items: readonly RawJson[]; readonly to: number };
+
+export type Walked = { readonly items: readonly RawJson[]; readonly at: Position };
+
+/** A walk is begun again when the chain is moved under it; not without end. */
+const ATTEMPTS = 5;
+/** So many dropped blocks that left the store are fetched. */
+const FETCHED_AT_MOST = 64;
+/** After so long, what was found is told, and the next poll goes on. */
+const FETCHING_MS = 3_000;
+
+/**
+ * What happened since a client was in one of the places.
+ *
+ * @param options.most About so many items are told at once; the next walk goes on behind them.
+ * @returns undefined when the chain was moved again and again.
+ * @throws Lost; RpcError when the nodes could not be asked.
+ */
+export async function walk(
+  places: readonly Position[],
+  options: { readonly teller: Teller; readonly most: number },
+  parts: { readonly view: () => ChainView | undefined; readonly clock: Pick<Clock, "now"> },
+): Promise<Walked | undefined> {
+  const { teller, most } = options;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const view = parts.view();
+    if (!view) return undefined;
+    const { items, fork } = await walkDown(places, teller, view);
+    const up = await walkUp(fork, { teller, most, clock: parts.clock }, view);
+    // Whatever was read in the meantime was read of the chain that ends in this head.
+    if (up && view.holds) return { items: [...items, ...up.items], at: up.at };
+  }
+  return undefined;
+}
+
+/** Down from each of the places to the canonical chain; the lowest fork counts. Newest blocks first. */
+async function walkDown(
+  places: readonly Position[],
+  teller: Teller,
+  view: ChainView,
+): Promise<{ items: RawJson[]; fork: Position }> {
+  const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
+  let fork: Position | undefined;
+  let fetched = 0;
+  for (const place of places) {
+    let at = place;
+    while (!dropped.has(at.hash) && !(await isCanonical(at, view))) {
+      let block = view.droppedBlock(at.hash);
+      if (!block) {
+        fetched += 1;
+        if (fetched > FETCHED_AT_MOST) throw new Lost();
+        block = found(await view.fetch({ hash: at.hash }));
+      }
+      dropped.set(block.hash, { number: block.number, items: teller.dropped(block, view) });
+      at = { number: block.number - 1, hash: block.outline.parentHash };
+    }
+    if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
+  }
+  if (!fork) throw new Lost();
+  const newestFirst = [...dropped.values()].sort((a, b) => b.number - a.number);
+  return { fork, items: newestFirst.flatMap(({ items }) => items) };
+}
+
+async function isCanonical({ number, hash }: Position, view: ChainView): Promise<boolean> {
+  if (number < 0) throw new Lost();
+  const known = view.hashAt(number);
+  if (known !== undefined || number >= view.tail) return known === hash;
+  return found(await view.fetch({ number })).hash === hash;
+}
+
+type Climb = {
+  readonly teller: Teller;
+  readonly most: number;
+  readonly clock: Pick<Clock, "now">;
+};
+
+/** From the fork up to the head, or as far as is told at once. */
+async function walkUp(fork: Position, climb: Climb, view: ChainView): Promise<Walked | undefined> {
+  const below = await climbToWindow(fork, climb, view);
+  const { at } = below;
+  if (below.isEnough) return below;
+  const from = at.number + 1;
+  if (from > view.head.number) return below;
+  const first = view.blockAt(from);
+  if (!first) return undefined; // it left the store meanwhile
+  if (first.outline.parentHash !== at.hash) return undefined;
+  const room = climb.most - below.items.length;
+  const told = await climb.teller.addedWithin({ from, to: view.head.number }, room, view);
+  if (!told) return undefined;
+  const hash = view.hashAt(told.to);
+  if (hash === undefined) return undefined;
+  return { items: [...below.items, ...told.items], at: { number: told.to, hash } };
+}
+
+/** Over blocks older than the window, one by one, each linked to the one before. */
+async function climbToWindow(
+  fork: Position,
+  { teller, most, clock }: Climb,
+  view: ChainView,
+): Promise<Walked & { isEnough: boolean }> {
+  const giveUpAt = clock.now() + FETCHING_MS;
+  const items: RawJson[] = [];
+  let at = fork;
+  while (at.number + 1 < view.tail) {
+    const number = at.number + 1;
+    const block = view.blockAt(number) ?? found(await view.fetch({ number }));
+    if (block.outline.parentHash !== at.hash) throw new Lost();
+    items.push(...teller.added(block, view));
+    at = { number, hash: block.hash };
+    if (items.length > most || clock.now() > giveUpAt) return { items, at, isEnough: true };
+  }
+  return { items, at, isEnough: false };
+}
+
+function found(sought: Awaited<ReturnType<ChainView["fetch"]>>): StoredBlock {
+  if (sought === "unanswered") throw errors.upstreamsFailed();
+  if (typeof sought === "string") throw new Lost();
+  return sought;
+}

@@ -88,6 +88,7 @@ export class FilterBook {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#sweeping;
+    await Promise.all([...this.#open.values()].map((filter) => filter.atRest()));
     await this.#parts.journal.close();
   }
 

@@ -42,6 +42,11 @@ export class OpenFilter {
     this.#state = parts.state;
   }
 
+  /** Resolves when nothing is left to be written. */
+  async atRest(): Promise<void> {
+    await this.#turn;
+  }
+
   /**
    * What happened since the last poll whose answer was sent. The next poll waits until this one's
    * answer is: so nothing is told twice, and nothing is lost with an answer that does not arrive.
@@ -121,7 +126,7 @@ export class OpenFilter {
       this.#onItsWay = undefined;
       const next = arrived ? { told: arrived, unsure: [] } : { unsure };
       // Not waited for by this answer: were it lost, the next poll would only be unsure.
-      this.#turn = this.#turn.then(() => this.#write(next));
+      this.#turn = this.#turn.then(() => this.#write(next)).catch(() => undefined);
       settle();
     });
   }

@@ -30,6 +30,7 @@ export class PendingJournal {
   /** undefined while nobody is listened to. */
   #listening: AbortController | undefined;
   #changed: (() => void)[] = [];
+  #writing: Promise<unknown> = Promise.resolve();
   readonly #prefix: string;
   readonly #parts: JournalParts;
 
@@ -54,6 +55,7 @@ export class PendingJournal {
 
   async close(): Promise<void> {
     this.#listening?.abort();
+    await this.#writing;
   }
 
   /**
@@ -132,7 +134,7 @@ export class PendingJournal {
 
   #add(hash: string): void {
     if (this.#known.has(hash)) return;
-    void this.#parts.state.replace(this.#keyOf(this.#end), undefined, hash);
+    this.#write(this.#end, undefined, hash);
     this.#remember(hash);
   }
 
@@ -152,14 +154,16 @@ export class PendingJournal {
     const old = this.#hashes.splice(0, count);
     for (const [index, each] of old.entries()) {
       this.#known.delete(each);
-      void this.#parts.state.replace(this.#keyOf(this.#first + index), each, undefined);
+      this.#write(this.#first + index, each, undefined);
     }
     this.#first += old.length;
   }
 
   /** Keys are in the order of their numbers. */
-  #keyOf(sequence: number): string {
-    return this.#prefix + sequence.toString(16).padStart(12, "0");
+  #write(sequence: number, expected: string | undefined, next: string | undefined): void {
+    const key = this.#prefix + sequence.toString(16).padStart(12, "0");
+    const written = this.#parts.state.replace(key, expected, next).catch(() => false);
+    this.#writing = this.#writing.then(() => written);
   }
 
   #tellChange(): void {

@@ -3,13 +3,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pino } from "pino";
 import { afterEach, expect, it } from "vitest";
-import { Chain } from "../../src/chain/chain.ts";
+import type { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
 import { matcherOf } from "../../src/evm/log-matcher.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { Metrics } from "../../src/observe/metrics.ts";
+import { followChain } from "../support/followed-chain.ts";
 import { answerOf, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
@@ -24,50 +22,9 @@ afterEach(async () => {
   await Promise.all(folders.splice(0).map((path) => rm(path, { recursive: true, force: true })));
 });
 
-/** The part under test, over a node that answers from the model. */
 async function followed(model: GeneratedChain, path: string) {
-  let onChange: () => void = () => undefined;
-  const node = {
-    name: "node",
-    canSubscribe: false,
-    isMissing: () => false,
-    watchHeads: async () => false,
-    ask: async (method: string, paramsJson: string) => {
-      const json = answerOf(model, method, JSON.parse(paramsJson));
-      return json === undefined
-        ? ({ kind: "missing" } as const)
-        : ({ kind: "result", json: Buffer.from(json) } as const);
-    },
-  };
-  const pool = {
-    usable: () => [node] as never,
-    isSettled: () => true,
-    onChange: (listener: () => void) => {
-      onChange = listener;
-      return () => undefined;
-    },
-  };
-  const chain = new Chain(
-    { network: "test", chainId: 1, path, windowBlocks: WINDOW, bytes: 2 ** 30, proof: "strict" },
-    { pool, clock: systemClock, log: pino({ level: "silent" }), metrics: new Metrics() },
-  );
-  await chain.start();
+  const { chain, settled } = await followChain(model, { path, windowBlocks: WINDOW });
   chains.push(chain);
-  /** The view once the chain is where the model is, and its window is full. */
-  const settled = async (): Promise<ChainView> => {
-    const oldest = Math.max(model.firstNumber, model.head.number - WINDOW + 1);
-    const giveUpAt = performance.now() + 10_000;
-    while (performance.now() < giveUpAt) {
-      const view = chain.view();
-      if (view?.head.hash === model.head.hash && view.tail <= oldest) return view;
-      onChange();
-      await new Promise(setImmediate);
-    }
-    const { head, tail } = chain.view() ?? {};
-    throw new Error(
-      `want ${model.head.number} from ${oldest}, are at ${head?.number} from ${tail}`,
-    );
-  };
   return { chain, settled };
 }
 

@@ -82,7 +82,7 @@ const answers: Readonly<Record<string, Answer | undefined>> = {
   eth_call: () => '"0x"',
 };
 
-type Filter = {
+export type Filter = {
   readonly fromBlock?: string;
   readonly toBlock?: string;
   readonly blockHash?: string;

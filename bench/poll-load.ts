@@ -1,0 +1,101 @@
+// Polls of many filters, evenly spread over time, in a process of its own. Each poll has a planned
+// moment, and its latency counts from there, whether or not the polls before it were answered.
+// Takes one `PollLoad` a message and answers with what it saw.
+import { Pool } from "undici";
+
+export type PollLoad = {
+  readonly url: string;
+  readonly filters: readonly string[];
+  /** Each filter is polled once in so long. */
+  readonly everyMs: number;
+  readonly seconds: number;
+  readonly connections: number;
+};
+
+export type PollsSeen = {
+  readonly polls: number;
+  /** Until the last answer. */
+  readonly seconds: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** How late polls were handed to the connections: the load's own part of the latency. */
+  readonly lateP50Ms: number;
+  readonly lateP99Ms: number;
+  /** How many logs the answers told. */
+  readonly logs: number;
+  readonly failures: number;
+  readonly firstFailure: string | undefined;
+  /** How much of one core the load itself took. */
+  readonly loadShare: number;
+};
+
+process.on("message", (load: PollLoad) => {
+  void pollAll(load).then((seen) => process.send?.(seen));
+});
+
+async function pollAll({ url, filters, everyMs, seconds, connections }: PollLoad) {
+  const { origin, pathname } = new URL(url);
+  const pool = new Pool(origin, { connections });
+  const gapMs = everyMs / filters.length;
+  const planned = Math.floor((seconds * 1000) / gapMs);
+  const times: number[] = [];
+  const late: number[] = [];
+  const failures: string[] = [];
+  const running: Promise<void>[] = [];
+  let logs = 0;
+  const before = process.cpuUsage();
+  const startedAt = performance.now();
+
+  const poll = async (index: number): Promise<void> => {
+    const plannedAt = startedAt + index * gapMs;
+    late.push(performance.now() - plannedAt);
+    try {
+      const { statusCode, body } = await pool.request({
+        path: pathname,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: bodyOf(filters[index % filters.length] ?? ""),
+      });
+      const text = await body.text();
+      times.push(performance.now() - plannedAt);
+      if (statusCode !== 200 || !text.includes('"result":'))
+        failures.push(`${statusCode} ${text.slice(0, 300)}`);
+      logs += text.split('"logIndex"').length - 1;
+    } catch (error) {
+      failures.push(String(error));
+    }
+  };
+
+  while (running.length < planned) {
+    const due = Math.floor((performance.now() - startedAt) / gapMs) + 1;
+    while (running.length < Math.min(due, planned)) running.push(poll(running.length));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(running);
+  const took = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  await pool.close();
+  const seen: PollsSeen = {
+    polls: times.length,
+    seconds: took,
+    p50Ms: percentile(times, 0.5),
+    p99Ms: percentile(times, 0.99),
+    maxMs: percentile(times, 1),
+    lateP50Ms: percentile(late, 0.5),
+    lateP99Ms: percentile(late, 0.99),
+    logs,
+    failures: failures.length,
+    firstFailure: failures[0],
+    loadShare: (user + system) / 1e6 / took,
+  };
+  return seen;
+}
+
+const bodyOf = (filter: string): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"eth_getFilterChanges","params":["${filter}"]}`;
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

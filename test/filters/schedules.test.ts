@@ -1,0 +1,257 @@
+// A thousand random schedules of blocks, reorganisations, polls, dying nodes and restarts: whoever only
+// applies what its filter tells ends with exactly the logs of the canonical chain.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FilterBook } from "../../src/filters/filter-book.ts";
+import { FilterCount } from "../../src/filters/filter-count.ts";
+import type { Delivery } from "../../src/filters/open-filter.ts";
+import { PendingJournal } from "../../src/filters/pending-journal.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { type FollowedChain, followChain, ModelNode } from "../support/followed-chain.ts";
+import { type Filter, matches } from "../support/generated-chain/answers.ts";
+import { Random } from "../support/generated-chain/random.ts";
+import { GeneratedChain } from "../support/generated-chain.ts";
+
+const WORLDS = 20;
+const SCHEDULES = 50;
+/** Smaller than what a filter may sleep through: then blocks are fetched again. */
+const WINDOW = 16;
+/** So few that long answers come in parts. */
+const ITEMS = 12;
+const HOLDER = "test";
+
+type Log = { blockHash: string; logIndex: string; blockNumber: string; removed: boolean };
+const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
+
+/** A gateway's parts for filters, over two nodes of one chain. */
+class World {
+  readonly model: GeneratedChain;
+  readonly random: Random;
+  readonly nodes: readonly ModelNode[];
+  #followed!: FollowedChain;
+  #state!: LmdbState;
+  book!: FilterBook;
+  readonly #path: string;
+
+  constructor(seed: number, path: string) {
+    this.model = new GeneratedChain({ seed, addresses: 4, topics: 6, logs: [0, 4], transactions: [0, 1] });
+    this.model.extend(WINDOW);
+    this.random = new Random(seed * 104_729);
+    this.nodes = [new ModelNode("a", this.model), new ModelNode("b", this.model)];
+    this.#path = path;
+  }
+
+  async open(): Promise<void> {
+    const { model, nodes } = this;
+    const path = join(this.#path, "chain");
+    this.#followed = await followChain(model, { path, windowBlocks: WINDOW, nodes });
+    this.#state = new LmdbState({ path: join(this.#path, "state") });
+    const { chain, pool } = this.#followed;
+    const parts = { state: this.#state, clock: systemClock };
+    this.book = new FilterBook(
+      { network: "test", perKey: 1_000, most: ITEMS },
+      {
+        ...parts,
+        chain,
+        journal: new PendingJournal({ network: "test" }, { ...parts, pool }),
+        count: new FilterCount(),
+        metrics: new Metrics(),
+      },
+    );
+    await this.book.start();
+    await this.settled();
+  }
+
+  settled(): Promise<unknown> {
+    return this.#followed.settled();
+  }
+
+  async close(): Promise<void> {
+    await this.book.close();
+    await this.#followed.chain.close();
+    await this.#state.close();
+  }
+}
+
+/** Applies what its filter tells. */
+class Client {
+  /** What it holds: at first what a query gives. */
+  readonly logs: Map<string, Log>;
+  readonly hashes: string[] = [];
+  /** After a crash nobody knows whether the last answer arrived: things may be told again. */
+  mayHearAgain = false;
+  readonly id: string;
+  readonly filter: Filter | undefined;
+  readonly #since: number;
+
+  constructor(id: string, filter: Filter | undefined, model: GeneratedChain) {
+    this.id = id;
+    this.filter = filter;
+    this.#since = model.head.number;
+    this.logs = filter ? logsOf(model, filter) : new Map();
+  }
+
+  hear(items: readonly string[]): void {
+    for (const item of items) {
+      const said = JSON.parse(item) as Log | string;
+      if (typeof said === "string") this.hashes.push(said);
+      else this.#apply(said);
+    }
+  }
+
+  #apply(log: Log): void {
+    const name = nameOf(log);
+    if (!this.mayHearAgain)
+      expect(this.logs.has(name), "heard twice, or of nothing").toBe(log.removed);
+    if (log.removed) this.logs.delete(name);
+    else this.logs.set(name, log);
+  }
+
+  expectToBeAt(model: GeneratedChain): void {
+    if (this.filter) {
+      expect([...this.logs.keys()].toSorted()).toEqual(
+        [...logsOf(model, this.filter).keys()].toSorted(),
+      );
+      return;
+    }
+    // Of each height the hash that was told last is the canonical one.
+    const last = new Map(this.hashes.map((hash) => [model.byHash(hash)?.number, hash]));
+    for (let number = this.#since + 1; number <= model.head.number; number += 1)
+      expect(last.get(number)).toBe(model.block(number)?.hash);
+    if (!this.mayHearAgain) expect(new Set(this.hashes).size).toBe(this.hashes.length);
+  }
+}
+
+function logsOf(model: GeneratedChain, filter: Filter): Map<string, Log> {
+  const found = new Map<string, Log>();
+  for (let number = model.firstNumber; number <= model.head.number; number += 1)
+    for (const log of model.block(number)?.logs ?? [])
+      if (matches(log, filter)) {
+        const parsed = JSON.parse(log.json) as Log;
+        found.set(nameOf(parsed), parsed);
+      }
+  return found;
+}
+
+function randomFilter({ random, model }: World): Filter {
+  const { addresses, topics } = model.words;
+  const some = (values: readonly string[]): string[] =>
+    Array.from({ length: random.below(3) }, () => random.one(values));
+  return {
+    address: some(addresses),
+    topics: Array.from({ length: random.below(3) }, () => (random.below(2) ? null : some(topics))),
+  };
+}
+
+/** How an answer ends: it arrives, it is lost, or the gateway dies before anybody knows. */
+type Ending = "arrives" | "is lost" | "gateway dies";
+
+async function poll(world: World, client: Client, ending: Ending): Promise<number> {
+  let finish: (wasSent: boolean) => void = () => undefined;
+  const delivery: Delivery = {
+    onSent: (task) => {
+      finish = task;
+    },
+  };
+  const { signal } = new AbortController();
+  const { items } = await world.book.changes(client.id, { holder: HOLDER, signal, delivery });
+  const isHeard =
+    ending === "arrives" || (ending === "gateway dies" && world.random.below(2) === 0);
+  if (isHeard) client.hear(items.map(String));
+  if (ending === "gateway dies") client.mayHearAgain = true;
+  else finish(ending === "arrives");
+  return items.length;
+}
+
+async function step(world: World, clients: readonly Client[]): Promise<void> {
+  const { model, random, nodes } = world;
+  const depth = 1 + random.below(8);
+  switch (random.below(20)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      model.reorganise(depth, depth + random.below(3));
+      break;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      model.extend(1 + random.below(random.below(8) === 0 ? 2 * WINDOW : 4));
+      break;
+    case 9: {
+      // One of two is always there.
+      const [one, other] = random.below(2) ? nodes : nodes.toReversed();
+      if (one && other) {
+        one.isAlive = false;
+        other.isAlive = true;
+      }
+      break;
+    }
+    case 10:
+      await restart(world, clients);
+      break;
+    default:
+      for (const client of clients)
+        if (random.below(2)) await poll(world, client, random.below(4) ? "arrives" : "is lost");
+  }
+  if (random.below(3)) await world.settled();
+}
+
+async function restart(world: World, clients: readonly Client[]): Promise<void> {
+  const { random } = world;
+  const dying = clients.filter(() => random.below(4) === 0);
+  for (const client of dying) await poll(world, client, "gateway dies");
+  await world.close();
+  await world.open();
+}
+
+async function runSchedule(world: World): Promise<void> {
+  const { model, random, book } = world;
+  await world.settled();
+  const { signal } = new AbortController();
+  const clients: Client[] = [];
+  for (const filter of [randomFilter(world), {}, undefined]) {
+    const asked = filter
+      ? ({ kind: "logs", criteria: filter } as const)
+      : ({ kind: "blocks" } as const);
+    const id = await book.create(asked as never, { holder: HOLDER, signal });
+    clients.push(new Client(id, filter, model));
+  }
+  const steps = 6 + random.below(10);
+  for (let done = 0; done < steps; done += 1) await step(world, clients);
+  await world.settled();
+  for (const client of clients) {
+    while ((await poll(world, client, "arrives")) > 0);
+    client.expectToBeAt(model);
+    expect(await world.book.remove(client.id, { holder: HOLDER })).toBe(true);
+  }
+}
+
+describe.each(Array.from({ length: WORLDS }, (_, index) => index + 1))("world %i", (seed) => {
+  let path: string;
+  let world: World;
+
+  beforeAll(async () => {
+    path = await mkdtemp(join(tmpdir(), "headgate-schedules-"));
+    world = new World(seed, path);
+    await world.open();
+  });
+
+  afterAll(async () => {
+    await world.close();
+    await rm(path, { recursive: true, force: true });
+  });
+
+  it(`leaves every client with the canonical logs, after each of ${SCHEDULES} schedules`, async () => {
+    for (let schedule = 0; schedule < SCHEDULES; schedule += 1)
+      await runSchedule(world).catch((cause: unknown) => {
+        throw new Error(`seed ${seed}, schedule ${schedule}`, { cause });
+      });
+  }, 60_000);
+});

@@ -1,0 +1,76 @@
+// The followed chain as a part, over nodes that answer from a generated chain: what tests of many steps
+// use in place of a whole process.
+import { pino } from "pino";
+import { Chain } from "../../src/chain/chain.ts";
+import type { ChainView } from "../../src/chain/chain-view.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import { answerOf } from "./generated-chain/answers.ts";
+import type { GeneratedChain } from "./generated-chain.ts";
+
+/** A node that answers from the model while it lives. */
+export class ModelNode {
+  readonly name: string;
+  readonly canSubscribe = false;
+  isAlive = true;
+  readonly #model: GeneratedChain;
+
+  constructor(name: string, model: GeneratedChain) {
+    this.name = name;
+    this.#model = model;
+  }
+
+  readonly isMissing = (): boolean => false;
+  readonly watchHeads = async (): Promise<boolean> => false;
+  readonly watchPending = async (): Promise<boolean> => false;
+  readonly ask = async (method: string, paramsJson: string) => {
+    if (!this.isAlive) return { kind: "failed", reason: "it is away" } as const;
+    const json = answerOf(this.#model, method, JSON.parse(paramsJson));
+    return json === undefined
+      ? ({ kind: "missing" } as const)
+      : ({ kind: "result", json: Buffer.from(json) } as const);
+  };
+}
+
+export type FollowedChain = {
+  readonly chain: Chain;
+  readonly pool: ConstructorParameters<typeof Chain>[1]["pool"];
+  /** The view once the chain is where the model is, and its window is full. */
+  settled(): Promise<ChainView>;
+};
+
+export async function followChain(
+  model: GeneratedChain,
+  options: { path: string; windowBlocks: number; nodes?: readonly ModelNode[] },
+): Promise<FollowedChain> {
+  const { path, windowBlocks, nodes = [new ModelNode("node", model)] } = options;
+  let onChange: () => void = () => undefined;
+  const pool = {
+    usable: () => nodes.filter(({ isAlive }) => isAlive) as never,
+    isSettled: () => true,
+    onChange: (listener: () => void) => {
+      onChange = listener;
+      return () => undefined;
+    },
+  };
+  const chain = new Chain(
+    { network: "test", chainId: 1, path, windowBlocks, bytes: 2 ** 30, proof: "strict" },
+    { pool, clock: systemClock, log: pino({ level: "silent" }), metrics: new Metrics() },
+  );
+  await chain.start();
+  const settled = async (): Promise<ChainView> => {
+    const oldest = Math.max(model.firstNumber, model.head.number - windowBlocks + 1);
+    const giveUpAt = performance.now() + 10_000;
+    while (performance.now() < giveUpAt) {
+      const view = chain.view();
+      if (view?.head.hash === model.head.hash && view.tail <= oldest) return view;
+      onChange();
+      await new Promise(setImmediate);
+    }
+    const { head, tail } = chain.view() ?? {};
+    throw new Error(
+      `want ${model.head.number} from ${oldest}, are at ${head?.number} from ${tail}`,
+    );
+  };
+  return { chain, pool, settled };
+}

@@ -15,6 +15,7 @@ import { type FollowedChain, followChain, ModelNode } from "../support/followed-
 import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
+import { FilterClient, type Log } from "./filter-client.ts";
 
 const WORLDS = 20;
 const SCHEDULES = 50;
@@ -23,9 +24,6 @@ const WINDOW = 16;
 /** So few that long answers come in parts. */
 const ITEMS = 12;
 const HOLDER = "test";
-
-type Log = { blockHash: string; logIndex: string; blockNumber: string; removed: boolean };
-const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
 
 /** A gateway's parts for filters, over two nodes of one chain. */
 class World {
@@ -38,7 +36,13 @@ class World {
   readonly #path: string;
 
   constructor(seed: number, path: string) {
-    this.model = new GeneratedChain({ seed, addresses: 4, topics: 6, logs: [0, 4], transactions: [0, 1] });
+    this.model = new GeneratedChain({
+      seed,
+      addresses: 4,
+      topics: 6,
+      logs: [0, 4],
+      transactions: [0, 1],
+    });
     this.model.extend(WINDOW);
     this.random = new Random(seed * 104_729);
     this.nodes = [new ModelNode("a", this.model), new ModelNode("b", this.model)];
@@ -77,63 +81,31 @@ class World {
   }
 }
 
-/** Applies what its filter tells. */
-class Client {
-  /** What it holds: at first what a query gives. */
-  readonly logs: Map<string, Log>;
-  readonly hashes: string[] = [];
-  /** After a crash nobody knows whether the last answer arrived: things may be told again. */
-  mayHearAgain = false;
+/** A client, its filter, and the block at which it was made. */
+type Listener = {
   readonly id: string;
+  readonly client: FilterClient;
   readonly filter: Filter | undefined;
-  readonly #since: number;
+  readonly since: number;
+};
 
-  constructor(id: string, filter: Filter | undefined, model: GeneratedChain) {
-    this.id = id;
-    this.filter = filter;
-    this.#since = model.head.number;
-    this.logs = filter ? logsOf(model, filter) : new Map();
+function expectToBeAt({ model }: World, { client, filter, since }: Listener): void {
+  if (filter) {
+    client.expectLogs(logsOf(model, filter));
+    return;
   }
-
-  hear(items: readonly string[]): void {
-    for (const item of items) {
-      const said = JSON.parse(item) as Log | string;
-      if (typeof said === "string") this.hashes.push(said);
-      else this.#apply(said);
-    }
-  }
-
-  #apply(log: Log): void {
-    const name = nameOf(log);
-    if (!this.mayHearAgain)
-      expect(this.logs.has(name), "heard twice, or of nothing").toBe(log.removed);
-    if (log.removed) this.logs.delete(name);
-    else this.logs.set(name, log);
-  }
-
-  expectToBeAt(model: GeneratedChain): void {
-    if (this.filter) {
-      expect([...this.logs.keys()].toSorted()).toEqual(
-        [...logsOf(model, this.filter).keys()].toSorted(),
-      );
-      return;
-    }
-    // Of each height the hash that was told last is the canonical one.
-    const last = new Map(this.hashes.map((hash) => [model.byHash(hash)?.number, hash]));
-    for (let number = this.#since + 1; number <= model.head.number; number += 1)
-      expect(last.get(number)).toBe(model.block(number)?.hash);
-    if (!this.mayHearAgain) expect(new Set(this.hashes).size).toBe(this.hashes.length);
-  }
+  const hashes = Array.from(
+    { length: Math.max(0, model.head.number - since) },
+    (_, index) => model.block(since + 1 + index)?.hash ?? "",
+  );
+  client.expectHashes(hashes, (hash) => model.byHash(hash)?.number);
 }
 
-function logsOf(model: GeneratedChain, filter: Filter): Map<string, Log> {
-  const found = new Map<string, Log>();
+function logsOf(model: GeneratedChain, filter: Filter): Log[] {
+  const found: Log[] = [];
   for (let number = model.firstNumber; number <= model.head.number; number += 1)
     for (const log of model.block(number)?.logs ?? [])
-      if (matches(log, filter)) {
-        const parsed = JSON.parse(log.json) as Log;
-        found.set(nameOf(parsed), parsed);
-      }
+      if (matches(log, filter)) found.push(JSON.parse(log.json));
   return found;
 }
 
@@ -150,7 +122,7 @@ function randomFilter({ random, model }: World): Filter {
 /** How an answer ends: it arrives, it is lost, or the gateway dies before anybody knows. */
 type Ending = "arrives" | "is lost" | "gateway dies";
 
-async function poll(world: World, client: Client, ending: Ending): Promise<number> {
+async function poll(world: World, { id, client }: Listener, ending: Ending): Promise<number> {
   let finish: (wasSent: boolean) => void = () => undefined;
   const delivery: Delivery = {
     onSent: (task) => {
@@ -158,16 +130,16 @@ async function poll(world: World, client: Client, ending: Ending): Promise<numbe
     },
   };
   const { signal } = new AbortController();
-  const { items } = await world.book.changes(client.id, { holder: HOLDER, signal, delivery });
+  const { items } = await world.book.changes(id, { holder: HOLDER, signal, delivery });
   const isHeard =
     ending === "arrives" || (ending === "gateway dies" && world.random.below(2) === 0);
-  if (isHeard) client.hear(items.map(String));
+  if (isHeard) client.hear(items.map((item) => JSON.parse(String(item))));
   if (ending === "gateway dies") client.mayHearAgain = true;
   else finish(ending === "arrives");
   return items.length;
 }
 
-async function step(world: World, clients: readonly Client[]): Promise<void> {
+async function step(world: World, listeners: readonly Listener[]): Promise<void> {
   const { model, random, nodes } = world;
   const depth = 1 + random.below(8);
   switch (random.below(20)) {
@@ -194,19 +166,19 @@ async function step(world: World, clients: readonly Client[]): Promise<void> {
       break;
     }
     case 10:
-      await restart(world, clients);
+      await restart(world, listeners);
       break;
     default:
-      for (const client of clients)
-        if (random.below(2)) await poll(world, client, random.below(4) ? "arrives" : "is lost");
+      for (const listener of listeners)
+        if (random.below(2)) await poll(world, listener, random.below(4) ? "arrives" : "is lost");
   }
   if (random.below(3)) await world.settled();
 }
 
-async function restart(world: World, clients: readonly Client[]): Promise<void> {
+async function restart(world: World, listeners: readonly Listener[]): Promise<void> {
   const { random } = world;
-  const dying = clients.filter(() => random.below(4) === 0);
-  for (const client of dying) await poll(world, client, "gateway dies");
+  const dying = listeners.filter(() => random.below(4) === 0);
+  for (const listener of dying) await poll(world, listener, "gateway dies");
   await world.close();
   await world.open();
 }
@@ -215,21 +187,22 @@ async function runSchedule(world: World): Promise<void> {
   const { model, random, book } = world;
   await world.settled();
   const { signal } = new AbortController();
-  const clients: Client[] = [];
+  const listeners: Listener[] = [];
   for (const filter of [randomFilter(world), {}, undefined]) {
     const asked = filter
       ? ({ kind: "logs", criteria: filter } as const)
       : ({ kind: "blocks" } as const);
     const id = await book.create(asked as never, { holder: HOLDER, signal });
-    clients.push(new Client(id, filter, model));
+    const client = new FilterClient(filter && logsOf(model, filter));
+    listeners.push({ id, client, filter, since: model.head.number });
   }
   const steps = 6 + random.below(10);
-  for (let done = 0; done < steps; done += 1) await step(world, clients);
+  for (let done = 0; done < steps; done += 1) await step(world, listeners);
   await world.settled();
-  for (const client of clients) {
-    while ((await poll(world, client, "arrives")) > 0);
-    client.expectToBeAt(model);
-    expect(await world.book.remove(client.id, { holder: HOLDER })).toBe(true);
+  for (const listener of listeners) {
+    while ((await poll(world, listener, "arrives")) > 0);
+    expectToBeAt(world, listener);
+    expect(await world.book.remove(listener.id, { holder: HOLDER })).toBe(true);
   }
 }
 

@@ -25,7 +25,7 @@ export const failure = (call: NodeCall, json: string): string =>
 export const missing = (call: NodeCall): string =>
   failure(call, `{"code":-32601,"message":"the method ${call.method} does not exist"}`);
 
-export async function startScriptedNode(script: Script): Promise<ScriptedNode> {
+export async function startScriptedNode(script: Script, port = 0): Promise<ScriptedNode> {
   const calls: NodeCall[] = [];
   const server = createServer(async (request, response) => {
     const call = JSON.parse(await textOf(request)) as NodeCall;
@@ -34,7 +34,7 @@ export async function startScriptedNode(script: Script): Promise<ScriptedNode> {
     if (body === undefined) return;
     response.writeHead(200, { "content-type": "application/json" }).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,

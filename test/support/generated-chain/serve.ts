@@ -13,9 +13,10 @@ import { answerOf } from "./answers.ts";
 export const startGeneratedNode = (
   chain: GeneratedChain,
   onCall: (call: NodeCall) => void = () => undefined,
+  port = 0,
 ): Promise<ScriptedNode> =>
   startScriptedNode((call) => {
     onCall(call);
     const json = answerOf(chain, call.method, call.params);
     return json === undefined ? missing(call) : result(call, json);
-  });
+  }, port);

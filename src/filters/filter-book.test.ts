@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LmdbState } from "../state/lmdb-state.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { FilterBook } from "./filter-book.ts";
+import { FilterCount } from "./filter-count.ts";
+import { PendingJournal } from "./pending-journal.ts";
+
+const MINUTE_MS = 60_000;
+const NOT_FOUND = { code: -32000, message: "filter not found" };
+const head = { number: 7, hash: `0x${"a".repeat(64)}` };
+/** A chain that stands still. */
+const view = { head, tail: 0, holds: true, hashAt: () => head.hash };
+const caller = {
+  holder: "test",
+  signal: new AbortController().signal,
+  delivery: { onSent: (task: (wasSent: boolean) => void) => task(true) },
+};
+
+let path: string;
+let state: LmdbState;
+let clock: FakeClock;
+const books: FilterBook[] = [];
+let counted: object;
+
+const open = async (isFollowed = true): Promise<FilterBook> => {
+  const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
+  const seen = isFollowed ? view : undefined;
+  const book = new FilterBook(
+    { network: "main", perKey: 3, most: 10 },
+    {
+      state,
+      chain: { view: () => seen as never, liveView: async () => seen as never },
+      journal: new PendingJournal({ network: "main" }, { pool, state, clock }),
+      count: new FilterCount(),
+      clock,
+      metrics: {
+        filtersCounted: (_, kinds) => {
+          counted = kinds;
+        },
+      },
+    },
+  );
+  books.push(book);
+  await book.start();
+  return book;
+};
+const make = (book: FilterBook): Promise<string> => book.create({ kind: "blocks" }, caller);
+const isThere = (book: FilterBook, id: string): Promise<boolean> =>
+  book.changes(id, caller).then(
+    () => true,
+    () => false,
+  );
+/** What the clock sets off takes a while on disk. */
+const swept = async (count: number): Promise<void> => {
+  while ((await state.list("filter ")).length !== count) await new Promise(setImmediate);
+};
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-filters-"));
+  state = new LmdbState({ path });
+  clock = new FakeClock();
+});
+afterEach(async () => {
+  await Promise.all(books.splice(0).map((book) => book.close()));
+  await state.close();
+  await rm(path, { recursive: true });
+});
+
+describe("a filter", () => {
+  it("ends five minutes after its last poll", async () => {
+    const book = await open();
+    const id = await make(book);
+    await clock.advance(5 * MINUTE_MS);
+    expect(await isThere(book, id)).toBe(true);
+    await clock.advance(5 * MINUTE_MS);
+    expect(await isThere(book, id)).toBe(true);
+    await clock.advance(5 * MINUTE_MS + 1);
+    await expect(book.changes(id, caller)).rejects.toMatchObject(NOT_FOUND);
+    expect(await book.remove(id, caller)).toBe(false);
+  });
+
+  it("is swept from the state then, and is not counted any more", async () => {
+    const book = await open();
+    const ids = [await make(book), await make(book), await make(book)];
+    await expect(make(book)).rejects.toMatchObject({ code: -32005 });
+    await clock.advance(4 * MINUTE_MS);
+    expect(await isThere(book, ids[0] ?? "")).toBe(true);
+    await clock.advance(2 * MINUTE_MS);
+    await swept(1);
+    expect(await isThere(book, ids[0] ?? "")).toBe(true);
+    expect(await isThere(book, await make(book))).toBe(true);
+    await clock.advance(MINUTE_MS / 2);
+    await swept(2);
+    expect(counted).toEqual({ logs: 0, blocks: 2, pending: 0 });
+  });
+
+  it("outlives the gateway, and the time in which there was none", async () => {
+    const book = await open();
+    const id = await make(book);
+    await book.close();
+    await clock.advance(60 * MINUTE_MS);
+    const again = await open();
+    expect(await isThere(again, id)).toBe(true);
+    await clock.advance(5 * MINUTE_MS + 1);
+    expect(await isThere(again, id)).toBe(false);
+  });
+
+  it("counts against its key after a restart too", async () => {
+    const book = await open();
+    for (let count = 0; count < 3; count += 1) await make(book);
+    await book.close();
+    await expect(make(await open())).rejects.toMatchObject({ code: -32005 });
+  });
+
+  it("that could not be made does not count", async () => {
+    const book = await open(false);
+    for (let count = 0; count < 5; count += 1)
+      await expect(make(book)).rejects.toMatchObject({ status: 503 });
+    expect(await state.list("filter ")).toEqual([]);
+  });
+
+  it("stays while the chain is not followed yet", async () => {
+    const id = await make(await open());
+    const book = await open(false);
+    await expect(book.changes(id, caller)).rejects.toMatchObject({ status: 503 });
+    expect(await state.list("filter ")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,191 @@
+// Filters while nodes die, lack filters, and while the gateway is away for longer than its window.
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ask } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { startGeneratedNode } from "../support/generated-chain/serve.ts";
+import { GeneratedChain } from "../support/generated-chain.ts";
+import { until } from "../support/processes.ts";
+import type { ScriptedNode } from "../support/scripted-node.ts";
+
+type Log = { blockHash: string; logIndex: string };
+
+const WINDOW = 10;
+let data: string;
+let chain: GeneratedChain;
+let nodes: ScriptedNode[];
+let gateway: RunningGateway;
+let url: string;
+
+/** Nodes over a generated chain have no filters at all. */
+const start = async (): Promise<void> => {
+  gateway = await startGatewayProcess({
+    data,
+    networks: {
+      main: {
+        family: "evm",
+        chainId: 1,
+        window: { blocks: WINDOW },
+        upstreams: nodes.map(({ url: each }) => ({ url: each })),
+        limits: { logs: { results: 30 } },
+      },
+    },
+  });
+  url = gateway.endpoint("main");
+  await settled();
+};
+
+const kill = async (): Promise<void> => {
+  const dead = once(gateway.process, "exit");
+  gateway.process.kill("SIGKILL");
+  await dead;
+};
+
+const settled = (): Promise<unknown> =>
+  until("the gateway is at the head", async () => {
+    const { result } = await ask(url, "eth_getBlockByNumber", ["latest", false]);
+    return (result as { hash?: string } | null)?.hash === chain.head.hash;
+  });
+
+const read = async <T>(method: string, ...params: unknown[]): Promise<T> => {
+  const { result, error } = await ask(url, method, params);
+  if (error) throw new Error(error.message);
+  return result as T;
+};
+
+/** Polls until there is nothing more. */
+async function pollAll<T>(id: string): Promise<T[]> {
+  const items: T[] = [];
+  for (;;) {
+    const some = await read<T[]>("eth_getFilterChanges", id);
+    if (some.length === 0) return items;
+    items.push(...some);
+  }
+}
+
+/** Of the canonical blocks after a number. */
+const logsAfter = (number: number): unknown[] =>
+  Array.from(
+    { length: chain.head.number - number },
+    (_, index) => chain.block(number + 1 + index)?.logs ?? [],
+  )
+    .flat()
+    .map(({ json }) => JSON.parse(json));
+const hashesAfter = (number: number): (string | undefined)[] =>
+  Array.from(
+    { length: chain.head.number - number },
+    (_, index) => chain.block(number + 1 + index)?.hash,
+  );
+
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), "headgate-survival-"));
+  chain = new GeneratedChain({ seed: 5, transactions: [1, 3], logs: [2, 5], blockSeconds: 0 });
+  chain.extend(30);
+  nodes = [await startGeneratedNode(chain), await startGeneratedNode(chain)];
+  await start();
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await Promise.all(nodes.map((node) => node.close()));
+  await rm(data, { recursive: true, force: true });
+});
+
+describe("a filter", () => {
+  it("loses nothing and doubles nothing when one of two nodes dies between two polls", async () => {
+    const since = chain.head.number;
+    const id = await read<string>("eth_newFilter", {});
+    chain.extend(3);
+    await settled();
+    const first = await pollAll(id);
+    await nodes[0]?.close();
+    chain.reorganise(1, 4);
+    await settled();
+    const second = await pollAll<Log & { removed: boolean }>(id);
+    const gone = second.filter(({ removed }) => removed);
+    const lost = new Set(gone.map(({ blockHash, logIndex }) => blockHash + logIndex));
+    const kept = (first as Log[]).filter(
+      ({ blockHash, logIndex }) => !lost.has(blockHash + logIndex),
+    );
+    expect(gone.length).toBeGreaterThan(0);
+    expect(kept.length).toBe(first.length - gone.length);
+    expect([...kept, ...second.filter(({ removed }) => !removed)]).toEqual(logsAfter(since));
+  });
+
+  it("goes on over all that happened while the gateway was away, longer than its window", async () => {
+    const since = chain.head.number;
+    const logs = await read<string>("eth_newFilter", {});
+    const blocks = await read<string>("eth_newBlockFilter");
+    chain.extend(2);
+    await settled();
+    const before = await pollAll(logs);
+    await kill();
+    chain.extend(3 * WINDOW);
+    await start();
+    expect([...before, ...(await pollAll(logs))]).toEqual(logsAfter(since));
+    expect(await pollAll(blocks)).toEqual(hashesAfter(since));
+  });
+
+  it("goes on over a reorganisation while the gateway was away", async () => {
+    const logs = await read<string>("eth_newFilter", {});
+    const blocks = await read<string>("eth_newBlockFilter");
+    chain.extend(3);
+    await settled();
+    const fork = chain.head.number - 2;
+    const before = await pollAll<object>(logs);
+    await pollAll(blocks);
+    const dropped = logsAfter(fork) as object[];
+    await kill();
+    chain.reorganise(2, 2 * WINDOW);
+    await start();
+    const after = await pollAll<{ removed: boolean; blockNumber: string }>(logs);
+    const gone = after.filter(({ removed }) => removed);
+    const byBlock = (a: object, b: object): number =>
+      Number((b as (typeof gone)[0]).blockNumber) - Number((a as (typeof gone)[0]).blockNumber);
+    expect(before).toEqual(expect.arrayContaining(dropped));
+    expect(gone).toEqual(dropped.toSorted(byBlock).map((log) => ({ ...log, removed: true })));
+    expect(after.slice(0, gone.length)).toEqual(gone);
+    expect(after.slice(gone.length)).toEqual(logsAfter(fork));
+    expect(await pollAll(blocks)).toEqual(hashesAfter(fork));
+  });
+
+  it("is not found when the blocks it slept through are not to be had any more", async () => {
+    const id = await read<string>("eth_newFilter", {});
+    await kill();
+    // Another chain in the place of this one: nobody knows the block that was told last.
+    const seed = 6;
+    chain = new GeneratedChain({ seed, transactions: [1, 3], logs: [2, 5], blockSeconds: 0 });
+    chain.extend(60);
+    await Promise.all(nodes.map((node) => node.close()));
+    nodes = [await startGeneratedNode(chain)];
+    await start();
+    const { error } = await ask(url, "eth_getFilterChanges", [id]);
+    expect(error).toEqual({ code: -32000, message: "filter not found" });
+    expect((await ask(url, "eth_uninstallFilter", [id])).result).toBe(false);
+  });
+
+  it("answers while no node is there, and goes on when one is again", async () => {
+    const since = chain.head.number;
+    const id = await read<string>("eth_newFilter", {});
+    chain.extend(1);
+    await settled();
+    await Promise.all(nodes.map((node) => node.close()));
+    const first = await pollAll(id);
+    expect(first).toEqual(logsAfter(since));
+    expect(await pollAll(id)).toEqual([]);
+    const port = Number(new URL(nodes[0]?.url ?? "").port);
+    chain.extend(2);
+    nodes = [await startGeneratedNode(chain, undefined, port)];
+    await settled();
+    expect([...first, ...(await pollAll(id))]).toEqual(logsAfter(since));
+  });
+});
+
+it("says that no node tells of pending transactions where none does", async () => {
+  const { error } = await ask(url, "eth_newPendingTransactionFilter");
+  expect(error?.code).toBe(-32601);
+  expect(error?.message).toContain("no upstream of this network tells of pending transactions");
+});

@@ -1,6 +1,6 @@
 // The second half of `npm run bench`: what is answered from the store, next to a server that does
 // nothing but send the same bytes, and to anvil asked directly. In about three minutes.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startAnvil } from "../test/support/anvil-node.ts";
@@ -19,6 +19,7 @@ import {
   stopAll,
   type Target,
 } from "./measure.ts";
+import { memory } from "./process-cost.ts";
 
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 2.5);
 const ROUNDS = 3;
@@ -188,12 +189,10 @@ for (const [name, filter] of ranges) {
   );
 }
 
-const status = readFileSync(`/proc/${running.process.pid}/status`, "utf8");
-const memory = (name: string): string =>
-  kilobytes(1024 * Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0));
+const { all, own, file } = memory(running.process.pid ?? 0);
 print();
 print(
-  `The gateway's memory after all this, with ${STORED_BLOCKS} stored blocks: ${memory("VmRSS")} resident, of them ${memory("RssAnon")} its own and ${memory("RssFile")} of the store's file and its programs.`,
+  `The gateway's memory after all this, with ${STORED_BLOCKS} stored blocks: ${kilobytes(all)} resident, of them ${kilobytes(own)} its own and ${kilobytes(file)} of the store's file and its programs.`,
 );
 await running.stop();
 await node.close();

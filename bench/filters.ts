@@ -2,7 +2,7 @@
 // but answer; and what they cost each new block while nobody polls them. In about two minutes.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { loadavg } from "node:os";
+import { availableParallelism, loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { ask, type Envelope, post } from "../test/support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../test/support/gateway-process.ts";
@@ -11,8 +11,8 @@ import { startGeneratedNode } from "../test/support/generated-chain/serve.ts";
 import { GeneratedChain } from "../test/support/generated-chain.ts";
 import { until } from "../test/support/processes.ts";
 import { startServer, stopAll, type Target } from "./measure.ts";
-import type { PollLoad, PollsSeen } from "./poll-load.ts";
-import { cpuSeconds, memory } from "./process-cost.ts";
+import type { Latency, PollLoad, PollsSeen } from "./poll-load.ts";
+import { cpuSeconds, machineCpuSeconds, memory } from "./process-cost.ts";
 
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 24);
 const FILTERS = 10_000;
@@ -22,8 +22,9 @@ const POLLED_EVERY_MS = 4_000;
 const BLOCK_EVERY_MS = 1_000;
 const CONNECTIONS = 64;
 const BATCH = 100;
-const ROUNDS = 3;
-const ROUND_BLOCKS = 60;
+const ROUND_BLOCKS = 20;
+/** In this order, so that growing warm favours neither. */
+const TURNS = ["none", "many", "many", "none", "none", "many"] as const;
 
 process.on("exit", stopAll);
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => process.exit(1));
@@ -101,17 +102,33 @@ async function pollsOfAllFilters(): Promise<void> {
     `${FILTERS} filters over ${CONNECTIONS} connections, each polled every ${POLLED_EVERY_MS / 1000} s, one in ${ONE_MATCHES_OF} with logs in each block; a block of 200 transactions and 400 logs each second:`,
   );
   print();
-  print("| | polls/s | p50 ms | p99 ms | max ms | CPU of one core | calls to the node a second |");
-  print("|---|---:|---:|---:|---:|---:|---:|");
-  print(`${rowOf("gateway", own)} ${callsASecond.toFixed(1)} |`);
-  print(`${rowOf("constant", yardstick)} – |`);
+  print(
+    "| | polls/s | p50 ms | p99 ms | max ms | p99 of the middle turn | CPU of one core | calls to the node a second |",
+  );
+  print("|---|---:|---:|---:|---:|---:|---:|---:|");
+  print(
+    rowOf("gateway", own.seconds, own.all, [
+      own.middleTurn.p99Ms.toFixed(1),
+      percent(own.cpuShare),
+      callsASecond.toFixed(1),
+    ]),
+  );
+  print(rowOf("of them with logs", own.seconds, own.telling, ["", "", ""]));
+  print(rowOf("of them empty", own.seconds, own.empty, ["", "", ""]));
+  print(
+    rowOf("constant", yardstick.seconds, yardstick.all, [
+      yardstick.middleTurn.p99Ms.toFixed(1),
+      percent(yardstick.cpuShare),
+      "",
+    ]),
+  );
   print();
   for (const [name, seen] of [
     ["gateway", own],
     ["constant", yardstick],
   ] as const)
     print(
-      `The load for ${name}: polls sent ${seen.lateP50Ms.toFixed(1)} ms late (p50), ${seen.lateP99Ms.toFixed(1)} ms (p99), at ${percent(seen.loadShare)} of a core; ${seen.failures} of ${seen.planned} failed${seen.firstFailure ? `, the first with ${seen.firstFailure}` : ""}.`,
+      `The load for ${name}: polls sent ${seen.late.p50Ms.toFixed(1)} ms late (p50), ${seen.late.p99Ms.toFixed(1)} ms (p99), at ${percent(seen.loadShare)} of a core; others than this bench took ${percent(seen.others)} of one of the machine's ${availableParallelism()} cores; ${seen.failures} of ${seen.planned} failed${seen.firstFailure ? `, the first with ${seen.firstFailure}` : ""}.`,
     );
   print(
     `Opened in ${(openedIn / 1000).toFixed(1)} s. Logs told: ${told}, of ${happened} that matched. Warnings of the gateway: ${warnings.length}${warnings[0] ? `, the first ${JSON.stringify(warnings[0])}` : ""}.`,
@@ -121,25 +138,23 @@ async function pollsOfAllFilters(): Promise<void> {
   );
 }
 
-/** Two gateways, one with filters and one without, follow the same number of blocks turn by turn. */
+/** One gateway follows blocks, now with filters and now without: processes differ more than that. */
 async function newBlocks(): Promise<void> {
-  const none = await startFollowing();
-  const many = await startFollowing();
-  tell(`opening ${FILTERS} filters that nothing matches, polling each once`);
-  const filters = await openFilters(many.url, silentAddresses);
-  await pollOnce(many.url, filters);
+  const following = await startFollowing();
+  const { url } = following;
   const costs = { none: [] as number[], many: [] as number[] };
-  tell(`following ${ROUND_BLOCKS} blocks, ${ROUNDS} times each, after as many to warm up`);
-  for (let round = 0; round <= ROUNDS; round += 1)
-    for (const [name, following] of [
-      ["none", none],
-      ["many", many],
-    ] as const) {
-      const ms = await following.costOfBlocks(ROUND_BLOCKS);
-      if (round > 0) costs[name].push(ms);
-    }
-  const logs = await pollOnce(many.url, filters);
+  tell(`following ${ROUND_BLOCKS} blocks at a time, with ${FILTERS} filters and with none`);
+  await end(url, await openSilent(url));
+  await following.costOfBlocks(2 * ROUND_BLOCKS); // to warm up
+  let open: readonly string[] = [];
+  for (const name of TURNS) {
+    if (name === "many" && open.length === 0) open = await openSilent(url);
+    if (name === "none") open = await end(url, open);
+    costs[name].push(await following.costOfBlocks(ROUND_BLOCKS));
+  }
+  const logs = await pollOnce(url, open);
   if (logs > 0) throw new Error(`${logs} logs were told that nobody asked for`);
+  await following.close();
   const middle = { none: middleOf(costs.none), many: middleOf(costs.many) };
   print();
   print(`| open filters | CPU ms a new block | each round of ${ROUND_BLOCKS} blocks |`);
@@ -153,7 +168,18 @@ async function newBlocks(): Promise<void> {
     );
   print();
   print(`Ratio: ${(middle.many / middle.none).toFixed(2)}.`);
-  for (const { close } of [none, many]) await close();
+}
+
+/** Filters that nothing matches, each polled once. */
+async function openSilent(url: string): Promise<readonly string[]> {
+  const filters = await openFilters(url, silentAddresses);
+  await pollOnce(url, filters);
+  return filters;
+}
+
+async function end(url: string, filters: readonly string[]): Promise<readonly string[]> {
+  await askAll(url, "eth_uninstallFilter", filters);
+  return [];
 }
 
 /** A gateway over a chain that grows by a block each time it is looked at, as often as it is told. */
@@ -252,21 +278,34 @@ async function putOn(polls: PollLoad): Promise<PollsSeen> {
 }
 
 async function measured({ url, pid }: Target, polls: Omit<PollLoad, "url">) {
-  const before = cpuSeconds(pid);
+  const pids = [pid, load.pid ?? 0, process.pid];
+  const before = [machineCpuSeconds(), ...pids.map(cpuSeconds)];
   const seen = await putOn({ ...polls, url });
-  const cpuShare = (cpuSeconds(pid) - before) / seen.seconds;
+  const used = [machineCpuSeconds(), ...pids.map(cpuSeconds)].map(
+    (seconds, index) => (seconds - (before[index] ?? 0)) / seen.seconds,
+  );
+  const [machine = 0, cpuShare = 0, ownLoad = 0, own = 0] = used;
+  const others = machine - cpuShare - ownLoad - own;
   const planned = Math.floor((polls.seconds * 1000 * polls.filters.length) / polls.everyMs);
-  return { ...seen, cpuShare, planned };
+  return { ...seen, cpuShare, others, planned };
 }
 
-const rowOf = (name: string, seen: PollsSeen & { readonly cpuShare: number }): string =>
-  `| ${name} | ${(seen.polls / seen.seconds).toFixed(0)} | ${seen.p50Ms.toFixed(1)} | ${seen.p99Ms.toFixed(1)} | ${seen.maxMs.toFixed(0)} | ${percent(seen.cpuShare)} |`;
+function rowOf(name: string, seconds: number, of: Latency, rest: readonly string[]): string {
+  const ms = [of.p50Ms, of.p99Ms, of.maxMs].map((value) => value.toFixed(1));
+  return `| ${[name, (of.count / seconds).toFixed(0), ...ms, ...rest].join(" | ")} |`;
+}
 
-const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;
-const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
+function percent(share: number): string {
+  return `${(share * 100).toFixed(0)} %`;
+}
 
-const middleOf = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+function megabytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(0)} MB`;
+}
+
+function middleOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
 
 function endAtExit(child: ChildProcess): void {
   process.on("exit", () => child.kill("SIGKILL"));

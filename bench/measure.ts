@@ -1,8 +1,8 @@
 // Starts servers, puts load on them, and reads what that cost their processes.
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import type { Load, Seen } from "./load.ts";
+import { cpuSeconds } from "./process-cost.ts";
 
 export type Target = { readonly url: string; readonly pid: number };
 
@@ -42,30 +42,13 @@ export async function measure(
   load: Omit<Load, "url">,
   worker: ChildProcess,
 ): Promise<Measured> {
-  const before = cpuSecondsOf(target.pid);
+  const before = cpuSeconds(target.pid);
   worker.send({ ...load, url: target.url });
   const [seen] = (await once(worker, "message")) as [Seen];
-  const after = cpuSecondsOf(target.pid);
+  const after = cpuSeconds(target.pid);
   if (seen.failures > 0) throw new Error(`${target.url}: ${seen.failures} requests failed`);
-  const cpuMicros =
-    before === undefined || after === undefined
-      ? undefined
-      : ((after - before) * 1e6) / seen.requests;
+  const cpuMicros = after > 0 ? ((after - before) * 1e6) / seen.requests : undefined;
   return { ...seen, perSecond: seen.requests / seen.seconds, cpuMicros };
-}
-
-/** Linux counts in hundredths of a second, whatever its kernel's clock. */
-const TICKS_PER_SECOND = 100;
-
-/** User and system time of a process, from /proc. */
-function cpuSecondsOf(pid: number): number | undefined {
-  try {
-    const afterName = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1) ?? "";
-    const fields = afterName.split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The run in the middle by requests a second: its figures belong together. */

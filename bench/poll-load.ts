@@ -12,16 +12,24 @@ export type PollLoad = {
   readonly connections: number;
 };
 
-export type PollsSeen = {
-  readonly polls: number;
-  /** Until the last answer. */
-  readonly seconds: number;
+export type Latency = {
+  readonly count: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+};
+
+export type PollsSeen = {
+  /** Until the last answer. */
+  readonly seconds: number;
+  readonly all: Latency;
+  /** Of the turn of all filters whose p99 is in the middle: what befell the machine once is not in it. */
+  readonly middleTurn: Latency;
+  /** Of those that told logs, and of those that did not. */
+  readonly telling: Latency;
+  readonly empty: Latency;
   /** How late polls were handed to the connections: the load's own part of the latency. */
-  readonly lateP50Ms: number;
-  readonly lateP99Ms: number;
+  readonly late: Latency;
   /** How many logs the answers told. */
   readonly logs: number;
   readonly failures: number;
@@ -39,7 +47,9 @@ async function pollAll({ url, filters, everyMs, seconds, connections }: PollLoad
   const pool = new Pool(origin, { connections });
   const gapMs = everyMs / filters.length;
   const planned = Math.floor((seconds * 1000) / gapMs);
-  const times: number[] = [];
+  const empty: number[] = [];
+  const telling: number[] = [];
+  const turns = Array.from({ length: Math.ceil(planned / filters.length) }, (): number[] => []);
   const late: number[] = [];
   const failures: string[] = [];
   const running: Promise<void>[] = [];
@@ -58,10 +68,13 @@ async function pollAll({ url, filters, everyMs, seconds, connections }: PollLoad
         body: bodyOf(filters[index % filters.length] ?? ""),
       });
       const text = await body.text();
-      times.push(performance.now() - plannedAt);
+      const ms = performance.now() - plannedAt;
+      const found = text.split('"logIndex"').length - 1;
+      (found > 0 ? telling : empty).push(ms);
+      turns[Math.floor(index / filters.length)]?.push(ms);
+      logs += found;
       if (statusCode !== 200 || !text.includes('"result":'))
         failures.push(`${statusCode} ${text.slice(0, 300)}`);
-      logs += text.split('"logIndex"').length - 1;
     } catch (error) {
       failures.push(String(error));
     }
@@ -77,13 +90,12 @@ async function pollAll({ url, filters, everyMs, seconds, connections }: PollLoad
   const { user, system } = process.cpuUsage(before);
   await pool.close();
   const seen: PollsSeen = {
-    polls: times.length,
     seconds: took,
-    p50Ms: percentile(times, 0.5),
-    p99Ms: percentile(times, 0.99),
-    maxMs: percentile(times, 1),
-    lateP50Ms: percentile(late, 0.5),
-    lateP99Ms: percentile(late, 0.99),
+    all: latencyOf([...empty, ...telling]),
+    middleTurn: middleOf(turns.map(latencyOf)),
+    telling: latencyOf(telling),
+    empty: latencyOf(empty),
+    late: latencyOf(late),
     logs,
     failures: failures.length,
     firstFailure: failures[0],
@@ -95,7 +107,19 @@ async function pollAll({ url, filters, everyMs, seconds, connections }: PollLoad
 const bodyOf = (filter: string): string =>
   `{"jsonrpc":"2.0","id":1,"method":"eth_getFilterChanges","params":["${filter}"]}`;
 
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+function middleOf(turns: readonly Latency[]): Latency {
+  const sorted = turns.toSorted((a, b) => a.p99Ms - b.p99Ms);
+  return sorted[Math.floor(sorted.length / 2)] ?? latencyOf([]);
+}
+
+function latencyOf(times: readonly number[]): Latency {
+  const sorted = times.toSorted((a, b) => a - b);
+  const percentile = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return {
+    count: times.length,
+    p50Ms: percentile(0.5),
+    p99Ms: percentile(0.99),
+    maxMs: percentile(1),
+  };
 }

@@ -23,6 +23,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
 const DOUBT_MS = 10_000;
 /** One look in so many is at all nodes, not only at the leader. */
 const LOOK_AROUND_EVERY = 8;
+/** On a chain that never stands still, so many looks are enough. */
+const LIVE_AFTER = 3;
 /** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
@@ -33,6 +35,9 @@ export class Follower {
   readonly #watched = new Set<string>();
   #leader: string | undefined;
   #isLive = false;
+  /** The head that was gone to before the chain went live. */
+  #reached: string | undefined;
+  #triesToGoLive = 0;
   #looks = 0;
   /** Who waits for all nodes to be looked at once more. */
   #waiting: (() => void)[] = [];
@@ -137,11 +142,22 @@ export class Follower {
     if (!chosen || !head) return;
     if (await this.#advance.to(head, chosen, nodes)) {
       this.#leader = chosen.name;
-      this.#isLive = true;
+      if (!this.#isLive) this.#goLive(head);
       return;
     }
     this.#doubt(chosen.name);
     if (nodes.some(({ name }) => !this.#isDoubted(name))) this.#wake(); // another one may lead
+  }
+
+  /**
+   * Callers were told of the nodes' own head until now, and it may have moved on while blocks were
+   * fetched: the chain is looked at once more before it takes its place.
+   */
+  #goLive(head: Position): void {
+    this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
+    this.#triesToGoLive += 1;
+    this.#reached = head.hash;
+    this.hurry();
   }
 
   #chooseLeader(nodes: readonly FollowedNode[]): FollowedNode | undefined {

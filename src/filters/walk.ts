@@ -32,8 +32,9 @@ type Told = { readonly items: readonly RawJson[]; readonly to: number };
 
 export type Walked = { readonly items: readonly RawJson[]; readonly at: Position };
 
-/** A walk is begun again when the chain is moved under it; not without end. */
-const ATTEMPTS = 5;
+/** A walk is begun again when the chain is moved under it: a little later, and not without end. */
+const ATTEMPTS = 100;
+const AGAIN_AFTER_MS = 10;
 /** So many dropped blocks that left the store are fetched. */
 const FETCHED_AT_MOST = 64;
 /** After so long, what was found is told, and the next poll goes on. */
@@ -49,7 +50,10 @@ const FETCHING_MS = 3_000;
 export async function walk(
   places: readonly Position[],
   options: { readonly teller: Teller; readonly most: number },
-  parts: { readonly view: () => ChainView | undefined; readonly clock: Pick<Clock, "now"> },
+  parts: {
+    readonly view: () => ChainView | undefined;
+    readonly clock: Pick<Clock, "now" | "sleep">;
+  },
 ): Promise<Walked | undefined> {
   const { teller, most } = options;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -59,6 +63,8 @@ export async function walk(
     const up = await walkUp(fork, { teller, most, clock: parts.clock }, view);
     // Whatever was read in the meantime was read of the chain that ends in this head.
     if (up && view.holds) return { items: [...items, ...up.items], at: up.at };
+    // The store is moved before the chain says so.
+    await parts.clock.sleep(AGAIN_AFTER_MS);
   }
   return undefined;
 }

@@ -1,0 +1,219 @@
+// Random schedules over a real anvil and the real process: blocks, anvil_reorg, polls, nodes that go
+// away and kill -9. Whoever only applies what its filter tells ends with the canonical logs.
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inputWord } from "../../src/devnet/contracts.ts";
+import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { ask, post } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { Random } from "../support/generated-chain/random.ts";
+import { until } from "../support/processes.ts";
+import { FilterClient, type Log } from "./filter-client.ts";
+
+const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
+const SCHEDULES = 20;
+const SEED = 3;
+
+type Block = { readonly number: string; readonly hash: string };
+
+/** A way to a node that can be cut off. */
+class Line {
+  isUp = true;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  constructor(port: number) {
+    this.#server = createServer((socket) => {
+      if (!this.isUp) return void socket.destroy();
+      const node = connect(port, "127.0.0.1");
+      for (const end of [socket, node]) {
+        this.#sockets.add(end);
+        end.on("error", () => undefined);
+        end.on("close", () => this.#sockets.delete(end));
+      }
+      socket.pipe(node).pipe(socket);
+    });
+  }
+
+  async open(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `http://127.0.0.1:${(this.#server.address() as { port: number }).port}`;
+  }
+
+  set(isUp: boolean): void {
+    this.isUp = isUp;
+    if (!isUp) for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.set(false);
+    this.#server.close();
+  }
+}
+
+describe.skipIf(!isHere)("clients over anvil", () => {
+  const random = new Random(SEED);
+  let anvil: AnvilNode;
+  let lines: Line[];
+  let upstreams: { url: string }[];
+  let gateway: RunningGateway;
+  let data: string;
+  let url: string;
+  let from: string;
+
+  const start = async (): Promise<void> => {
+    gateway = await startGatewayProcess({
+      data,
+      networks: {
+        main: { family: "evm", chainId: anvil.chainId, window: { blocks: 40 }, upstreams },
+      },
+    });
+    url = gateway.endpoint("main");
+  };
+
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), "headgate-anvil-schedules-"));
+    anvil = (await startAnvil()) as AnvilNode;
+    const { port } = new URL(anvil.url);
+    lines = [new Line(Number(port)), new Line(Number(port))];
+    upstreams = await Promise.all(lines.map(async (line) => ({ url: await line.open() })));
+    from = ((await ask(anvil.url, "eth_accounts")).result as string[])[0] ?? "";
+    await ask(anvil.url, "anvil_mine", ["0x20"]); // what is on it stays, whatever is reorganised
+    await start();
+    await settled();
+  });
+
+  afterAll(async () => {
+    await gateway.stop();
+    for (const line of lines) line.close();
+    anvil.close();
+    await rm(data, { recursive: true, force: true });
+  });
+
+  const read = async <T>(at: string, method: string, ...params: unknown[]): Promise<T> => {
+    const { result, error } = await ask(at, method, params);
+    if (error) throw new Error(`${method}: ${error.message}`);
+    return result as T;
+  };
+  const latest = (at: string): Promise<Block> => read(at, "eth_getBlockByNumber", "latest", false);
+  const settled = (): Promise<unknown> =>
+    until("the gateway has the node's head", async () => {
+      const body = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "eth_getBlockByNumber",
+        params: ["latest", false],
+      };
+      const response = await post(url, JSON.stringify(body));
+      // Until the chain is followed again, the node answers.
+      const isStored = response.headers.get("x-headgate-source") === "store";
+      const { result } = (await response.json()) as { result?: Block };
+      return isStored && result?.hash === (await latest(anvil.url)).hash;
+    });
+  const emit = async (): Promise<void> => {
+    const transaction = { from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" };
+    const hash = await read<string>(anvil.url, "eth_sendTransaction", transaction);
+    await until("it is mined", () => read(anvil.url, "eth_getTransactionReceipt", hash));
+  };
+  const canonicalLogs = (): Promise<Log[]> =>
+    read(anvil.url, "eth_getLogs", { fromBlock: "0x0", toBlock: "latest", address: anvil.emitter });
+
+  async function hashesAfter(number: number): Promise<string[]> {
+    const head = Number((await latest(anvil.url)).number);
+    const numbers = Array.from({ length: Math.max(0, head - number) }, (_, n) => number + 1 + n);
+    const blocks = numbers.map((each) =>
+      read<Block>(anvil.url, "eth_getBlockByNumber", `0x${each.toString(16)}`, false),
+    );
+    return (await Promise.all(blocks)).map(({ hash }) => hash);
+  }
+
+  /** What each hash was the height of, also after it was dropped. */
+  const heights = new Map<string, number>();
+  const remember = async (): Promise<void> => {
+    const first = Math.max(0, Number((await latest(anvil.url)).number) - 12);
+    for (const [index, hash] of (await hashesAfter(first)).entries())
+      heights.set(hash, first + 1 + index);
+  };
+
+  async function step(poll: () => Promise<unknown>): Promise<void> {
+    switch (random.below(8)) {
+      case 0:
+      case 1: {
+        const depth = 1 + random.below(8);
+        await read(anvil.url, "anvil_reorg", depth, []);
+        break;
+      }
+      case 2:
+      case 3:
+        await emit();
+        break;
+      case 4:
+        await read(anvil.url, "anvil_mine", `0x${(1 + random.below(3)).toString(16)}`);
+        break;
+      case 5: {
+        const [one, other] = random.below(2) ? lines : lines.toReversed();
+        other?.set(true);
+        one?.set(false);
+        break;
+      }
+      default:
+        await poll();
+    }
+    await remember();
+  }
+
+  /** What is canonical after a poll. anvil may mine once more what a reorganisation dropped. */
+  async function canonicalEnd(since: number, poll: () => Promise<unknown>) {
+    for (;;) {
+      await settled();
+      const head = await latest(anvil.url);
+      await poll();
+      await remember();
+      const [logs, hashes] = [await canonicalLogs(), await hashesAfter(since)];
+      if ((await latest(anvil.url)).hash === head.hash) return { logs, hashes };
+    }
+  }
+
+  async function die(): Promise<void> {
+    const dead = once(gateway.process, "exit");
+    gateway.process.kill("SIGKILL");
+    await dead;
+    await emit();
+    if (random.below(2)) await read(anvil.url, "anvil_reorg", 1 + random.below(4), []);
+    await remember();
+    await start();
+    await settled();
+  }
+
+  it(`end with exactly the canonical logs and blocks (${SCHEDULES} schedules, seed ${SEED})`, async () => {
+    for (let schedule = 0; schedule < SCHEDULES; schedule += 1) {
+      await settled();
+      const since = Number((await latest(url)).number);
+      const logs = {
+        id: await read<string>(url, "eth_newFilter", { address: anvil.emitter }),
+        client: new FilterClient(await canonicalLogs()),
+      };
+      const blocks = {
+        id: await read<string>(url, "eth_newBlockFilter"),
+        client: new FilterClient(),
+      };
+      const poll = async (): Promise<void> => {
+        for (const { id, client } of [logs, blocks])
+          client.hear(await read<(Log | string)[]>(url, "eth_getFilterChanges", id));
+      };
+      for (let done = 0; done < 10; done += 1) await step(poll);
+      if (random.below(2)) await die();
+      await step(poll);
+      const end = await canonicalEnd(since, poll);
+      logs.client.expectLogs(end.logs);
+      blocks.client.expectHashes(end.hashes, (hash) => heights.get(hash));
+      expect(await read(url, "eth_uninstallFilter", logs.id), `schedule ${schedule}`).toBe(true);
+    }
+  }, 180_000);
+});

@@ -7,7 +7,7 @@ export type Log = {
   readonly removed: boolean;
 };
 
-export const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
+const nameOf = ({ blockHash, logIndex }: Log): string => `${blockHash} ${logIndex}`;
 
 export class FilterClient {
   /** After a crash nobody knows whether the last answer arrived: things may be told again. */

@@ -38,7 +38,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
       clock,
       metrics: {
         filtersCounted: (_, kinds) => {
-          counted = kinds;
+          counted = { ...kinds };
         },
       },
     },
@@ -113,6 +113,22 @@ describe("a filter", () => {
     for (let count = 0; count < 3; count += 1) await make(book);
     await book.close();
     await expect(make(await open())).rejects.toMatchObject({ code: -32005 });
+  });
+
+  it("of very many addresses counts as several", async () => {
+    const book = await open();
+    const many = (count: number) =>
+      book.create(
+        { kind: "logs", criteria: { address: Array(count).fill(`0x${"1".repeat(40)}`) } },
+        caller,
+      );
+    await expect(many(301)).rejects.toMatchObject({ code: -32005 });
+    const id = await many(200);
+    await make(book);
+    await expect(make(book)).rejects.toMatchObject({ code: -32005 });
+    expect(await book.remove(id, caller)).toBe(true);
+    await make(book);
+    await make(book);
   });
 
   it("that could not be made does not count", async () => {

@@ -59,6 +59,7 @@ export class FilterBook {
   readonly #tellers = new WeakMap<OpenFilter, Teller>();
   /** While the gateway was away nobody could poll: that time does not count. */
   #startedAtMs = 0;
+  readonly #kinds = { logs: 0, blocks: 0, pending: 0 };
   readonly #closing = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
   readonly #prefix: string;
@@ -73,15 +74,14 @@ export class FilterBook {
 
   /** Takes up the filters that are kept. */
   async start(): Promise<void> {
-    const { state, clock, count, journal } = this.#parts;
+    const { state, clock, journal } = this.#parts;
     this.#startedAtMs = clock.wallTime();
     const records = (await state.list(this.#prefix)).map(({ text }) => decodeFilter(text));
-    for (const { holder } of records) count.add(holder, 1);
+    for (const record of records) this.#count(record, 1);
     const pending = records.flatMap((record) =>
       record.kind === "pending" ? [record.told, ...record.unsure] : [],
     );
     await journal.start(pending.map(({ sequence }) => sequence));
-    this.#tell(records);
     this.#sweeping = this.#sweepAgainAndAgain();
   }
 
@@ -95,20 +95,22 @@ export class FilterBook {
   /** @returns The id: 128 random bits as QUANTITY. @throws RpcError */
   async create(asked: Asked, caller: Omit<FilterCaller, "delivery">): Promise<string> {
     const { count, state, clock } = this.#parts;
-    const { holder } = caller;
     const { perKey } = this.#options;
-    if (count.of(holder) >= perKey) await this.#sweep();
-    if (count.of(holder) >= perKey) throw errors.tooManyFilters(perKey);
-    count.add(holder, 1); // before anything is waited for: many may be made at once
+    const { holder } = caller;
+    const weight = weightOf(asked);
+    if (count.of(holder) + weight > perKey) await this.#sweep();
+    if (count.of(holder) + weight > perKey) throw errors.tooManyFilters(perKey);
+    const made = { ...asked, holder };
+    this.#count(made, 1); // before anything is waited for: many may be made at once
     try {
       const told = await this.#beginning(asked, caller);
-      const record = { ...asked, holder, usedAtMs: clock.wallTime(), told, unsure: [] };
+      const record = { ...made, usedAtMs: clock.wallTime(), told, unsure: [] };
       const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
       const text = encodeFilter(record as unknown as FilterRecord);
       await state.replace(this.#prefix + id, undefined, text);
       return id;
     } catch (error) {
-      count.add(holder, -1);
+      this.#count(made, -1);
       throw error;
     }
   }
@@ -222,14 +224,14 @@ export class FilterBook {
 
   /** @returns false when it was gone already. */
   async #end(id: string): Promise<boolean> {
-    const { state, count } = this.#parts;
+    const { state } = this.#parts;
     const name = id.toLowerCase();
     this.#open.delete(name);
     for (;;) {
       const text = await state.get(this.#prefix + name);
       if (text === undefined) return false;
       if (!(await state.replace(this.#prefix + name, text, undefined))) continue;
-      count.add(decodeFilter(text).holder, -1);
+      this.#count(decodeFilter(text), -1);
       return true;
     }
   }
@@ -246,23 +248,33 @@ export class FilterBook {
   /** Ends the filters that nobody polls any more. */
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
-    const left: FilterRecord[] = [];
     let looked = 0;
     for (const { key, text } of await state.list(this.#prefix)) {
       const id = key.slice(this.#prefix.length);
-      const open = this.#open.get(id);
-      const record = open?.record ?? decodeFilter(text);
-      if (this.#isOver(open?.usedAtMs ?? this.#lastUse(record))) await this.#end(id);
-      else left.push(record);
+      const usedAtMs = this.#open.get(id)?.usedAtMs ?? this.#lastUse(decodeFilter(text));
+      if (this.#isOver(usedAtMs)) await this.#end(id);
       looked += 1;
       if (looked % SWEPT_AT_ONCE === 0) await clock.yield();
     }
-    this.#tell(left);
   }
 
-  #tell(records: readonly FilterRecord[]): void {
-    const kinds = { logs: 0, blocks: 0, pending: 0 };
-    for (const { kind } of records) kinds[kind] += 1;
-    this.#parts.metrics.filtersCounted(this.#options.network, kinds);
+  #count(filter: Asked & { readonly holder: string }, by: 1 | -1): void {
+    const { count, metrics } = this.#parts;
+    count.add(filter.holder, by * weightOf(filter));
+    this.#kinds[filter.kind] += by;
+    metrics.filtersCounted(this.#options.network, this.#kinds);
   }
+}
+
+/** A filter of very many addresses and topics takes the room of several. */
+const ALTERNATIVES_OF_ONE = 100;
+
+function weightOf(asked: Asked): number {
+  if (asked.kind !== "logs") return 1;
+  const { address, topics } = asked.criteria;
+  const alternatives = [address, ...(topics ?? [])].reduce(
+    (sum, each) => sum + (Array.isArray(each) ? each.length : 1),
+    0,
+  );
+  return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
 }

@@ -1,4 +1,4 @@
-// How many filters each key has, over all networks.
+// How many filters each key has, over all networks; a very large one counts as several.
 
 export class FilterCount {
   readonly #counts = new Map<string, number>();
@@ -7,7 +7,7 @@ export class FilterCount {
     return this.#counts.get(holder) ?? 0;
   }
 
-  add(holder: string, by: 1 | -1): void {
+  add(holder: string, by: number): void {
     const count = this.of(holder) + by;
     if (count > 0) this.#counts.set(holder, count);
     else this.#counts.delete(holder);

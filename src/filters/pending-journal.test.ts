@@ -123,6 +123,16 @@ describe("the journal of pending transactions", () => {
     expect(journal.since(since)?.items).toEqual(asJson(1, 2));
   });
 
+  it("does not tell a new filter what a polled node knew before", async () => {
+    const node = new PolledNode();
+    const journal = await journalOver([node]);
+    const first = await journal.begin(never);
+    node.waiting.push(hash(1));
+    const second = await journal.begin(never);
+    expect(journal.since(first)?.items).toEqual(asJson(1));
+    expect(journal.since(second)?.items).toEqual([]);
+  });
+
   it("says so when no node tells of any", async () => {
     const journal = await journalOver([mute]);
     await expect(journal.begin(never)).rejects.toMatchObject({ code: -32601 });

@@ -69,12 +69,22 @@ export class PendingJournal {
     const giveUpAt = clock.now() + PATIENCE_MS;
     for (;;) {
       const states = [...this.#sources.values()].map(({ state }) => state);
-      if (states.includes("open")) return this.#end;
+      if (states.includes("open")) return this.#caughtUp();
       const isAnswered = states.length > 0 && states.every((state) => state === "missing");
       if (isAnswered && pool.isSettled()) throw errors.nobodyTellsPending();
       if (caller.signal.aborted || clock.now() >= giveUpAt) throw errors.noUpstream();
       await this.#someChange(giveUpAt - clock.now());
     }
+  }
+
+  /** The end, once all is here that the nodes know: what was there before a filter is not told by it. */
+  async #caughtUp(): Promise<number> {
+    const patient = new AbortController();
+    const patience = this.#parts.clock.sleep(PATIENCE_MS, patient.signal).catch(() => undefined);
+    const sources = [...this.#sources.values()].map((source) => source.catchUp());
+    await Promise.race([Promise.all(sources), patience]);
+    patient.abort();
+    return this.#end;
   }
 
   /** The hashes since then, as JSON; undefined when some of them are no longer kept. */

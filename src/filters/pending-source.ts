@@ -12,6 +12,9 @@ export type SourceParts = {
   readonly onChange: () => void;
 };
 
+/** A node without the method, or without the filter that it is asked for. */
+const MISSING = Symbol("missing");
+
 const POLLED_EVERY_MS = 500;
 const TRIED_AGAIN_AFTER_MS = 1_000;
 /** A node that has neither is asked again now and then: it may have been restarted otherwise. */
@@ -19,6 +22,10 @@ const MISSING_FOR_MS = 60_000;
 
 export class PendingSource {
   #state: "opening" | "open" | "missing" | "away" = "opening";
+  #isPolling = false;
+  /** Who waits for the next poll. */
+  #waiting: (() => void)[] = [];
+  #wake: () => void = () => undefined;
   readonly #node: TellingNode;
   readonly #parts: SourceParts;
 
@@ -29,6 +36,15 @@ export class PendingSource {
 
   get state(): "opening" | "open" | "missing" | "away" {
     return this.#state;
+  }
+
+  /** Resolves when all is told that the node has told so far: at once where it announces by itself. */
+  catchUp(): Promise<void> {
+    if (!this.#isPolling) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#wake();
+    });
   }
 
   /** Listens until the signal aborts. */
@@ -61,32 +77,51 @@ export class PendingSource {
 
   /** Until the node fails, or has no such filter; one that it forgot is made again. */
   async #poll(signal: AbortSignal): Promise<void> {
-    let filterId: string | undefined;
     while (!signal.aborted) {
-      if (filterId === undefined) {
-        const reply = await this.#ask("eth_newPendingTransactionFilter", "[]", signal);
-        if (typeof reply !== "string" || reply === "missing" || reply === "failed")
-          return this.#become(reply === "missing" ? "missing" : "away");
-        filterId = reply;
-        this.#become("open");
-      }
-      await this.#parts.clock.sleep(POLLED_EVERY_MS, signal).catch(() => undefined);
-      const reply = await this.#ask("eth_getFilterChanges", JSON.stringify([filterId]), signal);
-      if (reply === "failed") return this.#become("away");
-      if (Array.isArray(reply)) for (const hash of reply) this.#tell(hash);
-      else filterId = undefined;
+      const id = await this.#ask("eth_newPendingTransactionFilter", "[]", signal);
+      if (id === MISSING) return this.#become("missing");
+      if (typeof id !== "string") return this.#become("away");
+      this.#isPolling = true;
+      this.#become("open");
+      const ended = await this.#pollFilter(id, signal);
+      this.#isPolling = false;
+      for (const done of this.#waiting.splice(0)) done();
+      if (ended === "failed") return this.#become("away");
     }
   }
 
-  /** What the node answered; "missing" also for its refusal. */
+  async #pollFilter(id: string, signal: AbortSignal): Promise<"forgotten" | "failed"> {
+    const paramsJson = JSON.stringify([id]);
+    while (!signal.aborted) {
+      await this.#rest(signal);
+      const waiting = this.#waiting.splice(0);
+      const hashes = await this.#ask("eth_getFilterChanges", paramsJson, signal);
+      if (Array.isArray(hashes)) for (const hash of hashes) this.#tell(hash);
+      for (const done of waiting) done();
+      if (!Array.isArray(hashes)) return hashes === MISSING ? "forgotten" : "failed";
+    }
+    return "failed";
+  }
+
+  /** Until the next poll is due, or somebody waits for it. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    if (this.#waiting.length > 0) return;
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    const either = AbortSignal.any([signal, woken.signal]);
+    await this.#parts.clock.sleep(POLLED_EVERY_MS, either).catch(() => undefined);
+    this.#wake = () => undefined;
+  }
+
+  /** What the node answered; undefined when it did not. */
   async #ask(method: string, paramsJson: string, signal: AbortSignal): Promise<unknown> {
     const reply = await this.#node.ask(method, paramsJson, signal, "follow");
-    if (reply.kind === "missing" || reply.kind === "refused") return "missing";
-    if (reply.kind !== "result") return "failed";
+    if (reply.kind === "missing" || reply.kind === "refused") return MISSING;
+    if (reply.kind !== "result") return undefined;
     try {
       return JSON.parse(reply.json.toString());
     } catch {
-      return "failed";
+      return undefined;
     }
   }
 

@@ -94,7 +94,7 @@ export const errors = {
   tooManyFilters: (most: number) =>
     new RpcError(
       -32005,
-      `this key has ${most} filters already: end some with eth_uninstallFilter, or leave them unpolled for five minutes`,
+      `no more than ${most} filters for one key: end some with eth_uninstallFilter, or leave them unpolled for five minutes`,
     ),
   nobodyTellsPending: () =>
     new RpcError(

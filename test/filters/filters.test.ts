@@ -212,7 +212,7 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     expect(ids).toHaveLength(20);
     expect(made.find(({ error }) => error)?.error).toMatchObject({
       code: -32005,
-      message: expect.stringContaining("this key has 20 filters already"),
+      message: expect.stringContaining("no more than 20 filters for one key"),
     });
     expect(await read(at, "eth_uninstallFilter", ids[0])).toBe(true);
     ids[0] = await read<string>(at, "eth_newBlockFilter");

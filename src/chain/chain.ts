@@ -134,6 +134,15 @@ export class Chain {
     return new ChainView({ head, tail, isShared }, this.#viewParts);
   }
 
+  /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
+  async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
+    for (const node of this.#parts.pool.usable()) {
+      const position = await readPosition("latest", node, signal);
+      if (position) return position;
+    }
+    return undefined;
+  }
+
   /** As `view`, but waits a little for the first one after a start. */
   async liveView(signal: AbortSignal): Promise<ChainView | undefined> {
     const { clock } = this.#parts;

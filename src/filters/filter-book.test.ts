@@ -24,6 +24,7 @@ let state: LmdbState;
 let clock: FakeClock;
 const books: FilterBook[] = [];
 let counted: object;
+let headOfNodes: typeof head | undefined;
 
 const open = async (isFollowed = true): Promise<FilterBook> => {
   const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
@@ -32,7 +33,11 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
     { network: "main", perKey: 3, most: 10 },
     {
       state,
-      chain: { view: () => seen as never, liveView: async () => seen as never },
+      chain: {
+        view: () => seen as never,
+        liveView: async () => seen as never,
+        headOfNodes: async () => headOfNodes,
+      },
       journal: new PendingJournal({ network: "main" }, { pool, state, clock }),
       count: new FilterCount(),
       clock,
@@ -62,6 +67,7 @@ beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-filters-"));
   state = new LmdbState({ path });
   clock = new FakeClock();
+  headOfNodes = undefined;
 });
 afterEach(async () => {
   await Promise.all(books.splice(0).map((book) => book.close()));
@@ -136,6 +142,13 @@ describe("a filter", () => {
     for (let count = 0; count < 5; count += 1)
       await expect(make(book)).rejects.toMatchObject({ status: 503 });
     expect(await state.list("filter ")).toEqual([]);
+  });
+
+  it("begins at the nodes' head before the chain is followed", async () => {
+    headOfNodes = head;
+    const id = await make(await open(false));
+    const book = await open();
+    expect((await book.changes(id, caller)).items).toEqual([]);
   });
 
   it("stays while the chain is not followed yet", async () => {

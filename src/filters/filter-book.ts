@@ -26,7 +26,7 @@ export type FilterOptions = {
 
 export type FilterParts = {
   readonly state: State;
-  readonly chain: Pick<Chain, "view" | "liveView">;
+  readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes">;
   readonly journal: PendingJournal;
   readonly count: FilterCount;
   readonly clock: Clock;
@@ -151,8 +151,13 @@ export class FilterBook {
 
   async #beginning(asked: Asked, caller: Waiting): Promise<Cursor> {
     if (asked.kind === "pending") return { sequence: await this.#parts.journal.begin(caller) };
-    const { number, hash } = (await this.#liveView(caller)).head;
-    return { number, hash };
+    const { chain } = this.#parts;
+    // Before the chain is followed, what comes after the nodes' own head is new all the same.
+    const head =
+      chain.view()?.head ??
+      (await chain.headOfNodes(caller.signal)) ??
+      (await this.#liveView(caller)).head;
+    return { number: head.number, hash: head.hash };
   }
 
   async #look(filter: OpenFilter, places: readonly Cursor[], caller: Waiting): Promise<Changes> {

@@ -96,7 +96,7 @@ it("shows several processes a whole chain while one writes", async () => {
   const readers = [1, 2].map(() => fork(new URL("stored-chain.ts", import.meta.url).pathname));
   const seen = await Promise.all(
     readers.map(async (reader) => {
-      reader.send({ path: join(data, "main"), looks: 400 });
+      reader.send({ path: join(data, "main"), looks: 400, heads: 3 });
       const [told] = (await once(reader, "message")) as [Seen];
       reader.kill();
       return told;

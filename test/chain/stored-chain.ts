@@ -2,6 +2,6 @@
 import { recordedProblems } from "./stored-problems.ts";
 
 /** `node stored-chain.ts <folder>`: looks again and again until it is killed; says what it saw at each "look". */
-process.on("message", ({ path, looks }: { path: string; looks: number }) => {
-  void recordedProblems(path, looks).then((seen) => process.send?.(seen));
+process.on("message", ({ path, looks, heads }: { path: string; looks: number; heads: number }) => {
+  void recordedProblems(path, looks, heads).then((seen) => process.send?.(seen));
 });

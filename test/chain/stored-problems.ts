@@ -8,11 +8,22 @@ export type Seen = {
   readonly heads: readonly string[];
 };
 
-export async function recordedProblems(path: string, looks: number): Promise<Seen> {
+/** How long a chain that should move is waited for, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** @param differentHeads It is looked on until so many were seen. */
+export async function recordedProblems(
+  path: string,
+  looks: number,
+  differentHeads = 0,
+): Promise<Seen> {
   const store = new BlockStore({ path, readOnly: true, windowBlocks: 1, bytes: 1 });
   const problems: string[] = [];
   const heads: string[] = [];
-  for (let look = 0; look < looks && problems.length === 0; look += 1) {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  const isEnough = (look: number): boolean =>
+    look >= looks && (heads.length >= differentHeads || performance.now() > giveUpAt);
+  for (let look = 0; !isEnough(look) && problems.length === 0; look += 1) {
     problems.push(...problemsOf(store));
     const hash = store.head?.hash;
     if (hash !== undefined && heads.at(-1) !== hash) heads.push(hash);

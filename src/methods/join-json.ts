@@ -2,21 +2,37 @@
 import type { RawJson } from "../jsonrpc/envelope.ts";
 
 const COMMA = 0x2c;
+const OPEN_BRACE = 0x7b;
 
-/** @param before An array whose values come first. */
+/** @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
   if (values.length === 0) return before ?? "[]";
   const pieces = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
-  if (before && before.length > "[]".length)
-    pieces.unshift(before.subarray(before.indexOf("[") + 1, before.lastIndexOf("]")));
+  return joined(before ? [...insideOf(before), ...pieces] : pieces);
+}
+
+/** One array of what several arrays of objects hold. */
+export function joinArrays(arrays: readonly Buffer[]): Buffer {
+  const [only] = arrays;
+  return only && arrays.length === 1 ? only : joined(arrays.flatMap(insideOf));
+}
+
+/** What stands between the brackets, if anything does. */
+const insideOf = (array: Buffer): Buffer[] =>
+  array.includes(OPEN_BRACE)
+    ? [array.subarray(array.indexOf("[") + 1, array.lastIndexOf("]"))]
+    : [];
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  if (pieces.length === 0) return Buffer.from("[]");
   const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
-  const joined = Buffer.allocUnsafe(bytes);
-  let at = joined.write("[");
+  const whole = Buffer.allocUnsafe(bytes);
+  let at = whole.write("[");
   for (const piece of pieces) {
-    at += piece.copy(joined, at);
-    joined[at] = COMMA;
+    at += piece.copy(whole, at);
+    whole[at] = COMMA;
     at += 1;
   }
-  joined.write("]", at - 1);
-  return joined;
+  whole.write("]", at - 1);
+  return whole;
 }

@@ -56,6 +56,36 @@ describe("the range of a log query (the head is 100, 50 blocks are allowed)", ()
     expect(asked).toEqual([["eth_getLogs", [{ fromBlock: "0x65", toBlock: "0x66" }]]]);
   });
 
+  it("is asked for in pieces when it is wide, and answered in order", async () => {
+    const asWide = { head: 9_000, network: { limits: { logs: { blocks: 10_000, results: 100 } } } };
+    const first = ([{ fromBlock }]: [{ fromBlock: string }]) =>
+      fromBlock === "0x7d1" ? [] : logsAt(Number(fromBlock));
+    const { asked, result } = await ask({ fromBlock: "0x1", toBlock: "0x2328" }, first, asWide);
+    const range = (fromBlock: string, toBlock: string) => ["eth_getLogs", [{ fromBlock, toBlock }]];
+    expect(asked).toEqual([
+      range("0x1", "0x7d0"),
+      range("0x7d1", "0xfa0"),
+      range("0xfa1", "0x1770"),
+      range("0x1771", "0x1f40"),
+      range("0x1f41", "0x2328"),
+    ]);
+    expect(result).toEqual(logsAt(1, 4001, 6001, 8001));
+  });
+
+  it("is not asked for to its end when there are too many logs before", async () => {
+    const asWide = { head: 9_000, network: { limits: { logs: { blocks: 10_000, results: 3 } } } };
+    let pieces = 0;
+    const two = ([{ fromBlock }]: [{ fromBlock: string }]) => {
+      pieces += 1;
+      return logsAt(Number(fromBlock), Number(fromBlock) + 5);
+    };
+    await expect(ask({ fromBlock: "0x1", toBlock: "0x2328" }, two, asWide)).rejects.toMatchObject({
+      code: -32005,
+      data: { from: "0x1", to: "0x7d5" },
+    });
+    expect(pieces).toBe(4);
+  });
+
   it("goes with the conditions, without what is null or unknown", async () => {
     const { asked } = await ask({ address, topics: [null, [hash]], blockHash: null, other: 1 });
     const range = { fromBlock: "0x64", toBlock: "0x64" };

@@ -10,7 +10,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
-import { joinJson } from "./join-json.ts";
+import { joinArrays, joinJson } from "./join-json.ts";
 import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { findBlock, fromStore } from "./stored-lookup.ts";
@@ -76,13 +76,37 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   to: toQuantity(to),
 });
 
-/** @throws RpcError when there are more logs than allowed. */
+/** Most nodes take so many blocks at once; wider ranges are asked for in pieces. */
+const PIECE_BLOCKS = 2_000;
+const PIECES_AT_ONCE = 4;
+
+/** @throws RpcError when there are more logs than allowed; then the rest is not asked for. */
 async function askLogs(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
-  const fixed = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
-  const paramsJson = JSON.stringify([{ ...fixed, ...conditionsOf(filter) }]);
-  const logs = await context.ask("eth_getLogs", paramsJson);
-  refuseTooMany(logs, range, context.network.limits.logs.results);
+  const { results } = context.network.limits.logs;
+  const answers: Buffer[] = [];
+  let count = 0;
+  for (let from = range.from; from <= range.to && count <= results; ) {
+    const some: Promise<Buffer>[] = [];
+    for (; from <= range.to && some.length < PIECES_AT_ONCE; from += PIECE_BLOCKS) {
+      const to = Math.min(from + PIECE_BLOCKS - 1, range.to);
+      some.push(askPiece({ from, to }, filter, context));
+    }
+    for (const answer of await Promise.all(some)) {
+      answers.push(answer);
+      count += countLogs(answer, results);
+    }
+  }
+  const logs = joinArrays(answers);
+  refuseTooMany(logs, range, results);
   return logs;
+}
+
+function askPiece(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
+  const { from: fromBlock, to: toBlock } = rangeJson(range);
+  return context.ask(
+    "eth_getLogs",
+    JSON.stringify([{ fromBlock, toBlock, ...conditionsOf(filter) }]),
+  );
 }
 
 async function logsOfBlock(

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
-import { ask, post } from "../support/ask.ts";
+import { ask, post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { until } from "../support/processes.ts";
@@ -96,11 +96,6 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  const read = async <T>(at: string, method: string, ...params: unknown[]): Promise<T> => {
-    const { result, error } = await ask(at, method, params);
-    if (error) throw new Error(`${method}: ${error.message}`);
-    return result as T;
-  };
   const latest = (at: string): Promise<Block> => read(at, "eth_getBlockByNumber", "latest", false);
   const settled = (): Promise<unknown> =>
     until("the gateway has the node's head", async () => {

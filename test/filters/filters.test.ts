@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
-import { ask, post } from "../support/ask.ts";
+import { ask, post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 
@@ -57,11 +57,6 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  const read = async <T>(at: string, method: string, ...params: unknown[]): Promise<T> => {
-    const { result, error } = await ask(at, method, params);
-    if (error) throw new Error(`${method}: ${error.message}`);
-    return result as T;
-  };
   const latestHash = async (at: string): Promise<string> =>
     (await read<{ hash: string }>(at, "eth_getBlockByNumber", "latest", false)).hash;
   const settled = (): Promise<unknown> =>

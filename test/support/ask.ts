@@ -17,6 +17,13 @@ export async function ask(
   return (await response.json()) as Envelope;
 }
 
+/** One call that is to succeed; its result. */
+export async function read<T>(url: string, method: string, ...params: unknown[]): Promise<T> {
+  const { result, error } = await ask(url, method, params);
+  if (error) throw new Error(`${method}: ${error.message}`);
+  return result as T;
+}
+
 export const post = (
   url: string,
   body: string | Uint8Array<ArrayBuffer>,

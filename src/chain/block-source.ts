@@ -1,5 +1,6 @@
 // Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
 import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import { type AskedNode, type FetchedBlock, fetchBlock, type Reference } from "./fetch-block.ts";
@@ -9,7 +10,7 @@ export type SourceParts = {
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
-  readonly clock: { now(): number };
+  readonly clock: Pick<Clock, "now" | "yield">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed">;
 };
@@ -62,6 +63,7 @@ export class BlockSource {
         isUnproven = true;
       }
       if (answer.kind !== "fetched") continue;
+      await this.#parts.clock.yield(); // a large block was parsed, and will be proven: calls come in between
       const found = this.#check(reference, answer.fetched, node);
       if (found.kind === "found") return found;
       if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });

@@ -2,6 +2,11 @@
 import type { Position } from "../chain/block-store.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
 
+/** What a filter is made for. */
+export type Asked =
+  | { readonly kind: "logs"; readonly criteria: LogFilter }
+  | { readonly kind: "blocks" | "pending" };
+
 /** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
 export type Cursor = Position | { readonly sequence: number };
 
@@ -25,3 +30,17 @@ type Told<At> = {
 export const encodeFilter = (record: FilterRecord): string => JSON.stringify(record);
 
 export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as FilterRecord;
+
+/** A filter of very many addresses and topics takes the room of several. */
+const ALTERNATIVES_OF_ONE = 100;
+
+/** How many filters it counts as. */
+export function weightOf(asked: Asked): number {
+  if (asked.kind !== "logs") return 1;
+  const { address, topics } = asked.criteria;
+  const alternatives = [address, ...(topics ?? [])].reduce(
+    (sum, each) => sum + (Array.isArray(each) ? each.length : 1),
+    0,
+  );
+  return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
+}

@@ -58,6 +58,7 @@ export class OpenFilter {
     caller: { readonly delivery: Delivery; readonly signal: AbortSignal },
     nowMs: number,
   ): Promise<Changes | undefined> {
+    this.usedAtMs = nowMs;
     for (;;) {
       const onItsWay = this.#onItsWay;
       if (onItsWay && onItsWay.delivery !== caller.delivery) {
@@ -77,7 +78,6 @@ export class OpenFilter {
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     if (!(await this.#refresh())) return "gone";
     const changes = await look(this.#places());
-    this.usedAtMs = nowMs;
     const { unsure } = this.record;
     const told = this.#seen ?? this.record.told;
     if (changes.items.length > 0) {

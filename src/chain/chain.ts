@@ -148,7 +148,8 @@ export class Chain {
     const { clock } = this.#parts;
     const giveUpAt = clock.now() + LIVE_PATIENCE_MS;
     while (!this.view() && !signal.aborted && clock.now() < giveUpAt) {
-      await this.#follower.lookAround();
+      const patience = clock.sleep(giveUpAt - clock.now(), signal).catch(() => undefined);
+      await Promise.race([this.#follower.lookAround(), patience]);
       if (!this.view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
     }
     return this.view();

@@ -65,6 +65,7 @@ export class Follower {
     this.#closing.abort();
     this.#wake();
     await this.#running;
+    for (const done of this.#waiting.splice(0)) done();
   }
 
   /** The stored chain was that of the nodes once; from then on it is what callers see. */

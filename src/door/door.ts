@@ -38,6 +38,8 @@ export class Door {
   readonly #options: DoorOptions;
   readonly #parts: DoorParts;
   readonly #nextRequestId = requestIds();
+  /** The requests that are being answered on each connection. */
+  readonly #scopes = new WeakMap<Socket, Set<RequestScope>>();
   #isDraining = false;
 
   constructor(options: DoorOptions, parts: DoorParts) {
@@ -46,7 +48,20 @@ export class Door {
     this.#server = boundedServer(options, (request, response) => {
       void this.#serve(request, response);
     });
+    this.#server.on("connection", (socket) => this.#watch(socket));
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
+  }
+
+  /**
+   * Node tells a response that its socket closed only when it is that response's turn: of calls that were
+   * pipelined on one connection, the later ones would never end.
+   */
+  #watch(socket: Socket): void {
+    const scopes = new Set<RequestScope>();
+    this.#scopes.set(socket, scopes);
+    socket.once("close", () => {
+      for (const scope of scopes) scope.end(false);
+    });
   }
 
   /** Starts to listen. @returns The port, also when any was asked for. */
@@ -101,7 +116,12 @@ export class Door {
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
-    response.on("close", () => scope.end(response.writableFinished));
+    const scopes = this.#scopes.get(request.socket);
+    scopes?.add(scope);
+    response.on("close", () => {
+      scopes?.delete(scope);
+      scope.end(response.writableFinished);
+    });
     const answered = await endpoint.answer({ ...visit, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {

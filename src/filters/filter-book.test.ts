@@ -114,6 +114,17 @@ describe("a filter", () => {
     expect(await isThere(again, id)).toBe(false);
   });
 
+  it("stays for whoever polls it in vain while the chain is not followed", async () => {
+    const book = await open();
+    const id = await make(book);
+    await book.close();
+    const away = await open(false);
+    for (let minute = 0; minute < 8; minute += 1) {
+      await clock.advance(MINUTE_MS);
+      await expect(away.changes(id, caller)).rejects.toMatchObject({ status: 503 });
+    }
+  });
+
   it("counts against its key after a restart too", async () => {
     const book = await open();
     for (let count = 0; count < 3; count += 1) await make(book);

@@ -4,6 +4,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { orAborted } from "../lib/or-aborted.ts";
 import type { Asked, Cursor } from "./filter-record.ts";
 import { KeptFilters, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
@@ -38,6 +39,7 @@ type Waiting = Pick<FilterCaller, "signal">;
 export class FilterBook {
   readonly #kept: KeptFilters;
   readonly #tellers = new WeakMap<OpenFilter, Teller>();
+  readonly #closing = new AbortController();
   readonly #options: FilterOptions;
   readonly #parts: FilterParts;
 
@@ -57,6 +59,7 @@ export class FilterBook {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#kept.close();
     await this.#parts.journal.close();
   }
@@ -114,7 +117,7 @@ export class FilterBook {
     const { chain, clock, journal } = this.#parts;
     if (filter.record.kind === "pending") {
       const [at] = places as readonly { sequence: number }[];
-      const changes = at && journal.since(at.sequence);
+      const changes = at && journal.since(at.sequence, this.#options.most);
       if (!changes) throw new Lost();
       return changes;
     }
@@ -123,6 +126,7 @@ export class FilterBook {
     const walked = await walk(places as readonly Position[], options, {
       view: () => chain.view(),
       clock,
+      within: (promise) => this.#within(promise, caller),
     });
     if (!walked) throw errors.chainMoves();
     return walked;
@@ -131,9 +135,15 @@ export class FilterBook {
   /** @throws RpcError 503 while the chain is not followed yet. */
   async #liveView(caller: Waiting): Promise<ChainView> {
     const { chain } = this.#parts;
-    const view = chain.view() ?? (await chain.liveView(caller.signal));
+    const view = chain.view() ?? (await this.#within(chain.liveView(caller.signal), caller));
     if (!view) throw errors.noUpstream();
     return view;
+  }
+
+  /** @throws RpcError when the caller's time is up, or the gateway stops. */
+  #within<Value>(promise: Promise<Value>, caller: Waiting): Promise<Value> {
+    const here = orAborted(promise, this.#closing.signal, errors.noUpstream);
+    return orAborted(here, caller.signal, errors.upstreamTimeout);
   }
 
   #tellerOf(filter: OpenFilter): Teller {

@@ -161,10 +161,15 @@ export class KeptFilters {
     const { state, clock } = this.#parts;
     this.#sweptAtMs = clock.now();
     let looked = 0;
-    for (const { key, text } of await state.list(this.#prefix)) {
+    const entries = await state.list(this.#prefix);
+    const ids = new Set(entries.map(({ key }) => key.slice(this.#prefix.length)));
+    for (const id of this.#open.keys()) if (!ids.has(id)) this.#open.delete(id);
+    for (const { key, text } of entries) {
       const id = key.slice(this.#prefix.length);
-      const usedAtMs = this.#open.get(id)?.usedAtMs ?? this.#lastUse(decodeFilter(text));
-      if (this.#isOver(usedAtMs)) await this.end(id);
+      const usedHereAtMs = this.#open.get(id)?.usedAtMs ?? Number.NEGATIVE_INFINITY;
+      // Another process may have polled it since.
+      const isOver = this.#isOver(usedHereAtMs) && this.#isOver(this.#lastUse(decodeFilter(text)));
+      if (isOver) await this.end(id);
       looked += 1;
       if (looked % SWEPT_AT_ONCE === 0) await clock.yield();
     }

@@ -1,6 +1,7 @@
 // One filter while it is used: one poll after the other, and how far its client was told for certain.
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { orAborted } from "../lib/or-aborted.ts";
 import type { State } from "../state/state.ts";
 import { type Cursor, decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
 
@@ -31,6 +32,7 @@ export class OpenFilter {
     | undefined;
   /** The poll that runs. */
   #turn: Promise<unknown> = Promise.resolve();
+  #inLine = 0;
   readonly #key: string;
   readonly #state: State;
 
@@ -62,12 +64,21 @@ export class OpenFilter {
     for (;;) {
       const onItsWay = this.#onItsWay;
       if (onItsWay && onItsWay.delivery !== caller.delivery) {
-        await settledOrAborted(onItsWay.settled, caller.signal);
+        await orAborted(onItsWay.settled, caller.signal, errors.upstreamTimeout);
         continue;
       }
-      const turn = this.#turn.then(() => this.#take(look, caller.delivery, nowMs));
+      const isAlone = this.#inLine === 0;
+      this.#inLine += 1;
+      const turn = this.#turn
+        .then(() => this.#take(look, caller.delivery, nowMs))
+        .finally(() => {
+          this.#inLine -= 1;
+        });
       this.#turn = turn.catch(() => undefined);
-      const changes = await turn;
+      // One that is taken after its caller's time was up is told to nobody, and taken back.
+      const changes = await (isAlone
+        ? turn
+        : orAborted(turn, caller.signal, errors.upstreamTimeout));
       if (changes === "gone") return undefined;
       if (changes !== "again") return changes;
     }
@@ -87,7 +98,10 @@ export class OpenFilter {
       return changes;
     }
     if (this.#onItsWay) return changes;
-    if (unsure.length === 0) this.#seen = changes.at;
+    // Nothing happened since wherever the client may be: it is here.
+    if (unsure.length > 0)
+      return (await this.#write({ told: changes.at, unsure: [] })) ? changes : "again";
+    this.#seen = changes.at;
     const isOld = nowMs - this.record.usedAtMs > WRITTEN_LATE_MS;
     return !isOld || (await this.#write({ told, usedAtMs: nowMs })) ? changes : "again";
   }
@@ -139,17 +153,4 @@ export class OpenFilter {
     this.#text = text;
     return true;
   }
-}
-
-/** @throws RpcError when the signal comes first. */
-function settledOrAborted(settled: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(errors.upstreamTimeout());
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    void settled.then(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    });
-  });
 }

@@ -93,6 +93,9 @@ describe("the journal of pending transactions", () => {
     const changes = journal.since(since);
     expect(changes?.items).toEqual(asJson(1, 2, 3, 4));
     expect(journal.since(changes?.at.sequence ?? 0)?.items).toEqual([]);
+    const part = journal.since(since, 3);
+    expect(part?.items).toEqual(asJson(1, 2, 3));
+    expect(journal.since(part?.at.sequence ?? 0, 3)?.items).toEqual(asJson(4));
   });
 
   it("listens again when a socket was lost", async () => {

@@ -87,12 +87,17 @@ export class PendingJournal {
     return this.#end;
   }
 
-  /** The hashes since then, as JSON; undefined when some of them are no longer kept. */
-  since(sequence: number): { items: string[]; at: { sequence: number } } | undefined {
+  /** The first `most` hashes since then, as JSON; undefined when some of them are no longer kept. */
+  since(
+    sequence: number,
+    most = Number.POSITIVE_INFINITY,
+  ): { items: string[]; at: { sequence: number } } | undefined {
     this.#listen();
     if (sequence < this.#first) return undefined;
-    const hashes = this.#hashes.slice(sequence - this.#first);
-    return { items: hashes.map((hash) => `"${hash}"`), at: { sequence: this.#end } };
+    const start = sequence - this.#first;
+    const hashes = this.#hashes.slice(start, start + most);
+    const at = { sequence: sequence + hashes.length };
+    return { items: hashes.map((hash) => `"${hash}"`), at };
   }
 
   get #end(): number {

@@ -1,7 +1,8 @@
 // The walk of a filter: from what its client was told last, down to the chain as it is, and up to the
 // head. What the store does not have any more is fetched and proven, or the walk is lost: never a gap.
 import type { Position } from "../chain/block-store.ts";
-import type { ChainView } from "../chain/chain-view.ts";
+import type { ChainView, Sought } from "../chain/chain-view.ts";
+import type { Reference } from "../chain/fetch-block.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -32,9 +33,25 @@ type Told = { readonly items: readonly RawJson[]; readonly to: number };
 
 export type Walked = { readonly items: readonly RawJson[]; readonly at: Position };
 
+export type WalkParts = {
+  readonly view: () => ChainView | undefined;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** Throws when the caller's time is up before the promise is there. */
+  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
+};
+
+/** The chain, and the blocks that it does not have. */
+type Way = {
+  readonly view: ChainView;
+  readonly fetch: (wanted: Reference) => Promise<Sought>;
+};
+
 /** A walk is begun again when the chain is moved under it: a little later, and not without end. */
 const ATTEMPTS = 100;
 const AGAIN_AFTER_MS = 10;
+/** The way is lost when it was not found so often. */
+const LOST_AFTER = 3;
+const LOST_AGAIN_AFTER_MS = 250;
 /** So many dropped blocks that left the store are fetched. */
 const FETCHED_AT_MOST = 64;
 /** After so long, what was found is told, and the next poll goes on. */
@@ -50,19 +67,26 @@ const FETCHING_MS = 3_000;
 export async function walk(
   places: readonly Position[],
   options: { readonly teller: Teller; readonly most: number },
-  parts: {
-    readonly view: () => ChainView | undefined;
-    readonly clock: Pick<Clock, "now" | "sleep">;
-  },
+  parts: WalkParts,
 ): Promise<Walked | undefined> {
   const { teller, most } = options;
+  let lost = 0;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const view = parts.view();
     if (!view) return undefined;
-    const { items, fork } = await walkDown(places, teller, view);
-    const up = await walkUp(fork, { teller, most, clock: parts.clock }, view);
-    // Whatever was read in the meantime was read of the chain that ends in this head.
-    if (up && view.holds) return { items: [...items, ...up.items], at: up.at };
+    const way = { view, fetch: (wanted: Reference) => parts.within(view.fetch(wanted)) };
+    try {
+      const { items, fork } = await walkDown(places, teller, way);
+      const up = await walkUp(fork, { teller, most, clock: parts.clock }, way);
+      // Whatever was read in the meantime was read of the chain that ends in this head.
+      if (up && view.holds) return { items: [...items, ...up.items], at: up.at };
+    } catch (error) {
+      lost += 1;
+      if (!(error instanceof Lost) || lost >= LOST_AFTER) throw error;
+      // Nodes may be ahead of the store: after a reorganisation its blocks and theirs do not fit.
+      view.hurry();
+      await parts.clock.sleep(LOST_AGAIN_AFTER_MS);
+    }
     // The store is moved before the chain says so.
     await parts.clock.sleep(AGAIN_AFTER_MS);
   }
@@ -73,19 +97,19 @@ export async function walk(
 async function walkDown(
   places: readonly Position[],
   teller: Teller,
-  view: ChainView,
+  { view, fetch }: Way,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
   let fork: Position | undefined;
   let fetched = 0;
   for (const place of places) {
     let at = place;
-    while (!dropped.has(at.hash) && !(await isCanonical(at, view))) {
+    while (!dropped.has(at.hash) && !(await isCanonical(at, { view, fetch }))) {
       let block = view.droppedBlock(at.hash);
       if (!block) {
         fetched += 1;
         if (fetched > FETCHED_AT_MOST) throw new Lost();
-        block = found(await view.fetch({ hash: at.hash }));
+        block = found(await fetch({ hash: at.hash }));
       }
       dropped.set(block.hash, { number: block.number, items: teller.dropped(block, view) });
       at = { number: block.number - 1, hash: block.outline.parentHash };
@@ -97,11 +121,11 @@ async function walkDown(
   return { fork, items: newestFirst.flatMap(({ items }) => items) };
 }
 
-async function isCanonical({ number, hash }: Position, view: ChainView): Promise<boolean> {
+async function isCanonical({ number, hash }: Position, { view, fetch }: Way): Promise<boolean> {
   if (number < 0) throw new Lost();
   const known = view.hashAt(number);
   if (known !== undefined || number >= view.tail) return known === hash;
-  return found(await view.fetch({ number })).hash === hash;
+  return found(await fetch({ number })).hash === hash;
 }
 
 type Climb = {
@@ -111,8 +135,9 @@ type Climb = {
 };
 
 /** From the fork up to the head, or as far as is told at once. */
-async function walkUp(fork: Position, climb: Climb, view: ChainView): Promise<Walked | undefined> {
-  const below = await climbToWindow(fork, climb, view);
+async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | undefined> {
+  const { view } = way;
+  const below = await climbToWindow(fork, climb, way);
   const { at } = below;
   if (below.isEnough) return below;
   const from = at.number + 1;
@@ -132,14 +157,17 @@ async function walkUp(fork: Position, climb: Climb, view: ChainView): Promise<Wa
 async function climbToWindow(
   fork: Position,
   { teller, most, clock }: Climb,
-  view: ChainView,
+  { view, fetch }: Way,
 ): Promise<Walked & { isEnough: boolean }> {
   const giveUpAt = clock.now() + FETCHING_MS;
   const items: RawJson[] = [];
   let at = fork;
   while (at.number + 1 < view.tail) {
     const number = at.number + 1;
-    const block = view.blockAt(number) ?? found(await view.fetch({ number }));
+    const sought = view.blockAt(number) ?? (await fetch({ number }));
+    // What was found so far is told; the next poll goes on from there.
+    if (sought === "unanswered" && at !== fork) return { items, at, isEnough: true };
+    const block = found(sought);
     if (block.outline.parentHash !== at.hash) throw new Lost();
     items.push(...teller.added(block, view));
     at = { number, hash: block.hash };
@@ -148,7 +176,7 @@ async function climbToWindow(
   return { items, at, isEnough: false };
 }
 
-function found(sought: Awaited<ReturnType<ChainView["fetch"]>>): StoredBlock {
+function found(sought: Sought): StoredBlock {
   if (sought === "unanswered") throw errors.upstreamsFailed();
   if (typeof sought === "string") throw new Lost();
   return sought;

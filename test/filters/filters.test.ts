@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -255,6 +256,15 @@ describe.skipIf(!isHere)("filters over anvil", () => {
     expect(await poll(first)).toHaveLength(10);
     for (const id of ids.slice(1)) expect(await poll(id)).toHaveLength(15);
     expect(await poll<string>(blocks)).toHaveLength(3);
+  });
+
+  it("is kept without members that nobody knows", async () => {
+    await newFilter({ address: anvil.emitter, junk: "x".repeat(10_000) });
+    const state = new LmdbState({ path: join(data, "_state") });
+    const kept = await state.list("filter main ");
+    await state.close();
+    expect(kept.length).toBeGreaterThan(0);
+    for (const { text } of kept) expect(text.length).toBeLessThan(1_000);
   });
 
   it("is counted", async () => {

@@ -1,15 +1,23 @@
 // Filters while nodes die, lack filters, and while the gateway is away for longer than its window.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { answerOf } from "../support/generated-chain/answers.ts";
 import { startGeneratedNode } from "../support/generated-chain/serve.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
-import type { ScriptedNode } from "../support/scripted-node.ts";
+import {
+  missing,
+  type NodeCall,
+  result,
+  type ScriptedNode,
+  startScriptedNode,
+} from "../support/scripted-node.ts";
 
 type Log = { blockHash: string; logIndex: string };
 
@@ -19,23 +27,34 @@ let chain: GeneratedChain;
 let nodes: ScriptedNode[];
 let gateway: RunningGateway;
 let url: string;
+/** For one answer of a node. */
+let nodeTimeout: string;
+
+const POLL = "eth_getFilterChanges";
+const rpc = (method: string, params: readonly unknown[]): string =>
+  JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 
 /** Nodes over a generated chain have no filters at all. */
-const start = async (): Promise<void> => {
+const start = async (more: object = {}): Promise<void> => {
+  await launch(more);
+  await settled();
+};
+
+const launch = async (more: object = {}): Promise<void> => {
   gateway = await startGatewayProcess({
     data,
+    ...more,
     networks: {
       main: {
         family: "evm",
         chainId: 1,
         window: { blocks: WINDOW },
-        upstreams: nodes.map(({ url: each }) => ({ url: each })),
+        upstreams: nodes.map(({ url: each }) => ({ url: each, timeout: nodeTimeout })),
         limits: { logs: { results: 30 } },
       },
     },
   });
   url = gateway.endpoint("main");
-  await settled();
 };
 
 const kill = async (): Promise<void> => {
@@ -46,14 +65,14 @@ const kill = async (): Promise<void> => {
 
 const settled = (): Promise<unknown> =>
   until("the gateway is at the head", async () => {
-    const { result } = await ask(url, "eth_getBlockByNumber", ["latest", false]);
-    return (result as { hash?: string } | null)?.hash === chain.head.hash;
+    const { result: block } = await ask(url, "eth_getBlockByNumber", ["latest", false]);
+    return (block as { hash?: string } | null)?.hash === chain.head.hash;
   });
 
 const read = async <T>(method: string, ...params: unknown[]): Promise<T> => {
-  const { result, error } = await ask(url, method, params);
+  const { result: value, error } = await ask(url, method, params);
   if (error) throw new Error(error.message);
-  return result as T;
+  return value as T;
 };
 
 /** Polls until there is nothing more. */
@@ -81,6 +100,7 @@ const hashesAfter = (number: number): (string | undefined)[] =>
   );
 
 beforeEach(async () => {
+  nodeTimeout = "20s";
   data = await mkdtemp(join(tmpdir(), "headgate-survival-"));
   chain = new GeneratedChain({ seed: 5, transactions: [1, 3], logs: [2, 5], blockSeconds: 0 });
   chain.extend(30);
@@ -181,6 +201,83 @@ describe("a filter", () => {
     nodes = [await startGeneratedNode(chain, undefined, port)];
     await settled();
     expect([...first, ...(await pollAll(id))]).toEqual(logsAfter(since));
+  });
+});
+
+describe("with a node that hangs", () => {
+  /** Calls that are never answered. */
+  let hangs: (call: NodeCall) => boolean = () => false;
+
+  beforeEach(async () => {
+    await gateway.stop();
+    await Promise.all(nodes.map((node) => node.close()));
+    hangs = () => false;
+    const hanging = await startScriptedNode((call) => {
+      if (hangs(call)) return undefined;
+      const json = answerOf(chain, call.method, call.params);
+      return json === undefined ? missing(call) : result(call, json);
+    });
+    nodes = [hanging];
+    await start({ timeouts: { call: "2s" } });
+  });
+
+  it("tells the next poll what a call behind another on a broken connection was told", async () => {
+    const since = chain.head.number;
+    const id = await read<string>("eth_newFilter", {});
+    chain.extend(2);
+    await settled();
+    hangs = ({ method }) => method === "eth_call";
+    const { port, pathname } = new URL(url);
+    const socket = connect(Number(port), "127.0.0.1");
+    const requests = [rpc("eth_call", [{ to: `0x${"11".repeat(20)}` }, "latest"]), rpc(POLL, [id])];
+    for (const body of requests)
+      socket.write(
+        `POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+    await until("the poll is answered, behind the call", async () =>
+      gateway.log.some(({ msg, method }) => msg === "call" && method === POLL),
+    );
+    socket.destroy();
+    expect(await pollAll(id)).toEqual(logsAfter(since));
+  });
+
+  it("answers and stops in time while it is told nothing of blocks", async () => {
+    const id = await read<string>("eth_newFilter", {});
+    await kill();
+    chain.extend(3 * WINDOW);
+    hangs = ({ method, params }) => /^eth_getBlock/.test(method) && params[0] !== "latest";
+    const startedAt = performance.now();
+    await launch({ timeouts: { call: "1s", drain: "1s" } });
+    expect((await ask(url, POLL, [id])).error?.code).toBe(-32603);
+    const cut = ask(url, POLL, [id]).catch(() => undefined);
+    expect(await gateway.stop()).toBe(0);
+    await cut;
+    // The node is given 20 seconds for each answer.
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+    hangs = () => false;
+    await start();
+    expect((await ask(url, POLL, [id])).error).toBeUndefined();
+  });
+
+  it("answers a poll in time, and keeps the filter", async () => {
+    const since = chain.head.number;
+    const id = await read<string>("eth_newFilter", {});
+    await kill();
+    nodeTimeout = "2s";
+    chain.extend(3 * WINDOW);
+    hangs = ({ method, params }) =>
+      method === "eth_getBlockByNumber" && String(params[0]).startsWith("0x");
+    await start({ timeouts: { call: "900ms" } });
+    expect((await ask(url, POLL, [id])).error).toEqual({
+      code: -32603,
+      message: "upstream timeout",
+    });
+    hangs = () => false;
+    const items = await until("all is told", async () => {
+      const { result: some } = await ask(url, POLL, [id]);
+      return (some as unknown[] | undefined)?.length ? (some as unknown[]) : undefined;
+    });
+    expect([...items, ...(await pollAll(id))]).toEqual(logsAfter(since));
   });
 });
 

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { ChainView, Sought } from "../chain/chain-view.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { hashesOfBlocks } from "./tellers.ts";
+import { Lost, walk } from "./walk.ts";
+
+const WINDOW_BEGINS = 8;
+
+/** Blocks 0 to 5, and on them 6 to 8 of one branch or another; all but the head is at the nodes only. */
+class Nodes {
+  branch = "a";
+  hurried = 0;
+  /** Called before a block is given. */
+  onFetch: (number: number) => void = () => undefined;
+
+  readonly view = (): ChainView => {
+    const head = this.block(8);
+    return {
+      head,
+      tail: WINDOW_BEGINS,
+      holds: true,
+      hashAt: (number: number) => (number === WINDOW_BEGINS ? head.hash : undefined),
+      blockAt: (number: number) => (number === WINDOW_BEGINS ? head : undefined),
+      droppedBlock: () => undefined,
+      hurry: () => {
+        this.hurried += 1;
+      },
+      fetch: async ({ number = 0 }: { number?: number }) => {
+        const block = this.block(number);
+        this.onFetch(number);
+        return block as unknown as Sought;
+      },
+    } as unknown as ChainView;
+  };
+
+  block(number: number) {
+    return { ...this.place(number), outline: { parentHash: this.place(number - 1).hash } };
+  }
+
+  place(number: number): { number: number; hash: string } {
+    return { number, hash: `0x${number}${number > 5 ? this.branch : ""}` };
+  }
+}
+
+/** Time passes by itself. */
+class HastyClock extends FakeClock {
+  override async sleep(): Promise<void> {}
+}
+
+const walkOver = (nodes: Nodes) =>
+  walk(
+    [nodes.place(5)],
+    { teller: hashesOfBlocks, most: 100 },
+    { view: nodes.view, clock: new HastyClock(), within: (promise) => promise },
+  );
+
+describe("a walk over blocks older than the window", () => {
+  it("tells them, each linked to the one before", async () => {
+    const nodes = new Nodes();
+    const walked = await walkOver(nodes);
+    expect(walked).toEqual({ items: ['"0x6a"', '"0x7a"', '"0x8a"'], at: nodes.place(8) });
+  });
+
+  it("is begun again when a reorganisation comes between two of them", async () => {
+    const nodes = new Nodes();
+    nodes.onFetch = (number) => {
+      if (number === 6) nodes.branch = "b";
+    };
+    const walked = await walkOver(nodes);
+    expect(walked?.items).toEqual(['"0x6b"', '"0x7b"', '"0x8b"']);
+    expect(nodes.hurried).toBeGreaterThan(0);
+  });
+
+  it("is lost when they never fit", async () => {
+    const nodes = new Nodes();
+    nodes.onFetch = (number) => {
+      if (number === 6) nodes.branch += "x";
+    };
+    await expect(walkOver(nodes)).rejects.toBeInstanceOf(Lost);
+  });
+});

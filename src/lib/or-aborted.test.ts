@@ -15,5 +15,6 @@ it("ends with the signal, also with one that was aborted before", async () => {
   const ended = expect(orAborted(never, controller.signal, why)).rejects.toThrow("too late");
   controller.abort();
   await ended;
-  await expect(orAborted(never, controller.signal, why)).rejects.toThrow("too late");
+  const tooLate = Promise.reject(new Error("no"));
+  await expect(orAborted(tooLate, controller.signal, why)).rejects.toThrow("too late");
 });

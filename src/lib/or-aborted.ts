@@ -8,8 +8,9 @@ export function orAborted<Value>(
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(why());
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    // In any case, so that what comes too late is nobody's unhandled rejection.
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
   });
 }

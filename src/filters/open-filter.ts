@@ -16,6 +16,9 @@ export type Changes = { readonly items: readonly RawJson[]; readonly at: Cursor 
 /** What happened since a client was in one of the places. */
 export type Look = (places: readonly Cursor[]) => Promise<Changes>;
 
+/** What one poll told. Given up: its caller's time was over, and it was told an error instead. */
+type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
+
 /** How much later than in memory a use may be written, in milliseconds. */
 const WRITTEN_LATE_MS = 60_000;
 
@@ -28,7 +31,7 @@ export class OpenFilter {
   #seen: Cursor | undefined;
   /** An answer on its way. */
   #onItsWay:
-    | { readonly delivery: Delivery; at: Cursor; readonly settled: Promise<void> }
+    | { readonly delivery: Delivery; readonly steps: Step[]; readonly settled: Promise<void> }
     | undefined;
   /** The poll that runs. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -61,30 +64,36 @@ export class OpenFilter {
     nowMs: number,
   ): Promise<Changes | undefined> {
     this.usedAtMs = nowMs;
+    let hasGivenUp = false;
+    const poll = { delivery: caller.delivery, nowMs, isGivenUp: () => hasGivenUp };
+    const giveUp = (): Error => {
+      hasGivenUp = true;
+      return errors.upstreamTimeout();
+    };
     for (;;) {
       const onItsWay = this.#onItsWay;
       if (onItsWay && onItsWay.delivery !== caller.delivery) {
-        await orAborted(onItsWay.settled, caller.signal, errors.upstreamTimeout);
+        await orAborted(onItsWay.settled, caller.signal, giveUp);
         continue;
       }
       const isAlone = this.#inLine === 0;
       this.#inLine += 1;
       const turn = this.#turn
-        .then(() => this.#take(look, caller.delivery, nowMs))
+        .then(() => this.#take(look, poll))
         .finally(() => {
           this.#inLine -= 1;
         });
       this.#turn = turn.catch(() => undefined);
-      // One that is taken after its caller's time was up is told to nobody, and taken back.
-      const changes = await (isAlone
-        ? turn
-        : orAborted(turn, caller.signal, errors.upstreamTimeout));
+      const changes = await (isAlone ? turn : orAborted(turn, caller.signal, giveUp));
       if (changes === "gone") return undefined;
       if (changes !== "again") return changes;
     }
   }
 
-  async #take(look: Look, delivery: Delivery, nowMs: number): Promise<Changes | "gone" | "again"> {
+  async #take(
+    look: Look,
+    { delivery, nowMs, isGivenUp }: Pick<Step, "isGivenUp"> & { delivery: Delivery; nowMs: number },
+  ): Promise<Changes | "gone" | "again"> {
     // Another poll may have been first in line.
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     if (!(await this.#refresh())) return "gone";
@@ -94,7 +103,7 @@ export class OpenFilter {
     if (changes.items.length > 0) {
       const next = { told, unsure: [...unsure, changes.at], usedAtMs: nowMs };
       if (!(await this.#write(next))) return "again";
-      this.#send(delivery, { at: changes.at, unsure });
+      this.#send(delivery, { at: changes.at, isGivenUp }, unsure);
       return changes;
     }
     if (this.#onItsWay) return changes;
@@ -119,23 +128,25 @@ export class OpenFilter {
 
   /** Where the client may be. */
   #places(): readonly Cursor[] {
-    if (this.#onItsWay) return [this.#onItsWay.at]; // a batch that polls twice
+    const last = this.#onItsWay?.steps.at(-1);
+    if (last) return [last.at]; // a batch that polls twice
     const { told, unsure } = this.record;
     return [this.#seen ?? told, ...unsure];
   }
 
-  #send(delivery: Delivery, { at, unsure }: { at: Cursor; unsure: readonly Cursor[] }): void {
+  #send(delivery: Delivery, step: Step, unsure: readonly Cursor[]): void {
     if (this.#onItsWay) {
-      this.#onItsWay.at = at;
+      this.#onItsWay.steps.push(step);
       return;
     }
     let settle: () => void = () => undefined;
     const settled = new Promise<void>((resolve) => {
       settle = resolve;
     });
-    this.#onItsWay = { delivery, at, settled };
+    const steps = [step];
+    this.#onItsWay = { delivery, steps, settled };
     delivery.onSent((wasSent) => {
-      const arrived = wasSent ? this.#onItsWay?.at : undefined;
+      const arrived = wasSent ? lastTold(steps) : undefined;
       if (arrived) this.#seen = undefined;
       this.#onItsWay = undefined;
       const next = arrived ? { told: arrived, unsure: [] } : { unsure };
@@ -153,4 +164,10 @@ export class OpenFilter {
     this.#text = text;
     return true;
   }
+}
+
+/** What came behind a step that was given up was not told in one row with what came before. */
+function lastTold(steps: readonly Step[]): Cursor | undefined {
+  const end = steps.findIndex(({ isGivenUp }) => isGivenUp());
+  return steps.slice(0, end < 0 ? steps.length : end).at(-1)?.at;
 }

@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LmdbState } from "../state/lmdb-state.ts";
+import { encodeFilter } from "./filter-record.ts";
+import { type Changes, type Delivery, type Look, OpenFilter } from "./open-filter.ts";
+
+const KEY = "filter main 0x1";
+const at = (number: number) => ({ number, hash: `0x${number}` });
+const nothing: Look = async ([place = at(0)]) => ({ items: [], at: place });
+/** Tells all numbers from where the client is up to this one. */
+const upTo =
+  (last: number): Look =>
+  async ([place]) => {
+    const { number } = place as { number: number };
+    const items = Array.from({ length: last - number }, (_, index) => String(number + 1 + index));
+    return { items, at: at(last) };
+  };
+
+/** An answer that is sent when the test says so. */
+class Answer implements Delivery {
+  #tasks: ((wasSent: boolean) => void)[] = [];
+  readonly controller = new AbortController();
+
+  onSent(task: (wasSent: boolean) => void): void {
+    this.#tasks.push(task);
+  }
+
+  end(wasSent: boolean): void {
+    for (const task of this.#tasks.splice(0)) task(wasSent);
+  }
+
+  get caller() {
+    return { delivery: this, signal: this.controller.signal };
+  }
+}
+
+let path: string;
+let state: LmdbState;
+let filter: OpenFilter;
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-open-filter-"));
+  state = new LmdbState({ path });
+  const text = encodeFilter({ kind: "blocks", holder: "a", usedAtMs: 0, told: at(0), unsure: [] });
+  await state.replace(KEY, undefined, text);
+  filter = new OpenFilter({ key: KEY, text, usedAtMs: 0 }, { state });
+});
+afterEach(async () => {
+  await filter.atRest();
+  await state.close();
+  await rm(path, { recursive: true });
+});
+
+const itemsOf = async (polled: Promise<Changes | undefined>) => (await polled)?.items;
+/** What a caller is told who gets its answer. */
+const heard = async (look: Look) => {
+  const answer = new Answer();
+  const items = await itemsOf(filter.poll(look, answer.caller, 0));
+  answer.end(true);
+  return items;
+};
+
+describe("a poll", () => {
+  it("tells again what was not sent, and goes on behind what was", async () => {
+    const lost = new Answer();
+    expect(await itemsOf(filter.poll(upTo(2), lost.caller, 0))).toEqual(["1", "2"]);
+    lost.end(false);
+    expect(await heard(upTo(3))).toEqual(["1", "2", "3"]);
+    expect(await heard(upTo(4))).toEqual(["4"]);
+  });
+
+  it("goes on within one answer, and is lost with it as a whole", async () => {
+    const batch = new Answer();
+    expect(await itemsOf(filter.poll(upTo(1), batch.caller, 0))).toEqual(["1"]);
+    expect(await itemsOf(filter.poll(upTo(3), batch.caller, 0))).toEqual(["2", "3"]);
+    batch.end(false);
+    expect(await heard(upTo(3))).toEqual(["1", "2", "3"]);
+  });
+
+  it("waits for the answer of the one before, as long as its caller does", async () => {
+    const first = new Answer();
+    await filter.poll(upTo(1), first.caller, 0);
+    const second = new Answer();
+    const waiting = expect(filter.poll(upTo(2), second.caller, 0)).rejects.toMatchObject({
+      status: 504,
+    });
+    second.controller.abort();
+    await waiting;
+    first.end(true);
+    expect(await heard(upTo(2))).toEqual(["2"]);
+  });
+
+  it("whose caller gave up in line tells nobody: that caller hears of an error", async () => {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow: Look = (places) => held.then(() => nothing(places));
+    const first = filter.poll(slow, new Answer().caller, 0);
+    const second = new Answer();
+    const inLine = expect(filter.poll(upTo(2), second.caller, 0)).rejects.toMatchObject({
+      status: 504,
+    });
+    second.controller.abort();
+    await inLine;
+    release();
+    expect(await itemsOf(first)).toEqual([]);
+    await filter.atRest();
+    second.end(true); // the error was sent
+    expect(await heard(upTo(2))).toEqual(["1", "2"]);
+  });
+
+  it("starts from all places where a client may be after a crash, and settles when nothing is new", async () => {
+    await filter.poll(upTo(2), new Answer().caller, 0);
+    const text = (await state.get(KEY)) ?? "";
+    filter = new OpenFilter({ key: KEY, text, usedAtMs: 0 }, { state });
+    const seen: unknown[] = [];
+    const look: Look = async (places) => {
+      seen.push(places);
+      return { items: [], at: at(2) };
+    };
+    await filter.poll(look, new Answer().caller, 0);
+    await filter.poll(look, new Answer().caller, 0);
+    expect(seen).toEqual([[at(0), at(2)], [at(2)]]);
+  });
+
+  it("is told of a filter that is gone", async () => {
+    await state.replace(KEY, await state.get(KEY), undefined);
+    expect(await filter.poll(upTo(1), new Answer().caller, 0)).toBeUndefined();
+  });
+});

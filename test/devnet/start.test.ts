@@ -11,7 +11,7 @@ let main: ChildProcess;
 let printed = "";
 
 beforeAll(() => {
-  main = spawn(process.execPath, ["src/main.ts", "--port", "0"], {
+  main = spawn(process.execPath, ["bin/headgate.mjs", "--port", "0"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   main.stdout?.on("data", (chunk) => {

@@ -76,7 +76,7 @@ export async function runCommand(
 }
 
 const runMain = (args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, ["src/main.ts", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  spawn(process.execPath, ["bin/headgate.mjs", ...args], { stdio: ["ignore", "pipe", "pipe"] });
 
 const withDefaults = (settings: GatewaySettings): object => ({
   listen: { port: 0 },

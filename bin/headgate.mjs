@@ -1,0 +1,9 @@
+#!/usr/bin/env node
+// Begins with the code as it was compiled last time: half the start, and a quarter of the memory.
+import { join } from "node:path";
+import module from "node:module";
+
+// In here, where nobody else writes. A folder that cannot be written is no cache, and no error.
+module.enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/headgate"));
+await import("../src/main.ts");
+module.flushCompileCache(); // now: who is killed later has left it all the same

@@ -1,6 +1,6 @@
 // A request body in, a response body out: one envelope, or a batch of them in the order asked.
 import type { Logger } from "pino";
-import { failure, type RawJson, successAfter, successBefore } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, failure, successAfter, successBefore } from "../jsonrpc/envelope.ts";
 import { type Message, readRequest } from "../jsonrpc/request.ts";
 import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
@@ -10,7 +10,7 @@ import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
 /** What the door sends: pieces of JSON to be written one after the other. */
 export type Reply = {
   readonly status: number;
-  readonly pieces: readonly RawJson[];
+  readonly pieces: readonly AnswerJson[];
   /** Set on a 429. */
   readonly rateLimit?: RateLimit;
   /** What the answer stands on. */
@@ -52,7 +52,7 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
   };
 }
 
-const success = (id: string, result: RawJson, notes: Note = MADE_HERE): Reply => ({
+const success = (id: string, result: AnswerJson, notes: Note = MADE_HERE): Reply => ({
   status: 200,
   notes,
   pieces:
@@ -98,7 +98,7 @@ function sharedView(caller: Caller, members: number): (() => SharedView) | undef
 /** A batch is 200 whatever its members say. */
 async function joinBatch(members: readonly (Reply | Promise<Reply>)[]): Promise<Reply> {
   const replies = await Promise.all(members);
-  const pieces: RawJson[] = ["["];
+  const pieces: AnswerJson[] = ["["];
   replies.forEach((reply, index) => {
     if (index > 0) pieces.push(",");
     pieces.push(...reply.pieces);

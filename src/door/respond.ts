@@ -4,7 +4,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { Reply } from "../calls/answer-body.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import { PackedJson } from "../jsonrpc/packed-json.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 4096;
@@ -70,16 +71,21 @@ function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions
   return headers;
 }
 
-const lengthOf = (pieces: readonly RawJson[]): number =>
+const lengthOf = (pieces: readonly AnswerJson[]): number =>
   pieces.reduce(
     (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
     0,
   );
 
-function send(response: ServerResponse, pieces: readonly RawJson[], bytes: number): void {
+function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: number): void {
   if (bytes <= WORTH_JOINING) {
     // As latin1 every byte is one character: headers and body leave in one write, without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");
+    return;
+  }
+  if (pieces.some((piece) => piece instanceof PackedJson)) {
+    // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
+    pipeline(Readable.from(unpacked(pieces)), response).catch(() => response.destroy());
     return;
   }
   response.cork();
@@ -87,25 +93,33 @@ function send(response: ServerResponse, pieces: readonly RawJson[], bytes: numbe
   response.end();
 }
 
-function latin1Of(pieces: readonly RawJson[], bytes: number): string {
+/** One chunk after the other, as the caller takes them. */
+function* unpacked(pieces: readonly AnswerJson[]): Generator<string | Buffer> {
+  for (const piece of pieces) {
+    if (piece instanceof PackedJson) yield* piece.chunks();
+    else yield piece;
+  }
+}
+
+function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
   const [only] = pieces;
   const isAscii = pieces.length === 1 && typeof only === "string" && only.length === bytes;
   return isAscii ? only : joined(pieces, bytes).toString("latin1");
 }
 
-function joined(pieces: readonly RawJson[], bytes: number): Buffer {
+function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const piece of pieces) {
-    at += typeof piece === "string" ? buffer.write(piece, at) : piece.copy(buffer, at);
+    at += Buffer.isBuffer(piece) ? piece.copy(buffer, at) : buffer.write(String(piece), at);
   }
   return buffer;
 }
 
-function sendCompressed(response: ServerResponse, pieces: readonly RawJson[]): void {
+function sendCompressed(response: ServerResponse, pieces: readonly AnswerJson[]): void {
   const gzip = createGzip({ level: constants.Z_BEST_SPEED });
   // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
-  pipeline(Readable.from(pieces), gzip, response).catch(() => response.destroy());
+  pipeline(Readable.from(unpacked(pieces)), gzip, response).catch(() => response.destroy());
 }
 
 /** Whether an Accept-Encoding header asks for gzip (RFC 9110: `q=0` means no). */

@@ -1,8 +1,12 @@
 // Response envelopes, spliced from the caller's id and a result or error that is JSON already.
+import type { PackedJson } from "./packed-json.ts";
 import type { RpcError } from "./rpc-error.ts";
 
 /** JSON text that is passed on as it is: text made here, or the bytes of a node. */
 export type RawJson = string | Buffer;
+
+/** What callers are answered: also text that is too large to be held. */
+export type AnswerJson = RawJson | PackedJson;
 
 /** `id` is JSON text too: the very characters that the caller sent. */
 export const successBefore = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;

@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { JsonPacker, PackedJson } from "./packed-json.ts";
+
+const MEGABYTE = 1 << 20;
+
+function packed(pieces: readonly string[]) {
+  const packer = new JsonPacker();
+  for (const piece of pieces) packer.write(piece);
+  return packer.finish();
+}
+
+describe("packed JSON", () => {
+  it("is the text itself while it is short", () => {
+    expect(packed([])).toBe("");
+    expect(packed(['{"a":', "1", "}"])).toBe('{"a":1}');
+    expect(packed(["é".repeat(MEGABYTE / 2)])).toBeTypeOf("string");
+  });
+
+  it.each([
+    ["many small pieces", Array.from({ length: 300_000 }, (_, index) => `${index},`)],
+    ["one large piece", ["x".repeat(3 * MEGABYTE)]],
+    ["a large piece between small ones", ["[", "ü".repeat(MEGABYTE), "]"]],
+  ])("of %s is what was written", (_, pieces) => {
+    const text = pieces.join("");
+    const result = packed(pieces);
+    if (!(result instanceof PackedJson)) throw new Error("it was not packed");
+    expect(result.length).toBe(Buffer.byteLength(text));
+    expect(result.toString() === text).toBe(true);
+    expect(result.toString() === text).toBe(true); // as often as wanted
+  });
+
+  it("takes in what is packed already", () => {
+    const inner = packed(["y".repeat(2 * MEGABYTE)]);
+    const packer = new JsonPacker();
+    packer.write('{"inner":"');
+    if (inner instanceof PackedJson) packer.append(inner);
+    packer.write('"}');
+    const outer = packer.finish();
+    expect(outer.length).toBe(2 * MEGABYTE + 12);
+    expect(JSON.parse(String(outer))).toEqual({ inner: "y".repeat(2 * MEGABYTE) });
+  });
+
+  it("joins any pieces of any length", () => {
+    const piece = fc
+      .tuple(fc.string({ unit: "grapheme" }), fc.nat(40_000))
+      .map(([unit, times]) => unit.repeat(times));
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        expect(String(packed(pieces)) === pieces.join("")).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

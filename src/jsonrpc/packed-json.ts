@@ -1,0 +1,66 @@
+// JSON text too large to be held as it is: written piece by piece, kept compressed, read out in pieces.
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+
+/** In bytes. What is shorter in all is not packed. */
+const CHUNK = 1 << 20;
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Else the text is put together from pieces of 16 KiB, and stands in memory twice. */
+const WHOLE = { chunkSize: CHUNK };
+
+/** Raw JSON that is read by its `chunks`, as often as wanted. */
+export class PackedJson {
+  /** Of the text, in bytes. */
+  readonly length: number;
+  readonly packed: readonly Buffer[];
+
+  constructor(packed: readonly Buffer[], length: number) {
+    this.packed = packed;
+    this.length = length;
+  }
+
+  *chunks(): Generator<Buffer> {
+    for (const chunk of this.packed) yield zstdDecompressSync(chunk, WHOLE);
+  }
+
+  /** All of the text at once, which must be short enough for a string. */
+  toString(): string {
+    return Buffer.concat([...this.chunks()]).toString();
+  }
+}
+
+/** Takes the pieces of one JSON text. */
+export class JsonPacker {
+  /** Pieces are copied at once: what waits as many small strings outlives them in memory. */
+  readonly #waiting = Buffer.allocUnsafeSlow(CHUNK);
+  #waitingBytes = 0;
+  #packed: Buffer[] = [];
+  #length = 0;
+
+  write(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    this.#length += bytes;
+    if (this.#waitingBytes + bytes > CHUNK) this.#pack();
+    if (bytes > CHUNK) this.#packed.push(zstdCompressSync(text, FAST));
+    else this.#waitingBytes += this.#waiting.write(text, this.#waitingBytes);
+  }
+
+  /** Adds what is packed already. */
+  append({ packed, length }: PackedJson): void {
+    this.#pack();
+    this.#packed.push(...packed);
+    this.#length += length;
+  }
+
+  /** The text: as it is when it is short. Nothing can be written any more. */
+  finish(): string | PackedJson {
+    if (this.#packed.length === 0) return this.#waiting.toString("utf8", 0, this.#waitingBytes);
+    this.#pack();
+    return new PackedJson(this.#packed, this.#length);
+  }
+
+  #pack(): void {
+    if (this.#waitingBytes === 0) return;
+    this.#packed.push(zstdCompressSync(this.#waiting.subarray(0, this.#waitingBytes), FAST));
+    this.#waitingBytes = 0;
+  }
+}

@@ -91,8 +91,10 @@ export class Call implements CallContext {
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
     this.notes ??= FROM_UPSTREAM;
-    // Only what asks and changes nothing: two who send or poll at once are two.
-    const isQuestion = this.method !== undefined && this.method.freshness !== "unknown";
+    // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
+    // read while it comes has one reader.
+    const isQuestion =
+      this.method !== undefined && this.method.freshness !== "unknown" && !options?.reader;
     const { coalescing, pool } = network;
     return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), options);
   }
@@ -129,5 +131,5 @@ export function viewOf({ network, scope }: Caller, isShared = false): SharedView
 function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   const { logs } = facts.limits;
   if (grant.logBlocks === undefined || grant.logBlocks >= logs.blocks) return facts;
-  return { ...facts, limits: { logs: { ...logs, blocks: grant.logBlocks } } };
+  return { ...facts, limits: { ...facts.limits, logs: { ...logs, blocks: grant.logBlocks } } };
 }

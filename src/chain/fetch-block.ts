@@ -40,7 +40,8 @@ export async function fetchBlock(
   node: AskedNode,
   signal: AbortSignal,
 ): Promise<Fetched> {
-  const ask: Ask = (method, params) => node.ask(method, JSON.stringify(params), signal, "follow");
+  const ask: Ask = (method, params) =>
+    node.ask(method, JSON.stringify(params), signal, { purpose: "follow" });
   const reply =
     "hash" in reference
       ? await ask("eth_getBlockByHash", [reference.hash, true])
@@ -174,12 +175,9 @@ export async function readPosition(
   signal: AbortSignal,
 ): Promise<{ number: number; hash: string } | undefined> {
   const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
-  const reply = await node.ask(
-    "eth_getBlockByNumber",
-    JSON.stringify([reference, false]),
-    signal,
-    "follow",
-  );
+  const reply = await node.ask("eth_getBlockByNumber", JSON.stringify([reference, false]), signal, {
+    purpose: "follow",
+  });
   return reply.kind === "result" ? positionIn(reply.json) : undefined;
 }
 
@@ -190,7 +188,7 @@ export async function knowsBlock(
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
   const params = JSON.stringify([hash, false]);
-  const reply = await node.ask("eth_getBlockByHash", params, signal, "follow");
+  const reply = await node.ask("eth_getBlockByHash", params, signal, { purpose: "follow" });
   return reply.kind === "result" ? !isNull(reply.json) : undefined;
 }
 

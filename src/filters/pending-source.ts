@@ -115,7 +115,7 @@ export class PendingSource {
 
   /** What the node answered; undefined when it did not. */
   async #ask(method: string, paramsJson: string, signal: AbortSignal): Promise<unknown> {
-    const reply = await this.#node.ask(method, paramsJson, signal, "follow");
+    const reply = await this.#node.ask(method, paramsJson, signal, { purpose: "follow" });
     if (reply.kind === "missing" || reply.kind === "refused") return MISSING;
     if (reply.kind !== "result") return undefined;
     try {

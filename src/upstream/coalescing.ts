@@ -85,6 +85,7 @@ export class Coalescing {
 
 /** Lengths make it unambiguous, whatever stands in a name. */
 function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
-  const { isDoubtful, first = "" } = options;
-  return `${isDoubtful ? "?" : "!"}${method.length},${first.length},${method}${first}${paramsJson}`;
+  const { isDoubtful, first = "", variant: { name: variant = "" } = {} } = options;
+  const lengths = [method, first, variant].map(({ length }) => length).join();
+  return `${isDoubtful ? "?" : "!"}${lengths},${method}${first}${variant}${paramsJson}`;
 }

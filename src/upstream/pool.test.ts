@@ -190,6 +190,40 @@ describe("an answer that is not believed from one node alone", () => {
   });
 });
 
+describe("one of several ways to call a method", () => {
+  const variant = {
+    name: "m in colour",
+    isMissing: (reply: Reply): boolean =>
+      reply.kind === "refused" || (reply.kind === "result" && String(reply.json) === "{}"),
+  };
+
+  it("is asked of the nodes that have it, and not again of those that have not", async () => {
+    const { outcome, asked } = await startedPoolOf({
+      a: saying('"result":{}'),
+      b: saying('"error":{"code":-32000,"message":"no such colour"}'),
+      c: saying('"result":"red"'),
+    });
+    expect(await outcome("m", undefined, { variant })).toBe('"red"');
+    expect(await outcome("m", undefined, { variant })).toBe('"red"');
+    expect(asked).toEqual(["a m", "b m", "c m", "c m"]);
+    expect(await outcome("m")).toBe("{}"); // the method itself is there
+  });
+
+  it("does not take the other ways with it when a node says that it lacks the method", async () => {
+    const answers = [CHAIN_1, '"error":{"code":-32601,"message":"no"}', '"result":"blue"'];
+    const { outcome } = await startedPoolOf({ a: () => answers.shift() ?? DOWN });
+    expect(await outcome("m", undefined, { variant })).toMatch(/^200 -32601/);
+    expect(await outcome("m")).toBe('"blue"');
+  });
+
+  it("is missing when no node has it", async () => {
+    const { outcome, asked } = await startedPoolOf({ a: saying('"result":{}') });
+    expect(await outcome("m", undefined, { variant })).toMatch(/^200 -32601 the method m/);
+    expect(await outcome("m", undefined, { variant })).toMatch(/^200 -32601 the method m/);
+    expect(asked).toEqual(["a m"]);
+  });
+});
+
 describe("single nodes", () => {
   it.each([
     ["b", "b m, a m, c m"],
@@ -232,7 +266,7 @@ describe("single nodes", () => {
   it("are counted by what they are asked for", async () => {
     const { pool, outcome, counted } = await startedPoolOf({ a: saying('"result":1') });
     await outcome();
-    await pool.usable()[0]?.ask("m", "[]", new AbortController().signal, "follow");
+    await pool.usable()[0]?.ask("m", "[]", new AbortController().signal, { purpose: "follow" });
     expect(counted).toEqual(["a result check", "a result call", "a result follow"]);
   });
 });

@@ -1,5 +1,6 @@
 // The nodes of one network, asked in order: the next one when one fails.
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { BodyReader } from "./connection/connection.ts";
 import type { Reply } from "./reply.ts";
 import {
   Upstream,
@@ -26,6 +27,16 @@ export type CallOptions = {
   readonly isDoubtful?: (reply: Reply) => boolean;
   /** The name of the node to ask first. */
   readonly first?: string | undefined;
+  /** The one of several ways to call the method: a node may have the method, and not this way. */
+  readonly variant?: Variant | undefined;
+  /** Makes what reads the answer while it comes: one for each node that is asked. */
+  readonly reader?: (() => BodyReader) | undefined;
+};
+
+type Variant = {
+  readonly name: string;
+  /** Whether a node says with this that it does not have it. Remembered like a missing method. */
+  readonly isMissing: (reply: Said) => boolean;
 };
 
 /** What a node answers for itself: another one is not asked. */
@@ -89,19 +100,25 @@ export class Pool {
     method: string,
     paramsJson: string,
     signal: AbortSignal,
-    { isDoubtful, first }: CallOptions = {},
+    { isDoubtful, first, variant, reader }: CallOptions = {},
   ): Promise<Buffer> {
     const seen: Reply["kind"][] = [];
     const candidates = await this.#candidates(signal);
     if (candidates.length > 0 && signal.aborted) throw errors.upstreamTimeout();
     let doubtful: Said | undefined;
     for (const upstream of startingWith(first, candidates)) {
-      if (upstream.isMissing(method)) {
+      if (upstream.isMissing(method) || (variant && upstream.isMissing(variant.name))) {
         seen.push("missing");
         continue;
       }
-      const reply = await upstream.ask(method, paramsJson, signal);
+      const options = { reader: reader?.(), way: variant?.name };
+      const reply = await upstream.ask(method, paramsJson, signal, options);
       if (reply.kind === "result" || reply.kind === "refused") {
+        if (variant?.isMissing(reply)) {
+          upstream.rememberMissing(variant.name);
+          seen.push("missing");
+          continue;
+        }
         if (!isDoubtful?.(reply)) return saidBy(reply);
         doubtful ??= reply;
         continue;

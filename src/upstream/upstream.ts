@@ -4,6 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
 import type {
+  BodyReader,
   Connection,
   ConnectionOptions,
   Exchange,
@@ -18,8 +19,14 @@ import { subscriptionIdIn } from "./subscription-id.ts";
 
 export type UpstreamState = "checking" | "usable" | "wrong chain";
 
-/** What a call to a node is made for. */
-export type Purpose = UpstreamRecord["purpose"];
+export type AskOptions = {
+  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
+  readonly purpose?: UpstreamRecord["purpose"] | undefined;
+  /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
+  readonly way?: string | undefined;
+  /** See `Connection.send`. */
+  readonly reader?: BodyReader | undefined;
+};
 
 export type UpstreamOptions = ConnectionOptions & {
   readonly name: string;
@@ -85,22 +92,23 @@ export class Upstream {
     return this.#missing.has(method);
   }
 
-  /**
-   * One call to this node. What it says of itself in an error is left out.
-   *
-   * @param purpose For the count of calls: a caller's, one to follow the chain, or to check the node.
-   */
+  /** @param name A method, or a way to call one. */
+  rememberMissing(name: string): void {
+    this.#missing.remember(name);
+  }
+
+  /** One call to this node. What it says of itself in an error is left out. */
   async ask(
     method: string,
     paramsJson: string,
     signal: AbortSignal,
-    purpose: Purpose = "call",
+    { purpose = "call", reader, way = method }: AskOptions = {},
   ): Promise<Reply> {
     const request = this.#request(method, paramsJson);
-    const exchange = await this.#connection.send(request, signal);
+    const exchange = await this.#connection.send(request, signal, reader);
     const reply = this.#read(exchange, request, purpose);
     // A node whose answer is too long for us is well.
-    if (exchange.kind !== "too large") this.#learn(method, reply);
+    if (exchange.kind !== "too large") this.#learn(way, reply);
     return withoutSecrets(reply, this.#secrets);
   }
 
@@ -178,7 +186,11 @@ export class Upstream {
   }
 
   /** What the exchange means; it is counted. */
-  #read(exchange: Exchange, { id, sentAt }: SentRequest, purpose: Purpose): Reply {
+  #read(
+    exchange: Exchange,
+    { id, sentAt }: SentRequest,
+    purpose: UpstreamRecord["purpose"],
+  ): Reply {
     const { clock, metrics } = this.#parts;
     const reply = readReply(exchange, id);
     metrics.upstreamAnswered({
@@ -192,8 +204,8 @@ export class Upstream {
     return reply;
   }
 
-  #learn(method: string, reply: Reply): void {
-    if (reply.kind === "missing") this.#missing.remember(method);
+  #learn(way: string, reply: Reply): void {
+    if (reply.kind === "missing") this.#missing.remember(way);
     // A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing.
     if ((reply.kind === "failed" || reply.kind === "timeout") && this.#state === "usable") {
       this.#become("checking");
@@ -230,7 +242,9 @@ export class Upstream {
 
   /** The chain id, or why there is none. */
   #readChainId(signal: AbortSignal): Promise<number | string> {
-    return readChainId(this.#options.family, (method) => this.ask(method, "[]", signal, "check"));
+    return readChainId(this.#options.family, (method) =>
+      this.ask(method, "[]", signal, { purpose: "check" }),
+    );
   }
 
   #tellUsable(ms: number): void {

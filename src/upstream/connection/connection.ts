@@ -20,6 +20,18 @@ export type Exchange =
   | { readonly kind: "too large" }
   | { readonly kind: "aborted" };
 
+/** Reads a body while it comes, where it is too large to be held. */
+export type BodyReader = {
+  /** What became of the request when the reader wanted no more; "aborted" when left out. */
+  readonly whenStopped?: "too large" | "aborted";
+  /** Told before the first chunk; NaN when the node does not say. @returns as `add`. */
+  announce?(bytes: number): boolean;
+  /** @returns false when no more is wanted. */
+  add(chunk: Buffer): boolean;
+  /** What stands for the body in the exchange; undefined when it was malformed or cut off. */
+  finish(): Buffer | undefined;
+};
+
 export type SubscriptionListener = {
   onEvent(result: Buffer): void;
   /** The socket is lost or closed: nothing more will come. Called once; not when the signal ended it. */
@@ -31,8 +43,14 @@ export type Connection = {
    * Sends one JSON-RPC request. Never rejects.
    *
    * @param request.json The whole envelope; `id` is the number in it.
+   * @param reader For this answer: then its length is not limited, and its time only by how long the
+   * node is silent.
    */
-  send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange>;
+  send(
+    request: { id: number; json: string },
+    signal: AbortSignal,
+    reader?: BodyReader,
+  ): Promise<Exchange>;
   /**
    * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
    * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by

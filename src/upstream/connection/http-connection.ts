@@ -2,7 +2,14 @@
 import { unescape as percentDecoded } from "node:querystring";
 import { type Dispatcher, Pool } from "undici";
 import type { Clock } from "../../lib/clock.ts";
-import { type Connection, type ConnectionOptions, type Exchange, reasonOf } from "./connection.ts";
+import {
+  type BodyReader,
+  type Connection,
+  type ConnectionOptions,
+  type Exchange,
+  reasonOf,
+} from "./connection.ts";
+import { WholeBody } from "./whole-body.ts";
 
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -36,19 +43,17 @@ export class HttpConnection implements Connection {
     });
   }
 
-  send({ json }: { json: string }, signal: AbortSignal): Promise<Exchange> {
+  send({ json }: { json: string }, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const answer = new Answer({ maxBytes: this.#options.responseBytes }, resolve);
+      const answer = new Answer(reader ?? new WholeBody(this.#options), resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
-      const cancelTimeout = this.#clock.after(this.#options.timeoutMs, () =>
-        answer.giveUp({ kind: "timeout" }),
-      );
+      const stopWaiting = this.#limitTime(answer, reader !== undefined);
       signal.addEventListener("abort", onAbort, { once: true });
       this.#open.add(answer);
       answer.afterwards(() => {
         this.#open.delete(answer);
-        cancelTimeout();
+        stopWaiting();
         signal.removeEventListener("abort", onAbort);
       });
       const request = {
@@ -61,25 +66,38 @@ export class HttpConnection implements Connection {
     });
   }
 
+  /** @param isRead While it comes: then only its pauses are limited. Returns how to stop. */
+  #limitTime(answer: Answer, isRead: boolean): () => void {
+    const start = (): (() => void) =>
+      this.#clock.after(this.#options.timeoutMs, () => answer.giveUp({ kind: "timeout" }));
+    let cancel = start();
+    if (isRead)
+      answer.onChunk = (): void => {
+        cancel();
+        cancel = start();
+      };
+    return () => cancel();
+  }
+
   async close(): Promise<void> {
     for (const answer of [...this.#open]) answer.giveUp({ kind: "unreachable", reason: "closed" });
     await this.#pool.destroy();
   }
 }
 
-/** Collects one answer; the first thing that decides its fate wins. */
+/** Takes one answer; the first thing that decides its fate wins. */
 class Answer implements Dispatcher.DispatchHandler {
+  /** Called with each piece of the body. */
+  onChunk: () => void = () => undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
   #isSettled = false;
   #cleanUp: () => void = () => undefined;
-  readonly #maxBytes: number;
+  readonly #body: BodyReader;
   readonly #resolve: (exchange: Exchange) => void;
 
-  constructor(options: { maxBytes: number }, resolve: (exchange: Exchange) => void) {
-    this.#maxBytes = options.maxBytes;
+  constructor(body: BodyReader, resolve: (exchange: Exchange) => void) {
+    this.#body = body;
     this.#resolve = resolve;
   }
 
@@ -104,20 +122,17 @@ class Answer implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     this.#status = status;
-    if (Number(headers["content-length"]) > this.#maxBytes) this.giveUp({ kind: "too large" });
+    if (this.#body.announce?.(Number(headers["content-length"])) === false) this.#stop();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) this.giveUp({ kind: "too large" });
-    else this.#chunks.push(chunk);
+    this.onChunk();
+    if (!this.#isSettled && !this.#body.add(chunk)) this.#stop();
   }
 
   onResponseEnd(): void {
-    const [only] = this.#chunks;
-    // The chunks and the one buffer: the only moment at which two copies of an answer are there.
-    const body =
-      only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
+    if (this.#isSettled) return;
+    const body = this.#body.finish() ?? Buffer.alloc(0);
     this.#settle({ kind: "answered", status: this.#status, body });
   }
 
@@ -125,10 +140,13 @@ class Answer implements Dispatcher.DispatchHandler {
     this.#settle({ kind: "unreachable", reason: reasonOf(error) });
   }
 
+  #stop(): void {
+    this.giveUp({ kind: this.#body.whenStopped ?? "aborted" });
+  }
+
   #settle(exchange: Exchange): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#chunks = [];
     this.#cleanUp();
     this.#resolve(exchange);
   }

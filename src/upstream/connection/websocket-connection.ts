@@ -5,6 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { requestJson } from "../request-json.ts";
 import { subscriptionIdIn } from "../subscription-id.ts";
 import {
+  type BodyReader,
   type Connection,
   type ConnectionOptions,
   type Exchange,
@@ -39,8 +40,23 @@ export class WebSocketConnection implements Connection {
     this.#clock = parts.clock;
   }
 
-  send(request: { id: number; json: string }, signal: AbortSignal): Promise<Exchange> {
-    return this.#send(request, signal);
+  /** @param reader Gets the whole message: a socket has nothing smaller. */
+  send(
+    request: { id: number; json: string },
+    signal: AbortSignal,
+    reader?: BodyReader,
+  ): Promise<Exchange> {
+    const sent = this.#send(request, signal);
+    return reader ? sent.then((exchange) => this.#readBy(reader, exchange)) : sent;
+  }
+
+  async #readBy(reader: BodyReader, exchange: Exchange): Promise<Exchange> {
+    if (exchange.kind !== "answered") return exchange;
+    for (let at = 0; at < exchange.body.length; at += READ_AT_ONCE) {
+      if (!reader.add(exchange.body.subarray(at, at + READ_AT_ONCE))) return { kind: "aborted" };
+      await new Promise<void>((resolve) => this.#clock.after(0, resolve)); // others' turn
+    }
+    return { ...exchange, body: reader.finish() ?? Buffer.alloc(0) };
   }
 
   /** @param onSettled Called at once with what the promise will give later. */
@@ -209,6 +225,8 @@ export class WebSocketConnection implements Connection {
 }
 
 const NEAR_THE_START = 64;
+/** In bytes: a few milliseconds of work. */
+const READ_AT_ONCE = 1 << 20;
 
 /** Most nodes write the id first; only for the others the whole message is searched. */
 function idOf(body: Buffer): number | undefined {

@@ -1,0 +1,149 @@
+// The `vmTrace` of OpenEthereum, out of the steps that geth tells of a transaction (its struct logs):
+// written as JSON while they come, so that a transaction of any length takes no memory but its open frames.
+import { isData } from "../evm/values.ts";
+import { CodeBook } from "./code-book.ts";
+import { type Executed, executed, type SubFrame } from "./executed-operation.ts";
+import { isHalt } from "./opcodes.ts";
+import { type PendingOperation, pendingOperation } from "./pending-operation.ts";
+import { readStep, type Step } from "./struct-logs.ts";
+import { VmTraceText } from "./vm-trace-text.ts";
+
+export type VmTraceOptions = {
+  /** What the transaction calls, or the init code of the contract that it creates. */
+  readonly top: { readonly to: string } | { readonly init: string };
+  readonly maxSteps: number;
+  /** Of the text. */
+  readonly maxBytes: number;
+};
+
+export type VmTraceParts = {
+  /** The code of an account before the transaction, "0x" where there is none; undefined when not known. */
+  readonly codeOf: (address: string) => string | undefined;
+  /** Takes the text piece by piece. It is worth nothing unless the outcome is "written". */
+  readonly write: (json: string) => void;
+};
+
+export type VmTraceOutcome =
+  | { readonly kind: "written" }
+  | { readonly kind: "too large" }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+type OpenFrame = {
+  readonly depth: number;
+  readonly isStatic: boolean;
+  readonly isCreate: boolean;
+  readonly codeSize: number;
+  /** The operation that the last step began, and what became of the frame that it entered. */
+  pending: PendingOperation | undefined;
+  sub: SubFrame | undefined;
+};
+
+export class VmTraceWriter {
+  readonly #options: VmTraceOptions;
+  readonly #text: VmTraceText;
+  readonly #codes: CodeBook;
+  /** From the top frame to the one that runs. */
+  readonly #open: OpenFrame[] = [];
+  #steps = 0;
+  #trouble: Exclude<VmTraceOutcome, { kind: "written" }> | undefined;
+
+  constructor(options: VmTraceOptions, parts: VmTraceParts) {
+    this.#options = options;
+    this.#text = new VmTraceText(options, parts);
+    this.#codes = new CodeBook(parts.codeOf);
+  }
+
+  /** Takes the next of `structLogs`; false when there is no use in further ones. */
+  add(structLog: unknown): boolean {
+    if (this.#trouble) return false;
+    const step = readStep(structLog);
+    if (!step) this.#giveUp("a step that is none");
+    else if (++this.#steps > this.#options.maxSteps) this.#trouble = { kind: "too large" };
+    else this.#take(step);
+    if (this.#text.isTooLarge()) this.#trouble ??= { kind: "too large" };
+    return this.#trouble === undefined;
+  }
+
+  /** Once, after the last step. */
+  finish(): VmTraceOutcome {
+    if (this.#steps === 0) this.#openTop(1);
+    while (this.#open.length > 0 && !this.#trouble) this.#close();
+    if (this.#text.isTooLarge()) this.#trouble ??= { kind: "too large" };
+    return this.#trouble ?? { kind: "written" };
+  }
+
+  #take(step: Step): void {
+    if (this.#open.length === 0) this.#openTop(step.depth);
+    while (this.#open.length > 1 && (this.#open.at(-1)?.depth ?? 0) > step.depth) this.#close();
+    const caller = this.#open.at(-1);
+    if (caller?.depth === step.depth) this.#settle(caller, step);
+    else if (caller?.pending && caller.depth + 1 === step.depth)
+      this.#enter(caller, caller.pending, step);
+    else this.#giveUp(`depth ${step.depth} out of turn`);
+    const frame = this.#open.at(-1);
+    if (frame && !this.#trouble) frame.pending = pendingOperation(step, frame);
+  }
+
+  #openTop(depth: number): void {
+    const { top } = this.#options;
+    const isCreate = "init" in top;
+    const code = isCreate ? top.init : this.#codes.codeAt(top.to);
+    this.#push(code, { depth, isStatic: false, isCreate });
+  }
+
+  #enter(caller: OpenFrame, { pc, name, entry }: PendingOperation, step: Step): void {
+    if (entry) {
+      const isCreate = entry.kind === "create";
+      const code = isCreate ? entry.init : this.#codes.codeAt(entry.address);
+      const isStatic = caller.isStatic || (!isCreate && entry.isStatic);
+      caller.sub = { gas: step.gas, ending: "done", returned: "0x" };
+      this.#text.beginOperation(pc);
+      this.#push(code, { depth: step.depth, isStatic, isCreate });
+    } else this.#giveUp(`${name} enters a frame`);
+  }
+
+  #push(code: string | undefined, frame: Omit<OpenFrame, "codeSize" | "pending" | "sub">): void {
+    if (isData(code)) {
+      const codeSize = (code.length - 2) / 2;
+      this.#open.push({ ...frame, codeSize, pending: undefined, sub: undefined });
+      this.#text.beginFrame(code);
+    } else this.#giveUp("code that is not known");
+  }
+
+  /** The frame that runs has no further step. */
+  #close(): void {
+    const frame = this.#open.at(-1);
+    if (frame?.pending) this.#settleLast(frame, frame.pending);
+    this.#open.pop();
+    this.#text.endFrame();
+    const { endsAs: ending = "done", returned = "0x" } = frame?.pending ?? {};
+    const caller = this.#open.at(-1);
+    if (caller?.sub) caller.sub = { ...caller.sub, ending, returned };
+  }
+
+  #settle(frame: OpenFrame, next: Step): void {
+    const { pending, sub } = frame;
+    if (!pending) return;
+    const done = isHalt(pending) ? undefined : executed(pending, { next, sub, codes: this.#codes });
+    if (done) this.#write(frame, pending, done);
+    else this.#giveUp(`${pending.name} at ${pending.pc} is told in part`);
+  }
+
+  #settleLast(frame: OpenFrame, pending: PendingOperation): void {
+    const { sub, codeSize } = frame;
+    // Behind the end of the code stands a STOP only for nodes.
+    if (!sub && (pending.endsAs === "unbegun" || pending.pc >= codeSize)) return;
+    const done = executed(pending, { sub, codes: this.#codes });
+    if (done) this.#write(frame, pending, done);
+  }
+
+  #write(frame: OpenFrame, { pc }: PendingOperation, done: Executed): void {
+    if (frame.sub) this.#text.endOperation(done);
+    else this.#text.operation(pc, done);
+    frame.sub = undefined;
+  }
+
+  #giveUp(why: string): void {
+    this.#trouble ??= { kind: "unreadable", why };
+  }
+}

@@ -386,3 +386,49 @@ it("does not fall back to a block that it does not have", async () => {
   await expect(store.move({ removed: 2, added: [] })).rejects.toThrow("no block 9");
   expect(store.head).toEqual(headAt("a11"));
 });
+
+describe("traces that are kept with a block", () => {
+  const first = { index: 0, part: "trace" } as const;
+  const traced = Buffer.from('[{"type":"call"}]');
+  const keptOf = (name: string, at: Parameters<BlockStore["trace"]>[1] = first) =>
+    store.trace(hashOf(name), at)?.toString();
+
+  beforeEach(async () => {
+    openStore({ windowBlocks: 3 });
+    await grow(block("a1"), block("a2"), block("a3"));
+    await store.keepTrace(hashOf("a1"), first, traced);
+  });
+
+  it("are found by block, transaction and part", () => {
+    expect(keptOf("a1")).toBe(String(traced));
+    expect(keptOf("a2")).toBeUndefined();
+    expect(keptOf("a1", { index: 1, part: "trace" })).toBeUndefined();
+    expect(keptOf("a1", { index: 0, part: "stateDiff" })).toBeUndefined();
+  });
+
+  it("leave with their block, and no others do", async () => {
+    await store.keepTrace(hashOf("a2"), { index: 300, part: "vmTrace" }, traced);
+    await store.keepTrace(hashOf("a1"), { index: 2 ** 32 - 1, part: "vmTrace" }, traced);
+    await grow(block("a4"));
+    expect(keptOf("a1")).toBeUndefined();
+    expect(keptOf("a1", { index: 2 ** 32 - 1, part: "vmTrace" })).toBeUndefined();
+    expect(keptOf("a2", { index: 300, part: "vmTrace" })).toBe(String(traced));
+  });
+
+  it("of a block that is not here are not kept", async () => {
+    await store.keepTrace(hashOf("a9"), first, traced);
+    expect(keptOf("a9")).toBeUndefined();
+  });
+
+  it("count into the budget: the oldest blocks leave for them", async () => {
+    await store.close();
+    openStore({ bytes: TIGHT });
+    for (let index = 0; index < 40; index += 1)
+      await store.keepTrace(
+        hashOf("a3"),
+        { index, part: "vmTrace" },
+        jsonOf(noise(`${index}`, 16_000)),
+      );
+    expect(store.tail).toBe(3);
+  });
+});

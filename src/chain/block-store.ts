@@ -24,7 +24,9 @@ import {
   positionBytes,
   positionIn,
   TAIL,
+  type TracePlace,
   termKey,
+  traceKey,
 } from "./store-keys.ts";
 
 export type { Part, Position } from "./store-keys.ts";
@@ -50,6 +52,8 @@ export type StoreOptions = {
   readonly bytes: number;
 };
 
+/** Behind every key that begins with a hash. */
+const LAST = Buffer.alloc(8, 0xff);
 /** So many of the last kept blocks stay whatever the budget: somebody is about to read them. */
 const KEPT_AT_LEAST = 4;
 /** What goes in one transaction at most when old index segments are dropped. */
@@ -71,6 +75,8 @@ export class BlockStore {
   readonly #dropped: Database<Buffer, Buffer>;
   /** Order of arrival → number and hash, of kept blocks older than the window. */
   readonly #kept: Database<Buffer, Buffer>;
+  /** Traces of transactions of blocks that are here. */
+  readonly #traces: Database<Buffer, Buffer>;
   readonly #options: StoreOptions;
 
   /** @throws When the folder cannot be read or written. */
@@ -88,6 +94,7 @@ export class BlockStore {
     this.#terms = database("terms");
     this.#dropped = database("dropped");
     this.#kept = database("kept");
+    this.#traces = database("traces");
   }
 
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
@@ -171,6 +178,12 @@ export class BlockStore {
   /** What a term has in a segment, until the next reading. */
   postings(segment: number, term: number): Buffer | undefined {
     return viewOf(this.#terms.getBinaryFast(termKey(segment, term)));
+  }
+
+  /** JSON that was kept with the block. */
+  trace(hash: string, place: TracePlace): Buffer | undefined {
+    const stored = viewOf(this.#traces.getBinaryFast(traceKey(hash, place)));
+    return stored && Buffer.from(unpack(stored));
   }
 
   /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
@@ -262,6 +275,16 @@ export class BlockStore {
     });
   }
 
+  /** Keeps JSON with a block, while that one is here. */
+  async keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void> {
+    await this.#root.transaction(() => {
+      if (!this.outline(hash)) return;
+      this.#traces.putSync(traceKey(hash, place), compressed(json));
+      const { tail } = this;
+      if (tail !== undefined) this.#putTail(this.#makeRoom(tail));
+    });
+  }
+
   #putParts(record: BlockRecord, pack: (bytes: Buffer) => Buffer = plain): void {
     const { hash } = record;
     const put = (part: Part, bytes: Buffer, piece = 0): void => {
@@ -314,6 +337,7 @@ export class BlockStore {
       this.#forgetTransactions(number, hash);
       this.#canonical.removeSync(numberKey(number));
     }
+    this.#eraseTraces(hash);
     const outline = this.outline(hash);
     if (!outline) return;
     const pieces = Math.ceil(outline.transactions / PIECE_ITEMS);
@@ -323,6 +347,12 @@ export class BlockStore {
     }
     for (const part of ["block", "logs", "uncles", "outline"] as const)
       this.#parts.removeSync(partKey(hash, part));
+  }
+
+  #eraseTraces(hash: string): void {
+    const start = Buffer.from(hashKey(hash));
+    for (const key of [...this.#traces.getKeys({ start, end: Buffer.concat([start, LAST]) })])
+      this.#traces.removeSync(key);
   }
 
   /** Lets go of what is older than the window, then of what the budget has no room for. */
@@ -390,6 +420,7 @@ export class BlockStore {
       this.#terms,
       this.#dropped,
       this.#kept,
+      this.#traces,
     ];
   }
 }

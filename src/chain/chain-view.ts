@@ -5,6 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference } from "./fetch-block.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
+import type { TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 /** What became of a block that was looked for at the nodes. */
@@ -131,6 +132,18 @@ export class ChainView {
   /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
   fetch(reference: Reference): Promise<Sought> {
     return this.#parts.fetch(reference);
+  }
+
+  /** What was kept of the traces of a transaction, as JSON. */
+  keptTrace(blockHash: string, place: TracePlace): Buffer | undefined {
+    return this.#parts.store.trace(blockHash, place);
+  }
+
+  /** Keeps JSON with a block that is final, while the store has it. Best effort. */
+  async keepTrace(block: Position, place: TracePlace, json: Buffer): Promise<void> {
+    const final = await this.tagged("finalized");
+    if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
+    await this.#parts.store.keepTrace(block.hash, place, json);
   }
 
   /** The newest block that the nodes call safe or finalized; undefined when they know none. */

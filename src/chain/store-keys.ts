@@ -44,6 +44,24 @@ export function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
   return partKeyBytes;
 }
 
+/** What is kept of a transaction's traces, under its block's hash. */
+export type TracePlace = { readonly index: number; readonly part: TracePart };
+export type TracePart = "output" | "trace" | "stateDiff" | "vmTrace";
+const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
+  output: 0x6f,
+  trace: 0x74,
+  stateDiff: 0x64,
+  vmTrace: 0x76,
+};
+
+export function traceKey(hash: string, { index, part }: TracePlace): Buffer {
+  const key = Buffer.alloc(37);
+  key.write(hash.slice(2), 0, "hex");
+  key.writeUInt32BE(index, 32);
+  key.writeUInt8(TRACE_LETTERS[part], 36);
+  return key;
+}
+
 export function hashKey(hash: string): Buffer {
   hashKeyBytes.write(hash.slice(2), 0, "hex");
   return hashKeyBytes;

@@ -40,6 +40,22 @@ const limits = z.strictObject({
     })
     .prefault({})
     .describe("Limits of log queries."),
+  traces: z
+    .strictObject({
+      steps: wholeNumber(1).prefault(2_500_000).describe("The most steps of one vmTrace."),
+      bytes: byteSize
+        .prefault("512MiB")
+        .describe(
+          "The longest text of one vmTrace; no JavaScript client can read more than 512MiB.",
+        ),
+      blocks: wholeNumber(1)
+        .prefault(100)
+        .describe(
+          "The widest range of one trace_filter that is put together here, in blocks; nodes that have the method have limits of their own.",
+        ),
+    })
+    .prefault({})
+    .describe("Limits of traces."),
   response: byteSize.prefault("256MiB").describe("The largest answer of an upstream."),
 });
 
@@ -95,6 +111,7 @@ export const network = z
         blocks: settings.limits.logs.blocks ?? familyDefaults[settings.family].blocks,
         results: settings.limits.logs.results ?? familyDefaults[settings.family].results,
       },
+      traces: settings.limits.traces,
       responseBytes: settings.limits.response,
     },
     methods: {

@@ -60,7 +60,11 @@ describe("the shortest configuration", () => {
           ],
           window: { blocks: 10_000, size: 8 * 2 ** 30 },
           proof: "available",
-          limits: { logs: { blocks: 10_000, results: 10_000 }, responseBytes: 268_435_456 },
+          limits: {
+            logs: { blocks: 10_000, results: 10_000 },
+            traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100 },
+            responseBytes: 268_435_456,
+          },
           methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], deny: [] },
         },
       },

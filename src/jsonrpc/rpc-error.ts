@@ -106,6 +106,20 @@ export const errors = {
       status: 503,
     }),
 
+  // Traces.
+  transactionNotFound: () => new RpcError(-32000, "transaction not found"),
+  /** @param what With its number, such as "2500000 steps". */
+  traceTooLarge: (what: string) =>
+    new RpcError(
+      -32005,
+      `the vmTrace of this transaction has more than ${what}; ask for trace and stateDiff alone`,
+    ),
+  cannotTrace: (wanted: readonly string[]) =>
+    new RpcError(
+      -32601,
+      `no upstream of this network can trace that: one with ${wanted.join(" or ")} is needed`,
+    ),
+
   // Upstreams.
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),

@@ -5,7 +5,7 @@ import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import type { CallOptions } from "../upstream/pool.ts";
 
 export type Family = "evm" | "conflux";
@@ -59,7 +59,11 @@ export type NetworkFacts = {
   readonly chainId: number;
   /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
   readonly totalDifficulty?: string | undefined;
-  readonly limits: { readonly logs: { readonly blocks: number; readonly results: number } };
+  readonly limits: {
+    readonly logs: { readonly blocks: number; readonly results: number };
+    /** Of one vmTrace the steps and the bytes of text; of one trace_filter the blocks. */
+    readonly traces: { readonly steps: number; readonly bytes: number; readonly blocks: number };
+  };
 };
 
 /** The head as the members of one batch see it: one and the same. */
@@ -75,7 +79,7 @@ export type HeadView = {
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
 
-export type Outcome = RawJson | Promise<RawJson>;
+export type Outcome = AnswerJson | Promise<AnswerJson>;
 
 type Shape = Readonly<Record<string, z.ZodType>>;
 type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };

@@ -37,9 +37,8 @@ describe("what is passed on", () => {
   it.each([
     { name: "eth_getFilterChanges", params: ["0x1"], want: ["0x1"] },
     { name: "eth_newPendingTransactionFilter", params: [null], want: [] },
-    { name: "trace_get", params: [keccak, ["0x0"]], want: [keccak, ["0x0"]] },
-    { name: "trace_block", params: ["latest"], want: ["0x64"] },
-    { name: "trace_call", params: [{}, ["trace"]], want: [{}, ["trace"], "0x64"] },
+    { name: "trace_rawTransaction", params: ["0x", ["trace"]], want: ["0x", ["trace"]] },
+    { name: "trace_callMany", params: [[]], want: [[], "0x64"] },
     { name: "eth_feeHistory", params: [4, "latest", null], want: [4, "0x64"] },
     { name: "cfx_getLogs", params: [{ limit: "0x1" }], want: [{ limit: "0x1" }] },
     { name: "cfx_epochNumber", params: [], want: [] },

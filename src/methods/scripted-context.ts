@@ -12,7 +12,9 @@ export type Surroundings = {
   /** What an upstream says when it is asked for a newer head. */
   readonly newerHead?: number;
   readonly isBatch?: boolean;
-  readonly network?: Partial<NetworkFacts>;
+  readonly network?: Omit<Partial<NetworkFacts>, "limits"> & {
+    readonly limits?: Partial<NetworkFacts["limits"]>;
+  };
 };
 
 /** What a call answered, and what it asked the upstreams for that. */
@@ -44,8 +46,12 @@ function contextOf(
       name: "eth-test",
       family: "evm",
       chainId: 1,
-      limits: { logs: { blocks: 50, results: 3 } },
       ...network,
+      limits: {
+        logs: { blocks: 50, results: 3 },
+        traces: { steps: 1000, bytes: 1_000_000, blocks: 10 },
+        ...network?.limits,
+      },
     },
     head: {
       latest: async () => head,

@@ -3,8 +3,15 @@ import { z } from "zod";
 import { blockReference } from "../evm/block-reference.ts";
 import { callObject } from "../evm/call-object.ts";
 import { locatedTrace, replay } from "../evm/results.ts";
-import { data, hash, quantity } from "../evm/values.ts";
+import { data, hash, quantity, toNumber } from "../evm/values.ts";
+import { traceAt } from "../traces/call-tree.ts";
+import { defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
+import { blockReplays, blockTraces } from "./tracing/block-traces.ts";
+import { callReplay } from "./tracing/call-replays.ts";
+import { replay as replayOf } from "./tracing/replays.ts";
+import { filterTraces, traceFilter } from "./tracing/trace-filter.ts";
+import { tracesOf } from "./tracing/transaction-traces.ts";
 
 const COST = 25;
 /** The EVM's own limit of calls within calls. */
@@ -23,7 +30,7 @@ const traceTypes = z
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
 
 export const traceMethods = [
-  passedOn({
+  defineMethod({
     name: "trace_get",
     summary:
       "One trace of a transaction, by its position in the call tree; null when there is none.",
@@ -37,61 +44,70 @@ export const traceMethods = [
     },
     result: locatedTrace.nullable(),
     freshness: "until reorg",
+    answer: async ({ transactionHash, path }, context) => {
+      const traces = await tracesOf(transactionHash, context);
+      return JSON.stringify((traces && traceAt(traces, path.map(toNumber))) ?? null);
+    },
   }),
-  passedOn({
+  defineMethod({
     name: "trace_transaction",
     summary: "All traces of a transaction; null when it is unknown.",
     cost: COST,
     params: { transactionHash: hash },
     result: z.array(locatedTrace).nullable(),
     freshness: "until reorg",
+    answer: async ({ transactionHash }, context) => {
+      return JSON.stringify((await tracesOf(transactionHash, context)) ?? null);
+    },
   }),
-  passedOn({
+  defineMethod({
     name: "trace_block",
-    summary: "All traces of a block, rewards too.",
+    summary:
+      "All traces of a block, and the rewards where the node gives them; null when it is unknown.",
     cost: COST,
     params: { block: blockReference },
     result: z.array(locatedTrace).nullable(),
     freshness: "until next block",
-    at: "block",
+    answer: async (args, context) =>
+      JSON.stringify((await blockTraces(args.block, context)) ?? null),
   }),
-  passedOn({
+  defineMethod({
     name: "trace_filter",
     summary: "The traces of a range of blocks that match.",
     cost: COST,
-    params: {
-      filter: z
-        .looseObject({}, { error: "want a trace filter object" })
-        .describe("fromBlock, toBlock, fromAddress, toAddress, after, count."),
-    },
+    params: { filter: traceFilter },
     result: z.array(locatedTrace),
     freshness: "until next block",
+    answer: ({ filter }, context) => filterTraces(filter, context),
   }),
-  passedOn({
+  defineMethod({
     name: "trace_replayTransaction",
     summary: "Executes a mined transaction again and answers what was asked for of its traces.",
     cost: COST,
     params: { transactionHash: hash, traceTypes },
     result: replay,
     freshness: "until reorg",
+    answer: (args, context) => replayOf(args.transactionHash, args.traceTypes, context),
   }),
-  passedOn({
+  defineMethod({
     name: "trace_replayBlockTransactions",
     summary: "Executes all transactions of a block again.",
     cost: COST,
     params: { block: blockReference, traceTypes },
     result: z.array(replay).nullable(),
     freshness: "until next block",
-    at: "block",
+    answer: async (args, context) =>
+      (await blockReplays(args.block, args.traceTypes, context)) ?? "null",
   }),
-  passedOn({
+  defineMethod({
     name: "trace_call",
     summary: "Executes a call and answers its traces.",
     cost: COST,
     params: { call: callObject, traceTypes, block },
     result: replay,
     freshness: "until next block",
-    at: "block",
+    answer: ({ call, traceTypes: types, block: reference = "latest" }, context) =>
+      callReplay({ call, types, block: reference }, context),
   }),
   passedOn({
     name: "trace_callMany",

@@ -20,8 +20,7 @@ export const transactionMethods = [
     params: { transactionHash: hash },
     result: transaction.nullable(),
     freshness: "until next block",
-    answer: ({ transactionHash }, context) =>
-      storedTransaction(transactionHash, context) ?? findTransaction(transactionHash, context),
+    answer: ({ transactionHash }, context) => transactionJson(transactionHash, context),
   }),
   defineMethod({
     name: "eth_getTransactionByBlockHashAndIndex",
@@ -62,6 +61,13 @@ export const transactionMethods = [
   }),
 ];
 
+/** The transaction from the followed chain or from the nodes; null when it is unknown. */
+export const transactionJson = (
+  transactionHash: string,
+  context: CallContext,
+): RawJson | Promise<RawJson> =>
+  storedTransaction(transactionHash, context) ?? findTransaction(transactionHash, context);
+
 function storedTransaction(transactionHash: string, context: CallContext): RawJson | undefined {
   const place = context.chain?.transaction(transactionHash);
   const json = place?.block.transaction(place.index);
@@ -70,7 +76,8 @@ function storedTransaction(transactionHash: string, context: CallContext): RawJs
 
 /** A transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
 async function findTransaction(transactionHash: string, context: CallContext): Promise<RawJson> {
-  const asked = context.ask("eth_getTransactionByHash", context.paramsJson, MAY_LAG);
+  const paramsJson = JSON.stringify([transactionHash]);
+  const asked = context.ask("eth_getTransactionByHash", paramsJson, MAY_LAG);
   const result = await nullWhenUnknown(asked);
   const place = await placeOnChain(result, context);
   if (place === "old") return withWholePlace(result);

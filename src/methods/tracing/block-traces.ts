@@ -1,0 +1,151 @@
+// The traces of whole blocks: a node's own, or put together from its transactions' ones.
+import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
+import { toQuantity } from "../../evm/values.ts";
+import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import { JsonPacker, PackedJson } from "../../jsonrpc/packed-json.ts";
+import { inBatches } from "../in-batches.ts";
+import type { CallContext } from "../method.ts";
+import { blockEntries, isOfBlock } from "./block-entries.ts";
+import {
+  type CallTree,
+  frameTree,
+  optionsFor,
+  placed,
+  resultFor,
+  TREE,
+  treeSources,
+} from "./call-trees.ts";
+import type { TraceType } from "./kept-parts.ts";
+import { findMinedBlock, type MinedBlock } from "./mined-block.ts";
+import { derivedParts, partsIn, replayJson } from "./replays.ts";
+import { askSource, firstOf, type Source } from "./sources.ts";
+
+/** How many transactions of a block are traced at once. */
+const AT_ONCE = 4;
+
+/** As trace_block answers it; undefined when the block is unknown. */
+export async function blockTraces(
+  reference: BlockReference,
+  context: CallContext,
+): Promise<readonly unknown[] | undefined> {
+  if (!context.chain) {
+    const own = await askSource(ownTraces, { reference: plain(reference) }, context);
+    // Of an empty block, some nodes say the same as of one that they do not know.
+    if (own.kind === "told" && own.value.length > 0) return own.value;
+    if (own.kind === "refused") throw own.error;
+  }
+  const block = await findMinedBlock(reference, context);
+  return block && tracesOfBlock(block, context);
+}
+
+export async function tracesOfBlock(
+  block: MinedBlock,
+  context: CallContext,
+): Promise<readonly unknown[]> {
+  const own = await askSource(ownTraces, asked(block), context);
+  context.note({ source: "upstream", block: block.position, proof: "none" });
+  if (own.kind === "told") return own.value;
+  const trees = await treesOf(block, context);
+  return block.transactions.flatMap((transaction, index) =>
+    placed(trees[index]?.traces ?? [], transaction.hash, transaction),
+  );
+}
+
+type AskedBlock = { readonly reference: unknown; readonly block?: MinedBlock };
+
+const plain = (reference: BlockReference): unknown => {
+  const pointer = pointerOf(reference);
+  return pointer.kind === "hash" ? pointer.hash : pointer.numberOrTag;
+};
+const asked = (block: MinedBlock): AskedBlock => ({
+  reference: toQuantity(block.position.number),
+  block,
+});
+
+const ownTraces: Source<AskedBlock, readonly unknown[]> = {
+  name: "trace_block",
+  method: "trace_block",
+  params: ({ reference }) => [reference],
+  read: (result, { block }) => {
+    const entries = blockEntries(result);
+    return entries && (!block || isOfBlock(entries, block)) ? entries : undefined;
+  },
+};
+
+async function treesOf(block: MinedBlock, context: CallContext): Promise<readonly CallTree[]> {
+  if (block.transactions.length === 0) return [];
+  const together = await askSource(treesTogether, block, context);
+  if (together.kind === "told") return together.value;
+  return inBatches(block.transactions, AT_ONCE, (transaction) =>
+    firstOf<typeof transaction, CallTree>(treeSources, transaction, context),
+  );
+}
+
+const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
+  name: "debug_traceBlockByHash with callTracer",
+  method: "debug_traceBlockByHash",
+  params: ({ position }) => [position.hash, TREE],
+  read: (result, { transactions }) => {
+    const trees = transactions.map((transaction) =>
+      frameTree(resultFor(transaction, result), optionsFor(transaction)),
+    );
+    return trees.every((tree) => tree !== undefined) ? trees : undefined;
+  },
+};
+
+/** As trace_replayBlockTransactions answers it; undefined when the block is unknown. */
+export async function blockReplays(
+  reference: BlockReference,
+  types: readonly TraceType[],
+  context: CallContext,
+): Promise<AnswerJson | undefined> {
+  if (!context.chain) {
+    const own = await askSource(ownReplays(types), { reference: plain(reference) }, context);
+    if (own.kind === "told" && own.value.length > 0) return joined(own.value);
+    if (own.kind === "refused") throw own.error;
+  }
+  const block = await findMinedBlock(reference, context);
+  if (!block) return undefined;
+  const own = await askSource(ownReplays(types), asked(block), context);
+  context.note({ source: "upstream", block: block.position, proof: "none" });
+  if (own.kind === "told") return joined(own.value);
+  const trees = types.includes("trace") ? await treesOf(block, context) : [];
+  const others = types.filter((type) => type !== "trace");
+  const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
+    const tree = trees[transaction.index];
+    const parts = await derivedParts(transaction, others, context, tree);
+    return replayJson(parts, named(transaction.hash));
+  });
+  return joined(replays);
+}
+
+const named = (hash: unknown): string => `,"transactionHash":${JSON.stringify(hash)}`;
+
+const ownReplays = (types: readonly TraceType[]): Source<AskedBlock, readonly AnswerJson[]> => ({
+  name: "trace_replayBlockTransactions",
+  method: "trace_replayBlockTransactions",
+  params: ({ reference }) => [reference, types],
+  read: (result, { block }) => {
+    if (!Array.isArray(result)) return undefined;
+    const hashes = block?.transactions.map(({ hash }) => hash);
+    const replays = result.map((replay, index) => {
+      const hash = String(Object(replay).transactionHash).toLowerCase();
+      const parts = hashes && hashes[index] !== hash ? undefined : partsIn(replay, types);
+      return parts && replayJson(parts, named(hash));
+    });
+    const isWhole = !hashes || hashes.length === replays.length;
+    return isWhole && replays.every((replay) => replay !== undefined) ? replays : undefined;
+  },
+});
+
+function joined(values: readonly AnswerJson[]): AnswerJson {
+  const packer = new JsonPacker();
+  packer.write("[");
+  for (const [index, value] of values.entries()) {
+    if (index > 0) packer.write(",");
+    if (value instanceof PackedJson) packer.append(value);
+    else packer.write(String(value));
+  }
+  packer.write("]");
+  return packer.finish();
+}

@@ -1,0 +1,163 @@
+// The call tree of a mined transaction, from whatever its nodes offer.
+import { isQuantity, toQuantity } from "../../evm/values.ts";
+import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
+import { tracesOfCallFrame } from "../../traces/call-frames.ts";
+import { type Trace, type TreeOptions, withPlace } from "../../traces/call-tree.ts";
+import { tracesOfFlat } from "../../traces/flat-traces.ts";
+import type { MinedTransaction, Place } from "./mined-transaction.ts";
+import type { Source } from "./sources.ts";
+
+export type CallTree = {
+  /** As OpenEthereum has them, the top call first. */
+  readonly traces: readonly Trace[];
+  /** What the top call returned, or the code of the contract it made; undefined when that is not told. */
+  readonly output: string | undefined;
+};
+
+/** With the block's and the transaction's place, as trace_transaction gives them. */
+export const placed = (traces: readonly Trace[], hash: string, { block, index }: Place) =>
+  traces.map((trace) =>
+    withPlace(trace, {
+      blockHash: block.hash,
+      blockNumber: block.number,
+      transactionHash: hash,
+      transactionPosition: index,
+    }),
+  );
+
+export const FLAT = { tracer: "flatCallTracer", tracerConfig: { convertParityErrors: true } };
+export const TREE = { tracer: "callTracer" };
+
+type TreeSource = Source<MinedTransaction, CallTree>;
+
+const flatTree = (result: unknown, options?: TreeOptions): CallTree | undefined => {
+  const traces = tracesOfFlat(result, options);
+  return traces?.[0] && { traces, output: outputIn(traces[0]) };
+};
+
+export const frameTree = (result: unknown, options?: TreeOptions): CallTree | undefined => {
+  const traces = tracesOfCallFrame(result, options);
+  const output = isJson(result) ? (result["output"] ?? "0x") : "0x";
+  return traces?.[0] && { traces, output: String(output) };
+};
+
+/** What failed may have returned something, which is not in its trace. */
+function outputIn({ result, error }: Trace): string | undefined {
+  if (error !== undefined) return GIVES_NOTHING.test(error) ? "0x" : undefined;
+  return String(result?.["output"] ?? result?.["code"] ?? "0x");
+}
+
+/** Only a revert gives something back. */
+const GIVES_NOTHING = /^(?!.*revert)/i;
+
+export const optionsFor = ({ intrinsicGas, json }: MinedTransaction): TreeOptions => ({
+  intrinsicGas,
+  gasLimit: json["gas"],
+});
+
+/** Those that trace one transaction by its hash alone. */
+export const treeByHash: readonly TreeSource[] = [
+  {
+    name: "trace_transaction",
+    method: "trace_transaction",
+    params: ({ hash }) => [hash],
+    read: (result, transaction) => (isOfThis(result, transaction) ? flatTree(result) : undefined),
+  },
+  {
+    name: "trace_replayTransaction",
+    method: "trace_replayTransaction",
+    params: ({ hash }) => [hash, ["trace"]],
+    read: (result) => replayTree(result),
+  },
+  {
+    name: "debug_traceTransaction with flatCallTracer",
+    method: "debug_traceTransaction",
+    params: ({ hash }) => [hash, FLAT],
+    read: (result, transaction) => flatTree(result, optionsFor(transaction)),
+  },
+  {
+    name: "debug_traceTransaction with callTracer",
+    method: "debug_traceTransaction",
+    params: ({ hash }) => [hash, TREE],
+    read: (result, transaction) => frameTree(result, optionsFor(transaction)),
+  },
+];
+
+/** Those that trace whole blocks only. */
+const treeByBlock: readonly TreeSource[] = [
+  {
+    name: "trace_block",
+    method: "trace_block",
+    params: ({ block }) => [toQuantity(block.number)],
+    read: (result, transaction) => {
+      const own = entriesOf(result).filter((entry) =>
+        isOf(transaction.hash, entry["transactionHash"]),
+      );
+      return isOfThis(own, transaction) ? flatTree(own) : undefined;
+    },
+  },
+  {
+    name: "debug_traceBlockByHash with callTracer",
+    method: "debug_traceBlockByHash",
+    params: ({ block }) => [block.hash, TREE],
+    read: (result, transaction) =>
+      frameTree(resultFor(transaction, result), optionsFor(transaction)),
+  },
+  {
+    name: "debug_traceBlockByNumber with callTracer",
+    method: "debug_traceBlockByNumber",
+    params: ({ block }) => [toQuantity(block.number), TREE],
+    read: (result, transaction) =>
+      frameTree(resultFor(transaction, result), optionsFor(transaction)),
+  },
+  {
+    name: "trace_replayBlockTransactions",
+    method: "trace_replayBlockTransactions",
+    params: ({ block }) => [toQuantity(block.number), ["trace"]],
+    read: (result, transaction) => replayTree(replayFor(transaction, result)),
+  },
+];
+
+export const treeSources = [...treeByHash, ...treeByBlock];
+
+function replayTree(replay: unknown): CallTree | undefined {
+  if (!isJson(replay)) return undefined;
+  const tree = flatTree(replay["trace"]);
+  return tree && { ...tree, output: String(replay["output"] ?? "0x") };
+}
+
+const entriesOf = (result: unknown): readonly Json[] =>
+  Array.isArray(result) ? result.filter(isJson) : [];
+
+/** Of debug_traceBlockBy…: older nodes do not name the transactions, whose calls have to be alike then. */
+export function resultFor({ hash, index, json }: MinedTransaction, result: unknown): unknown {
+  const entry = entriesOf(result)[index];
+  const { from, input } = Object(entry?.["result"]) as Json;
+  const isNamed = !isAbsent(entry?.["txHash"]);
+  const isAlike = from === json["from"] && input === json["input"];
+  return isOf(hash, entry?.["txHash"]) || (!isNamed && isAlike) ? entry?.["result"] : undefined;
+}
+
+/** Of trace_replayBlockTransactions. */
+export function replayFor({ hash, index }: MinedTransaction, result: unknown): Json | undefined {
+  const entry = entriesOf(result)[index];
+  return isOf(hash, entry?.["transactionHash"]) ? entry : undefined;
+}
+
+const isOf = (hash: string, told: unknown): boolean =>
+  typeof told === "string" && told.toLowerCase() === hash;
+
+/** A node on another branch traces what the transaction did there. */
+function isOfThis(result: unknown, { block }: MinedTransaction): boolean {
+  const told = entriesOf(result)[0]?.["blockHash"];
+  return isAbsent(told) || isOf(block.hash, told);
+}
+
+/** Where a node's own traces say that the transaction is. */
+export function placeIn(result: unknown): Place | undefined {
+  const { blockHash, blockNumber, transactionPosition: index } = entriesOf(result)[0] ?? {};
+  const number = isQuantity(blockNumber) ? Number(blockNumber) : blockNumber;
+  if (typeof blockHash !== "string" || typeof number !== "number" || typeof index !== "number")
+    return undefined;
+  return { block: { number, hash: blockHash.toLowerCase() }, index };
+}

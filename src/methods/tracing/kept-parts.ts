@@ -1,0 +1,42 @@
+// Traces of final blocks do not change: they are kept with the block.
+import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import { PackedJson } from "../../jsonrpc/packed-json.ts";
+import type { CallContext } from "../method.ts";
+import type { MinedTransaction } from "./mined-transaction.ts";
+
+export type Part = "output" | TraceType;
+export type TraceType = "trace" | "stateDiff" | "vmTrace";
+
+/** Each as JSON. */
+export type Parts = Readonly<Partial<Record<Part, AnswerJson>>>;
+
+type Place = Pick<MinedTransaction, "block" | "index">;
+
+/** Of one part as text, in bytes: one that is larger would take the room of many blocks. */
+const WORTH_KEEPING = 1 << 23;
+
+/** undefined unless all of them are there. */
+export function keptParts(
+  { block, index }: Place,
+  wanted: readonly Part[],
+  context: CallContext,
+): Parts | undefined {
+  const parts: Partial<Record<Part, Buffer>> = {};
+  for (const part of wanted) {
+    const json = context.chain?.keptTrace(block.hash, { index, part });
+    if (!json) return undefined;
+    parts[part] = json;
+  }
+  context.note({ source: "store", block, proof: "none" });
+  return parts;
+}
+
+/** Nobody waits for it: what cannot be kept is asked for again. */
+export function keepParts({ block, index }: Place, parts: Parts, { chain }: CallContext): void {
+  if (!chain) return;
+  for (const [part, json] of Object.entries(parts) as [Part, AnswerJson][]) {
+    if (json.length > WORTH_KEEPING) continue;
+    const bytes = json instanceof PackedJson ? json.toString() : json;
+    chain.keepTrace(block, { index, part }, Buffer.from(bytes)).catch(() => undefined);
+  }
+}

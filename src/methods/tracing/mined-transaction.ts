@@ -1,0 +1,77 @@
+// A transaction that was mined, with what tracing it takes: found in the followed chain, or at the nodes.
+import type { Position } from "../../chain/block-store.ts";
+import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
+import { type GasRules, intrinsicGas } from "../../traces/intrinsic-gas.ts";
+import { isBeyondAnyBlock } from "../block-lookup.ts";
+import { MAY_LAG } from "../doubt.ts";
+import type { CallContext } from "../method.ts";
+import { transactionJson } from "../transactions.ts";
+
+export type Place = { readonly block: Position; readonly index: number };
+
+export type MinedTransaction = Place & {
+  readonly hash: string;
+  /** As the node wrote it, parsed. */
+  readonly json: Readonly<Record<string, unknown>>;
+  /** What it paid before its first instruction; undefined when that cannot be said. */
+  readonly intrinsicGas: number | undefined;
+};
+
+/** undefined for a transaction that is unknown, or waits. */
+export async function findMined(
+  transactionHash: string,
+  context: CallContext,
+): Promise<MinedTransaction | undefined> {
+  const json: unknown = JSON.parse(String(await transactionJson(transactionHash, context)));
+  if (!isMined(json)) return undefined;
+  const number = toNumber(json.blockNumber);
+  const block = { number, hash: json.blockHash.toLowerCase() };
+  // An old block comes into the store, proven, and what is traced of it is kept there.
+  if (context.chain && !context.chain.blockOf(block.hash))
+    await context.chain.fetch({ hash: block.hash });
+  const rules = await rulesOf(block, context);
+  return minedTransaction(json, { block, index: toNumber(json.transactionIndex) }, rules);
+}
+
+type MinedJson = Readonly<Record<string, unknown>> & {
+  readonly hash: string;
+  readonly blockHash: string;
+  readonly blockNumber: string;
+  readonly transactionIndex: string;
+};
+
+export function isMined(json: unknown): json is MinedJson {
+  if (typeof json !== "object" || json === null) return false;
+  const { hash, blockHash, blockNumber, transactionIndex } = json as Record<string, unknown>;
+  if (!isHash(hash) || !isHash(blockHash)) return false;
+  if (!isQuantity(blockNumber) || !isQuantity(transactionIndex)) return false;
+  return !isBeyondAnyBlock(transactionIndex) && Number.isSafeInteger(toNumber(blockNumber));
+}
+
+export function minedTransaction(json: MinedJson, place: Place, rules: GasRules): MinedTransaction {
+  const isCreate = (json["to"] ?? null) === null;
+  const hash = json.hash.toLowerCase();
+  return { ...place, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
+}
+
+/** Where mainnet changed what a transaction costs before it begins. Other networks began later. */
+const MAINNET = { homestead: 1_150_000, istanbul: 9_069_000 };
+
+/** By what the block's transactions pay. */
+export async function rulesOf(block: Position, context: CallContext): Promise<GasRules> {
+  const isMainnet = context.network.chainId === 1;
+  return {
+    isHomestead: !isMainnet || block.number >= MAINNET.homestead,
+    isIstanbul: !isMainnet || block.number >= MAINNET.istanbul,
+    isShanghai: await hasWithdrawals(block.hash, context),
+  };
+}
+
+/** Blocks have them since Shanghai. */
+async function hasWithdrawals(blockHash: string, context: CallContext): Promise<boolean> {
+  const json =
+    context.chain?.blockOf(blockHash)?.withHashes() ??
+    (await context.ask("eth_getBlockByHash", JSON.stringify([blockHash, false]), MAY_LAG));
+  const block = JSON.parse(json.toString()) as { withdrawalsRoot?: unknown } | null;
+  return (block?.withdrawalsRoot ?? null) !== null;
+}

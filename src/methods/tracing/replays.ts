@@ -1,0 +1,131 @@
+// What a mined transaction did, in the parts of a replay: from the store, in a node's own words, or put
+// together from what nodes have instead.
+import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import { JsonPacker, PackedJson } from "../../jsonrpc/packed-json.ts";
+import { errors } from "../../jsonrpc/rpc-error.ts";
+import { isJson, type Json } from "../../proofs/json.ts";
+import { tracesOfFlat } from "../../traces/flat-traces.ts";
+import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
+import { isMethodMissing } from "../block-receipts.ts";
+import type { CallContext } from "../method.ts";
+import { type CallTree, frameTree, optionsFor, TREE, treeSources } from "./call-trees.ts";
+import { keepParts, keptParts, type Part, type Parts, type TraceType } from "./kept-parts.ts";
+import { findMined, type MinedTransaction } from "./mined-transaction.ts";
+import { askSource, firstOf, type Source, type Told } from "./sources.ts";
+import { diffIn, diffSources } from "./state-diffs.ts";
+import { vmTraceOf } from "./vm-traces.ts";
+
+/** As trace_replayTransaction answers it. @throws RpcError -32000 for one that is unknown or waits. */
+export async function replay(
+  hash: string,
+  types: readonly TraceType[],
+  context: CallContext,
+): Promise<AnswerJson> {
+  const known = context.chain && (await findMined(hash, context));
+  if (context.chain && !known) throw errors.transactionNotFound();
+  const kept = known && keptParts(known, ["output", ...types], context);
+  if (kept) return replayJson(kept);
+  const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
+  const mined = own.kind === "told" ? known : (known ?? (await findMined(hash, context)));
+  if (own.kind !== "told" && !mined) throw errors.transactionNotFound();
+  const parts = own.kind === "told" ? own.value : await derived(own, mined, types, context);
+  if (mined) keepParts(mined, parts, context);
+  context.note({ source: "upstream", block: mined?.block, proof: "none" });
+  return replayJson(parts);
+}
+
+type Asked = { readonly hash: string; readonly types: readonly TraceType[] };
+
+const ownReplay: Source<Asked, Parts> = {
+  name: "trace_replayTransaction",
+  method: "trace_replayTransaction",
+  params: ({ hash, types }) => [hash, types],
+  read: (result, { types }) => partsIn(result, types),
+};
+
+/** Of a node's own replay; undefined when a part that was asked for is missing or no sense. */
+export function partsIn(result: unknown, types: readonly TraceType[]): Parts | undefined {
+  if (!isJson(result) || typeof result["output"] !== "string") return undefined;
+  const parts: Partial<Record<Part, string>> = { output: JSON.stringify(result["output"]) };
+  for (const type of types) {
+    const part = readers[type](result);
+    if (part === undefined) return undefined;
+    parts[type] = JSON.stringify(part);
+  }
+  return parts;
+}
+
+const readers: Readonly<Record<TraceType, (replay: Json) => unknown>> = {
+  trace: ({ trace }) => tracesOfFlat(trace),
+  stateDiff: diffIn,
+  vmTrace: ({ vmTrace }) => (isJson(vmTrace) ? normaliseVmTrace(vmTrace) : undefined),
+};
+
+async function derived(
+  own: Told<Parts>,
+  transaction: MinedTransaction | undefined,
+  types: readonly TraceType[],
+  context: CallContext,
+): Promise<Parts> {
+  if (!transaction) throw errors.transactionNotFound();
+  try {
+    return await derivedParts(transaction, types, context);
+  } catch (error) {
+    // The node that has the method said why it does not answer.
+    throw own.kind === "refused" && isMethodMissing(error) ? own.error : error;
+  }
+}
+
+/** @param knownTree From which `trace` is made as if it were asked for. */
+export async function derivedParts(
+  transaction: MinedTransaction,
+  types: readonly TraceType[],
+  context: CallContext,
+  knownTree?: CallTree,
+): Promise<Parts> {
+  const wants = (type: TraceType) => types.includes(type);
+  const [tree = knownTree, stateDiff, vm, output] = await Promise.all([
+    wants("trace") ? firstOf(treeSources, transaction, context) : undefined,
+    wants("stateDiff") ? firstOf(diffSources, transaction, context) : undefined,
+    wants("vmTrace") ? vmTraceOf(transaction, context) : undefined,
+    wants("trace") || knownTree ? undefined : outputOf(transaction, context),
+  ]);
+  const told = tree?.output ?? output ?? vm?.output ?? (await outputOf(transaction, context));
+  return {
+    output: JSON.stringify(told ?? "0x"), // where nobody tells what it returned
+    ...(tree && { trace: JSON.stringify(tree.traces) }),
+    ...(stateDiff && { stateDiff: JSON.stringify(stateDiff) }),
+    ...(vm && { vmTrace: vm.vmTrace }),
+  };
+}
+
+async function outputOf(
+  transaction: MinedTransaction,
+  context: CallContext,
+): Promise<string | undefined> {
+  const sources = [topCall, ...treeSources];
+  const tree = await firstOf(sources, transaction, context).catch((error: unknown) => {
+    if (isMethodMissing(error)) return undefined;
+    throw error;
+  });
+  return tree?.output;
+}
+
+const topCall: Source<MinedTransaction, CallTree> = {
+  name: "debug_traceTransaction with callTracer",
+  method: "debug_traceTransaction",
+  params: ({ hash }) => [hash, { ...TREE, tracerConfig: { onlyTopCall: true } }],
+  read: (result, transaction) => frameTree(result, optionsFor(transaction)),
+};
+
+/** Members in OpenEthereum's order, which is the alphabet's. @param more Members behind them, as JSON. */
+export function replayJson(parts: Parts, more = ""): AnswerJson {
+  const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null" } = parts;
+  const before = `{"output":${output},"stateDiff":${stateDiff},"trace":${trace}`;
+  if (!(vmTrace instanceof PackedJson)) return `${before}${more},"vmTrace":${vmTrace}}`;
+  const packer = new JsonPacker();
+  packer.write(`${before}${more},"vmTrace":`);
+  packer.append(vmTrace);
+  packer.write("}");
+  return packer.finish();
+}

@@ -1,0 +1,146 @@
+// The ways in which nodes tell what transactions did, best first. Each node is asked for each way once,
+// and what it lacks is remembered; what it gives is translated.
+import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { BodyReader } from "../../upstream/connection/connection.ts";
+import type { Reply } from "../../upstream/reply.ts";
+import { isNull, isUnknownSaying } from "../block-lookup.ts";
+import type { CallContext } from "../method.ts";
+
+export type Source<Subject, Value> = {
+  /** What nodes are remembered to lack. */
+  readonly name: string;
+  readonly method: string;
+  params(subject: Subject): readonly unknown[];
+  /** undefined when this is not what was asked for. */
+  read(result: unknown, subject: Subject): Value | undefined;
+};
+
+export type Told<Value> =
+  | { readonly kind: "told"; readonly value: Value }
+  /** No node has this way to tell it, or makes sense in it. */
+  | { readonly kind: "missing" }
+  /** The nodes that have it do not know the transaction or block. */
+  | { readonly kind: "unknown" }
+  | { readonly kind: "refused"; readonly error: RpcError };
+
+/** Asks the nodes, the one that is followed first. @throws RpcError 502 to 504. */
+export async function askSource<Subject, Value>(
+  source: Source<Subject, Value>,
+  subject: Subject,
+  context: CallContext,
+): Promise<Told<Value>> {
+  /** An answer may be large: it is read once, while it is judged. */
+  let read: { json: Buffer; value: Value | undefined } | undefined;
+  const valueIn = (json: Buffer): Value | undefined => {
+    if (read?.json !== json) read = { json, value: readWith(source, json, subject) };
+    return read.value;
+  };
+  const paramsJson = JSON.stringify(source.params(subject));
+  try {
+    const json = await context.ask(source.method, paramsJson, {
+      isDoubtful: (reply) =>
+        mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
+      first: context.chain?.leader,
+      variant: { name: source.name, isMissing: isAnotherKind },
+    });
+    const value = valueIn(json);
+    if (value !== undefined) return { kind: "told", value };
+    return { kind: tellsNothing(json) ? "unknown" : "missing" };
+  } catch (error) {
+    return toldBy(error);
+  }
+}
+
+function toldBy(error: unknown): Told<never> {
+  if (!(error instanceof RpcError) || error.status !== 200) throw error;
+  if (error.code === -32601) return { kind: "missing" };
+  return isUnknownSaying(error) ? { kind: "unknown" } : { kind: "refused", error };
+}
+
+/**
+ * Asks for what is read while it comes.
+ *
+ * @returns The last reader that was made: the value is what it read.
+ * @throws RpcError 502 to 504.
+ */
+export async function askReading<Reader extends BodyReader & { readonly outcome: unknown }>(
+  { name, method, params }: { name: string; method: string; params: readonly unknown[] },
+  makeReader: () => Reader,
+  context: CallContext,
+): Promise<{ told: Told<Buffer>; reader: Reader | undefined }> {
+  let reader: Reader | undefined;
+  try {
+    const value = await context.ask(method, JSON.stringify(params), {
+      isDoubtful: mayKnowMore,
+      first: context.chain?.leader,
+      variant: { name, isMissing: isAnotherKind },
+      reader: () => {
+        reader = makeReader();
+        return reader;
+      },
+    });
+    return { told: { kind: "told", value }, reader };
+  } catch (error) {
+    // It wanted no more.
+    if (reader?.outcome !== undefined) return { told: { kind: "missing" }, reader };
+    return { told: toldBy(error), reader };
+  }
+}
+
+/**
+ * What the first source gives that some node has, of something that is known to be there.
+ *
+ * @throws RpcError: -32601 naming what is missing when no node has any; a node's refusal; 502 to 504.
+ */
+export async function firstOf<Subject, Value>(
+  sources: readonly Source<Subject, Value>[],
+  subject: Subject,
+  context: CallContext,
+): Promise<Value> {
+  let refusal: RpcError | undefined;
+  for (const source of sources) {
+    const told = await askSource(source, subject, context);
+    if (told.kind === "told") return told.value;
+    if (told.kind === "refused") refusal ??= told.error;
+    // The chain has it, the nodes that could tell have not: they lag, and nobody else can say.
+    if (told.kind === "unknown") refusal ??= errors.upstreamsFailed();
+  }
+  throw refusal ?? errors.cannotTrace(sources.map(({ name }) => name));
+}
+
+function readWith<Subject, Value>(
+  source: Source<Subject, Value>,
+  json: Buffer,
+  subject: Subject,
+): Value | undefined {
+  try {
+    return source.read(JSON.parse(json.toString()), subject);
+  } catch {
+    return undefined; // one nests deeper than can be read
+  }
+}
+
+/** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
+export const isAnotherKind = (reply: Reply): boolean =>
+  (reply.kind === "refused" && NO_SUCH_TRACER.test(reply.message)) ||
+  (reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json)));
+
+const NO_SUCH_TRACER =
+  /tracer|ReferenceError|not (supported|implemented|available|enabled)|unsupported|unknown variant|--steps-tracing/i;
+
+/** Another node may know the transaction, or still have the state that it ran on. */
+export const mayKnowMore = (reply: Reply): boolean =>
+  (reply.kind === "result" && tellsNothing(reply.json)) ||
+  (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(reply.message)));
+
+const PRUNED =
+  /missing trie node|pruned|pruning|(historical|required|old) .*(state|data).*(not|un)available|state .*(not|un)available|distance to target block/i;
+
+/** null, or no traces where every transaction has one, or what anvil says of one that it does not know. */
+const tellsNothing = (json: Buffer): boolean =>
+  isNull(json) ||
+  /^(\[\s*\]|\{"failed":false,"gas":0,.*"structLogs":\[\]\})$/.test(shortText(json));
+
+const LONGEST_NOTHING = 100;
+const shortText = (json: Buffer): string =>
+  json.length > LONGEST_NOTHING ? "" : json.toString().trim();

@@ -30,6 +30,11 @@ export async function startServer(name: string, args: readonly string[] = []): P
   return { url: line.toString().trim(), pid: child.pid ?? 0 };
 }
 
+/** Any program, whose output nobody reads. */
+export function startProcess(file: string, args: readonly string[]): void {
+  started.push(spawn(file, args, { stdio: "ignore" }));
+}
+
 /** The process that makes the load: one for all measurements, so that it is warm after the first. */
 export function startLoad(): ChildProcess {
   const child = fork(new URL("load.ts", import.meta.url).pathname);

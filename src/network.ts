@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Grant } from "./access/key-ring.ts";
 import { Chain } from "./chain/chain.ts";
+import { blockDialect } from "./chain/fetch-block.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
@@ -76,7 +77,7 @@ export class Network {
             bytes: settings.window.size,
             proof: settings.proof,
           },
-          { pool: this.pool, clock, log, metrics },
+          { pool: this.pool, dialect: blockDialect, clock, log, metrics },
         )
       : undefined;
     const { chain, pool } = this;

@@ -5,13 +5,15 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { BlockStore, Position } from "./block-store.ts";
-import { type AskedNode, knowsBlock, type Reference, readPosition } from "./fetch-block.ts";
+import type { ChainDialect } from "./dialect.ts";
+import type { AskedNode, Reference } from "./fetch-block.ts";
 import { findFork } from "./find-fork.ts";
 import { type Link, planMove } from "./plan-move.ts";
 import type { Prover } from "./prover.ts";
 
 export type AdvanceParts = {
   readonly store: BlockStore;
+  readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
   readonly prover: Pick<Prover, "takeDistrust">;
   readonly log: Logger;
@@ -79,7 +81,7 @@ export class Advance {
   /** More nodes know the block than deny it; of as many, the first of the configuration decides. */
   async #isBelieved({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await Promise.all(
-      nodes.map((node) => knowsBlock(hash, node, this.#parts.signal)),
+      nodes.map((node) => this.#parts.dialect.knowsBlock(hash, node, this.#parts.signal)),
     );
     const count = (answer: boolean): number => known.filter((each) => each === answer).length;
     return count(true) > count(false) || (count(true) === count(false) && known[0] === true);
@@ -91,7 +93,7 @@ export class Advance {
     const tail = store.tail ?? 0;
     const ours = store.hashAt(tail);
     const theirs = await Promise.all(
-      nodes.map((other) => readPosition(tail, other, this.#parts.signal)),
+      nodes.map((other) => this.#parts.dialect.readPosition(tail, other, this.#parts.signal)),
     );
     if (theirs.some((position) => position?.hash === ours)) return false;
     if (!(await this.#isBelieved(target, nodes))) return false;
@@ -106,7 +108,7 @@ export class Advance {
   /** Whether no node knows our head any more, several times in a row: then a lower head is the head. */
   async #isGone(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await Promise.all(
-      nodes.map((node) => knowsBlock(head.hash, node, this.#parts.signal)),
+      nodes.map((node) => this.#parts.dialect.knowsBlock(head.hash, node, this.#parts.signal)),
     );
     const isDenied = known.includes(false) && !known.includes(true);
     this.#denials = isDenied ? this.#denials + 1 : 0;
@@ -127,7 +129,7 @@ export class Advance {
       ours: (number) => store.hashAt(number),
       theirs: async (number) => {
         if (number === target.number) return target.hash;
-        return (await readPosition(number, node, this.#parts.signal))?.hash;
+        return (await this.#parts.dialect.readPosition(number, node, this.#parts.signal))?.hash;
       },
     });
   }
@@ -179,7 +181,7 @@ export class Advance {
       theirs: async (number) =>
         number === onto.number
           ? first.outline.parentHash
-          : (await readPosition(number, node, this.#parts.signal))?.hash,
+          : (await this.#parts.dialect.readPosition(number, node, this.#parts.signal))?.hash,
     });
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);

@@ -3,10 +3,12 @@ import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
-import { type AskedNode, type FetchedBlock, fetchBlock, type Reference } from "./fetch-block.ts";
+import type { ChainDialect } from "./dialect.ts";
+import type { AskedNode, FetchedBlock, Reference } from "./fetch-block.ts";
 import type { Prover } from "./prover.ts";
 
 export type SourceParts = {
+  readonly dialect: Pick<ChainDialect, "fetchBlock">;
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
@@ -55,7 +57,7 @@ export class BlockSource {
         isUnproven = true;
         continue;
       }
-      const answer = await fetchBlock(reference, node, signal);
+      const answer = await this.#parts.dialect.fetchBlock(reference, node, signal);
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
       if (answer.kind === "garbage") {

@@ -3,6 +3,7 @@ import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { BlockStore, Position } from "./block-store.ts";
+import type { Tag } from "./dialect.ts";
 import type { Reference } from "./fetch-block.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
 import type { TracePlace } from "./store-keys.ts";
@@ -31,7 +32,7 @@ export type ViewParts = {
   readonly store: BlockStore;
   readonly clock: Clock;
   readonly fetch: (reference: Reference) => Promise<Sought>;
-  readonly tagged: (tag: "safe" | "finalized") => Promise<Position | undefined>;
+  readonly tagged: (tag: Tag) => Promise<Position | undefined>;
   /** Resolves when the chain has the number, or patience ends. */
   readonly reach: (number: number, signal: AbortSignal) => Promise<void>;
   readonly hurry: () => void;
@@ -147,7 +148,7 @@ export class ChainView {
   }
 
   /** The newest block that the nodes call safe or finalized; undefined when they know none. */
-  tagged(tag: "safe" | "finalized"): Promise<Position | undefined> {
+  tagged(tag: Tag): Promise<Position | undefined> {
     return this.#parts.tagged(tag);
   }
 

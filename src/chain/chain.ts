@@ -7,7 +7,8 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
-import { type Reference, readPosition } from "./fetch-block.ts";
+import type { ChainDialect } from "./dialect.ts";
+import type { Reference } from "./fetch-block.ts";
 import { Follower } from "./follower.ts";
 import { lockStore } from "./keeper-lock.ts";
 import { type ProofMode, Prover } from "./prover.ts";
@@ -26,6 +27,7 @@ export type ChainOptions = {
 };
 
 export type ChainParts = {
+  readonly dialect: ChainDialect;
   readonly pool: Pick<Pool, "usable" | "isSettled" | "onChange">;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,13 +63,14 @@ export class Chain {
     this.#options = options;
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path } = options;
-    const { pool, clock, log, metrics } = parts;
+    const { pool, dialect, clock, log, metrics } = parts;
     this.#unlock = lockStore(path);
     const store = new BlockStore({ path, windowBlocks, bytes });
     const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
     const source = new BlockSource(
       { network },
       {
+        dialect,
         prover,
         clock,
         log,
@@ -76,7 +79,7 @@ export class Chain {
       },
     );
     const nodes = () => pool.usable();
-    const shared = { store, source, prover, nodes, clock, log, metrics };
+    const shared = { dialect, store, source, prover, nodes, clock, log, metrics };
     this.#store = store;
     this.#source = source;
     this.#follower = new Follower({ network, windowBlocks }, shared);
@@ -84,7 +87,7 @@ export class Chain {
       { network, windowBlocks, bytes },
       { ...shared, onGrown: () => this.#remember() },
     );
-    this.#tagged = new TaggedBlocks({ nodes });
+    this.#tagged = new TaggedBlocks({ dialect, nodes });
     this.#follower.onMove(() => {
       this.#remember();
       this.#backfill.look();
@@ -137,7 +140,7 @@ export class Chain {
   /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
   async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
     for (const node of this.#parts.pool.usable()) {
-      const position = await readPosition("latest", node, signal);
+      const position = await this.#parts.dialect.readPosition("latest", node, signal);
       if (position) return position;
     }
     return undefined;
@@ -209,7 +212,7 @@ export class Chain {
     const nodes = this.#parts.pool.usable();
     if (nodes.length < 2) return false;
     const theirs = await Promise.all(
-      nodes.map((node) => readPosition(number, node, this.#closing.signal)),
+      nodes.map((node) => this.#parts.dialect.readPosition(number, node, this.#closing.signal)),
     );
     return theirs.some((position) => position !== undefined && position.hash !== hash);
   }

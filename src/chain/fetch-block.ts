@@ -3,6 +3,7 @@ import { findMembers, textOf } from "../jsonrpc/members.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson } from "./block-record.ts";
+import type { ChainDialect, Tag } from "./dialect.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };
@@ -35,7 +36,7 @@ const AT_ONCE = 16;
 const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] as const;
 
 /** Never rejects. */
-export async function fetchBlock(
+async function fetchBlock(
   reference: Reference,
   node: AskedNode,
   signal: AbortSignal,
@@ -169,8 +170,8 @@ function parsed(json: Buffer): unknown {
 const LARGEST_NUMBER = 0xffff_ffff;
 
 /** The number and hash of a node's newest block, or of the one it has at a number; undefined when it does not tell. */
-export async function readPosition(
-  numberOrTag: number | "latest" | "safe" | "finalized",
+async function readPosition(
+  numberOrTag: number | Tag,
   node: AskedNode,
   signal: AbortSignal,
 ): Promise<{ number: number; hash: string } | undefined> {
@@ -182,7 +183,7 @@ export async function readPosition(
 }
 
 /** Whether the node knows the block with this hash; undefined when it does not tell. */
-export async function knowsBlock(
+async function knowsBlock(
   hash: string,
   node: AskedNode,
   signal: AbortSignal,
@@ -202,3 +203,6 @@ function positionIn(json: Buffer): { number: number; hash: string } | undefined 
   const isNumber = Number.isInteger(position.number) && position.number <= LARGEST_NUMBER;
   return isNumber && isHash(position.hash) ? position : undefined;
 }
+
+/** `eth_*`. */
+export const blockDialect: ChainDialect = { fetchBlock, readPosition, knowsBlock };

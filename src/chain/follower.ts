@@ -5,7 +5,6 @@ import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
 import type { Position } from "./block-store.ts";
 import { chooseLeader } from "./choose-leader.ts";
-import { readPosition } from "./fetch-block.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 
 export type FollowedNode = Pick<
@@ -180,7 +179,7 @@ export class Follower {
   }
 
   async #readHead(node: FollowedNode): Promise<void> {
-    const position = await readPosition("latest", node, this.#closing.signal);
+    const position = await this.#parts.dialect.readPosition("latest", node, this.#closing.signal);
     if (position) this.#heads.set(node.name, position);
     else this.#heads.delete(node.name);
   }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { AskedNode } from "./fetch-block.ts";
+import { type AskedNode, blockDialect } from "./fetch-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
 const hashAt = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
@@ -27,7 +27,7 @@ function nodeTelling(...numbers: readonly (number | string)[]) {
 
 it("asks once for each head", async () => {
   const { node, asked } = nodeTelling(4, 5);
-  const blocks = new TaggedBlocks({ nodes: () => [node] });
+  const blocks = new TaggedBlocks({ dialect: blockDialect, nodes: () => [node] });
   const told = await Promise.all([1, 2, 3].map(() => blocks.find("safe", headAt(10))));
   expect(told.map((position) => position?.number)).toEqual([4, 4, 4]);
   expect((await blocks.find("safe", headAt(11)))?.number).toBe(5);
@@ -36,7 +36,7 @@ it("asks once for each head", async () => {
 
 it("does not go backwards, whatever a node says next", async () => {
   const { node } = nodeTelling(7, 3);
-  const blocks = new TaggedBlocks({ nodes: () => [node] });
+  const blocks = new TaggedBlocks({ dialect: blockDialect, nodes: () => [node] });
   expect((await blocks.find("finalized", headAt(10)))?.number).toBe(7);
   expect((await blocks.find("finalized", headAt(11)))?.number).toBe(7);
 });
@@ -48,8 +48,8 @@ it.each([
 ])("does not believe a block $what, and asks the next node", async ({ told }) => {
   const liar = nodeTelling(told);
   const honest = nodeTelling(6);
-  const both = new TaggedBlocks({ nodes: () => [liar.node, honest.node] });
+  const both = new TaggedBlocks({ dialect: blockDialect, nodes: () => [liar.node, honest.node] });
   expect(await both.find("safe", headAt(10))).toEqual({ number: 6, hash: hashAt(6) });
-  const alone = new TaggedBlocks({ nodes: () => [liar.node] });
+  const alone = new TaggedBlocks({ dialect: blockDialect, nodes: () => [liar.node] });
   expect(await alone.find("safe", headAt(10))).toBeUndefined();
 });

@@ -1,8 +1,8 @@
 // What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain.
 import type { Position } from "./block-store.ts";
-import { type AskedNode, readPosition } from "./fetch-block.ts";
+import type { ChainDialect, Tag } from "./dialect.ts";
+import type { AskedNode } from "./fetch-block.ts";
 
-type Tag = "safe" | "finalized";
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
 
 /** The chain that the tags are to be of. */
@@ -12,6 +12,11 @@ export type TaggedChain = {
   readonly hashAt: (number: number) => string | undefined;
 };
 
+type TaggedParts = {
+  readonly dialect: Pick<ChainDialect, "readPosition">;
+  readonly nodes: () => readonly AskedNode[];
+};
+
 const PATIENCE_MS = 5_000;
 
 export class TaggedBlocks {
@@ -19,10 +24,10 @@ export class TaggedBlocks {
   readonly #known = new Map<Tag, Known>();
   /** A tag does not go backwards, whichever node tells it, while its block is on the chain. */
   readonly #highest = new Map<Tag, Position>();
-  readonly #nodes: () => readonly AskedNode[];
+  readonly #parts: TaggedParts;
 
-  constructor(parts: { nodes: () => readonly AskedNode[] }) {
-    this.#nodes = parts.nodes;
+  constructor(parts: TaggedParts) {
+    this.#parts = parts;
   }
 
   /** Asked for once a head, whatever the number of callers; undefined when no node knows such a block. */
@@ -43,8 +48,12 @@ export class TaggedBlocks {
       number <= chain.head.number && (chain.hashAt(number) ?? hash) === hash;
     const before = this.#highest.get(tag);
     const known = before && isOurs(before) ? before : undefined;
-    for (const node of this.#nodes()) {
-      const position = await readPosition(tag, node, AbortSignal.timeout(PATIENCE_MS));
+    for (const node of this.#parts.nodes()) {
+      const position = await this.#parts.dialect.readPosition(
+        tag,
+        node,
+        AbortSignal.timeout(PATIENCE_MS),
+      );
       if (!position || !isOurs(position)) continue;
       const highest = known && known.number > position.number ? known : position;
       this.#highest.set(tag, highest);

@@ -3,6 +3,7 @@
 import { pino } from "pino";
 import { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
+import { blockDialect } from "../../src/chain/fetch-block.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { answerOf } from "./generated-chain/answers.ts";
@@ -55,7 +56,13 @@ export async function followChain(
   };
   const chain = new Chain(
     { network: "test", chainId: 1, path, windowBlocks, bytes: 2 ** 30, proof: "strict" },
-    { pool, clock: systemClock, log: pino({ level: "silent" }), metrics: new Metrics() },
+    {
+      pool,
+      dialect: blockDialect,
+      clock: systemClock,
+      log: pino({ level: "silent" }),
+      metrics: new Metrics(),
+    },
   );
   await chain.start();
   const settled = async (): Promise<ChainView> => {

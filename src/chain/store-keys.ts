@@ -46,12 +46,13 @@ export function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
 
 /** What is kept of a transaction's traces, under its block's hash. */
 export type TracePlace = { readonly index: number; readonly part: TracePart };
-export type TracePart = "output" | "trace" | "stateDiff" | "vmTrace";
+export type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
 const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
   output: 0x6f,
   trace: 0x74,
   stateDiff: 0x64,
   vmTrace: 0x76,
+  more: 0x6d,
 };
 
 export function traceKey(hash: string, { index, part }: TracePlace): Buffer {

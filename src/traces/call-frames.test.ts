@@ -37,7 +37,10 @@ it.each(["CREATE", "CREATE2"])("writes %s as a create", (type) => {
   const told = { ...call, type, to: c, input: "0x01", output: "0x02", value: "0x5" };
   expect(inside(told)).toEqual([
     {
-      action: { from: a, value: "0x5", gas: "0x64", init: "0x01" },
+      action: {
+        ...{ from: a, value: "0x5", gas: "0x64", init: "0x01" },
+        creationMethod: type.toLowerCase(),
+      },
       result: { gasUsed: "0xa", code: "0x02", address: c },
       subtraces: 0,
       traceAddress: [0],
@@ -50,7 +53,7 @@ it("writes a failed create with neither result nor address", () => {
   const told = { ...call, type: "CREATE", to: undefined, error: "max code size exceeded" };
   expect(inside(told)).toEqual([
     {
-      action: { from: a, value: "0x0", gas: "0x64", init: "0x" },
+      action: { from: a, value: "0x0", gas: "0x64", init: "0x", creationMethod: "create" },
       error: "Out of gas",
       subtraces: 0,
       traceAddress: [0],

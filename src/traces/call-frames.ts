@@ -32,11 +32,10 @@ function flatten(top: unknown): readonly Frame[] | undefined {
 
 function frameOf(told: Json, depth: number): Frame {
   const { from, to, value, gas, input, gasUsed, output, error } = told;
-  return { depth, kind: kindOf(told["type"]), from, to, value, gas, input, gasUsed, output, error };
+  const type = typeof told["type"] === "string" ? told["type"].toLowerCase() : "";
+  const kind = kinds[type] ?? type;
+  const frame = { depth, kind, from, to, value, gas, input, gasUsed, output, error };
+  return kind === "create" ? { ...frame, creationMethod: type } : frame;
 }
 
-function kindOf(type: unknown): string {
-  const kind = typeof type === "string" ? type.toLowerCase() : "";
-  if (kind === "create2") return "create";
-  return kind === "selfdestruct" ? "suicide" : kind;
-}
+const kinds: Readonly<Record<string, string>> = { create2: "create", selfdestruct: "suicide" };

@@ -114,7 +114,7 @@ export async function blockReplays(
   const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
     const tree = trees[transaction.index];
     const parts = await derivedParts(transaction, others, context, tree);
-    return replayJson(parts, named(transaction.hash));
+    return replayJson({ ...parts, more: named(transaction.hash) });
   });
   return joined(replays);
 }
@@ -131,7 +131,7 @@ const ownReplays = (types: readonly TraceType[]): Source<AskedBlock, readonly An
     const replays = result.map((replay, index) => {
       const hash = String(Object(replay).transactionHash).toLowerCase();
       const parts = hashes && hashes[index] !== hash ? undefined : partsIn(replay, types);
-      return parts && replayJson(parts, named(hash));
+      return parts && replayJson(parts);
     });
     const isWhole = !hashes || hashes.length === replays.length;
     return isWhole && replays.every((replay) => replay !== undefined) ? replays : undefined;

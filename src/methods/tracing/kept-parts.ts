@@ -4,10 +4,11 @@ import { PackedJson } from "../../jsonrpc/packed-json.ts";
 import type { CallContext } from "../method.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
 
-export type Part = "output" | TraceType;
+/** "more": what a node tells beside them. */
+export type Part = "output" | TraceType | "more";
 export type TraceType = "trace" | "stateDiff" | "vmTrace";
 
-/** Each as JSON. */
+/** Each as JSON; "more" as members with a comma before them. */
 export type Parts = Readonly<Partial<Record<Part, AnswerJson>>>;
 
 type Place = Pick<MinedTransaction, "block" | "index">;
@@ -28,7 +29,8 @@ export function keptParts(
     parts[part] = json;
   }
   context.note({ source: "store", block, proof: "none" });
-  return parts;
+  const more = context.chain?.keptTrace(block.hash, { index, part: "more" });
+  return more ? { ...parts, more } : parts;
 }
 
 /** Nobody waits for it: what cannot be kept is asked for again. */

@@ -1,7 +1,7 @@
 // A transaction that was mined, with what tracing it takes: found in the followed chain, or at the nodes.
 import type { Position } from "../../chain/block-store.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
-import { type GasRules, intrinsicGas } from "../../traces/intrinsic-gas.ts";
+import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/intrinsic-gas.ts";
 import { isBeyondAnyBlock } from "../block-lookup.ts";
 import { MAY_LAG } from "../doubt.ts";
 import type { CallContext } from "../method.ts";
@@ -54,15 +54,10 @@ export function minedTransaction(json: MinedJson, place: Place, rules: GasRules)
   return { ...place, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
 }
 
-/** Where mainnet changed what a transaction costs before it begins. Other networks began later. */
-const MAINNET = { homestead: 1_150_000, istanbul: 9_069_000 };
-
 /** By what the block's transactions pay. */
 export async function rulesOf(block: Position, context: CallContext): Promise<GasRules> {
-  const isMainnet = context.network.chainId === 1;
   return {
-    isHomestead: !isMainnet || block.number >= MAINNET.homestead,
-    isIstanbul: !isMainnet || block.number >= MAINNET.istanbul,
+    ...gasRulesAt(block.number, context.network.chainId),
     isShanghai: await hasWithdrawals(block.hash, context),
   };
 }

@@ -46,7 +46,10 @@ const ownReplay: Source<Asked, Parts> = {
 /** Of a node's own replay; undefined when a part that was asked for is missing or no sense. */
 export function partsIn(result: unknown, types: readonly TraceType[]): Parts | undefined {
   if (!isJson(result) || typeof result["output"] !== "string") return undefined;
-  const parts: Partial<Record<Part, string>> = { output: JSON.stringify(result["output"]) };
+  const { output, stateDiff, trace, vmTrace, ...others } = result;
+  const parts: Partial<Record<Part, string>> = { output: JSON.stringify(output) };
+  const more = JSON.stringify(others).slice(1, -1);
+  if (more) parts.more = `,${more}`;
   for (const type of types) {
     const part = readers[type](result);
     if (part === undefined) return undefined;
@@ -118,9 +121,9 @@ const topCall: Source<MinedTransaction, CallTree> = {
   read: (result, transaction) => frameTree(result, optionsFor(transaction)),
 };
 
-/** Members in OpenEthereum's order, which is the alphabet's. @param more Members behind them, as JSON. */
-export function replayJson(parts: Parts, more = ""): AnswerJson {
-  const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null" } = parts;
+/** Members in OpenEthereum's order, which is the alphabet's. */
+export function replayJson(parts: Parts): AnswerJson {
+  const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null", more = "" } = parts;
   const before = `{"output":${output},"stateDiff":${stateDiff},"trace":${trace}`;
   if (!(vmTrace instanceof PackedJson)) return `${before}${more},"vmTrace":${vmTrace}}`;
   const packer = new JsonPacker();

@@ -60,10 +60,10 @@ function toldBy(error: unknown): Told<never> {
 /**
  * Asks for what is read while it comes.
  *
- * @returns The last reader that was made: the value is what it read.
+ * @returns The reader of the answer, or the one that wanted no more; else undefined.
  * @throws RpcError 502 to 504.
  */
-export async function askReading<Reader extends BodyReader & { readonly outcome: unknown }>(
+export async function askReading<Reader extends BodyReader & { readonly isStopped: boolean }>(
   { name, method, params }: { name: string; method: string; params: readonly unknown[] },
   makeReader: () => Reader,
   context: CallContext,
@@ -81,9 +81,9 @@ export async function askReading<Reader extends BodyReader & { readonly outcome:
     });
     return { told: { kind: "told", value }, reader };
   } catch (error) {
-    // It wanted no more.
-    if (reader?.outcome !== undefined) return { told: { kind: "missing" }, reader };
-    return { told: toldBy(error), reader };
+    // What it read else was no answer.
+    if (reader?.isStopped) return { told: { kind: "missing" }, reader };
+    return { told: toldBy(error), reader: undefined };
   }
 }
 

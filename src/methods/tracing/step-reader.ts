@@ -13,6 +13,8 @@ const MALFORMED: VmTraceOutcome = { kind: "unreadable", why: "malformed answer" 
 export class StepReader {
   /** undefined until the last step is there, or no more are wanted. */
   outcome: VmTraceOutcome | undefined;
+  /** No more steps are wanted. */
+  isStopped = false;
   /** Of an account whose code would be needed first. */
   missing: string | undefined;
   steps = 0;
@@ -40,7 +42,8 @@ export class StepReader {
 
   add(chunk: Buffer): boolean {
     if (!this.#stream.add(chunk)) this.outcome ??= MALFORMED;
-    return this.outcome === undefined;
+    this.isStopped = this.outcome !== undefined;
+    return !this.isStopped;
   }
 
   finish(): Buffer | undefined {

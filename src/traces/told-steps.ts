@@ -1,0 +1,51 @@
+// What the tests of vmTraces tell a writer, and what it makes of it.
+import { type VmTraceOptions, type VmTraceOutcome, VmTraceWriter } from "./vm-trace.ts";
+
+export const A = `0x${"a".repeat(40)}`;
+export const B = `0x${"b".repeat(40)}`;
+
+type Rest = Readonly<Record<string, unknown>>;
+
+/** As geth writes it, unless `rest` says otherwise: a cheap one in the top frame. */
+export const log = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) => ({
+  ...{ pc: 0, op, gas: 100, gasCost: 3, depth: 1, stack, memory: [], ...rest },
+});
+
+/** The same one frame deeper. */
+export const below = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) =>
+  log(op, stack, { depth: 2, gas: 60, ...rest });
+
+export type Told = {
+  readonly outcome: VmTraceOutcome;
+  readonly text: string;
+  readonly pieces: readonly string[];
+};
+
+export type Surroundings = Partial<VmTraceOptions> & {
+  /** By address; nothing else has code. */
+  readonly codes?: Readonly<Record<string, string | undefined>>;
+};
+
+/** Of a call to A, where long code is, when nothing else is said. */
+export function tell(logs: readonly unknown[], surroundings: Surroundings = {}): Told {
+  const { codes, ...options } = surroundings;
+  const known: Surroundings["codes"] = { [A]: `0x${"5b".repeat(50)}`, ...codes };
+  const pieces: string[] = [];
+  const writer = new VmTraceWriter(
+    { top: { to: A }, maxSteps: 10_000, maxBytes: 1_000_000, ...options },
+    {
+      codeOf: (address) => (address in known ? known[address] : "0x"),
+      write: (json) => pieces.push(json),
+    },
+  );
+  for (const structLog of logs) writer.add(structLog);
+  const outcome = writer.finish();
+  return { outcome, text: pieces.join(""), pieces };
+}
+
+/** Of a trace that is to be written. */
+export function opsOf(logs: readonly unknown[], surroundings?: Surroundings) {
+  const { outcome, text } = tell(logs, surroundings);
+  if (outcome.kind !== "written") throw new Error(JSON.stringify(outcome));
+  return JSON.parse(text).ops;
+}

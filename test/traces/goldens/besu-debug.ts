@@ -1,0 +1,72 @@
+// Besu's chain once more, over nodes that have geth's tracers only: what these would tell is what
+// ethereumjs tells, and what is to come of it is what Besu told.
+import { diffModeOf } from "../geth-prestate.ts";
+import { aboutBlocksTransactions, type BesuBlock, besuWorld, source } from "./besu.ts";
+import { aboutParts, aboutWholeBlock } from "./besu-parts.ts";
+import { callFrame } from "./call-frame.ts";
+import type { ExecutedTransaction } from "./executions.ts";
+import type { Answer, Scenario } from "./golden.ts";
+
+const TREE = { tracer: "callTracer" };
+const DIFF = { tracer: "prestateTracer", tracerConfig: { diffMode: true } };
+
+export function besuByTracers(blocks: readonly BesuBlock[]): Scenario {
+  const single = blocks.flatMap((block) =>
+    block.executed.flatMap((executed, index) => tracersOf(executed, block, index)),
+  );
+  const worlds = [
+    besuWorld("besu-tracers", blocks, single),
+    besuWorld("besu-block-tracers", blocks, blocks.flatMap(blockTracersOf)),
+  ];
+  const goldens = worlds.flatMap(({ name: world }) =>
+    blocks.flatMap((block) => {
+      const origin = { source, mode: "derivation", world, name: `block ${block.number}` } as const;
+      const parts = [...aboutParts(origin, block), ...aboutWholeBlock(origin, block)];
+      const hasSteps = world === "besu-tracers";
+      return [
+        ...aboutBlocksTransactions(origin, block),
+        ...parts.filter(({ params }) => hasSteps || !String(params).includes("vmTrace")),
+      ];
+    }),
+  );
+  return { worlds, goldens };
+}
+
+function tracersOf(
+  executed: ExecutedTransaction,
+  block: BesuBlock,
+  index: number,
+): readonly Answer[] {
+  const { transaction, before, after, structLogs } = executed;
+  const hash = block.transactions[index]?.hash;
+  const method = "debug_traceTransaction";
+  const steps = { failed: executed.top.error !== undefined, structLogs };
+  return [
+    { method, params: [hash, TREE], result: callFrame(executed) },
+    { method, params: [hash, DIFF], result: diffModeOf(before, after) },
+    { method, params: [hash, STEPS], result: { gas: Number(transaction.gasLimit), ...steps } },
+  ];
+}
+
+/** With what a vmTrace cannot be without: the memory, and the stack unless it is disabled. */
+const STEPS = {
+  enableMemory: true,
+  disableMemory: false,
+  disableStack: false,
+  disableStorage: true,
+  enableReturnData: false,
+};
+
+function blockTracersOf(block: BesuBlock): readonly Answer[] {
+  const method = "debug_traceBlockByHash";
+  const all = (tell: (executed: ExecutedTransaction) => unknown) =>
+    block.executed.map((one, at) => ({ txHash: block.transactions[at]?.hash, result: tell(one) }));
+  return [
+    { method, params: [block.hash, TREE], result: all(callFrame) },
+    {
+      method,
+      params: [block.hash, DIFF],
+      result: all(({ before, after }) => diffModeOf(before, after)),
+    },
+  ];
+}

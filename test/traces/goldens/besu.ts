@@ -1,0 +1,120 @@
+// Besu's chain and what Besu told of it: passed through, and made of what Besu alone would offer.
+import { type ChainBlock, chainAnswers, fieldsOf, hex } from "./chain.ts";
+import type { ExecutedTransaction } from "./executions.ts";
+import type { Answer, Entry, Golden, Place, Scenario, World } from "./golden.ts";
+import { aboutTransaction, type Origin, type Parts, recorded } from "./questions.ts";
+import { byTransaction, type Exchange, exchangesIn, filesIn } from "./vectors.ts";
+import { wantedResult } from "./wanted.ts";
+
+export const source = "besu-trace";
+const CHAIN_ID = 1982;
+export const specs = `vectors/${source}/specs`;
+export const replays = `${specs}/replay-trace-transaction`;
+
+export type BesuBlock = ChainBlock & {
+  /** As trace_block told them. */
+  readonly entries: readonly Entry[];
+  readonly executed: readonly ExecutedTransaction[];
+};
+
+export const exchanges = (folder: string): readonly Exchange[] =>
+  filesIn(folder).flatMap(exchangesIn);
+
+/** Recorded answers have hashes that only Besu's own build of the chain has. */
+export const besuBlocks = (
+  executed: ReadonlyMap<number, readonly ExecutedTransaction[]>,
+): readonly BesuBlock[] =>
+  exchanges(`${specs}/trace-block`)
+    .map(({ params, result }): BesuBlock => {
+      const number = Number(params[0]);
+      const entries = result as readonly Entry[];
+      const hashes = [...byTransaction(entries).keys()];
+      const own = executed.get(number) ?? [];
+      return {
+        number,
+        entries,
+        executed: own,
+        hash: entries[0]?.blockHash ?? GENESIS,
+        transactions: own.map(({ transaction }, index) => fieldsOf(transaction, hashes[index])),
+      };
+    })
+    .sort((one, other) => one.number - other.number);
+
+/** Nothing tells its hash. */
+const GENESIS = `0x${"0".repeat(63)}1`;
+
+export const besuWorld = (
+  name: string,
+  blocks: readonly BesuBlock[],
+  answers: readonly Answer[],
+): World => ({
+  ...{ name, chainId: CHAIN_ID },
+  answers: [...chainAnswers(blocks), ...blocks.flatMap(codesOf), ...answers],
+});
+
+/** Of what its transactions call, around it. */
+const codesOf = ({ number, executed }: BesuBlock): readonly Answer[] =>
+  executed.flatMap(({ codes }) =>
+    [...codes].flatMap(([address, result]) =>
+      [number - 1, number].map((at) => ({
+        ...{ method: "eth_getCode", params: [address, hex(at)], result },
+      })),
+    ),
+  );
+
+type Replayed = Required<Pick<Parts, "output" | "stateDiff" | "vmTrace">> & {
+  readonly transactionHash: string;
+};
+
+const placeOf = (block: BesuBlock, index: number): Place => ({
+  blockHash: block.hash,
+  blockNumber: block.number,
+  transactionHash: String(block.transactions[index]?.hash),
+  transactionPosition: index,
+});
+
+/** Each with every part. */
+export const replaysByHash = (): ReadonlyMap<string, Replayed> =>
+  new Map(
+    exchanges(`${replays}/all`)
+      .flatMap(({ result }) => result as readonly Replayed[])
+      .map((replay) => [replay.transactionHash, replay]),
+  );
+
+export function besuItself(blocks: readonly BesuBlock[]): Scenario {
+  const told = ["trace-block", "trace-transaction"].flatMap((name) =>
+    exchanges(`${specs}/${name}`),
+  );
+  const replayed = filesIn(replays).flatMap((folder) => exchanges(folder));
+  const origin = { source, mode: "pass-through", world: "besu" } as const;
+  const whole = [...told, ...replayed, ...exchanges(`${specs}/trace-get`)];
+  const goldens = whole.flatMap(({ file, method, params, result }) =>
+    recorded(
+      { ...origin, name: nameOf(file) },
+      { method, params, want: wantedResult(method, result) },
+    ),
+  );
+  const paths = blocks.flatMap((block) =>
+    aboutBlocksTransactions({ ...origin, name: `block ${block.number}` }, block),
+  );
+  return {
+    worlds: [besuWorld("besu", blocks, [...told, ...replayed])],
+    goldens: [...goldens, ...paths.filter(({ method }) => method === "trace_get")],
+  };
+}
+
+export const nameOf = (file: string): string =>
+  file.slice(file.lastIndexOf("/") + 1, -".json".length);
+
+export function aboutBlocksTransactions(origin: Origin, block: BesuBlock): readonly Golden[] {
+  const outputs = replaysByHash();
+  const lists = byTransaction(block.entries);
+  return block.transactions.flatMap(({ hash }, index) =>
+    aboutTransaction(origin, {
+      hash,
+      place: placeOf(block, index),
+      traces: lists.get(hash) ?? [],
+      output: outputs.get(hash)?.output,
+    }),
+  );
+}

@@ -1,0 +1,100 @@
+// The chains of the vectors, executed by ethereumjs, which tells of every transaction what geth would.
+import { readFileSync } from "node:fs";
+import { type BlockBytes, createBlock, createBlockFromBytesArray } from "@ethereumjs/block";
+import {
+  createCustomCommon,
+  type GethGenesis,
+  Hardfork,
+  Mainnet,
+  parseGethGenesisState,
+} from "@ethereumjs/common";
+import { RLP } from "@ethereumjs/rlp";
+import type { TypedTransaction } from "@ethereumjs/tx";
+import { bytesToHex, type KZG } from "@ethereumjs/util";
+import { createVM, runBlock, runTx, type VM } from "@ethereumjs/vm";
+import { hashesOf } from "../../support/execution-chain/execute.ts";
+import { type Frame, recordFrames } from "../live/frames.ts";
+import { readJson, recordBesuTraceChain, vectorFolder } from "../recorded-chains.ts";
+import { type Accounts, recordTransactions } from "../state-recorder.ts";
+import { recordStructLogs, type StructLog } from "../struct-log-recorder.ts";
+
+export type ExecutedTransaction = {
+  readonly transaction: TypedTransaction;
+  readonly top: Frame;
+  readonly structLogs: readonly StructLog[];
+  readonly codes: ReadonlyMap<string, string>;
+  readonly before: Accounts;
+  readonly after: Accounts;
+  /** With the intrinsic gas, and without refunds. */
+  readonly gasUsed: bigint;
+};
+
+/** By block number. Executed twice: the first time tells of the state, the second of the steps. */
+export async function executeBesuChain(): Promise<
+  ReadonlyMap<number, readonly ExecutedTransaction[]>
+> {
+  const blocks = await recordBesuTraceChain();
+  const { vm, common } = await vmOf("besu-trace", Hardfork.Istanbul);
+  const frames = recordFrames(vm);
+  const traced = recordStructLogs(vm);
+  const byNumber = new Map<number, readonly ExecutedTransaction[]>();
+  for (const { number, transactions } of blocks) {
+    const header = { number: BigInt(number), gasLimit: 0x100000000000n, difficulty: 15n };
+    const block = createBlock({ header }, { common, skipConsensusFormatValidation: true });
+    const executed: ExecutedTransaction[] = [];
+    for (const { transaction: tx, before, after, outcome } of transactions) {
+      await runTx(vm, { tx, block, skipBlockGasLimitValidation: true });
+      const [top, steps] = [frames.at(-1), traced.at(-1)];
+      if (!top || !steps) throw new Error("a transaction was not recorded");
+      executed.push({ ...steps, top, before, after, gasUsed: outcome.totalGasSpent });
+    }
+    byNumber.set(number, executed);
+  }
+  return byNumber;
+}
+
+async function vmOf(folder: string, hardfork: Hardfork): Promise<{ vm: VM; common: VM["common"] }> {
+  const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
+    hardfork,
+    customCrypto: { kzg: {} as KZG }, // asked for, never used
+  });
+  const vm = await createVM({ common, blockchain: hashesOf([]) });
+  const genesis = readJson(`${folder}/chain-data/genesis.json`) as GethGenesis;
+  await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState(genesis));
+  return { vm, common };
+}
+
+export type ExecutedBlock = {
+  readonly number: number;
+  readonly hash: string;
+  readonly executed: readonly Omit<ExecutedTransaction, "structLogs" | "codes">[];
+};
+
+/** Of besu-debug-geth. */
+export async function executeGethDebugChain(): Promise<readonly ExecutedBlock[]> {
+  const { vm, common } = await vmOf("besu-debug-geth", Hardfork.Prague);
+  const frames = recordFrames(vm);
+  const recorded = recordTransactions(vm);
+  const blocks: ExecutedBlock[] = [];
+  let rest: Uint8Array = readFileSync(`${vectorFolder}besu-debug-geth/chain-data/blocks.bin`);
+  while (rest.length > 0) {
+    const { data, remainder } = RLP.decode(rest, true);
+    rest = remainder;
+    const block = createBlockFromBytesArray(data as unknown as BlockBytes, { common });
+    const [start, firstFrame] = [recorded.length, frames.length];
+    if (block.header.number > 0n) await runBlock(vm, { block, skipHeaderValidation: true });
+    const tops = frames.slice(firstFrame).filter(({ from }) => from !== SYSTEM);
+    const executed = recorded.slice(start).map((one, at) => {
+      const top = tops[at];
+      if (!top) throw new Error("a transaction was not recorded");
+      return { ...one, top, gasUsed: one.outcome.totalGasSpent };
+    });
+    blocks.push({ number: Number(block.header.number), hash: bytesToHex(block.hash()), executed });
+    if (blocks.length === 1)
+      blocks.unshift({ number: 0, hash: bytesToHex(block.header.parentHash), executed: [] });
+  }
+  return blocks;
+}
+
+/** EIP-2935, EIP-7002 and others: blocks call contracts of their own. */
+const SYSTEM = "0xfffffffffffffffffffffffffffffffffffffffe";

@@ -1,0 +1,49 @@
+// The chains of the vectors, executed a second time, with the struct logs of each transaction.
+import { createBlock } from "@ethereumjs/block";
+import {
+  createCustomCommon,
+  type GethGenesis,
+  Hardfork,
+  Mainnet,
+  parseGethGenesisState,
+} from "@ethereumjs/common";
+import type { KZG } from "@ethereumjs/util";
+import { createVM, runBlock, runTx } from "@ethereumjs/vm";
+import { executeChain, hashesOf } from "../support/execution-chain/execute.ts";
+import { readJson, recordBesuTraceChain } from "./recorded-chains.ts";
+import { recordStructLogs, type Traced } from "./struct-log-recorder.ts";
+
+export type TracedBlock = { number: number; transactions: readonly Traced[] };
+
+/** Without rewards for blocks: nothing in this chain looks at them. */
+export async function traceBesuChain(): Promise<TracedBlock[]> {
+  const blocks = await recordBesuTraceChain();
+  const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
+    hardfork: Hardfork.Istanbul,
+    customCrypto: { kzg: {} as KZG }, // asked for, never used
+  });
+  const vm = await createVM({ common, blockchain: hashesOf([]) });
+  const genesis = readJson("besu-trace/chain-data/genesis.json") as GethGenesis;
+  await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState(genesis));
+  const traced = recordStructLogs(vm);
+  const numbered: TracedBlock[] = [];
+  for (const { number, transactions } of blocks) {
+    const start = traced.length;
+    const header = { number: BigInt(number), gasLimit: 0x100000000000n, difficulty: 15n };
+    const block = createBlock({ header }, { common, skipConsensusFormatValidation: true });
+    for (const { transaction: tx } of transactions)
+      await runTx(vm, { tx, block, skipBlockGasLimitValidation: true });
+    numbered.push({ number, transactions: traced.slice(start) });
+  }
+  return numbered;
+}
+
+export async function traceExecutionChain(): Promise<readonly Traced[]> {
+  const { vm, blocks } = await executeChain();
+  const traced = recordStructLogs(vm);
+  for (const [number, { block }] of blocks.entries()) {
+    const root = blocks[number - 1]?.block.header.stateRoot;
+    if (root) await runBlock(vm, { block, root, skipHeaderValidation: true });
+  }
+  return traced;
+}

@@ -75,6 +75,13 @@ it("writes a self-destruct as a suicide without a result", () => {
   ]);
 });
 
+it("takes a self-destruct without an heir for one whose heir is itself, as reth and anvil write it", () => {
+  const told = { ...call, type: "SELFDESTRUCT", to: undefined, value: "0x7" };
+  expect(inside(told)).toMatchObject([
+    { action: { address: a, refundAddress: a, balance: "0x7" }, type: "suicide" },
+  ]);
+});
+
 it("gives a delegate call its parent's value, and a static call none", () => {
   const delegate = { ...call, type: "DELEGATECALL" };
   const told = [
@@ -196,7 +203,7 @@ it.each([
   ["calls that are no list", { ...call, calls: { 0: call } }],
   ["a call that is none", { ...call, calls: [call, null] }],
   ["a create without its address", { ...call, type: "CREATE", to: undefined }],
-  ["a self-destruct without an heir", { ...call, calls: [{ type: "SELFDESTRUCT", from: a }] }],
+  ["a self-destruct of nobody", { ...call, calls: [{ type: "SELFDESTRUCT", to: a }] }],
 ])("makes nothing of %s", (_, told) => {
   expect(tracesOfCallFrame(told)).toBeUndefined();
 });

@@ -31,9 +31,11 @@ function flatten(top: unknown): readonly Frame[] | undefined {
 }
 
 function frameOf(told: Json, depth: number): Frame {
-  const { from, to, value, gas, input, gasUsed, output, error } = told;
+  const { from, value, gas, input, gasUsed, output, error } = told;
   const type = typeof told["type"] === "string" ? told["type"].toLowerCase() : "";
   const kind = kinds[type] ?? type;
+  // Of a contract that leaves its balance to itself, anvil and reth do not tell to whom.
+  const to = told["to"] ?? (kind === "suicide" ? from : undefined);
   const frame = { depth, kind, from, to, value, gas, input, gasUsed, output, error };
   return kind === "create" ? { ...frame, creationMethod: type } : frame;
 }

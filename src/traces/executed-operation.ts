@@ -83,7 +83,8 @@ function withoutSteps(
 ): Executed["sub"] {
   if (!entry) return null;
   // A call's cost has in it what is passed on; a create's, as geth counts, has not.
-  const isAllSpent = next.gas === gas - cost && entry.kind === "call" && entry.isEnteredWhenSpent;
+  const isEntered = entry.kind === "call" ? entry.isEnteredWhenSpent : isCountedIn({ gas, cost });
+  const isAllSpent = next.gas === gas - cost && isEntered;
   const isSpent = next.gas < gas - cost || isAllSpent;
   if (!isSuccess && !isSpent) return null;
   if (entry.kind === "create") return { code: entry.init, ops: [] };
@@ -97,10 +98,21 @@ function costOf(
 ): number {
   if (entry?.kind !== "create") return cost;
   if (sub) return gas - cost < sub.gas ? cost : cost + sub.gas;
+  // One whose place is taken is not entered either, and keeps what was passed on.
+  if (next?.gas === gas - cost && isCountedIn({ gas, cost })) return cost;
   // Not entered, it gave back all but its own cost.
   const own = next ? Math.min(cost, gas - next.gas) : cost;
   return own + allButOne64th(gas - own);
 }
+
+/**
+ * Whether what is passed on is in the cost of a create (anvil): then a 64th is left of what a create's own
+ * cost leaves, which is never less than 32,000.
+ */
+const isCountedIn = ({ gas, cost }: Pick<PendingOperation, "gas" | "cost">): boolean =>
+  gas - 64 * (gas - cost) >= CREATION;
+
+const CREATION = 32_000;
 
 /** EIP-150; before it all was passed on. */
 const allButOne64th = (gas: number): number => gas - Math.floor(gas / 64);

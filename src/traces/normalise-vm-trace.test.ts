@@ -35,6 +35,13 @@ it.each([
   expect(normaliseVmTrace(value)).toEqual(value);
 });
 
+it("is not taken from revm, which counts otherwise", () => {
+  const revm = { ...operation(), ex: { ...operation().ex, mem: { data: "0x", off: 0 } } };
+  expect(normaliseVmTrace({ code: "0x00", ops: [operation(), revm] })).toBeUndefined();
+  const within = operation({ code: "0x00", ops: [revm] });
+  expect(normaliseVmTrace({ code: "0x00", ops: [within] })).toBeUndefined();
+});
+
 it("follows frames as deep as they go", () => {
   let trace: unknown = { code: "0x", ops: [asErigon()] };
   for (let depth = 0; depth < 100_000; depth++) trace = { code: "0x", ops: [asErigon(trace)] };

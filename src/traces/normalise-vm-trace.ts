@@ -1,7 +1,12 @@
 // The `vmTrace` of a node's own trace_replayTransaction, without what Erigon adds to each operation.
 import { isJson, type Json } from "../proofs/json.ts";
 
-/** Anything but `idx` and `op` in operations stays as it is. */
+/**
+ * Anything but `idx` and `op` in operations stays as it is.
+ *
+ * @returns undefined for what revm (reth, anvil) gives: its `used` is the gas before the operation, creations
+ * have no code, and every operation writes memory, if only nothing.
+ */
 export function normaliseVmTrace(vmTrace: unknown): unknown {
   const top: Record<string, unknown> = { vmTrace };
   const open: [holder: Record<string, unknown>, name: string][] = [[top, "vmTrace"]];
@@ -10,6 +15,7 @@ export function normaliseVmTrace(vmTrace: unknown): unknown {
     const [holder, name] = at;
     const trace = holder[name];
     if (!isJson(trace) || !Array.isArray(trace["ops"])) continue;
+    if (trace["ops"].some(writesNothing)) return undefined;
     const ops = trace["ops"].map(withoutExtras);
     holder[name] = { ...trace, ops };
     for (const operation of ops)
@@ -22,4 +28,9 @@ function withoutExtras(operation: unknown): Json | unknown {
   if (!isJson(operation)) return operation;
   const { idx, op, ...rest } = operation;
   return rest;
+}
+
+function writesNothing(operation: unknown): boolean {
+  const { ex } = Object(operation) as { ex?: { mem?: { data?: unknown } | null } | null };
+  return ex?.mem?.data === "0x";
 }

@@ -5,7 +5,7 @@ import { isCall, isCreate, type Operation, operationNamed } from "./opcodes.ts";
 import { memorySize, memorySlice, type Step, stackCount, stackItem } from "./struct-logs.ts";
 
 /** What a call or create begins. */
-export type Entry =
+type Entry =
   | {
       readonly kind: "call";
       /** Whose code runs. */

@@ -1,6 +1,5 @@
 // The struct logs that geth would write of each transaction, out of what ethereumjs tells of its steps.
 
-import type { EVMResult, InterpreterStep, Message } from "@ethereumjs/evm";
 import type { TypedTransaction } from "@ethereumjs/tx";
 import {
   type Address,
@@ -10,27 +9,26 @@ import {
   createAddressFromString,
 } from "@ethereumjs/util";
 import type { VM } from "@ethereumjs/vm";
+import {
+  type EthereumjsStep,
+  type FrameResult,
+  type GethStep,
+  HALTS,
+  stopBehind,
+  structLogOf,
+} from "./geth-steps.ts";
 
-export type StructLog = {
-  pc: number;
-  op: string;
-  gas: number;
-  gasCost: number;
-  depth: number;
-  stack: readonly string[];
-  memory: readonly string[];
-  error?: string | undefined;
-};
+export type StructLog = GethStep & { error?: string | undefined };
 
 export type Traced = {
   transaction: TypedTransaction;
-  structLogs: readonly StructLog[];
+  structLogs: StructLog[];
   /** Of every account that a call went to, as it was before that. */
-  codes: ReadonlyMap<string, string>;
+  codes: Map<string, string>;
   /** All that ran, even if undone, in the order of their beginning. */
-  frames: readonly TracedFrame[];
+  frames: TracedFrame[];
   /** All that was written to storage, even if undone, in order. */
-  stores: readonly { key: string; val: string }[];
+  stores: { key: string; val: string }[];
 };
 
 export type TracedFrame = {
@@ -41,31 +39,81 @@ export type TracedFrame = {
 };
 
 /** Every transaction that `vm` runs from now on, in a list that grows. */
-export function recordStructLogs({ stateManager: state, events, evm }: VM): readonly Traced[] {
+export function recordStructLogs(vm: VM): readonly Traced[] {
   const traced: Traced[] = [];
-  const open: { frame: TracedFrame; message: Message }[] = [];
-  const start = () => ({
-    structLogs: [] as StructLog[],
-    codes: new Map<string, string>(),
-    frames: [] as TracedFrame[],
-    stores: [] as { key: string; val: string }[],
+  const recorder = new Recorder(vm.stateManager);
+  vm.evm.events?.on("beforeMessage", (message, done) => {
+    void recorder.begin(message).finally(() => done?.());
   });
-  let current = start();
-  const note = async (address: Address): Promise<void> => {
-    if (current.codes.has(address.toString())) return;
-    const code = bytesToHex(await state.getCode(address));
-    current.codes.set(address.toString(), code);
-    if (code.startsWith("0xef0100")) await note(createAddressFromString(`0x${code.slice(8)}`));
-  };
-  const begin = async (message: Message): Promise<void> => {
+  vm.evm.events?.on("afterMessage", (result) => recorder.end(result));
+  vm.evm.events?.on("step", (step) => recorder.step(step));
+  vm.events.on("beforeTx", () => void recorder.take());
+  // What the block itself calls afterwards is no one's.
+  vm.events.on("afterTx", ({ transaction }) => {
+    traced.push({ transaction, ...recorder.take() });
+  });
+  return traced;
+}
+
+type Message = {
+  readonly to?: Address | undefined;
+  /** Throws in a create. */
+  readonly codeAddress: Address;
+  readonly data: Uint8Array;
+  readonly code?: unknown;
+};
+
+type Recording = Omit<Traced, "transaction">;
+
+class Recorder {
+  readonly #state: VM["stateManager"];
+  readonly #open: { frame: TracedFrame; message: Message }[] = [];
+  #current: Recording = { structLogs: [], codes: new Map(), frames: [], stores: [] };
+
+  constructor(state: VM["stateManager"]) {
+    this.#state = state;
+    const { putStorage } = state;
+    state.putStorage = async (address, key, value) => {
+      this.#current.stores.push({ key: quantityOf(key), val: quantityOf(value) });
+      await putStorage.call(state, address, key, value);
+    };
+  }
+
+  /** All since the last time. */
+  take(): Recording {
+    const taken = this.#current;
+    this.#current = { structLogs: [], codes: new Map(), frames: [], stores: [] };
+    return taken;
+  }
+
+  async begin(message: Message): Promise<void> {
     const code = message.to ? "0x" : bytesToHex(message.data);
     const frame = { code, steps: [], exception: undefined };
-    open.push({ frame, message });
-    current.frames.push(frame);
-    if (message.to) await note(message.codeAddress);
-  };
-  const end = (result: EVMResult): void => {
-    const frame = open.pop()?.frame;
+    this.#open.push({ frame, message });
+    this.#current.frames.push(frame);
+    if (message.to) await this.#note(message.codeAddress);
+  }
+
+  async #note(address: Address): Promise<void> {
+    const { codes } = this.#current;
+    if (codes.has(address.toString())) return;
+    const code = bytesToHex(await this.#state.getCode(address));
+    codes.set(address.toString(), code);
+    if (code.startsWith("0xef0100"))
+      await this.#note(createAddressFromString(`0x${code.slice(8)}`));
+  }
+
+  step(step: EthereumjsStep): void {
+    const log = structLogOf(step);
+    const { frame, message } = this.#open.at(-1) ?? {};
+    // Now, as it can be a view of its creator's memory.
+    if (frame?.steps.length === 0) frame.code = bytesToHex(message?.code as Uint8Array);
+    frame?.steps.push(log);
+    this.#current.structLogs.push(log);
+  }
+
+  end(result: FrameResult): void {
+    const frame = this.#open.pop()?.frame;
     const last = frame?.steps.at(-1);
     if (!frame || !last) return;
     frame.exception = result.execResult.exceptionError?.error;
@@ -73,82 +121,11 @@ export function recordStructLogs({ stateManager: state, events, evm }: VM): read
     const stop = stopBehind(last, result);
     if (!stop) return;
     frame.steps.push(stop);
-    current.structLogs.push(stop);
-  };
-  evm.events?.on("beforeMessage", (message, done) => void begin(message).finally(() => done?.()));
-  evm.events?.on("afterMessage", end);
-  evm.events?.on("step", (step) => {
-    const log = structLogOf(step);
-    const { frame, message } = open.at(-1) ?? {};
-    // Now, as it can be a view of its creator's memory.
-    if (frame?.steps.length === 0) frame.code = bytesToHex(message?.code as Uint8Array);
-    frame?.steps.push(log);
-    current.structLogs.push(log);
-  });
-  const { putStorage } = state;
-  state.putStorage = async (address, key, value) => {
-    current.stores.push({ key: quantityOf(key), val: quantityOf(value) });
-    await putStorage.call(state, address, key, value);
-  };
-  events.on("beforeTx", () => {
-    current = start();
-  });
-  events.on("afterTx", ({ transaction }) => {
-    traced.push({ transaction, ...current });
-    current = start(); // what the block itself calls is no one's
-  });
-  return traced;
+    this.#current.structLogs.push(stop);
+  }
 }
 
 const quantityOf = (bytes: Uint8Array): string => bigIntToHex(bytesToBigInt(bytes));
-
-function structLogOf(step: InterpreterStep): StructLog {
-  const { pc, opcode, gasLeft, memory, memoryWordCount } = step;
-  const fee = opcode.dynamicFee ?? BigInt(opcode.fee);
-  const passed = CALLS.has(opcode.name) ? passedOn(step.stack.at(-1) ?? 0n, gasLeft - fee) : 0n;
-  return {
-    pc,
-    op: opcode.name,
-    gas: Number(gasLeft),
-    gasCost: Number(fee + passed),
-    depth: step.depth + 1,
-    stack: step.stack.map((item) => `0x${item.toString(16)}`),
-    memory: wordsOf(memory, Number(memoryWordCount)),
-  };
-}
-
-const CALLS = new Set(["CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"]);
-
-/** EIP-150. Where nothing is left there is no limit. */
-function passedOn(requested: bigint, left: bigint): bigint {
-  if (left < 0n) return requested;
-  const limit = left - left / 64n;
-  return requested < limit ? requested : limit;
-}
-
-function wordsOf(memory: Uint8Array, count: number): string[] {
-  const text = bytesToHex(memory)
-    .slice(2)
-    .padEnd(64 * count, "0");
-  return Array.from({ length: count }, (_, index) => text.slice(64 * index, 64 * (index + 1)));
-}
-
-/** geth runs into a STOP behind the end of the code, ethereumjs does not. */
-function stopBehind({ op, depth }: StructLog, { execResult }: EVMResult): StructLog | undefined {
-  const { runState, exceptionError } = execResult;
-  if (!runState || exceptionError || HALTS.has(op)) return undefined;
-  return {
-    pc: runState.programCounter,
-    op: "STOP",
-    gas: Number(runState.gasLeft),
-    gasCost: 0,
-    depth,
-    stack: runState.stack.getStack().map((item) => `0x${item.toString(16)}`),
-    memory: wordsOf(runState.memory._store, Number(runState.memoryWordCount)),
-  };
-}
-
-const HALTS = new Set(["STOP", "RETURN", "REVERT", "SELFDESTRUCT"]);
 
 /** geth tells of errors only where it does not begin an operation. */
 function refusal(

@@ -1,0 +1,17 @@
+// All the transactions whose traces are compared with what happened.
+import { callCases } from "./call-cases.ts";
+import type { Case } from "./case.ts";
+import { creatingCases } from "./creating-cases.ts";
+import { delegationCases } from "./delegation-cases.ts";
+import { failingCases } from "./failing-cases.ts";
+import { generatedCases } from "./generated-cases.ts";
+import { stateCases } from "./state-cases.ts";
+
+export const cases: readonly Case[] = [
+  ...callCases,
+  ...stateCases,
+  ...creatingCases,
+  ...delegationCases,
+  ...generatedCases(),
+  ...failingCases,
+];

@@ -1,0 +1,118 @@
+// The same transactions, told by nodes that lack what the gateway would rather ask: what it derives from
+// the next best is the same.
+import { createTxFromRLP } from "@ethereumjs/tx";
+import { hexToBytes } from "@ethereumjs/util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask } from "../../support/ask.ts";
+import { parityDiff } from "../parity-diff.ts";
+import { cases } from "./cases.ts";
+import { common, isAnvilHere } from "./chain.ts";
+import { whyNot } from "./deviations.ts";
+import { type ExpectedTrace, expectedTraces, withoutMethod } from "./expected-traces.ts";
+import { startLackingNode } from "./lacking-node.ts";
+import {
+  startGatewayOver,
+  startWatchedChain,
+  type Watched,
+  type WatchedChain,
+} from "./watched-chain.ts";
+
+const ways: readonly Way[] = [
+  {
+    way: "debug_traceTransaction callTracer",
+    lacks: /^trace_/,
+    isGasOfReceipt: true,
+    tellsWhatReverted: true,
+  },
+  {
+    way: "debug_traceBlockByHash callTracer",
+    lacks: /^trace_|^debug_traceTransaction/,
+    isGasOfReceipt: true,
+    tellsWhatReverted: true,
+  },
+  {
+    way: "trace_block",
+    lacks: /^trace_(?!block)|^debug_/,
+    isGasOfReceipt: false,
+    tellsWhatReverted: false,
+  },
+];
+
+type Way = {
+  readonly way: string;
+  readonly lacks: RegExp;
+  /** A callTracer's top call used what the receipt says: less its refunds, and no less than EIP-7623 wants. */
+  readonly isGasOfReceipt: boolean;
+  /** A flat trace of a failure has no result, so no output. */
+  readonly tellsWhatReverted: boolean;
+};
+
+describe.skipIf(!isAnvilHere)("ways to trace over anvil (skipped: there is no anvil)", () => {
+  let chain: WatchedChain;
+
+  beforeAll(async () => {
+    chain = await startWatchedChain(cases);
+  }, 180_000);
+
+  afterAll(() => chain.close());
+
+  /** Asks a gateway over a node that lacks these methods of each case; gives what the node was asked. */
+  async function askLacking(
+    lacks: RegExp,
+    look: (url: string, watched: Watched) => Promise<void>,
+  ): Promise<readonly string[]> {
+    const node = await startLackingNode(chain.url, lacks);
+    const gateway = await startGatewayOver(node.url);
+    try {
+      for (const watched of chain.byName.values()) await look(gateway.endpoint("main"), watched);
+      return [...node.asked];
+    } finally {
+      await gateway.stop();
+      await node.close();
+    }
+  }
+
+  it.each(ways)("$way gives the call trees", async (one) => {
+    const look = (url: string, watched: Watched) => expectTree(url, watched, one);
+    expect(await askLacking(one.lacks, look)).toContain(one.way);
+  });
+
+  it("debug_traceBlockByHash prestateTracer gives the state diffs", async () => {
+    const asked = await askLacking(/^trace_|^debug_traceTransaction/, expectDiff);
+    expect(asked).toContain("debug_traceBlockByHash prestateTracer");
+  });
+});
+
+async function expectTree(url: string, watched: Watched, one: Way): Promise<void> {
+  const { hash, name, truth } = watched;
+  if (whyNot(name, "trace") !== undefined) return;
+  const { result, error } = await ask(url, "trace_replayTransaction", [hash, ["trace"]]);
+  expect.soft(error, name).toBeUndefined();
+  const { trace, output } = (result ?? { trace: [], output: "" }) as Told;
+  const wanted = expectedTraces(truth.top);
+  expect
+    .soft(trace.map(withoutMethod), name)
+    .toEqual(one.isGasOfReceipt ? withGasOfReceipt(wanted, watched) : wanted);
+  if (one.tellsWhatReverted || truth.top.error === undefined)
+    expect.soft(output, `${name}, output`).toBe(truth.top.output);
+}
+
+async function expectDiff(url: string, { hash, name, before, after }: Watched): Promise<void> {
+  if (whyNot(name, "stateDiff") !== undefined) return;
+  const { result } = await ask(url, "trace_replayTransaction", [hash, ["stateDiff"]]);
+  expect.soft(result, name).toMatchObject({ stateDiff: parityDiff(before, after) });
+}
+
+function withGasOfReceipt(
+  [top, ...rest]: readonly ExpectedTrace[],
+  { receipt, truth, raw }: Watched,
+): readonly (ExpectedTrace | undefined)[] {
+  if (!top?.result) return [top, ...rest];
+  const { gasLimit } = createTxFromRLP(hexToBytes(raw), { common });
+  const intrinsic = gasLimit - truth.top.gas;
+  const used = BigInt(receipt.gasUsed) - intrinsic;
+  const gasUsed = `0x${(used < 0n ? 0n : used).toString(16)}`;
+  return [{ ...top, result: { ...top.result, gasUsed } }, ...rest];
+}
+
+type Told = { readonly trace: readonly ExpectedTrace[]; readonly output: string };

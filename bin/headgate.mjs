@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Begins with the code as it was compiled last time: half the start, and a quarter of the memory.
-import { join } from "node:path";
 import module from "node:module";
+import { join } from "node:path";
 
 // In here, where nobody else writes. A folder that cannot be written is no cache, and no error.
 module.enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/headgate"));

@@ -4,11 +4,14 @@ import type { Logger } from "pino";
 import type { Grant } from "./access/key-ring.ts";
 import { Chain } from "./chain/chain.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
+import { epochDialect } from "./chain/fetch-epoch.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
+import { epochTellers } from "./filters/epoch-tellers.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import type { FilterCount } from "./filters/filter-count.ts";
 import { PendingJournal } from "./filters/pending-journal.ts";
+import { blockTellers } from "./filters/tellers.ts";
 import type { Clock } from "./lib/clock.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
@@ -17,6 +20,7 @@ import type { Metrics } from "./observe/metrics.ts";
 import type { State } from "./state/state.ts";
 import { Coalescing } from "./upstream/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
+import { LearnedRange } from "./upstream/learned-range.ts";
 import { Pool } from "./upstream/pool.ts";
 
 export type NetworkSettings = Config["networks"][string];
@@ -32,9 +36,16 @@ export type NetworkParts = {
 /** How long /readyz waits for a head, in milliseconds. */
 const READINESS_PATIENCE_MS = 2_000;
 
-/** Networks of epochs are passed on. */
-const isFollowed = ({ family, window }: NetworkSettings): boolean =>
-  family === "evm" && window.blocks > 0;
+/** What a block of the followed chain is. Epochs have no hash over what was executed in them. */
+const followed = {
+  evm: { dialect: blockDialect, canBeProven: true, tellers: () => blockTellers, prefix: "eth" },
+  conflux: {
+    dialect: epochDialect,
+    canBeProven: false,
+    tellers: epochTellers,
+    prefix: "cfx",
+  },
+} as const;
 
 export class Network {
   readonly facts: NetworkFacts;
@@ -42,6 +53,7 @@ export class Network {
   readonly pool: Pool;
   readonly coalescing: Coalescing;
   readonly head: Head;
+  readonly ranges: LearnedRange;
   /** undefined where nothing is followed. */
   readonly chain: Chain | undefined;
   /** undefined where nothing is followed. */
@@ -67,19 +79,22 @@ export class Network {
     );
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
-    this.chain = isFollowed(settings)
-      ? new Chain(
-          {
-            network: name,
-            chainId,
-            path: join(data, name),
-            windowBlocks: settings.window.blocks,
-            bytes: settings.window.size,
-            proof: settings.proof,
-          },
-          { pool: this.pool, dialect: blockDialect, clock, log, metrics },
-        )
-      : undefined;
+    this.ranges = new LearnedRange(limits.logs.blocks);
+    const { dialect, canBeProven, tellers, prefix } = followed[family];
+    this.chain =
+      settings.window.blocks > 0
+        ? new Chain(
+            {
+              network: name,
+              chainId,
+              path: join(data, name),
+              windowBlocks: settings.window.blocks,
+              bytes: settings.window.size,
+              proof: canBeProven ? settings.proof : "off",
+            },
+            { pool: this.pool, dialect, clock, log, metrics },
+          )
+        : undefined;
     const { chain, pool } = this;
     this.filters =
       chain &&
@@ -88,7 +103,8 @@ export class Network {
         {
           state,
           chain,
-          journal: new PendingJournal({ network: name }, { pool, state, clock }),
+          journal: new PendingJournal({ network: name, prefix }, { pool, state, clock }),
+          tellers: tellers(chainId),
           count,
           clock,
           metrics,

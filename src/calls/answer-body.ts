@@ -120,6 +120,7 @@ function commonNotes(replies: readonly Reply[]): Note | undefined {
     source: isStored ? "store" : "upstream",
     proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
     block: blocks.toSorted((a, b) => b.number - a.number)[0],
+    isCut: chained.some(({ isCut }) => isCut),
   };
 }
 

@@ -21,6 +21,7 @@ export type CallableNetwork = {
   readonly chain: Pick<Chain, "view"> | undefined;
   /** undefined where nothing is followed. */
   readonly filters: CallContext["filters"];
+  readonly ranges: CallContext["ranges"];
   /** The OpenRPC document with the methods that the key may call. */
   describe(grant: Grant): string;
 };
@@ -70,6 +71,10 @@ export class Call implements CallContext {
 
   get filters(): CallContext["filters"] {
     return this.caller.network.filters;
+  }
+
+  get ranges(): CallContext["ranges"] {
+    return this.caller.network.ranges;
   }
 
   get holder(): string {

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Outcome } from "../methods/method.ts";
-import { checkParams } from "../methods/validate.ts";
+import { checkAddresses, checkParams } from "../methods/validate.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
 import type { Call } from "./call.ts";
 
@@ -48,7 +48,10 @@ const charge =
 /** Innermost: the parameters are checked and the method answers. */
 const answer: Step = (call) => {
   if (!call.method) throw errors.methodNotFound(call.message.method);
-  return call.method.answer(checkParams(call.method, call.message.params), call);
+  const { family, chainId } = call.network;
+  const args = checkParams(call.method, call.message.params);
+  if (family === "conflux") checkAddresses(call.message.params, chainId);
+  return call.method.answer(args, call);
 };
 
 const priceOf = ({ method }: Call): number => method?.cost ?? UNKNOWN_METHOD_COST;

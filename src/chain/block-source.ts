@@ -3,8 +3,7 @@ import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
-import type { ChainDialect } from "./dialect.ts";
-import type { AskedNode, FetchedBlock, Reference } from "./fetch-block.ts";
+import type { AskedNode, ChainDialect, FetchedBlock, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 
 export type SourceParts = {

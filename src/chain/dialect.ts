@@ -1,6 +1,34 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
+import type { Upstream } from "../upstream/upstream.ts";
+import type { BlockJson } from "./block-record.ts";
 import type { Position } from "./block-store.ts";
-import type { AskedNode, Fetched, Reference } from "./fetch-block.ts";
+
+export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
+export type Reference = { readonly hash: string } | { readonly number: number };
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A block as it was given, and the same parsed. */
+export type FetchedBlock = {
+  readonly json: BlockJson;
+  readonly block: GivenBlock;
+  readonly receipts: readonly Json[];
+  readonly uncles: readonly Json[] | undefined;
+};
+
+export type GivenBlock = Json & {
+  readonly number: string;
+  readonly hash: string;
+  readonly parentHash: string;
+};
+
+export type Fetched =
+  | { readonly kind: "fetched"; readonly fetched: FetchedBlock }
+  /** The node does not know the block. */
+  | { readonly kind: "unknown" }
+  | { readonly kind: "failed"; readonly reason: string }
+  /** The node answered with what is no block, or not its receipts. */
+  | { readonly kind: "garbage"; readonly reason: string };
 
 /** What a node calls by name; which names there are is the family's. */
 export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;

@@ -1,35 +1,16 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type { Upstream } from "../upstream/upstream.ts";
-import type { BlockJson } from "./block-record.ts";
-import type { ChainDialect, Tag } from "./dialect.ts";
-
-export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
-export type Reference = { readonly hash: string } | { readonly number: number };
-
-/** A block as it was given, and the same parsed. */
-export type FetchedBlock = {
-  readonly json: BlockJson;
-  readonly block: ParsedBlock;
-  readonly receipts: readonly Json[];
-  readonly uncles: readonly Json[] | undefined;
-};
+import type {
+  AskedNode,
+  ChainDialect,
+  Fetched,
+  GivenBlock as ParsedBlock,
+  Reference,
+  Tag,
+} from "./dialect.ts";
 
 type Json = Readonly<Record<string, unknown>>;
-type ParsedBlock = Json & {
-  readonly number: string;
-  readonly hash: string;
-  readonly parentHash: string;
-};
-
-export type Fetched =
-  | { readonly kind: "fetched"; readonly fetched: FetchedBlock }
-  /** The node does not know the block. */
-  | { readonly kind: "unknown" }
-  | { readonly kind: "failed"; readonly reason: string }
-  /** The node answered with what is no block, or not its receipts. */
-  | { readonly kind: "garbage"; readonly reason: string };
 
 /** Receipts asked for at once where a node gives them one by one. */
 const AT_ONCE = 16;

@@ -96,6 +96,7 @@ const MAX_TOPICS = 4;
 const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
+const QUOTE = 0x22;
 
 export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
   const words = new Uint32Array(logs.length * WORDS);
@@ -152,7 +153,7 @@ const TOPIC_BYTES = 66;
 export const addressIn = (log: Buffer, { addressAt }: LogPlace): string =>
   addressAt === undefined
     ? (JSON.parse(log.toString("utf8")) as { address: string }).address
-    : log.toString("latin1", addressAt, addressAt + 42);
+    : log.toString("latin1", addressAt, log.indexOf(QUOTE, addressAt));
 
 /** The topics of a log, as the node wrote them. */
 export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogPlace): string[] {

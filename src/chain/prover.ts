@@ -5,7 +5,7 @@ import type { HeaderEncoding } from "../proofs/check-header.ts";
 import { type Proof, proveBlock } from "../proofs/prove-block.ts";
 import type { ProofLevel } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
-import type { FetchedBlock } from "./fetch-block.ts";
+import type { FetchedBlock } from "./dialect.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 

@@ -46,7 +46,7 @@ export function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
 
 /** What is kept of a transaction's traces, under its block's hash. */
 export type TracePlace = { readonly index: number; readonly part: TracePart };
-export type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
+type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
 const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
   output: 0x6f,
   trace: 0x74,

@@ -7,6 +7,7 @@ import {
   type Outline,
   PIECE_ITEMS,
   type ProofLevel,
+  transactionHashesIn,
 } from "./block-record.ts";
 import type { BlockStore, Part, Position } from "./block-store.ts";
 
@@ -46,6 +47,11 @@ export class StoredBlock implements Position {
     const behind = Buffer.from(around.behind);
     const { transactionBytes } = this.outline;
     return this.#join("transactions", transactionBytes, { before, behind });
+  }
+
+  /** In order; on epoch networks those of the epoch's blocks. */
+  transactionHashes(): string[] {
+    return transactionHashesIn(this.#part("block"));
   }
 
   receipts(): Buffer {

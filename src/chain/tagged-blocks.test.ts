@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { type AskedNode, blockDialect } from "./fetch-block.ts";
+import type { AskedNode } from "./dialect.ts";
+import { blockDialect } from "./fetch-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
 const hashAt = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;

@@ -1,7 +1,6 @@
 // What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain.
 import type { Position } from "./block-store.ts";
-import type { ChainDialect, Tag } from "./dialect.ts";
-import type { AskedNode } from "./fetch-block.ts";
+import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
 
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
 

@@ -1,21 +1,20 @@
 // The vocabulary of epoch networks, as far as it is checked.
 import { z } from "zod";
 import { data, hash, quantity } from "../evm/values.ts";
+import { looksLikeAddress } from "./address.ts";
 
-/** BASE32 or the hex of older nodes: the node behind knows. */
+const wanted = "want a BASE32 address, such as cfx:aa…";
+
+/** Whether it is right, and of this network, is checked for all parameters of a call at once. */
 export const confluxAddress = z
-  .string({ error: "want an address" })
-  .meta({ id: "ConfluxAddress", description: "A BASE32 address." });
+  .string({ error: wanted })
+  .refine(looksLikeAddress, { error: wanted })
+  .meta({ id: "ConfluxAddress", description: "A BASE32 address (CIP-37)." });
 
 /** An epoch number or tag; where a node takes them, also an object with a block hash. */
 export const epochReference = z
   .union([z.string(), z.looseObject({})], { error: "want an epoch number or tag" })
   .meta({ id: "EpochReference", description: "An epoch number (QUANTITY) or a tag." });
-
-export const epochLogFilter = z.looseObject({}, { error: "want a log filter object" }).meta({
-  id: "EpochLogFilter",
-  description: "fromEpoch, toEpoch, blockHashes, address, topics, limit, offset.",
-});
 
 export const epochLog = z
   .looseObject({

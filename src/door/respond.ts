@@ -24,7 +24,7 @@ export type ResponseOptions = {
 };
 
 const EXPOSED_HEADERS =
-  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 /** @returns How many bytes of JSON were sent, before compression. */
 export function respond(response: ServerResponse, reply: Reply, options: ResponseOptions): number {
@@ -54,6 +54,7 @@ function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions
   if (notes) headers.push("X-Headgate-Source", notes.source);
   if (notes?.proof) headers.push("X-Headgate-Proof", notes.proof);
   if (notes?.block) headers.push("X-Headgate-Block", `${notes.block.number} ${notes.block.hash}`);
+  if (notes?.isCut) headers.push("X-Headgate-Truncated", "true");
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");

@@ -7,6 +7,7 @@ import { FakeClock } from "../upstream/fake-clock.ts";
 import { FilterBook } from "./filter-book.ts";
 import { FilterCount } from "./filter-count.ts";
 import { PendingJournal } from "./pending-journal.ts";
+import { blockTellers } from "./tellers.ts";
 
 const MINUTE_MS = 60_000;
 const NOT_FOUND = { code: -32000, message: "filter not found" };
@@ -39,6 +40,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         headOfNodes: async () => headOfNodes,
       },
       journal: new PendingJournal({ network: "main" }, { pool, state, clock }),
+      tellers: blockTellers,
       count: new FilterCount(),
       clock,
       metrics: {

@@ -2,15 +2,13 @@
 import type { Position } from "../chain/block-store.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import type { LogFilter } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/or-aborted.ts";
-import type { Asked, Cursor } from "./filter-record.ts";
+import type { Asked, Criteria, Cursor } from "./filter-record.ts";
 import { KeptFilters, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import type { PendingJournal } from "./pending-journal.ts";
-import { hashesOfBlocks, logsOfBlocks } from "./tellers.ts";
-import { Lost, type Teller, walk } from "./walk.ts";
+import { Lost, type Teller, type Tellers, walk } from "./walk.ts";
 
 export type FilterOptions = {
   readonly network: string;
@@ -23,6 +21,7 @@ export type FilterOptions = {
 export type FilterParts = KeptFiltersParts & {
   readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes">;
   readonly journal: PendingJournal;
+  readonly tellers: Tellers;
 };
 
 /** Who calls, and how its answer leaves. */
@@ -85,7 +84,7 @@ export class FilterBook {
   }
 
   /** What a log filter asks for; it counts as used. @throws RpcError for filters of other kinds too. */
-  async criteria(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<LogFilter> {
+  async criteria(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
     if (filter.record.kind !== "logs") throw errors.filterNotFound();
     filter.usedAtMs = this.#parts.clock.wallTime();
@@ -150,7 +149,8 @@ export class FilterBook {
     const known = this.#tellers.get(filter);
     if (known) return known;
     const { record } = filter;
-    const teller = record.kind === "logs" ? logsOfBlocks(record.criteria) : hashesOfBlocks;
+    const { tellers } = this.#parts;
+    const teller = record.kind === "logs" ? tellers.logs(record.criteria) : tellers.blocks;
     this.#tellers.set(filter, teller);
     return teller;
   }

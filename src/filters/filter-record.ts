@@ -1,10 +1,14 @@
 // A filter as it is kept: what it asks for, and how far its client was told.
 import type { Position } from "../chain/block-store.ts";
+import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
+
+/** Which of them is the network's family's. */
+export type Criteria = LogFilter | EpochLogFilter;
 
 /** What a filter is made for. */
 export type Asked =
-  | { readonly kind: "logs"; readonly criteria: LogFilter }
+  | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "pending" };
 
 /** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
@@ -16,7 +20,7 @@ export type FilterRecord = {
   /** In milliseconds since 1970; written now and then only. */
   readonly usedAtMs: number;
 } & (
-  | ({ readonly kind: "logs"; readonly criteria: LogFilter } & Told<Position>)
+  | ({ readonly kind: "logs"; readonly criteria: Criteria } & Told<Position>)
   | ({ readonly kind: "blocks" } & Told<Position>)
   | ({ readonly kind: "pending" } & Told<{ readonly sequence: number }>)
 );

@@ -31,10 +31,13 @@ export class PendingJournal {
   #listening: AbortController | undefined;
   #changed: (() => void)[] = [];
   #writing: Promise<unknown> = Promise.resolve();
+  readonly #methods: "eth" | "cfx";
   readonly #prefix: string;
   readonly #parts: JournalParts;
 
-  constructor(options: { network: string }, parts: JournalParts) {
+  /** @param options.prefix Of the names of the family's methods. */
+  constructor(options: { network: string; prefix?: "eth" | "cfx" }, parts: JournalParts) {
+    this.#methods = options.prefix ?? "eth";
     this.#prefix = `pending ${options.network} `;
     this.#parts = parts;
   }
@@ -126,11 +129,15 @@ export class PendingJournal {
 
   #listenTo(node: ReturnType<Pool["usable"]>[number], signal: AbortSignal): void {
     if (this.#sources.has(node.name)) return;
-    const source = new PendingSource(node, {
-      clock: this.#parts.clock,
-      onHash: (hash) => this.#add(hash),
-      onChange: () => this.#tellChange(),
-    });
+    const source = new PendingSource(
+      node,
+      { prefix: this.#methods },
+      {
+        clock: this.#parts.clock,
+        onHash: (hash) => this.#add(hash),
+        onChange: () => this.#tellChange(),
+      },
+    );
     this.#sources.set(node.name, source);
     void source.run(signal);
   }

@@ -27,9 +27,12 @@ export class PendingSource {
   #waiting: (() => void)[] = [];
   #wake: () => void = () => undefined;
   readonly #node: TellingNode;
+  readonly #prefix: string;
   readonly #parts: SourceParts;
 
-  constructor(node: TellingNode, parts: SourceParts) {
+  /** @param options.prefix Of the names of the family's methods. */
+  constructor(node: TellingNode, options: { prefix: "eth" | "cfx" }, parts: SourceParts) {
+    this.#prefix = options.prefix;
     this.#node = node;
     this.#parts = parts;
   }
@@ -78,7 +81,7 @@ export class PendingSource {
   /** Until the node fails, or has no such filter; one that it forgot is made again. */
   async #poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const id = await this.#ask("eth_newPendingTransactionFilter", "[]", signal);
+      const id = await this.#ask("newPendingTransactionFilter", "[]", signal);
       if (id === MISSING) return this.#become("missing");
       if (typeof id !== "string") return this.#become("away");
       this.#isPolling = true;
@@ -95,7 +98,7 @@ export class PendingSource {
     while (!signal.aborted) {
       await this.#rest(signal);
       const waiting = this.#waiting.splice(0);
-      const hashes = await this.#ask("eth_getFilterChanges", paramsJson, signal);
+      const hashes = await this.#ask("getFilterChanges", paramsJson, signal);
       if (Array.isArray(hashes)) for (const hash of hashes) this.#tell(hash);
       for (const done of waiting) done();
       if (!Array.isArray(hashes)) return hashes === MISSING ? "forgotten" : "failed";
@@ -115,7 +118,9 @@ export class PendingSource {
 
   /** What the node answered; undefined when it did not. */
   async #ask(method: string, paramsJson: string, signal: AbortSignal): Promise<unknown> {
-    const reply = await this.#node.ask(method, paramsJson, signal, { purpose: "follow" });
+    const reply = await this.#node.ask(`${this.#prefix}_${method}`, paramsJson, signal, {
+      purpose: "follow",
+    });
     if (reply.kind === "missing" || reply.kind === "refused") return MISSING;
     if (reply.kind !== "result") return undefined;
     try {

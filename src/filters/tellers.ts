@@ -3,12 +3,12 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { asRemoved } from "./removed-log.ts";
-import type { Teller } from "./walk.ts";
+import type { Teller, Tellers } from "./walk.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;
 
 /** The hash of each block that became canonical; nothing of those that no longer are. */
-export const hashesOfBlocks: Teller = {
+const hashesOfBlocks: Teller = {
   dropped: () => [],
   added: ({ hash }) => [asJson(hash)],
   addedWithin: async ({ from, to }, most, view) => {
@@ -27,7 +27,7 @@ export const hashesOfBlocks: Teller = {
  * The matching logs, those of dropped blocks with `removed: true`. Where the filter names its place in
  * numbers or by a block hash, only logs of there.
  */
-export function logsOfBlocks(filter: LogFilter): Teller {
+function logsOfBlocks(filter: LogFilter): Teller {
   const matcher = matcherOf(filter);
   const place = placeOf(filter);
   const isWithin = (block: { number: number; hash: string }): boolean =>
@@ -65,3 +65,9 @@ function placeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
     hash: blockHash?.toLowerCase(),
   };
 }
+
+/** `eth_*`. */
+export const blockTellers: Tellers = {
+  logs: (criteria) => logsOfBlocks(criteria as LogFilter),
+  blocks: hashesOfBlocks,
+};

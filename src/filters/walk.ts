@@ -2,17 +2,26 @@
 // head. What the store does not have any more is fetched and proven, or the walk is lost: never a gap.
 import type { Position } from "../chain/block-store.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
-import type { Reference } from "../chain/fetch-block.ts";
+import type { Reference } from "../chain/dialect.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Criteria } from "./filter-record.ts";
 
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
 export class Lost extends Error {}
 
+/** The filters of one family. */
+export type Tellers = {
+  logs(criteria: Criteria): Teller;
+  readonly blocks: Teller;
+};
+
 /** What a filter tells of blocks. */
 export type Teller = {
+  /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
+  reverted?(fork: Position): readonly RawJson[];
   /** Of a block that is no longer canonical. */
   dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
   /** Of a canonical block. */
@@ -117,6 +126,7 @@ async function walkDown(
     if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
   }
   if (!fork) throw new Lost();
+  if (teller.reverted) return { fork, items: dropped.size > 0 ? [...teller.reverted(fork)] : [] };
   const newestFirst = [...dropped.values()].sort((a, b) => b.number - a.number);
   return { fork, items: newestFirst.flatMap(({ items }) => items) };
 }

@@ -3,6 +3,7 @@ import { isNeverServed } from "../config/never-served.ts";
 import { matcherOf } from "../lib/pattern.ts";
 import { blockMethods } from "./blocks.ts";
 import { discoveryMethods } from "./discovery.ts";
+import { epochFilterMethods } from "./epoch-filters.ts";
 import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
@@ -41,6 +42,7 @@ export const declaredMethods: readonly Method[] = [
   ...executionMethods,
   ...traceMethods,
   ...epochLogMethods,
+  ...epochFilterMethods,
   ...epochMethods,
   ...hashingMethods,
   ...discoveryMethods,

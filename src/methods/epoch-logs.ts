@@ -1,16 +1,149 @@
-// Logs of epoch networks.
+// cfx_getLogs as it is specified, over nodes of any generation: limit and offset are counted here.
 import { z } from "zod";
-import { epochLog, epochLogFilter } from "../conflux/values.ts";
-import { passedOn } from "./passing-on.ts";
+import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter.ts";
+import { epochMatcher } from "../conflux/epoch-matcher.ts";
+import { tooManyHashes } from "../conflux/epoch-words.ts";
+import { epochLog } from "../conflux/values.ts";
+import type { LogMatcher } from "../evm/log-matcher.ts";
+import { toNumber } from "../evm/values.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { type Criteria, logsAsAsked, logsOfBlocks, logsOfNodes } from "./epoch-pieces.ts";
+import { type EpochRange, settleEpochs } from "./epoch-range.ts";
+import { joinJson } from "./join-json.ts";
+import { type CallContext, defineMethod, type Note } from "./method.ts";
+import { NewestLogs } from "./newest-logs.ts";
 
 export const epochLogMethods = [
-  passedOn({
+  defineMethod({
     name: "cfx_getLogs",
     family: "conflux",
-    summary: "The logs that match a filter, of a range of epochs or of some blocks.",
+    summary:
+      "The logs that match a filter, of a range of epochs or of some blocks; the last `limit` of them before the last `offset`.",
     cost: 10,
     params: { filter: epochLogFilter },
     result: z.array(epochLog),
     freshness: "until next block",
+    answer: ({ filter }, context) => answerEpochLogs(filter, context),
   }),
 ];
+
+const MAX_HASHES = 128;
+/** Epochs of the store that are read at once: what they have is held until it is counted. */
+const SLICE = 64;
+/** A query is begun again when the pivot chain changed under it; not without end. */
+const ATTEMPTS = 3;
+
+/** @throws RpcError -32602, -32016; a node's refusal. */
+export async function answerEpochLogs(
+  filter: EpochLogFilter,
+  context: CallContext,
+): Promise<RawJson> {
+  const { fromEpoch, toEpoch, blockHashes, limit, offset, ...criteria } = filter;
+  const preset = context.network.limits.logs.results;
+  const wanted = limit == null ? Number.POSITIVE_INFINITY : toNumber(limit);
+  const isPreset = wanted > preset;
+  const options = {
+    skip: offset == null ? 0 : toNumber(offset),
+    most: Math.min(wanted, preset),
+    looksFurther: isPreset,
+  };
+  if (blockHashes) return answerBlocks({ blockHashes, criteria }, new NewestLogs(options), context);
+  // A range of block numbers, which nodes know and the specification does not.
+  if ("fromBlock" in criteria || "toBlock" in criteria) {
+    const found = new NewestLogs(options);
+    found.add(await logsAsAsked(criteria, context));
+    return answerOf(found, context);
+  }
+  const range = await settleEpochs({ fromEpoch, toEpoch }, context);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const found = new NewestLogs(options);
+    if (await search(range, criteria, { found, context })) return answerOf(found, context);
+  }
+  throw errors.chainMoves();
+}
+
+/** @returns false when the chain changed meanwhile. */
+async function search(
+  range: EpochRange,
+  criteria: Criteria,
+  { found, context }: { found: NewestLogs; context: CallContext },
+): Promise<boolean> {
+  const { chain, network } = context;
+  const matcher = epochMatcher(criteria, network.chainId);
+  if (matcher === "nothing") return true;
+  let { to } = range;
+  if (chain && isKnown(criteria)) {
+    const from = Math.max(chain.tail, range.from);
+    to = await storedLogs({ from, to }, matcher, { found, context });
+    const position = { number: range.to, hash: chain.hashAt(range.to) ?? chain.head.hash };
+    const isStored = found.isFull || to < range.from;
+    context.note({ source: isStored ? "store" : "upstream", block: position, proof: "none" });
+  }
+  if (to >= range.from) await logsOfNodes({ from: range.from, to }, criteria, { found, context });
+  return chain ? chain.holds : true;
+}
+
+/** From the newest epoch down. @returns The newest epoch that was not read. */
+async function storedLogs(
+  { from, to }: EpochRange,
+  matcher: LogMatcher,
+  { found, context }: { found: NewestLogs; context: CallContext },
+): Promise<number> {
+  let end = to;
+  while (end >= from && !found.isFull) {
+    const start = Math.max(from, end - SLICE + 1);
+    const range = { from: start, to: end };
+    const slice = await context.chain?.logs({ matcher, range, most: Number.POSITIVE_INFINITY });
+    if (!slice) return end;
+    found.add(slice.logs);
+    end = start - 1;
+  }
+  return end;
+}
+
+async function answerBlocks(
+  { blockHashes, criteria }: { blockHashes: readonly string[]; criteria: Criteria },
+  found: NewestLogs,
+  context: CallContext,
+): Promise<RawJson> {
+  if (blockHashes.length > MAX_HASHES) throw tooManyHashes(blockHashes.length);
+  const hashes = [...new Set(blockHashes.map((hash) => hash.toLowerCase()))];
+  const stored = storedLogsOf(hashes, criteria, context);
+  if (stored) context.note({ source: "store", block: context.chain?.head, proof: "none" });
+  found.add(stored ?? (await logsOfBlocks(hashes, criteria, context)));
+  return answerOf(found, context);
+}
+
+/** In chain order; undefined unless the store has all of the blocks. */
+function storedLogsOf(
+  hashes: readonly string[],
+  criteria: Criteria,
+  { chain, network }: CallContext,
+): readonly Buffer[] | undefined {
+  if (!chain || !isKnown(criteria)) return undefined;
+  const matcher = epochMatcher(criteria, network.chainId);
+  if (matcher === "nothing") return [];
+  const places = hashes.map((hash) => ({ hash, place: chain.transaction(hash) }));
+  if (!places.every(({ place }) => place)) return undefined;
+  return places
+    .flatMap(({ hash, place }) => (place ? [{ hash, ...place }] : []))
+    .sort((a, b) => a.block.number - b.block.number || a.index - b.index)
+    .flatMap(({ hash, block }) =>
+      chain.logsOf(block, matcher).filter((log) => blockHashIn(log) === hash),
+    );
+}
+
+const blockHashIn = (log: Buffer): string =>
+  (JSON.parse(log.toString()) as { blockHash: string }).blockHash.toLowerCase();
+
+/** Members that we do not know may change what matches: then it is for the nodes to say. */
+const isKnown = (criteria: Criteria): boolean =>
+  Object.keys(criteria).every((name) => name === "address" || name === "topics");
+
+function answerOf(found: NewestLogs, context: CallContext): RawJson {
+  if (found.hasMore) context.note({ ...(context.notes ?? FROM_NODES), isCut: true });
+  return joinJson(found.inOrder());
+}
+
+const FROM_NODES: Note = { source: "upstream", proof: "none" };

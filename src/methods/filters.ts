@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { log } from "../evm/results.ts";
 import { hash, isQuantity, quantity, toNumber } from "../evm/values.ts";
+import type { Criteria } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -25,7 +26,7 @@ export const filterMethods = [
       const scope = scopeOf(filter);
       if (scope.kind === "range" && isReversed(scope)) throw errors.invalidBlockRange();
       if (!context.filters) return askAsGiven("eth_newFilter", { filter }, context);
-      return create({ kind: "logs", criteria: criteriaOf(filter) }, context.filters, context);
+      return createFilter({ kind: "logs", criteria: criteriaOf(filter) }, context.filters, context);
     },
   }),
   defineMethod({
@@ -37,7 +38,7 @@ export const filterMethods = [
     freshness: "unknown",
     answer: (args, context) =>
       context.filters
-        ? create({ kind: "blocks" }, context.filters, context)
+        ? createFilter({ kind: "blocks" }, context.filters, context)
         : askAsGiven("eth_newBlockFilter", args, context),
   }),
   defineMethod({
@@ -52,7 +53,7 @@ export const filterMethods = [
       if (!context.filters) return askAsGiven("eth_newPendingTransactionFilter", args, context);
       if (args.fullTransactions)
         throw errors.invalidArgument(0, "filters report the hashes of transactions only");
-      return create({ kind: "pending" }, context.filters, context);
+      return createFilter({ kind: "pending" }, context.filters, context);
     },
   }),
   defineMethod({
@@ -64,7 +65,7 @@ export const filterMethods = [
     freshness: "unknown",
     answer: ({ filterId: id }, context) =>
       context.filters
-        ? context.filters.changes(id, context).then((changes) => told(changes, context))
+        ? context.filters.changes(id, context).then((changes) => toldChanges(changes, context))
         : askAsGiven("eth_getFilterChanges", { filterId: id }, context),
   }),
   defineMethod({
@@ -76,7 +77,7 @@ export const filterMethods = [
     freshness: "unknown",
     answer: async ({ filterId: id }, context) =>
       context.filters
-        ? answerLogs(await context.filters.criteria(id, context), context)
+        ? answerLogs((await context.filters.criteria(id, context)) as LogFilter, context)
         : askAsGiven("eth_getFilterLogs", { filterId: id }, context),
   }),
   defineMethod({
@@ -103,15 +104,19 @@ const criteriaOf = ({ fromBlock, toBlock, address, topics, blockHash }: LogFilte
 });
 
 type Asked =
-  | { readonly kind: "logs"; readonly criteria: LogFilter }
+  | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "pending" };
 
 type Filters = NonNullable<CallContext["filters"]>;
 
-const create = async (asked: Asked, filters: Filters, context: CallContext): Promise<RawJson> =>
-  `"${await filters.create(asked, context)}"`;
+/** Answers the id. */
+export const createFilter = async (
+  asked: Asked,
+  filters: Filters,
+  context: CallContext,
+): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
 
-function told({ items, at }: Changes, context: CallContext): RawJson {
+export function toldChanges({ items, at }: Changes, context: CallContext): RawJson {
   if ("sequence" in at) context.note({ source: "upstream", proof: "none" });
   else {
     const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";

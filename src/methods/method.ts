@@ -6,6 +6,7 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { LearnedRange } from "../upstream/learned-range.ts";
 import type { CallOptions } from "../upstream/pool.ts";
 
 export type Family = "evm" | "conflux";
@@ -39,6 +40,9 @@ export type CallContext = {
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
   /** What the answer stands on, for the response's headers. Of several notes the last counts. */
   note(note: Note): void;
+  readonly notes: Note | undefined;
+  /** How wide a range the network's nodes take in one query. */
+  readonly ranges: Pick<LearnedRange, "width" | "tooWide" | "fitted">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
 };
@@ -51,6 +55,8 @@ export type Note = {
   /** The block that it stands on. */
   readonly block?: Position | undefined;
   readonly proof?: ProofLevel;
+  /** There was more than the network's preset lets through. */
+  readonly isCut?: boolean;
 };
 
 export type NetworkFacts = {

@@ -40,7 +40,6 @@ describe("what is passed on", () => {
     { name: "trace_rawTransaction", params: ["0x", ["trace"]], want: ["0x", ["trace"]] },
     { name: "trace_callMany", params: [[]], want: [[], "0x64"] },
     { name: "eth_feeHistory", params: [4, "latest", null], want: [4, "0x64"] },
-    { name: "cfx_getLogs", params: [{ limit: "0x1" }], want: [{ limit: "0x1" }] },
     { name: "cfx_epochNumber", params: [], want: [] },
   ])("$name $params goes as $want", async ({ name, params, want }) => {
     const { asked } = await call(name, params, { [name]: null }, { isBatch: true });

@@ -1,5 +1,6 @@
 // Checks the parameters of a call against the declaration of its method (decisions: parameters).
 import type { z } from "zod";
+import { wrongAddressIn } from "../conflux/address.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Method, Parameter } from "./method.ts";
 
@@ -25,6 +26,18 @@ export function checkParams(method: Method, params: readonly unknown[]): Record<
   const missing = parameters[params.length];
   if (missing && !missing.isOptional) throw errors.missingArgument(params.length, status);
   return args;
+}
+
+/**
+ * Wherever they stand in the parameters of an epoch network's call, declared or not.
+ *
+ * @throws RpcError -32602 for an address that is misspelled, or another network's.
+ */
+export function checkAddresses(params: readonly unknown[], networkId: number): void {
+  for (const [index, param] of params.entries()) {
+    const why = wrongAddressIn(param, networkId);
+    if (why !== undefined) throw errors.invalidArgument(index, why);
+  }
 }
 
 function checkOne(parameter: Parameter, value: unknown, index: number, status: number): unknown {

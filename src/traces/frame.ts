@@ -20,7 +20,7 @@ export type Frame = {
   readonly creationMethod?: unknown;
 };
 
-export type Outcome = { readonly error: string } | { readonly result: Json | null };
+type Outcome = { readonly error: string } | { readonly result: Json | null };
 
 export type ReadFrame = {
   readonly type: "call" | "create" | "suicide";

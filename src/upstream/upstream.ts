@@ -114,7 +114,8 @@ export class Upstream {
 
   /** Whether its connection can push, and it has not refused to announce new heads. */
   get canSubscribe(): boolean {
-    return this.#connection.subscribe !== undefined && !this.#missing.has(subscribing(NEW_HEADS));
+    if (this.#options.family !== "evm" || !this.#connection.subscribe) return false;
+    return !this.#missing.has(subscribing(NEW_HEADS));
   }
 
   /**
@@ -142,7 +143,7 @@ export class Upstream {
     listener: { onHash(hash: string): void; onEnd(): void },
     signal: AbortSignal,
   ): Promise<boolean> {
-    if (this.#missing.has(subscribing(NEW_PENDING))) return false;
+    if (this.#options.family !== "evm" || this.#missing.has(subscribing(NEW_PENDING))) return false;
     const onEvent = (event: Buffer): void => {
       const hash = parsed(event);
       if (isHash(hash)) listener.onHash(hash.toLowerCase());

@@ -8,6 +8,7 @@ import { FilterBook } from "../../src/filters/filter-book.ts";
 import { FilterCount } from "../../src/filters/filter-count.ts";
 import type { Delivery } from "../../src/filters/open-filter.ts";
 import { PendingJournal } from "../../src/filters/pending-journal.ts";
+import { blockTellers } from "../../src/filters/tellers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
@@ -62,6 +63,7 @@ class World {
         ...parts,
         chain,
         journal: new PendingJournal({ network: "test" }, { ...parts, pool }),
+        tellers: blockTellers,
         count: new FilterCount(),
         metrics: new Metrics(),
       },

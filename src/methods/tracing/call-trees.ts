@@ -25,7 +25,7 @@ export const placed = (traces: readonly Trace[], hash: string, { block, index }:
     }),
   );
 
-export const FLAT = { tracer: "flatCallTracer", tracerConfig: { convertParityErrors: true } };
+const FLAT = { tracer: "flatCallTracer", tracerConfig: { convertParityErrors: true } };
 export const TREE = { tracer: "callTracer" };
 
 type TreeSource = Source<MinedTransaction, CallTree>;
@@ -56,7 +56,7 @@ export const optionsFor = ({ intrinsicGas, json }: MinedTransaction): TreeOption
 });
 
 /** Those that trace one transaction by its hash alone. */
-export const treeByHash: readonly TreeSource[] = [
+const treeByHash: readonly TreeSource[] = [
   {
     name: "trace_transaction",
     method: "trace_transaction",

@@ -121,7 +121,7 @@ function readWith<Subject, Value>(
 }
 
 /** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
-export const isAnotherKind = (reply: Reply): boolean =>
+const isAnotherKind = (reply: Reply): boolean =>
   (reply.kind === "refused" && NO_SUCH_TRACER.test(reply.message)) ||
   (reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json)));
 
@@ -129,7 +129,7 @@ const NO_SUCH_TRACER =
   /tracer|ReferenceError|not (supported|implemented|available|enabled)|unsupported|unknown variant|--steps-tracing/i;
 
 /** Another node may know the transaction, or still have the state that it ran on. */
-export const mayKnowMore = (reply: Reply): boolean =>
+const mayKnowMore = (reply: Reply): boolean =>
   (reply.kind === "result" && tellsNothing(reply.json)) ||
   (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(reply.message)));
 

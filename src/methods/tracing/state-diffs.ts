@@ -49,7 +49,7 @@ export const diffIn = (replay: unknown): StateDiff | undefined =>
   isJson(replay) ? normaliseStateDiff(replay["stateDiff"]) : undefined;
 
 /** A diff says nothing of the transaction that it is of: one without a name has the sender in it at least. */
-export function namedResult({ hash, index, json }: MinedTransaction, result: unknown): unknown {
+function namedResult({ hash, index, json }: MinedTransaction, result: unknown): unknown {
   const { txHash, result: diff } = Object(Object(result)[index]) as Record<string, unknown>;
   if (typeof txHash === "string") return txHash.toLowerCase() === hash ? diff : undefined;
   const { pre } = Object(diff) as { pre?: unknown };

@@ -70,7 +70,7 @@ const ownFilter: Source<TraceFilter, readonly unknown[]> = {
 };
 
 /** As OpenEthereum matches: the contract that is created, and the heir of one that ends, are recipients. */
-export function matches(trace: Json, { fromAddress, toAddress, mode }: TraceFilter): boolean {
+function matches(trace: Json, { fromAddress, toAddress, mode }: TraceFilter): boolean {
   const { action, result } = trace;
   const { from, address: ended, to, refundAddress, author } = Object(action) as Json;
   const isOneOf = (wanted: readonly string[] | null | undefined, told: readonly unknown[]) =>

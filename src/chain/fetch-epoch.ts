@@ -1,0 +1,162 @@
+// One epoch of a Conflux network as a block of the followed chain: the pivot block's number, hash and
+// parent; the blocks of the epoch in the place of transactions, each with its logs in that of a receipt.
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import type { Reply } from "../upstream/reply.ts";
+import type { AskedNode, ChainDialect, Fetched, Reference, Tag } from "./dialect.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
+type Pivot = { readonly number: number; readonly hash: string; readonly json: Json };
+
+/** `cfx_*`. A block is known when it is the pivot of its epoch. */
+export const epochDialect: ChainDialect = {
+  fetchBlock: (reference, node, signal) => fetchEpoch(reference, askingOf(node, signal)),
+  readPosition: async (numberOrTag, node, signal) => {
+    const pivot = await readPivot(epochOf(numberOrTag), askingOf(node, signal));
+    return pivot && typeof pivot === "object"
+      ? { number: pivot.number, hash: pivot.hash }
+      : undefined;
+  },
+  knowsBlock: async (hash, node, signal) => {
+    const found = await pivotWith(hash, askingOf(node, signal));
+    return found === "failed" ? undefined : found !== undefined;
+  },
+};
+
+const askingOf =
+  (node: AskedNode, signal: AbortSignal): Ask =>
+  (method, params) =>
+    node.ask(method, JSON.stringify(params), signal, { purpose: "follow" });
+
+/** The head is the newest epoch that was executed: later ones have no logs yet. */
+const TAGS: Readonly<Record<string, string>> = {
+  latest: "latest_state",
+  safe: "latest_confirmed",
+  finalized: "latest_finalized",
+};
+const epochOf = (numberOrTag: number | Tag): string =>
+  typeof numberOrTag === "number" ? toQuantity(numberOrTag) : (TAGS[numberOrTag] ?? numberOrTag);
+
+/** undefined when the node has no such epoch. */
+async function readPivot(epoch: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
+  const reply = await ask("cfx_getBlockByEpochNumber", [epoch, false]);
+  // Nodes refuse what is beyond their newest epoch.
+  if (reply.kind === "refused") return undefined;
+  return reply.kind === "result" ? pivotIn(reply.json) : "failed";
+}
+
+/** The pivot block with this hash; undefined when the node has none, or it is not the pivot any more. */
+async function pivotWith(hash: string, ask: Ask): Promise<Pivot | "failed" | undefined> {
+  const reply = await ask("cfx_getBlockByHash", [hash, false]);
+  if (reply.kind !== "result") return reply.kind === "refused" ? undefined : "failed";
+  const block = pivotIn(reply.json);
+  if (!block) return undefined;
+  const pivot = await readPivot(toQuantity(block.number), ask);
+  return typeof pivot === "object" && pivot.hash !== block.hash ? undefined : pivot;
+}
+
+function pivotIn(bytes: Buffer): Pivot | undefined {
+  const json = parsed(bytes) as Json | null | undefined;
+  const { epochNumber, hash, parentHash } = json ?? {};
+  if (!json || !isHash(hash) || !isHash(parentHash)) return undefined;
+  if (!isQuantity(epochNumber) || toNumber(epochNumber) > LARGEST_NUMBER) return undefined;
+  return { number: toNumber(epochNumber), hash: hash.toLowerCase(), json };
+}
+
+/** The store writes numbers in four bytes. */
+const LARGEST_NUMBER = 0xffff_ffff;
+const BEYOND_BLOCKS = {
+  kind: "garbage",
+  reason: "a log of a block that is not of its epoch",
+} as const;
+
+/** Never rejects. */
+async function fetchEpoch(reference: Reference, ask: Ask): Promise<Fetched> {
+  const pivot =
+    "hash" in reference
+      ? await pivotWith(reference.hash, ask)
+      : await readPivot(toQuantity(reference.number), ask);
+  if (pivot === "failed") return { kind: "failed", reason: "the pivot block was not told" };
+  if (!pivot) return { kind: "unknown" };
+  const epoch = toQuantity(pivot.number);
+  const [blocks, logs] = await Promise.all([
+    ask("cfx_getBlocksByEpoch", [epoch]),
+    ask("cfx_getLogs", [{ fromEpoch: epoch, toEpoch: epoch }]),
+  ]);
+  if (blocks.kind !== "result") return failed(blocks);
+  const hashes = parsed(blocks.json);
+  // Another pivot by now: what was told of the epoch is of neither for certain.
+  if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
+  const told = logs.kind === "result" ? logs.json : await logsOfEach(hashes, ask);
+  if (!Buffer.isBuffer(told)) return failed(logs);
+  const after = await readPivot(epoch, ask);
+  if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
+  return asBlock(pivot, hashes, told) ?? BEYOND_BLOCKS;
+}
+
+const failed = (reply: Reply): Fetched => ({
+  kind: "failed",
+  reason: reply.kind === "refused" ? reply.message : reply.kind,
+});
+
+/** Of an epoch with more logs than the node gives at once. */
+async function logsOfEach(hashes: readonly string[], ask: Ask): Promise<Buffer | undefined> {
+  const all: Buffer[] = [];
+  for (const hash of hashes) {
+    const reply = await ask("cfx_getLogs", [{ blockHashes: [hash] }]);
+    if (reply.kind !== "result") return undefined;
+    all.push(...elementsOf(reply.json));
+  }
+  return Buffer.from(`[${all.join(",")}]`);
+}
+
+const elementsOf = (array: Buffer): Buffer[] =>
+  (findElements(array) ?? []).map(({ start, end }) => array.subarray(start, end));
+
+/** undefined when a log is of none of the blocks. */
+function asBlock(pivot: Pivot, hashes: readonly string[], logs: Buffer): Fetched | undefined {
+  const texts = elementsOf(logs);
+  const list = parsed(logs);
+  if (!Array.isArray(list) || list.length !== texts.length) return undefined;
+  const byBlock = new Map(hashes.map((hash) => [hash.toLowerCase(), [] as number[]]));
+  for (const [index, log] of list.entries()) {
+    const place = byBlock.get(String(Object(log).blockHash).toLowerCase());
+    if (!place) return undefined;
+    place.push(index);
+  }
+  const groups = [...byBlock.values()];
+  const number = toQuantity(pivot.number);
+  const { parentHash, timestamp } = pivot.json as { parentHash: string; timestamp?: unknown };
+  const transactions = [...byBlock.keys()].map((hash) => ({ hash }));
+  const block = { number, hash: pivot.hash, parentHash, timestamp, transactions };
+  const receipts = groups.map((group) => `{"logs":[${group.map((at) => texts[at]).join(",")}]}`);
+  return {
+    kind: "fetched",
+    fetched: {
+      json: {
+        block: Buffer.from(JSON.stringify(block)),
+        receipts: Buffer.from(`[${receipts.join(",")}]`),
+      },
+      block,
+      // Logs of epochs are never written with `removed`: they are to stay as the node wrote them.
+      receipts: groups.map((group) => ({
+        logs: group.map((at) => ({ ...list[at], removed: false })),
+      })),
+      uncles: undefined,
+    },
+  };
+}
+
+const isHash = (value: unknown): value is string =>
+  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
+const isHashes = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isHash);
+
+function parsed(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

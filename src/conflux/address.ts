@@ -1,0 +1,127 @@
+// BASE32 addresses of epoch networks (CIP-37): a network, optional parts, 20 bytes and a checksum.
+
+type ConfluxAddress = {
+  readonly networkId: number;
+  /** 20 bytes. */
+  readonly hex: string;
+  /** In lower case and without its type: one text for one address. */
+  readonly short: string;
+  /** With its type, as nodes write it, but in lower case. */
+  readonly verbose: string;
+};
+
+/** `why` fits behind "invalid argument 1: ". */
+type AddressReading =
+  | { readonly kind: "address"; readonly address: ConfluxAddress }
+  | { readonly kind: "invalid"; readonly why: string };
+
+export const WANTED_ADDRESS = "want a BASE32 address, such as cfx:…";
+
+/** Without i, l, o and q; the library takes these for zeros, which would make one address of several texts. */
+const BODY = /^[0-9a-hjkmnprs-z]{42}$/;
+/** A network id is at most 4294967295. */
+const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
+
+/** Whether a text claims to be such an address, right or wrong. */
+export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
+
+/** Decisions §4: in one case, of this network, of its type if it names one, and with the right checksum. */
+export function readAddress(text: string, networkId: number): AddressReading {
+  if (!looksLikeAddress(text)) return invalid(WANTED_ADDRESS);
+  if (/[a-z]/.test(text) && /[A-Z]/.test(text)) return invalid("mixed case");
+  const [prefix = "", ...parts] = toLowerCase(text).split(":");
+  const wantedPrefix = prefixOf(networkId);
+  if (prefix !== wantedPrefix) return invalid(`wrong network: want ${wantedPrefix}, not ${prefix}`);
+  const body = parts.pop() ?? "";
+  if (!BODY.test(body) || !parts.every(isOptional)) return invalid(WANTED_ADDRESS);
+
+  const short = `${prefix}:${body}`;
+  const decoded = decode(short);
+  if (!decoded) return invalid("wrong checksum");
+  const type = `type.${decoded.type}`;
+  const wrongType = parts.find((part) => part.startsWith("type.") && part !== type);
+  if (wrongType) return invalid(`wrong type: this is an address of ${type}`);
+  const verbose = `${prefix}:${type}:${body}`;
+  return { kind: "address", address: { networkId, hex: decoded.hex, short, verbose } };
+}
+
+/** What is wrong with the first wrong one of all texts in a JSON value that claim to be addresses. */
+export function wrongAddressIn(value: unknown, networkId: number): string | undefined {
+  // No recursion: JSON can be nested deeper than calls.
+  const rest = [value];
+  while (rest.length > 0) {
+    const next = rest.pop();
+    if (typeof next === "string" && looksLikeAddress(next)) {
+      const reading = readAddress(next, networkId);
+      if (reading.kind === "invalid") return reading.why;
+    }
+    if (typeof next === "object" && next !== null) {
+      for (const member of Object.values(next).reverse()) rest.push(member);
+    }
+  }
+  return undefined;
+}
+
+function prefixOf(networkId: number): string {
+  if (networkId === 1029) return "cfx";
+  return networkId === 1 ? "cfxtest" : `net${networkId}`;
+}
+
+/** Only of the letters A to Z: other letters, such as the Kelvin sign, would become these. */
+const toLowerCase = (text: string): string =>
+  text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
+/** CIP-37: parts that are unknown are ignored; nodes want one dot in them. */
+const isOptional = (part: string): boolean => part.split(".").length === 2;
+
+const invalid = (why: string): AddressReading => ({ kind: "invalid", why });
+
+const ALPHABET = "abcdefghjkmnprstuvwxyz0123456789";
+const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]));
+
+/** By the first four bits of the address. */
+const TYPES: Readonly<Record<string, string>> = { 0: "builtin", 1: "user", 8: "contract" };
+const NULL_ADDRESS = `0x${"0".repeat(40)}`;
+
+/** undefined: the checksum, the version or the padding is wrong. */
+function decode(short: string): { hex: string; type: string } | undefined {
+  const [prefix = "", body = ""] = short.split(":");
+  const values = [...body].map((character) => VALUES.get(character) ?? 0);
+  const letters = [...prefix].map((letter) => letter.charCodeAt(0) & 31);
+  if (!isChecked([...letters, 0, ...values])) return undefined;
+  // A version byte of zero, 20 bytes, two bits of padding; then the checksum of eight values.
+  const bits = values
+    .slice(0, -8)
+    .map((value) => value.toString(2).padStart(5, "0"))
+    .join("");
+  if (!bits.startsWith("00000000") || !bits.endsWith("00")) return undefined;
+  const hex = `0x${BigInt(`0b${bits.slice(8, -2)}`)
+    .toString(16)
+    .padStart(40, "0")}`;
+  return { hex, type: hex === NULL_ADDRESS ? "null" : (TYPES[hex[2] ?? ""] ?? "unknown") };
+}
+
+/** The generator of CIP-37's code, each of 40 bits as two halves: numbers of 32 bits hold one. */
+const GENERATOR = [
+  [0x98f2b, 0xc8e61],
+  [0x79b76, 0xd99e2],
+  [0xf33e5, 0xfb3c4],
+  [0xae2ea, 0xbe2a8],
+  [0x1e4f4, 0x3e470],
+] as const;
+
+function isChecked(values: readonly number[]): boolean {
+  let high = 0;
+  let low = 1;
+  for (const value of values) {
+    const top = high >>> 15;
+    high = ((high & 0x7fff) << 5) | (low >>> 15);
+    low = ((low & 0x7fff) << 5) ^ value;
+    for (const [bit, [highHalf, lowHalf]] of GENERATOR.entries()) {
+      if (((top >>> bit) & 1) === 0) continue;
+      high ^= highHalf;
+      low ^= lowHalf;
+    }
+  }
+  return high === 0 && low === 1;
+}

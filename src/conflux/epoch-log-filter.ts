@@ -1,0 +1,76 @@
+// What log queries of epoch networks ask for (specification: epoch log filter object).
+import { z } from "zod";
+import { hash, type Issue, quantity, whyNoQuantity } from "../evm/values.ts";
+import { looksLikeAddress, WANTED_ADDRESS } from "./address.ts";
+
+/** As for eth_getLogs: how many addresses, and how many alternatives in one topic position. */
+const MAX_ALTERNATIVES = 1000;
+const MAX_TOPICS = 4;
+
+const wantedEpoch =
+  "want an epoch number, earliest, latest_checkpoint, latest_finalized, latest_confirmed or latest_state";
+const EPOCH =
+  /^(0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})|earliest|latest_(checkpoint|finalized|confirmed|state))$/;
+
+const whyNoEpoch = ({ input }: Issue): string => {
+  // Decisions §4: it has no logs yet.
+  if (input === "latest_mined") return `latest_mined is not executed, ${wantedEpoch}`;
+  return typeof input === "string" && input.startsWith("0x")
+    ? whyNoQuantity({ input })
+    : wantedEpoch;
+};
+
+const epoch = z
+  .string({ error: wantedEpoch })
+  .regex(EPOCH, { error: whyNoEpoch })
+  .meta({ id: "EpochNumberOrTag", description: "An epoch number (QUANTITY) or a tag with logs." });
+
+/** Its network and checksum are checked where the network is known. */
+const contract = z
+  .string({ error: WANTED_ADDRESS })
+  .refine(looksLikeAddress, { error: WANTED_ADDRESS });
+
+/** A union tells its own mistake only, not that a list is too long. */
+const whyNoneOf =
+  (plural: string, wanted: string) =>
+  ({ input }: Issue): string =>
+    Array.isArray(input) && input.length > MAX_ALTERNATIVES
+      ? `want at most ${MAX_ALTERNATIVES} ${plural}`
+      : wanted;
+
+const contracts = z
+  .union([contract, z.array(contract).max(MAX_ALTERNATIVES)], {
+    error: whyNoneOf("addresses", "want a BASE32 address or an array of such addresses"),
+  })
+  .describe("One contract, or any of several.");
+
+// No null among the alternatives, as nodes have it.
+const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
+  error: whyNoneOf("alternatives", "want a 32-byte topic, null or an array of topics"),
+});
+
+const topics = z
+  .array(topic.nullable(), { error: "want an array of topics" })
+  .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
+  .describe("By position: a topic, null for any, or an array of alternatives.");
+
+export const epochLogFilter = z
+  .looseObject(
+    {
+      fromEpoch: epoch.nullish().describe("Default latest_checkpoint."),
+      toEpoch: epoch.nullish().describe("Default latest_state."),
+      // How many there may be is said in the words of nodes.
+      blockHashes: z
+        .array(hash, { error: "want an array of block hashes" })
+        .nullish()
+        .describe("Up to 128; they override the epochs."),
+      address: contracts.nullish(),
+      topics: topics.nullish(),
+      limit: quantity.nullish().describe("Only the last so many logs."),
+      offset: quantity.nullish().describe("Without the last so many logs."),
+    },
+    { error: "want a log filter object" },
+  )
+  .meta({ id: "EpochLogFilter", description: "Which logs: of an epoch range or of blocks." });
+
+export type EpochLogFilter = z.infer<typeof epochLogFilter>;

@@ -1,0 +1,70 @@
+// How nodes of epoch networks refuse log queries: their words to say, and to understand.
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+
+export const tooManyHashes = (count: number): RpcError =>
+  new RpcError(-32602, `filter.block_hashes can contain up to 128 hashes; ${count} were provided.`);
+
+export const reversedEpochs = (from: number, to: number): RpcError =>
+  filterError(`Filter has wrong epoch numbers set (from: ${from}, to: ${to})`);
+
+export const gapTooWide = (from: number, to: number, most: number): RpcError =>
+  filterError(
+    `The gap between from_epoch and to_epoch is larger than max_gap (from: ${from}, to: ${to}, max_gap: ${most})`,
+  );
+
+const BEYOND = "expected a numbers with less than largest epoch number";
+
+/** Both epochs are later than any that was mined. */
+export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYOND}.`);
+
+export const unknownHash = (hash: string): RpcError =>
+  filterError(`Unable to identify block ${hash}`);
+
+const filterError = (why: string): RpcError =>
+  new RpcError(-32016, `Error processing request: Filter error: ${why}`);
+
+/** A node's error, as far as it matters here. */
+type NodeError = {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+};
+
+/** Whether a node would answer for fewer epochs, without saying for how many. */
+export const tooManyLogs = (error: NodeError): boolean =>
+  largestGap(error) === undefined && TOO_MUCH.test(textOf(error));
+
+/** For how many epochs a node would answer, when it says that these are too many. */
+export function largestGap(error: NodeError): number | undefined {
+  const text = textOf(error);
+  for (const words of TOO_WIDE) {
+    const most = Number(words.exec(text)?.[1]?.replaceAll(",", ""));
+    if (most > 0) return most;
+  }
+  return undefined;
+}
+
+/**
+ * Whether a node has not executed the epochs asked for. One that is a little behind cuts the end off
+ * and calls the range reversed, so this is for ranges that are known not to be.
+ */
+export const isBeyondHead = (error: NodeError): boolean => BEYOND_HEAD.test(textOf(error));
+
+const BEYOND_HEAD = new RegExp(`${BEYOND}|is not executed|wrong epoch numbers set`, "i");
+
+const TOO_MUCH =
+  /too many logs|more than [0-9,]+ (logs|results)|narrow down|query timeout|response size|(range|gap) (is )?(too (large|big|wide|high)|larger|bigger)|exceeds? max(imum)? (gap|range)/i;
+
+/** conflux-rust; Confura; providers of Ethereum nodes, which serve epochs as well. */
+const TOO_WIDE = [
+  /max_gap: ([0-9]+)/,
+  /range exceeds (?:the )?max(?:imum)? (?:value|limit)(?: of)?:? ([0-9,]+)/i,
+  /max(?:imum)? (?:allowed )?(?:block |epoch )?(?:range|gap)(?: is| of| =|:)? ([0-9,]+)/i,
+  /range (?:[0-9]+ exceeds )?limit (?:of |is )?([0-9,]+)/i,
+  /(?:limited|up) to (?:an? |0 ?- ?)?([0-9,]+)(?: blocks?| epochs?)? range/i,
+  /ranges? over ([0-9,]+) (?:blocks|epochs)/i,
+];
+
+/** Nodes and providers put the reason into either; no reason is longer. */
+const textOf = ({ message, data }: NodeError): string =>
+  `${message} ${typeof data === "string" ? data : JSON.stringify(data ?? "")}`.slice(0, 2000);

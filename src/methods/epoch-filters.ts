@@ -1,0 +1,102 @@
+// Filters of epoch networks: cursors over the followed epochs. Where nothing is followed, the nodes keep them.
+import { z } from "zod";
+import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter.ts";
+import { epochLog } from "../conflux/values.ts";
+import { hash, quantity } from "../evm/values.ts";
+import { answerEpochLogs } from "./epoch-logs.ts";
+import { createFilter, toldChanges } from "./filters.ts";
+import { type CallContext, defineMethod, type Method, type Outcome } from "./method.ts";
+import { askAsGiven } from "./passing-on.ts";
+
+const filterId = quantity.describe("What the creation of the filter answered.");
+const revert = z
+  .looseObject({ revertTo: quantity })
+  .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
+
+type Filters = NonNullable<CallContext["filters"]>;
+
+/** Answered from the followed epochs, or by the nodes as they like. */
+function filterMethod<Params extends Readonly<Record<string, z.ZodType>>>(declaration: {
+  name: string;
+  summary: string;
+  cost: number;
+  params: Params;
+  result: z.ZodType;
+  answer(
+    args: { [Name in keyof Params]: z.output<Params[Name]> },
+    filters: Filters,
+    context: CallContext,
+  ): Outcome;
+}): Method {
+  const { answer, ...rest } = declaration;
+  return defineMethod({
+    ...rest,
+    family: "conflux",
+    freshness: "unknown",
+    answer: (args, context) =>
+      context.filters
+        ? answer(args, context.filters, context)
+        : askAsGiven(declaration.name, args, context),
+  });
+}
+
+export const epochFilterMethods = [
+  filterMethod({
+    name: "cfx_newFilter",
+    summary: "Creates a filter that reports logs of new epochs, and answers its id.",
+    cost: 2,
+    params: { filter: epochLogFilter },
+    result: quantity,
+    answer: ({ filter }, filters, context) =>
+      createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
+  }),
+  filterMethod({
+    name: "cfx_newBlockFilter",
+    summary: "Creates a filter that reports the blocks of new epochs, and answers its id.",
+    cost: 2,
+    params: {},
+    result: quantity,
+    answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
+  }),
+  filterMethod({
+    name: "cfx_newPendingTransactionFilter",
+    summary:
+      "Creates a filter that reports the hashes of pending transactions, and answers its id.",
+    cost: 2,
+    params: {},
+    result: quantity,
+    answer: (_, filters, context) => createFilter({ kind: "pending" }, filters, context),
+  }),
+  filterMethod({
+    name: "cfx_getFilterChanges",
+    summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
+    cost: 2,
+    params: { filterId },
+    result: z.union([z.array(hash), z.array(z.union([epochLog, revert]))]),
+    answer: async ({ filterId: id }, filters, context) =>
+      toldChanges(await filters.changes(id, context), context),
+  }),
+  filterMethod({
+    name: "cfx_getFilterLogs",
+    summary: "All logs that match a log filter, of the epochs that it was created with.",
+    cost: 5,
+    params: { filterId },
+    result: z.array(epochLog),
+    answer: async ({ filterId: id }, filters, context) =>
+      answerEpochLogs((await filters.criteria(id, context)) as EpochLogFilter, context),
+  }),
+  filterMethod({
+    name: "cfx_uninstallFilter",
+    summary: "Ends a filter; false when there is none.",
+    cost: 2,
+    params: { filterId },
+    result: z.boolean(),
+    answer: async ({ filterId: id }, filters, context) => String(await filters.remove(id, context)),
+  }),
+];
+
+/** Without members that nobody knows: they would be kept for nothing. */
+const criteriaOf = (filter: EpochLogFilter): EpochLogFilter => {
+  const { fromEpoch, toEpoch, blockHashes, address, topics, limit, offset } = filter;
+  return { fromEpoch, toEpoch, blockHashes, address, topics, limit, offset };
+};

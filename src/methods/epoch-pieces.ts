@@ -1,0 +1,140 @@
+// The logs of epochs that the store does not have, asked of the nodes in pieces that these take, from the
+// newest end, until enough are there.
+import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
+import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
+import { toNumber, toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Reply } from "../upstream/reply.ts";
+import type { EpochRange } from "./epoch-range.ts";
+import { inBatches } from "./in-batches.ts";
+import type { CallContext } from "./method.ts";
+import type { NewestLogs } from "./newest-logs.ts";
+
+/** What is sent with every piece: address, topics, and what we do not know. */
+export type Criteria = Omit<
+  EpochLogFilter,
+  "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
+>;
+
+/** @throws RpcError: a node's refusal that is not about the size of a piece. */
+export async function logsOfNodes(
+  { from, to }: EpochRange,
+  criteria: Criteria,
+  { found, context }: { found: NewestLogs; context: CallContext },
+): Promise<void> {
+  const { ranges } = context;
+  for (let end = to; end >= from && !found.isFull; ) {
+    const start = Math.max(from, end - ranges.width + 1);
+    const range = { fromEpoch: toQuantity(start), toEpoch: toQuantity(end) };
+    const told = await askLogs({ ...criteria, ...range }, context);
+    if (told.kind === "too large") {
+      if (start === end) {
+        found.add(await logsOfBlocks(await blocksOf(end, context), criteria, context));
+        end -= 1;
+      } else ranges.tooWide(end - start + 1, told.most);
+      continue;
+    }
+    const whole = wholeEpochs(told.logs, start, end, context);
+    found.add(whole.logs);
+    end = whole.from - 1;
+    ranges.fitted();
+  }
+}
+
+/** By the blocks' hashes; of unknown ones the node's refusal is thrown. In chain order. */
+export async function logsOfBlocks(
+  hashes: readonly string[],
+  criteria: Criteria,
+  context: CallContext,
+): Promise<readonly Buffer[]> {
+  const told = await askLogs({ ...criteria, blockHashes: hashes }, context);
+  if (told.kind === "told") return told.logs;
+  if (hashes.length <= 1) throw told.error;
+  const blocks = await inBatches(hashes, AT_ONCE, async (hash) => ({
+    hash,
+    logs: await logsOfBlocks([hash], criteria, context),
+  }));
+  const found = blocks.filter(({ logs }) => logs.length > 0);
+  return (await inChainOrder(found, context)).flatMap(({ logs }) => logs);
+}
+
+type BlockLogs = { readonly hash: string; readonly logs: readonly Buffer[] };
+
+async function inChainOrder(
+  blocks: readonly BlockLogs[],
+  context: CallContext,
+): Promise<readonly BlockLogs[]> {
+  const byEpoch = Map.groupBy(blocks, ({ logs }) => epochOf(logs[0] as Buffer));
+  const epochs = [...byEpoch].sort(([a], [b]) => a - b);
+  const ordered = await inBatches(epochs, AT_ONCE, async ([epoch, own]) => {
+    const order = own.length > 1 ? await blocksOf(epoch, context) : [];
+    return own.toSorted((a, b) => order.indexOf(a.hash) - order.indexOf(b.hash));
+  });
+  return ordered.flat();
+}
+
+const AT_ONCE = 4;
+
+/** In one question. @throws RpcError: the node's refusal. */
+export async function logsAsAsked(
+  filter: object,
+  context: CallContext,
+): Promise<readonly Buffer[]> {
+  const told = await askLogs(filter, context);
+  if (told.kind === "told") return told.logs;
+  throw told.error;
+}
+
+type Told =
+  | { readonly kind: "told"; readonly logs: readonly Buffer[] }
+  /** `most`: how many epochs the node takes, if it says so. */
+  | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
+
+async function askLogs(filter: object, context: CallContext): Promise<Told> {
+  try {
+    const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
+      isDoubtful: (reply: Reply) => reply.kind === "refused" && isBeyondHead(reply),
+      first: context.chain?.leader,
+    });
+    const elements = findElements(json);
+    if (!elements) throw errors.upstreamsFailed();
+    return { kind: "told", logs: elements.map(({ start, end }) => json.subarray(start, end)) };
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.status !== 200) throw error;
+    const said = { code: error.code, message: error.message, data: dataOf(error) };
+    const most = largestGap(said);
+    if (most === undefined && !tooManyLogs(said)) throw error;
+    return { kind: "too large", most, error };
+  }
+}
+
+/** Of a node's own error object. */
+const dataOf = ({ json, data }: RpcError): unknown =>
+  json === undefined ? data : (JSON.parse(json) as { data?: unknown }).data;
+
+/**
+ * Nodes of 2021 give the last logs only, and do not say so: of as many as they may give, those of the
+ * oldest epoch may not be all.
+ */
+function wholeEpochs(
+  logs: readonly Buffer[],
+  start: number,
+  end: number,
+  { network }: CallContext,
+): { readonly logs: readonly Buffer[]; readonly from: number } {
+  if (logs.length < network.limits.logs.results || start === end) return { logs, from: start };
+  const oldest = epochOf(logs[0] as Buffer);
+  if (!(oldest >= start && oldest < end)) return { logs, from: start };
+  return { logs: logs.filter((log) => epochOf(log) > oldest), from: oldest + 1 };
+}
+
+const epochOf = (log: Buffer): number =>
+  toNumber((JSON.parse(log.toString()) as { epochNumber: string }).epochNumber);
+
+async function blocksOf(epoch: number, context: CallContext): Promise<readonly string[]> {
+  const json = await context.ask("cfx_getBlocksByEpoch", JSON.stringify([toQuantity(epoch)]));
+  const hashes: unknown = JSON.parse(json.toString());
+  if (!Array.isArray(hashes)) throw errors.upstreamsFailed();
+  return hashes as string[];
+}

@@ -67,8 +67,9 @@ export class Head {
   }
 
   async #ask(signal: AbortSignal): Promise<number> {
-    const method = this.#family === "evm" ? "eth_blockNumber" : "cfx_epochNumber";
-    const json = await this.#upstream.call(method, "[]", signal);
+    const [method, params] =
+      this.#family === "evm" ? ["eth_blockNumber", "[]"] : ["cfx_epochNumber", '["latest_state"]'];
+    const json = await this.#upstream.call(method, params, signal);
     const number = numberIn(parsed(json));
     this.#known = Math.max(this.#known, number);
     return number;

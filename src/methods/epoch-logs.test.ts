@@ -31,6 +31,7 @@ const nodeWith = (logs: (filter: Filter) => unknown): Script => ({
 
 const ask = (filter: object, script: Script, limits = { blocks: 5000, results: 100 }) =>
   call("cfx_getLogs", [filter], script, {
+    head: NEWEST,
     network: { chainId: CHAIN_ID, family: "conflux", limits: { logs: limits } },
   });
 const epochsOf = (result: unknown): number[] =>
@@ -90,6 +91,52 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
     const { result } = await ask({ blockHashes: [hashOf(9), hashOf(7), hashOf(8)] }, node);
     expect(epochsOf(result)).toEqual([7, 8, 9]);
   });
+
+  it("asks for an epoch by its blocks when even that may be cut", async () => {
+    const dense = Array.from({ length: 150 }, () => logAt(NEWEST));
+    const all = (filter: Filter) =>
+      range(filter).flatMap((log) => (Number(log.epochNumber) === NEWEST ? dense : [log]));
+    const node: Script = {
+      ...nodeWith((filter) => (filter.blockHashes ? dense : all(filter).slice(-100))),
+      cfx_getBlocksByEpoch: [hashOf(NEWEST)],
+    };
+    const { result } = await ask({ offset: "0x96", limit: "0x2" }, node);
+    expect(epochsOf(result)).toEqual([1998, 1999]);
+  });
+
+  it("leaves out null, and does not take what a node says of unknown members for its limits", async () => {
+    const nulls = await ask({ fromEpoch: "0x7d0", fromBlock: null, topics: null }, nodeWith(range));
+    expect(askedFor(nulls.asked)).toEqual([{ fromEpoch: "0x7d0", toEpoch: "0x7d0" }]);
+    const refusal = {
+      code: -32602,
+      message: "Invalid params: unknown field `max_gap: 1`, expected",
+    };
+    const node = nodeWith(() => refusing(refusal)());
+    const asked = ask({ fromEpoch: "0x1", toEpoch: "0x64", "max_gap: 1": 1 }, node);
+    await expect(asked).rejects.toMatchObject(refusal);
+  });
+
+  it.each([null, {}, "abc", 5, "0xffffffffffffffffff"])(
+    "is 502 over a node whose epochs are %j",
+    async (epoch) => {
+      const node = { ...nodeWith(range), cfx_epochNumber: epoch };
+      await expect(ask({ fromEpoch: "latest_finalized" }, node)).rejects.toMatchObject({
+        status: 502,
+      });
+    },
+  );
+
+  it.each([[[null]], [[1, "x"]], [{}], [null]])(
+    "is 502 over a node whose logs are %j",
+    async (logs) => {
+      await expect(
+        ask(
+          { fromEpoch: "0x7d0" },
+          nodeWith(() => logs),
+        ),
+      ).rejects.toMatchObject({ status: 502 });
+    },
+  );
 
   it("passes on what it does not know", async () => {
     const { asked } = await ask({ fromEpoch: "0x7d0", spice: 1 }, nodeWith(range));

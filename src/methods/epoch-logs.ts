@@ -5,7 +5,7 @@ import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { tooManyHashes } from "../conflux/epoch-words.ts";
 import { epochLog } from "../conflux/values.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
-import { toNumber } from "../evm/values.ts";
+import { toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Criteria, logsAsAsked, logsOfBlocks, logsOfNodes } from "./epoch-pieces.ts";
@@ -39,7 +39,8 @@ export async function answerEpochLogs(
   filter: EpochLogFilter,
   context: CallContext,
 ): Promise<RawJson> {
-  const { fromEpoch, toEpoch, blockHashes, limit, offset, ...criteria } = filter;
+  const { fromEpoch, toEpoch, blockHashes, limit, offset, ...others } = filter;
+  const criteria = withoutNulls(others);
   const preset = context.network.limits.logs.results;
   const wanted = limit == null ? Number.POSITIVE_INFINITY : toNumber(limit);
   const isPreset = wanted > preset;
@@ -52,7 +53,8 @@ export async function answerEpochLogs(
   // A range of block numbers, which nodes know and the specification does not.
   if ("fromBlock" in criteria || "toBlock" in criteria) {
     const found = new NewestLogs(options);
-    found.add(await logsAsAsked(criteria, context));
+    const epochs = withoutNulls({ fromEpoch, toEpoch }); // nodes refuse both kinds at once
+    found.add(await logsAsAsked({ ...criteria, ...epochs }, context));
     return answerOf(found, context);
   }
   const range = await settleEpochs({ fromEpoch, toEpoch }, context);
@@ -73,12 +75,21 @@ async function search(
   const matcher = epochMatcher(criteria, network.chainId);
   if (matcher === "nothing") return true;
   let { to } = range;
-  if (chain && isKnown(criteria)) {
+  // A member that we do not know may change what matches, and how it is refused: one question, as it is.
+  if (!isKnown(criteria)) {
+    const epochs = { fromEpoch: toQuantity(range.from), toEpoch: toQuantity(range.to) };
+    found.add(await logsAsAsked({ ...criteria, ...epochs }, context));
+    return true;
+  }
+  if (chain) {
     const from = Math.max(chain.tail, range.from);
     to = await storedLogs({ from, to }, matcher, { found, context });
-    const position = { number: range.to, hash: chain.hashAt(range.to) ?? chain.head.hash };
     const isStored = found.isFull || to < range.from;
-    context.note({ source: isStored ? "store" : "upstream", block: position, proof: "none" });
+    context.note({
+      source: isStored ? "store" : "upstream",
+      block: chain.positionAt(range.to) ?? chain.head,
+      proof: "none",
+    });
   }
   if (to >= range.from) await logsOfNodes({ from: range.from, to }, criteria, { found, context });
   return chain ? chain.holds : true;
@@ -137,7 +148,12 @@ function storedLogsOf(
 const blockHashIn = (log: Buffer): string =>
   (JSON.parse(log.toString()) as { blockHash: string }).blockHash.toLowerCase();
 
-/** Members that we do not know may change what matches: then it is for the nodes to say. */
+/** null is how callers leave a member out. */
+const withoutNulls = <Members extends object>(members: Members): Partial<Members> =>
+  Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value != null),
+  ) as Partial<Members>;
+
 const isKnown = (criteria: Criteria): boolean =>
   Object.keys(criteria).every((name) => name === "address" || name === "topics");
 

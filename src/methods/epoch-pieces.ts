@@ -2,7 +2,7 @@
 // newest end, until enough are there.
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
-import { toNumber, toQuantity } from "../evm/values.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Reply } from "../upstream/reply.ts";
@@ -24,40 +24,58 @@ export async function logsOfNodes(
   { found, context }: { found: NewestLogs; context: CallContext },
 ): Promise<void> {
   const { ranges } = context;
+  let { width } = ranges;
   for (let end = to; end >= from && !found.isFull; ) {
-    const start = Math.max(from, end - ranges.width + 1);
+    const start = Math.max(from, end - width + 1);
     const range = { fromEpoch: toQuantity(start), toEpoch: toQuantity(end) };
     const told = await askLogs({ ...criteria, ...range }, context);
-    if (told.kind === "too large") {
-      if (start === end) {
-        found.add(await logsOfBlocks(await blocksOf(end, context), criteria, context));
-        end -= 1;
-      } else ranges.tooWide(end - start + 1, told.most);
+    if (told.kind === "too large" && start < end) {
+      const asked = end - start + 1;
+      // How many logs there are is this query's own affair; how wide a range may be, everybody's.
+      if (told.most !== undefined) ranges.limitedTo(told.most);
+      width = Math.min(told.most ?? asked, Math.max(1, Math.floor(asked / 2)));
       continue;
     }
-    const whole = wholeEpochs(told.logs, start, end, context);
+    const whole = told.kind === "told" && wholeEpochs(told.logs, { start, end }, context);
+    if (!whole) {
+      found.add(await logsOfBlocks(await blocksOf(end, context), criteria, context));
+      end -= 1;
+      continue;
+    }
     found.add(whole.logs);
+    ranges.fitted(end - whole.from + 1);
     end = whole.from - 1;
-    ranges.fitted();
   }
 }
 
-/** By the blocks' hashes; of unknown ones the node's refusal is thrown. In chain order. */
+/** By the blocks' hashes, in chain order; of unknown ones the node's refusal is thrown. */
 export async function logsOfBlocks(
   hashes: readonly string[],
   criteria: Criteria,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
+  if (hashes.length > MAX_HASHES) return logsOneByOne(hashes, criteria, context);
   const told = await askLogs({ ...criteria, blockHashes: hashes }, context);
   if (told.kind === "told") return told.logs;
   if (hashes.length <= 1) throw told.error;
+  return logsOneByOne(hashes, criteria, context);
+}
+
+async function logsOneByOne(
+  hashes: readonly string[],
+  criteria: Criteria,
+  context: CallContext,
+): Promise<readonly Buffer[]> {
   const blocks = await inBatches(hashes, AT_ONCE, async (hash) => ({
     hash,
     logs: await logsOfBlocks([hash], criteria, context),
   }));
-  const found = blocks.filter(({ logs }) => logs.length > 0);
-  return (await inChainOrder(found, context)).flatMap(({ logs }) => logs);
+  const having = blocks.filter(({ logs }) => logs.length > 0);
+  return (await inChainOrder(having, context)).flatMap(({ logs }) => logs);
 }
+
+/** So many hashes a node takes at once. */
+const MAX_HASHES = 128;
 
 type BlockLogs = { readonly hash: string; readonly logs: readonly Buffer[] };
 
@@ -94,12 +112,13 @@ type Told =
 async function askLogs(filter: object, context: CallContext): Promise<Told> {
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
-      isDoubtful: (reply: Reply) => reply.kind === "refused" && isBeyondHead(reply),
+      isDoubtful: (reply: Reply) =>
+        reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
       first: context.chain?.leader,
     });
-    const elements = findElements(json);
-    if (!elements) throw errors.upstreamsFailed();
-    return { kind: "told", logs: elements.map(({ start, end }) => json.subarray(start, end)) };
+    const logs = findElements(json)?.map(({ start, end }) => json.subarray(start, end));
+    if (!logs?.every(isObject)) throw errors.upstreamsFailed();
+    return { kind: "told", logs };
   } catch (error) {
     if (!(error instanceof RpcError) || error.status !== 200) throw error;
     const said = { code: error.code, message: error.message, data: dataOf(error) };
@@ -109,6 +128,11 @@ async function askLogs(filter: object, context: CallContext): Promise<Told> {
   }
 }
 
+/** Another node may be further, or still have what this one has not. */
+const LACKING = /unable to identify block|pruned|reorganized during/i;
+
+const isObject = (json: Buffer): boolean => json[0] === 0x7b;
+
 /** Of a node's own error object. */
 const dataOf = ({ json, data }: RpcError): unknown =>
   json === undefined ? data : (JSON.parse(json) as { data?: unknown }).data;
@@ -116,21 +140,26 @@ const dataOf = ({ json, data }: RpcError): unknown =>
 /**
  * Nodes of 2021 give the last logs only, and do not say so: of as many as they may give, those of the
  * oldest epoch may not be all.
+ *
+ * @returns undefined when not even those of the newest epoch are.
  */
 function wholeEpochs(
   logs: readonly Buffer[],
-  start: number,
-  end: number,
+  { start, end }: { start: number; end: number },
   { network }: CallContext,
-): { readonly logs: readonly Buffer[]; readonly from: number } {
-  if (logs.length < network.limits.logs.results || start === end) return { logs, from: start };
+): { readonly logs: readonly Buffer[]; readonly from: number } | undefined {
+  if (logs.length < network.limits.logs.results) return { logs, from: start };
   const oldest = epochOf(logs[0] as Buffer);
-  if (!(oldest >= start && oldest < end)) return { logs, from: start };
-  return { logs: logs.filter((log) => epochOf(log) > oldest), from: oldest + 1 };
+  if (oldest >= end) return undefined;
+  return { logs: logs.filter((log) => epochOf(log) > oldest), from: Math.max(start, oldest + 1) };
 }
 
-const epochOf = (log: Buffer): number =>
-  toNumber((JSON.parse(log.toString()) as { epochNumber: string }).epochNumber);
+/** @throws RpcError 502 for what is no log. */
+function epochOf(log: Buffer): number {
+  const { epochNumber } = JSON.parse(log.toString()) as { epochNumber?: unknown };
+  if (!isQuantity(epochNumber)) throw errors.upstreamsFailed();
+  return toNumber(epochNumber);
+}
 
 async function blocksOf(epoch: number, context: CallContext): Promise<readonly string[]> {
   const json = await context.ask("cfx_getBlocksByEpoch", JSON.stringify([toQuantity(epoch)]));

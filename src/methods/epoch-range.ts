@@ -3,6 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { beyondEpochs, gapTooWide, reversedEpochs } from "../conflux/epoch-words.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { isBeyondAnyChain } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
 
@@ -38,7 +39,7 @@ async function newestEpoch(
   context: CallContext,
 ): Promise<number> {
   const { chain } = context;
-  if (!chain) return readEpoch("latest_state", context);
+  if (!chain) return context.head.latest();
   const wanted = fromEpoch && isQuantity(fromEpoch) ? toNumber(fromEpoch) : 0;
   return wanted > chain.head.number ? chain.atLeast(wanted, context.signal) : chain.head.number;
 }
@@ -53,5 +54,7 @@ async function settleEpoch(reference: string, context: CallContext): Promise<num
 
 const readEpoch = async (reference: string, context: Pick<CallContext, "ask">): Promise<number> => {
   const json = await context.ask("cfx_epochNumber", JSON.stringify([reference]));
-  return toNumber(String(JSON.parse(json.toString())));
+  const number: unknown = JSON.parse(json.toString());
+  if (!isQuantity(number) || isBeyondAnyChain(number)) throw errors.upstreamsFailed();
+  return toNumber(number);
 };

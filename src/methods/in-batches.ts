@@ -1,4 +1,4 @@
-/** The results of all, in order, of so many at once; the first failure is the whole's. */
+/** The results of all, in order, of so many at once; the first failure is the whole's, and ends the rest. */
 export async function inBatches<Item, Result>(
   items: readonly Item[],
   atOnce: number,
@@ -9,7 +9,12 @@ export async function inBatches<Item, Result>(
   const worker = async (): Promise<void> => {
     while (next < items.length) {
       const index = next++;
-      results[index] = await work(items[index] as Item);
+      try {
+        results[index] = await work(items[index] as Item);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));

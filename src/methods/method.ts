@@ -42,7 +42,7 @@ export type CallContext = {
   note(note: Note): void;
   readonly notes: Note | undefined;
   /** How wide a range the network's nodes take in one query. */
-  readonly ranges: Pick<LearnedRange, "width" | "tooWide" | "fitted">;
+  readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
   describe(): string;
 };

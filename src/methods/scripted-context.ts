@@ -66,13 +66,7 @@ function contextOf(
     signal: new AbortController().signal,
     note: () => undefined,
     notes: undefined,
-    ranges: {
-      width: 1000,
-      tooWide(width, most = Math.max(1, Math.floor(width / 2))) {
-        Object.assign(this, { width: most });
-      },
-      fitted: () => undefined,
-    },
+    ranges: { width: 1000, limitedTo: () => undefined, fitted: () => undefined },
     paramsJson: JSON.stringify(params),
     describe: () => "{}",
     ask: async (method, paramsJson) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { call, refusing, type Script } from "./scripted-context.ts";
 
 const word = (byte: string): string => `0x${byte.repeat(32)}`;
@@ -148,6 +149,25 @@ describe("a replay", () => {
         },
       },
     });
+  });
+
+  it("makes each part once, however often it is named", async () => {
+    const { result, asked } = await call(
+      "trace_replayTransaction",
+      [hash, ["trace", "trace", "stateDiff", "trace"]],
+      { ...geth, trace_replayTransaction: { output: "0x2a", trace: [top, child], stateDiff: {} } },
+    );
+    expect(result).toMatchObject({ trace: [top, child], stateDiff: {} });
+    expect(asked).toEqual([["trace_replayTransaction", [hash, ["trace", "stateDiff"]]]]);
+  });
+
+  it("goes on to other ways when one of them fails", async () => {
+    const failing = () => {
+      throw errors.upstreamsFailed();
+    };
+    const script = { ...geth, trace_transaction: failing, trace_replayTransaction: failing };
+    const { result } = await call("trace_replayTransaction", [hash, ["trace"]], script);
+    expect(result).toMatchObject({ output: "0x2a", trace: [top, child] });
   });
 
   it("of nothing has its output", async () => {

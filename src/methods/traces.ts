@@ -27,6 +27,9 @@ const traceTypes = z
   .max(MAX_TYPES, { error: `want at most ${MAX_TYPES} trace types` })
   .describe("What is wanted: vmTrace, trace, stateDiff.");
 
+/** Each is made once, however often it is named. */
+const unique = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)];
+
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
 
 export const traceMethods = [
@@ -87,7 +90,7 @@ export const traceMethods = [
     params: { transactionHash: hash, traceTypes },
     result: replay,
     freshness: "until reorg",
-    answer: (args, context) => replayOf(args.transactionHash, args.traceTypes, context),
+    answer: (args, context) => replayOf(args.transactionHash, unique(args.traceTypes), context),
   }),
   defineMethod({
     name: "trace_replayBlockTransactions",
@@ -97,7 +100,7 @@ export const traceMethods = [
     result: z.array(replay).nullable(),
     freshness: "until next block",
     answer: async (args, context) =>
-      (await blockReplays(args.block, args.traceTypes, context)) ?? "null",
+      (await blockReplays(args.block, unique(args.traceTypes), context)) ?? "null",
   }),
   defineMethod({
     name: "trace_call",
@@ -107,7 +110,7 @@ export const traceMethods = [
     result: replay,
     freshness: "until next block",
     answer: ({ call, traceTypes: types, block: reference = "latest" }, context) =>
-      callReplay({ call, types, block: reference }, context),
+      callReplay({ call, types: unique(types), block: reference }, context),
   }),
   passedOn({
     name: "trace_callMany",

@@ -26,7 +26,7 @@ export type TracePlace = {
 export type TreeOptions = {
   /** What the node counted into the gas of the top frame, and OpenEthereum does not. */
   readonly intrinsicGas?: number | undefined;
-  /** The transaction's `gas`: a node whose top frame has another counted nothing into that one (anvil). */
+  /** The transaction's `gas`: a node whose top frame has what is left of it counted nothing in (anvil). */
   readonly gasLimit?: unknown;
 };
 
@@ -67,7 +67,8 @@ function withoutIntrinsicGas(frame: Frame, options: TreeOptions): Frame | undefi
   const { gas, gasUsed } = frame;
   if (intrinsicGas === 0) return frame;
   if (!isQuantity(gas)) return undefined;
-  const isCountedIn = !isQuantity(gasLimit) || BigInt(gasLimit) === BigInt(gas);
+  const isLeftOut = isQuantity(gasLimit) && BigInt(gasLimit) - BigInt(intrinsicGas) === BigInt(gas);
+  const isCountedIn = !isLeftOut;
   if (isCountedIn && BigInt(gas) < intrinsicGas) return undefined;
   return {
     ...frame,

@@ -10,22 +10,28 @@ export type GasRules = {
   readonly isShanghai: boolean;
 };
 
-/** Where the networks that are older than these forks have them; all others began with both. */
-const FORKS: ReadonlyMap<number, { homestead?: number; istanbul: number }> = new Map([
-  [1, { homestead: 1_150_000, istanbul: 9_069_000 }],
-  [3, { istanbul: 6_485_846 }], // Ropsten
-  [4, { homestead: 1, istanbul: 5_435_345 }], // Rinkeby
-  [5, { istanbul: 1_561_651 }], // Görli
-  [42, { istanbul: 14_111_141 }], // Kovan
-  [61, { homestead: 1_150_000, istanbul: 10_500_839 }], // Ethereum Classic: Phoenix
-  [63, { istanbul: 999_983 }], // Mordor: Phoenix
-  [100, { istanbul: 7_298_030 }], // Gnosis
-  [137, { istanbul: 3_395_000 }], // Polygon
-]);
+/** Of networks that are older than these forks; all others began with both, and have Shanghai with withdrawals. */
+const FORKS: ReadonlyMap<number, { homestead?: number; istanbul: number; shanghai?: number }> =
+  new Map([
+    [1, { homestead: 1_150_000, istanbul: 9_069_000 }],
+    [3, { istanbul: 6_485_846 }], // Ropsten
+    [4, { homestead: 1, istanbul: 5_435_345 }], // Rinkeby
+    [5, { istanbul: 1_561_651 }], // Görli
+    [42, { istanbul: 14_111_141 }], // Kovan
+    [61, { homestead: 1_150_000, istanbul: 10_500_839, shanghai: 19_250_000 }], // Ethereum Classic: Phoenix, Spiral
+    [63, { istanbul: 999_983, shanghai: 9_957_000 }], // Mordor: Phoenix, Spiral
+    [100, { istanbul: 7_298_030 }], // Gnosis
+    [137, { istanbul: 3_395_000, shanghai: 50_523_000 }], // Polygon: Agra
+  ]);
 
-export function gasRulesAt(block: number, chainId: number): Omit<GasRules, "isShanghai"> {
-  const { homestead = 0, istanbul = 0 } = FORKS.get(chainId) ?? {};
-  return { isHomestead: block >= homestead, isIstanbul: block >= istanbul };
+/** @param hasWithdrawals What blocks have since Shanghai, where there are any. */
+export function gasRulesAt(block: number, chainId: number, hasWithdrawals: boolean): GasRules {
+  const { homestead = 0, istanbul = 0, shanghai } = FORKS.get(chainId) ?? {};
+  return {
+    isHomestead: block >= homestead,
+    isIstanbul: block >= istanbul,
+    isShanghai: hasWithdrawals || (shanghai !== undefined && block >= shanghai),
+  };
 }
 
 const TRANSACTION = 21_000;

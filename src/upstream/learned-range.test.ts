@@ -1,35 +1,27 @@
 import { expect, it } from "vitest";
 import { LearnedRange } from "./learned-range.ts";
 
-const fitting = (range: LearnedRange, times: number): void => {
-  for (let count = 0; count < times; count += 1) range.fitted();
+const answered = (range: LearnedRange, times: number, width = range.width): void => {
+  for (let count = 0; count < times; count += 1) range.fitted(width);
 };
 
-it("is halved when a node says no, down to one", () => {
+it("is the narrowest that a node said, and at least one", () => {
   const range = new LearnedRange(1000);
-  range.tooWide(1000);
-  expect(range.width).toBe(500);
-  range.tooWide(3);
-  expect(range.width).toBe(1);
-  range.tooWide(1);
+  range.limitedTo(100);
+  range.limitedTo(500);
+  expect(range.width).toBe(100);
+  range.limitedTo(0);
   expect(range.width).toBe(1);
 });
 
-it("is what a node says that it takes, and never more from then on", () => {
+it("grows again while ranges of its width are answered, up to where it began", () => {
   const range = new LearnedRange(1000);
-  range.tooWide(1000, 100);
-  expect(range.width).toBe(100);
-  fitting(range, 100);
-  expect(range.width).toBe(100);
-});
-
-it("grows again while answers fit, up to where it began", () => {
-  const range = new LearnedRange(1000);
-  range.tooWide(400);
-  fitting(range, 7);
-  expect(range.width).toBe(200);
-  fitting(range, 1);
-  expect(range.width).toBe(400);
-  fitting(range, 80);
+  range.limitedTo(300);
+  answered(range, 1000, 299);
+  answered(range, 63);
+  expect(range.width).toBe(300);
+  answered(range, 1);
+  expect(range.width).toBe(600);
+  answered(range, 200);
   expect(range.width).toBe(1000);
 });

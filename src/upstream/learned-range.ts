@@ -1,13 +1,12 @@
-// How wide a range the nodes of a network take in one query, learned from what they say.
+// How wide a range the nodes of a network take in one query, as they said.
 
-/** Halved when it was too wide; doubled again after so many that fitted. */
-const WIDER_AFTER = 8;
+/** Doubled again after so many that fitted: another node may have said it, or one that is gone. */
+const WIDER_AFTER = 64;
 
 export class LearnedRange {
   #width: number;
-  /** The widest that a node said it takes. */
-  #most: number;
   #fitted = 0;
+  readonly #most: number;
 
   /** @param most To begin with, in blocks or epochs. */
   constructor(most: number) {
@@ -19,17 +18,17 @@ export class LearnedRange {
     return this.#width;
   }
 
-  /** @param most What the node said that it takes, if it said so. */
-  tooWide(width: number, most?: number): void {
+  /** A node said that it takes no more than this. */
+  limitedTo(width: number): void {
     this.#fitted = 0;
-    if (most !== undefined && most >= 1) this.#most = Math.min(this.#most, most);
-    const half = Math.max(1, Math.floor(width / 2));
-    this.#width = Math.min(this.#most, most ?? half);
+    this.#width = Math.max(1, Math.min(this.#width, width));
   }
 
-  fitted(): void {
+  /** A range of this width was answered. */
+  fitted(width: number): void {
+    if (width < this.#width || this.#width >= this.#most) return;
     this.#fitted += 1;
-    if (this.#fitted < WIDER_AFTER || this.#width >= this.#most) return;
+    if (this.#fitted < WIDER_AFTER) return;
     this.#fitted = 0;
     this.#width = Math.min(this.#most, this.#width * 2);
   }

@@ -35,8 +35,8 @@ const tracers: Readonly<Record<string, unknown>> = {
   prestateTracer: { [CONTRACT]: { balance: "0x0", code: CODE } },
 };
 
-/** @param steps Four of them are one round of a loop; each has eight words of stack and twelve of memory. */
-export async function startSteppingNode(steps: number): Promise<SteppingNode> {
+/** @param steps Four of them are one round of a loop; each has eight words of stack, and memory. */
+export async function startSteppingNode(steps: number, memoryWords = 12): Promise<SteppingNode> {
   let sentBytes = 0;
   const server = createServer(async (request, response) => {
     const { id, method, params } = JSON.parse(await textOf(request)) as Call;
@@ -48,7 +48,7 @@ export async function startSteppingNode(steps: number): Promise<SteppingNode> {
     if (method !== "debug_traceTransaction" || tracer)
       return say('"error":{"code":-32601,"message":"the method does not exist"}');
     response.write(`{"jsonrpc":"2.0","id":${id},"result":{"failed":false,"structLogs":[`);
-    for (const text of stepsJson(steps)) {
+    for (const text of stepsJson(steps, memoryWords)) {
       sentBytes += text.length;
       if (!(await written(response, text))) return undefined;
     }
@@ -78,16 +78,16 @@ const ROUND = [
   { pc: 5, op: "JUMP", gasCost: 8, pushed: ["0x0"] },
 ];
 const STACK = Array.from({ length: 8 }, (_, index) => `0x${(index * 99_991).toString(16)}`);
-const MEMORY = Array.from({ length: 12 }, (_, index) =>
-  (index * 7919).toString(16).padStart(64, "0"),
-);
 const AT_ONCE = 64;
 
 /** The elements of structLogs, some at once. */
-function* stepsJson(steps: number): Generator<string> {
+function* stepsJson(steps: number, memoryWords: number): Generator<string> {
+  const memory = Array.from({ length: memoryWords }, (_, index) =>
+    (index * 7919).toString(16).padStart(64, "0"),
+  );
   const rounds = ROUND.map(({ pushed, ...step }) => {
     const { pc, op, gasCost } = step;
-    const state = JSON.stringify({ stack: [...STACK, ...pushed], memory: MEMORY }).slice(1);
+    const state = JSON.stringify({ stack: [...STACK, ...pushed], memory }).slice(1);
     return {
       gasCost,
       before: `{"pc":${pc},"op":"${op}","gas":`,

@@ -14,7 +14,7 @@ async function started(
   steps: number,
   traces = {},
 ): Promise<{ gateway: RunningGateway; node: SteppingNode; url: string }> {
-  const node = await startSteppingNode(steps);
+  const node = await startSteppingNode(steps, 2);
   const upstreams = [{ url: node.url }];
   const network = {
     family: "evm",
@@ -51,7 +51,7 @@ describe(`a transaction of ${STEPS} steps`, () => {
     }
     expect(operations).toBe(STEPS);
     expect(tail).toMatch(/"used":\d+\}\}\]\}\}\}$/);
-    expect(node.sentBytes).toBeGreaterThan(1.5e9);
+    expect(node.sentBytes).toBeGreaterThan(5e8);
     expect(watch.highest()).toBeLessThan(200 * MEGABYTE);
   }, 180_000);
 });

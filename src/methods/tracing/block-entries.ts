@@ -13,13 +13,14 @@ export function blockEntries(result: unknown): readonly Json[] | undefined {
     at += own.length;
     const hash = own[0]?.["transactionHash"];
     if (isAbsent(hash)) {
-      entries.push(...own);
+      for (const entry of own) entries.push(entry);
       continue;
     }
     const traces = tracesOfFlat(own);
     const place = placeIn(own);
     if (!traces || !place) return undefined;
-    entries.push(...placed(traces, String(hash).toLowerCase(), place));
+    // One by one: there may be more than a function takes arguments.
+    for (const entry of placed(traces, String(hash).toLowerCase(), place)) entries.push(entry);
   }
   return entries;
 }

@@ -33,7 +33,9 @@ export async function findMinedBlock(
     gasLimit: isQuantity(gasLimit) ? gasLimit : "0x0",
     transactions: transactions
       .filter(isMined)
-      .map((told, index) => minedTransaction(told, { block: position, index }, rules)),
+      .map((told) =>
+        minedTransaction(told, { block: position, index: toNumber(told.transactionIndex) }, rules),
+      ),
   };
 }
 

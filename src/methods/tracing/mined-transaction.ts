@@ -55,14 +55,9 @@ export function minedTransaction(json: MinedJson, place: Place, rules: GasRules)
 }
 
 /** By what the block's transactions pay. */
-export async function rulesOf(block: Position, context: CallContext): Promise<GasRules> {
-  return {
-    ...gasRulesAt(block.number, context.network.chainId),
-    isShanghai: await hasWithdrawals(block.hash, context),
-  };
-}
+export const rulesOf = async (block: Position, context: CallContext): Promise<GasRules> =>
+  gasRulesAt(block.number, context.network.chainId, await hasWithdrawals(block.hash, context));
 
-/** Blocks have them since Shanghai. */
 async function hasWithdrawals(blockHash: string, context: CallContext): Promise<boolean> {
   const json =
     context.chain?.blockOf(blockHash)?.withHashes() ??

@@ -95,7 +95,7 @@ export async function derivedParts(
   ]);
   const told = tree?.output ?? output ?? vm?.output ?? (await outputOf(transaction, context));
   return {
-    output: JSON.stringify(told ?? "0x"), // where nobody tells what it returned
+    ...(told !== undefined && { output: JSON.stringify(told) }),
     ...(tree && { trace: JSON.stringify(tree.traces) }),
     ...(stateDiff && { stateDiff: JSON.stringify(stateDiff) }),
     ...(vm && { vmTrace: vm.vmTrace }),
@@ -123,6 +123,7 @@ const topCall: Source<MinedTransaction, CallTree> = {
 
 /** Members in OpenEthereum's order, which is the alphabet's. */
 export function replayJson(parts: Parts): AnswerJson {
+  // Where nobody tells what it returned, it is `0x`.
   const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null", more = "" } = parts;
   const before = `{"output":${output},"stateDiff":${stateDiff},"trace":${trace}`;
   if (!(vmTrace instanceof PackedJson)) return `${before}${more},"vmTrace":${vmTrace}}`;

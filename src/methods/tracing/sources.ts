@@ -29,19 +29,17 @@ export async function askSource<Subject, Value>(
   subject: Subject,
   context: CallContext,
 ): Promise<Told<Value>> {
-  /** An answer may be large: it is read once, while it is judged. */
-  let read: { json: Buffer; value: Value | undefined } | undefined;
-  const valueIn = (json: Buffer): Value | undefined => {
-    if (read?.json !== json) read = { json, value: readWith(source, json, subject) };
-    return read.value;
-  };
   const paramsJson = JSON.stringify(source.params(subject));
+  const valueIn = (json: Buffer): Value | undefined => readOnce(source, json, subject);
   try {
     const json = await context.ask(source.method, paramsJson, {
       isDoubtful: (reply) =>
         mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
       first: context.chain?.leader,
-      variant: { name: source.name, isMissing: isAnotherKind },
+      // Of a method without tracers, it is the method that is lacked.
+      ...(source.method.startsWith("debug_") && {
+        variant: { name: source.name, isMissing: isAnotherKind },
+      }),
     });
     const value = valueIn(json);
     if (value !== undefined) return { kind: "told", value };
@@ -52,7 +50,10 @@ export async function askSource<Subject, Value>(
 }
 
 function toldBy(error: unknown): Told<never> {
-  if (!(error instanceof RpcError) || error.status !== 200) throw error;
+  if (!(error instanceof RpcError)) throw error;
+  // What fails for one way may be no trouble in another.
+  if (error.status === 502) return { kind: "refused", error };
+  if (error.status !== 200) throw error;
   if (error.code === -32601) return { kind: "missing" };
   return isUnknownSaying(error) ? { kind: "unknown" } : { kind: "refused", error };
 }
@@ -108,6 +109,22 @@ export async function firstOf<Subject, Value>(
   throw refusal ?? errors.cannotTrace(sources.map(({ name }) => name));
 }
 
+/** What was read of an answer. Callers who ask the same at once get the same bytes, which may be many. */
+const readings = new WeakMap<Buffer, Map<string, unknown>>();
+
+function readOnce<Subject, Value>(
+  source: Source<Subject, Value>,
+  json: Buffer,
+  subject: Subject,
+): Value | undefined {
+  const { hash = "" } = Object(subject) as { hash?: string };
+  const name = `${source.name} ${JSON.stringify(source.params(subject))} ${hash}`;
+  const known = readings.get(json) ?? new Map<string, unknown>();
+  readings.set(json, known);
+  if (!known.has(name)) known.set(name, readWith(source, json, subject));
+  return known.get(name) as Value | undefined;
+}
+
 function readWith<Subject, Value>(
   source: Source<Subject, Value>,
   json: Buffer,
@@ -121,12 +138,14 @@ function readWith<Subject, Value>(
 }
 
 /** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
-const isAnotherKind = (reply: Reply): boolean =>
-  (reply.kind === "refused" && NO_SUCH_TRACER.test(reply.message)) ||
-  (reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json)));
+const isAnotherKind = (reply: Reply): boolean => {
+  if (reply.kind === "refused") return NO_SUCH_TRACER.test(reply.message) && !mayKnowMore(reply);
+  return reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json));
+};
 
+/** It is about the way of asking: a refusal of one transaction or block must not be taken for that. */
 const NO_SUCH_TRACER =
-  /tracer|ReferenceError|not (supported|implemented|available|enabled)|unsupported|unknown variant|--steps-tracing/i;
+  /tracer|ReferenceError|unknown variant|--steps-tracing|(method|module|namespace) .*not (supported|implemented|available|enabled)/i;
 
 /** Another node may know the transaction, or still have the state that it ran on. */
 const mayKnowMore = (reply: Reply): boolean =>

@@ -13,8 +13,9 @@ const MALFORMED: VmTraceOutcome = { kind: "unreadable", why: "malformed answer" 
 export class StepReader {
   /** undefined until the last step is there, or no more are wanted. */
   outcome: VmTraceOutcome | undefined;
-  /** No more steps are wanted. */
+  /** No more steps are wanted: this one has all it needs to tell. */
   isStopped = false;
+  whenStopped: "malformed" | undefined;
   /** Of an account whose code would be needed first. */
   missing: string | undefined;
   steps = 0;
@@ -41,9 +42,10 @@ export class StepReader {
   }
 
   add(chunk: Buffer): boolean {
-    if (!this.#stream.add(chunk)) this.outcome ??= MALFORMED;
-    this.isStopped = this.outcome !== undefined;
-    return !this.isStopped;
+    const isSound = this.#stream.add(chunk);
+    if (this.outcome !== undefined) this.isStopped = true;
+    else if (!isSound) this.whenStopped = "malformed";
+    return isSound && !this.isStopped;
   }
 
   finish(): Buffer | undefined {

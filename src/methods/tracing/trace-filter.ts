@@ -47,19 +47,35 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   const range = { fromBlock: toQuantity(from), toBlock: toQuantity(to) };
   const own = await askSource(ownFilter, { ...filter, ...range }, context);
   if (own.kind === "told") return JSON.stringify(own.value);
-  if (own.kind === "refused") throw own.error;
   const { blocks } = context.network.limits.traces;
-  if (to - from >= blocks) throw errors.rangeTooWide(blocks);
-  const numbers = Array.from({ length: to - from + 1 }, (_, index) => toQuantity(from + index));
-  const traces = await inBatches(numbers, AT_ONCE, async (number) => {
-    const block = await findMinedBlock(number, context);
-    if (!block) throw errors.headerNotFound();
-    return tracesOfBlock(block, context);
-  });
-  const { after, count: most } = filter;
-  const found = traces.flat().filter((trace) => isJson(trace) && matches(trace, filter));
-  const first = after ?? 0;
-  return JSON.stringify(found.slice(first, most == null ? undefined : first + most));
+  if (to - from >= blocks) throw own.kind === "refused" ? own.error : errors.rangeTooWide(blocks);
+  const first = filter.after ?? 0;
+  const end = filter.count == null ? Number.POSITIVE_INFINITY : first + filter.count;
+  return JSON.stringify((await matching({ from, to }, end, filter, context)).slice(first, end));
+}
+
+/** Up to so many, or a few more. Of what does not match nothing is held but a few blocks at once. */
+async function matching(
+  { from, to }: { from: number; to: number },
+  end: number,
+  filter: TraceFilter,
+  context: CallContext,
+): Promise<readonly unknown[]> {
+  const matches = matcherOf(filter);
+  const found: unknown[] = [];
+  for (let start = from; start <= to && found.length < end; start += AT_ONCE) {
+    const length = Math.min(AT_ONCE, to - start + 1);
+    const numbers = Array.from({ length }, (_, index) => toQuantity(start + index));
+    const traces = await inBatches(numbers, AT_ONCE, async (number) => {
+      const block = await findMinedBlock(number, context);
+      if (!block) throw errors.headerNotFound();
+      return (await tracesOfBlock(block, context)).filter(
+        (trace) => isJson(trace) && matches(trace),
+      );
+    });
+    for (const own of traces) for (const trace of own) found.push(trace);
+  }
+  return found;
 }
 
 const ownFilter: Source<TraceFilter, readonly unknown[]> = {
@@ -70,15 +86,17 @@ const ownFilter: Source<TraceFilter, readonly unknown[]> = {
 };
 
 /** As OpenEthereum matches: the contract that is created, and the heir of one that ends, are recipients. */
-function matches(trace: Json, { fromAddress, toAddress, mode }: TraceFilter): boolean {
-  const { action, result } = trace;
-  const { from, address: ended, to, refundAddress, author } = Object(action) as Json;
-  const isOneOf = (wanted: readonly string[] | null | undefined, told: readonly unknown[]) =>
-    wanted?.some((one) => told.includes(one.toLowerCase())) ?? false;
-  const isFrom = isOneOf(fromAddress, [from, ended]);
-  const isTo = isOneOf(toAddress, [to, refundAddress, author, (Object(result) as Json)["address"]]);
-  const asksFrom = (fromAddress?.length ?? 0) > 0;
-  const asksTo = (toAddress?.length ?? 0) > 0;
-  if (asksFrom && asksTo && mode === "union") return isFrom || isTo;
-  return (!asksFrom || isFrom) && (!asksTo || isTo);
+function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json) => boolean {
+  const wanted = (list: readonly string[] | null | undefined): ReadonlySet<unknown> =>
+    new Set(list?.map((each) => each.toLowerCase()));
+  const [senders, recipients] = [wanted(fromAddress), wanted(toAddress)];
+  const isEither = mode === "union" && senders.size > 0 && recipients.size > 0;
+  return ({ action, result }) => {
+    const { from, address: ended, to, refundAddress, author } = Object(action) as Json;
+    const { address: created } = Object(result) as Json;
+    const isFrom = [from, ended].some((told) => senders.has(told));
+    const isTo = [to, refundAddress, author, created].some((told) => recipients.has(told));
+    if (isEither) return isFrom || isTo;
+    return (senders.size === 0 || isFrom) && (recipients.size === 0 || isTo);
+  };
 }

@@ -15,13 +15,17 @@ export async function tracesOf(
   context: CallContext,
 ): Promise<PlacedTraces | undefined> {
   const lowerHash = hash.toLowerCase();
+  let refusal: Error | undefined;
   if (!context.chain) {
     // Where nothing is followed, the place is what the node says of it.
     const own = await askSource(ownTraces, lowerHash, context);
     if (own.kind === "told") return placed(own.value.traces, lowerHash, own.value.place);
-    if (own.kind === "refused") throw own.error;
+    if (own.kind === "refused") refusal = own.error;
   }
-  const mined = await findMined(lowerHash, context);
+  const mined = await findMined(lowerHash, context).catch((error: unknown) => {
+    throw refusal ?? error;
+  });
+  if (!mined && refusal) throw refusal;
   if (!mined) return undefined;
   const kept = keptParts(mined, ["trace"], context)?.trace;
   if (kept) return placed(JSON.parse(String(kept)) as readonly Trace[], lowerHash, mined);

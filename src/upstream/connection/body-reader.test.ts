@@ -74,6 +74,24 @@ describe("a body that is read while it comes", () => {
     expect(told(await connection.send(request, never, new Counter()))).toBe('{"read":4000000}');
   });
 
+  it("is not read when it is no answer: a status other than 200 is told with its text", async () => {
+    const node = fake.httpNode((_, response) => response.writeHead(429).end("slow down"));
+    const reader = new Counter();
+    const exchange = await (await over(node)).send(request, never, reader);
+    expect(exchange).toMatchObject({
+      kind: "answered",
+      status: 429,
+      body: Buffer.from("slow down"),
+    });
+    expect(reader.bytes).toBe(0);
+  });
+
+  it.each([http, webSocket])("is no answer when it makes no sense to the reader", async (node) => {
+    const reader = { whenStopped: "malformed" as const, add: () => false, finish: () => undefined };
+    const exchange = await (await over(node("x"))).send(request, never, reader);
+    expect(exchange).toEqual({ kind: "unreachable", reason: "malformed answer" });
+  });
+
   it("is empty when the reader could make nothing of it", async () => {
     const connection = await over(http("{"));
     const reader = { add: () => true, finish: () => undefined };

@@ -22,8 +22,8 @@ export type Exchange =
 
 /** Reads a body while it comes, where it is too large to be held. */
 export type BodyReader = {
-  /** What became of the request when the reader wanted no more; "aborted" when left out. */
-  readonly whenStopped?: "too large" | "aborted";
+  /** Why no more is wanted; left out: it has what it wants. */
+  readonly whenStopped?: "too large" | "malformed" | undefined;
   /** Told before the first chunk; NaN when the node does not say. @returns as `add`. */
   announce?(bytes: number): boolean;
   /** @returns false when no more is wanted. */
@@ -67,6 +67,12 @@ export type Connection = {
   /** Ends all sockets; what was pending becomes unreachable. */
   close(): Promise<void>;
 };
+
+/** What became of a request whose reader wanted no more. */
+export function stopped({ whenStopped }: BodyReader): Exchange {
+  if (whenStopped === "malformed") return { kind: "unreachable", reason: "malformed answer" };
+  return { kind: whenStopped ?? "aborted" };
+}
 
 /** The code of a socket's or TLS error is all that is told of it: its message may hold an address. */
 export function reasonOf(error: unknown): string {

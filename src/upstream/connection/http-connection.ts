@@ -8,6 +8,7 @@ import {
   type ConnectionOptions,
   type Exchange,
   reasonOf,
+  stopped,
 } from "./connection.ts";
 import { WholeBody } from "./whole-body.ts";
 
@@ -46,7 +47,7 @@ export class HttpConnection implements Connection {
   send({ json }: { json: string }, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const answer = new Answer(reader ?? new WholeBody(this.#options), resolve);
+      const answer = new Answer({ whole: new WholeBody(this.#options), reader }, resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const stopWaiting = this.#limitTime(answer, reader !== undefined);
       signal.addEventListener("abort", onAbort, { once: true });
@@ -93,11 +94,16 @@ class Answer implements Dispatcher.DispatchHandler {
   #status = 0;
   #isSettled = false;
   #cleanUp: () => void = () => undefined;
-  readonly #body: BodyReader;
+  #body: BodyReader;
+  readonly #whole: BodyReader;
   readonly #resolve: (exchange: Exchange) => void;
 
-  constructor(body: BodyReader, resolve: (exchange: Exchange) => void) {
-    this.#body = body;
+  constructor(
+    { whole, reader = whole }: { whole: BodyReader; reader?: BodyReader | undefined },
+    resolve: (exchange: Exchange) => void,
+  ) {
+    this.#whole = whole;
+    this.#body = reader;
     this.#resolve = resolve;
   }
 
@@ -122,12 +128,15 @@ class Answer implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     this.#status = status;
+    // What is no answer is not what the reader waits for.
+    if (status !== 200) this.#body = this.#whole;
     if (this.#body.announce?.(Number(headers["content-length"])) === false) this.#stop();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isSettled) return;
     this.onChunk();
-    if (!this.#isSettled && !this.#body.add(chunk)) this.#stop();
+    if (!this.#body.add(chunk)) this.#stop();
   }
 
   onResponseEnd(): void {
@@ -141,7 +150,7 @@ class Answer implements Dispatcher.DispatchHandler {
   }
 
   #stop(): void {
-    this.giveUp({ kind: this.#body.whenStopped ?? "aborted" });
+    this.giveUp(stopped(this.#body));
   }
 
   #settle(exchange: Exchange): void {

@@ -11,6 +11,7 @@ import {
   type Exchange,
   reasonOf,
   type SubscriptionListener,
+  stopped,
 } from "./connection.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
@@ -53,7 +54,7 @@ export class WebSocketConnection implements Connection {
   async #readBy(reader: BodyReader, exchange: Exchange): Promise<Exchange> {
     if (exchange.kind !== "answered") return exchange;
     for (let at = 0; at < exchange.body.length; at += READ_AT_ONCE) {
-      if (!reader.add(exchange.body.subarray(at, at + READ_AT_ONCE))) return { kind: "aborted" };
+      if (!reader.add(exchange.body.subarray(at, at + READ_AT_ONCE))) return stopped(reader);
       await new Promise<void>((resolve) => this.#clock.after(0, resolve)); // others' turn
     }
     return { ...exchange, body: reader.finish() ?? Buffer.alloc(0) };

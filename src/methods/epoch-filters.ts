@@ -8,7 +8,14 @@ import { createFilter, toldChanges } from "./filters.ts";
 import { type CallContext, defineMethod, type Method, type Outcome } from "./method.ts";
 import { askAsGiven } from "./passing-on.ts";
 
-const filterId = quantity.describe("What the creation of the filter answered.");
+const filterId = z
+  .string({ error: "want a filter id" })
+  .regex(/^0x[0-9a-fA-F]{1,64}$/, { error: "want a filter id" })
+  .describe("What the creation of the filter answered.");
+
+/** js-conflux-sdk puts a zero before an odd number of digits. */
+const idOf = (id: string): string => id.replace(/^0x0+(?=.)/, "0x");
+
 const revert = z
   .looseObject({ revertTo: quantity })
   .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
@@ -74,7 +81,7 @@ export const epochFilterMethods = [
     params: { filterId },
     result: z.union([z.array(hash), z.array(z.union([epochLog, revert]))]),
     answer: async ({ filterId: id }, filters, context) =>
-      toldChanges(await filters.changes(id, context), context),
+      toldChanges(await filters.changes(idOf(id), context), context),
   }),
   filterMethod({
     name: "cfx_getFilterLogs",
@@ -83,7 +90,7 @@ export const epochFilterMethods = [
     params: { filterId },
     result: z.array(epochLog),
     answer: async ({ filterId: id }, filters, context) =>
-      answerEpochLogs((await filters.criteria(id, context)) as EpochLogFilter, context),
+      answerEpochLogs((await filters.criteria(idOf(id), context)) as EpochLogFilter, context),
   }),
   filterMethod({
     name: "cfx_uninstallFilter",
@@ -91,7 +98,8 @@ export const epochFilterMethods = [
     cost: 2,
     params: { filterId },
     result: z.boolean(),
-    answer: async ({ filterId: id }, filters, context) => String(await filters.remove(id, context)),
+    answer: async ({ filterId: id }, filters, context) =>
+      String(await filters.remove(idOf(id), context)),
   }),
 ];
 

@@ -56,8 +56,9 @@ export async function logsOfBlocks(
 ): Promise<readonly Buffer[]> {
   if (hashes.length > MAX_HASHES) return logsOneByOne(hashes, criteria, context);
   const told = await askLogs({ ...criteria, blockHashes: hashes }, context);
-  if (told.kind === "told") return told.logs;
-  if (hashes.length <= 1) throw told.error;
+  const isOne = hashes.length <= 1;
+  if (told.kind === "told" && (isOne || !mayBeCut(told.logs, context))) return told.logs;
+  if (told.kind === "too large" && isOne) throw told.error;
   return logsOneByOne(hashes, criteria, context);
 }
 
@@ -146,13 +147,16 @@ const dataOf = ({ json, data }: RpcError): unknown =>
 function wholeEpochs(
   logs: readonly Buffer[],
   { start, end }: { start: number; end: number },
-  { network }: CallContext,
+  context: CallContext,
 ): { readonly logs: readonly Buffer[]; readonly from: number } | undefined {
-  if (logs.length < network.limits.logs.results) return { logs, from: start };
+  if (!mayBeCut(logs, context)) return { logs, from: start };
   const oldest = epochOf(logs[0] as Buffer);
   if (oldest >= end) return undefined;
   return { logs: logs.filter((log) => epochOf(log) > oldest), from: Math.max(start, oldest + 1) };
 }
+
+const mayBeCut = (logs: readonly Buffer[], { network }: CallContext): boolean =>
+  logs.length >= network.limits.logs.results;
 
 /** @throws RpcError 502 for what is no log. */
 function epochOf(log: Buffer): number {

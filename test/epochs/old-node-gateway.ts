@@ -1,0 +1,58 @@
+// The real gateway over a node of 2021: a network that is followed, and one that is not.
+import { toQuantity } from "../../src/evm/values.ts";
+import { post } from "../support/ask.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+import { askNoted, type Told } from "./ask-noted.ts";
+import { type GeneratedEpochs, NETWORK_ID } from "./generated-epochs.ts";
+import type { EpochLog, Filter } from "./model.ts";
+import { type OldNode, startOldNode } from "./old-node.ts";
+
+/** The most logs of an answer, as the node and the gateway have it. */
+export const PRESET = 1_000;
+export const WINDOW = 100;
+/** The most epochs that the node takes. */
+const GAP = 1_000;
+
+export type OverOldNode = {
+  readonly node: OldNode;
+  ask(filter: Filter, name?: string): Promise<Told>;
+  /** Of the network that is followed, in one batch; the logs of each. */
+  askBatch(filters: readonly Filter[]): Promise<(readonly EpochLog[])[]>;
+  stop(): Promise<void>;
+};
+
+/** Waits until the window is followed. */
+export async function startOverOldNode(chain: GeneratedEpochs): Promise<OverOldNode> {
+  const node = await startOldNode(chain, { preset: PRESET, gap: GAP });
+  const network = { family: "conflux", chainId: NETWORK_ID, upstreams: [{ url: node.url }] };
+  const limits = { logs: { results: PRESET, blocks: 20_000 } };
+  const gateway = await startGatewayProcess({
+    networks: {
+      followed: { ...network, limits, window: { blocks: WINDOW } },
+      passed: { ...network, limits, window: { blocks: 0 } },
+    },
+  });
+  const ask = (filter: Filter, name = "followed") =>
+    askNoted(gateway.endpoint(name), "cfx_getLogs", [filter]);
+  const tail = toQuantity(Math.max(0, chain.head.number - WINDOW + 1));
+  await until(
+    "the window is filled",
+    async () => (await ask({ fromEpoch: tail })).source === "store",
+  );
+  const stop = async (): Promise<void> => {
+    await gateway.stop();
+    await node.close();
+  };
+  const askBatch = async (filters: readonly Filter[]) => {
+    const calls = filters.map((filter, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method: "cfx_getLogs",
+      params: [filter],
+    }));
+    const response = await post(gateway.endpoint("followed"), JSON.stringify(calls));
+    return ((await response.json()) as { result: EpochLog[] }[]).map(({ result }) => result);
+  };
+  return { node, ask, askBatch, stop };
+}

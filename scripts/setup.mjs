@@ -3,6 +3,9 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
+/** What only tests and tools need: `npm start` has its first answer sooner without. */
+const withoutDev = process.argv.includes("--without-dev");
+
 const packagesIn = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
 /** npm writes the second file when it is done. Packages for other platforms are never installed. */
@@ -11,17 +14,22 @@ function isInstalled() {
   if (!existsSync(installed)) return false;
   const have = packagesIn(installed);
   return Object.entries(packagesIn("package-lock.json")).every(
-    ([path, { version, optional, extraneous }]) =>
-      path === "" || optional || extraneous || have[path]?.version === version,
+    ([path, { version, optional, extraneous, dev }]) =>
+      path === "" ||
+      optional ||
+      extraneous ||
+      (withoutDev && dev) ||
+      have[path]?.version === version,
   );
 }
 
 if (!isInstalled()) {
   console.error("headgate: installing dependencies, once …");
+  const omitted = withoutDev ? ["--omit=dev"] : [];
   // Not `npm ci`: it refuses a lock file that lacks the packages of platforms a registry does not serve.
   const { status } = spawnSync(
     "npm",
-    ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"],
+    ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", ...omitted],
     {
       stdio: ["ignore", "inherit", "inherit"],
       shell: process.platform === "win32",

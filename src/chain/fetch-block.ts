@@ -1,5 +1,6 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,
@@ -138,14 +139,6 @@ function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
 
 const isHash = (value: unknown): value is string =>
   typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
-
-function parsed(json: Buffer): unknown {
-  try {
-    return JSON.parse(json.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
 
 /** The store writes block numbers in four bytes. */
 const LARGEST_NUMBER = 0xffff_ffff;

@@ -1,7 +1,8 @@
 // One epoch of a Conflux network as a block of the followed chain: the pivot block's number, hash and
 // parent; the blocks of the epoch in the place of transactions, each with its logs in that of a receipt.
-import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { AskedNode, ChainDialect, Fetched, Reference, Tag } from "./dialect.ts";
 
@@ -91,9 +92,10 @@ async function fetchEpoch(reference: Reference, ask: Ask): Promise<Fetched> {
   const hashes = parsed(blocks.json);
   // Another pivot by now: what was told of the epoch is of neither for certain.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
-  const isWhole = logs.kind === "result" && (elementsOf(logs.json)?.length ?? 0) < SUSPICIOUS;
-  const told = isWhole ? logs.json : await logsOfEach(hashes, ask);
-  if (!Buffer.isBuffer(told)) return failed(logs);
+  const given = logs.kind === "result" ? elementsOf(logs.json) : undefined;
+  const isWhole = given !== undefined && given.length < SUSPICIOUS;
+  const told = isWhole ? given : await logsOfEach(hashes, ask);
+  if (!told) return failed(logs);
   const after = await readPivot(epoch, ask);
   if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
   return asBlock(pivot, hashes, told) ?? BEYOND_BLOCKS;
@@ -105,7 +107,7 @@ const failed = (reply: Reply): Fetched => ({
 });
 
 /** Of an epoch with more logs than the node gives at once. */
-async function logsOfEach(hashes: readonly string[], ask: Ask): Promise<Buffer | undefined> {
+async function logsOfEach(hashes: readonly string[], ask: Ask): Promise<Buffer[] | undefined> {
   const all: Buffer[] = [];
   for (const hash of hashes) {
     const reply = await ask("cfx_getLogs", [{ blockHashes: [hash] }]);
@@ -114,20 +116,22 @@ async function logsOfEach(hashes: readonly string[], ask: Ask): Promise<Buffer |
     if (!logs) return undefined;
     for (const log of logs) all.push(log); // there may be more than a function takes arguments
   }
-  return Buffer.from(`[${all.join(",")}]`);
+  return all;
 }
 
 const elementsOf = (array: Buffer): Buffer[] | undefined =>
   findElements(array)?.map(({ start, end }) => array.subarray(start, end));
 
 /** undefined when a log is of none of the blocks. */
-function asBlock(pivot: Pivot, hashes: readonly string[], logs: Buffer): Fetched | undefined {
-  const texts = elementsOf(logs);
-  const list = parsed(logs);
-  if (!Array.isArray(list) || list.length !== texts?.length) return undefined;
+function asBlock(
+  pivot: Pivot,
+  hashes: readonly string[],
+  texts: readonly Buffer[],
+): Fetched | undefined {
+  const list = texts.map((text) => Object(parsed(text)) as Json);
   const byBlock = new Map(hashes.map((hash) => [hash.toLowerCase(), [] as number[]]));
   for (const [index, log] of list.entries()) {
-    const place = byBlock.get(String(Object(log).blockHash).toLowerCase());
+    const place = byBlock.get(String(log["blockHash"]).toLowerCase());
     if (!place) return undefined;
     place.push(index);
   }
@@ -154,15 +158,5 @@ function asBlock(pivot: Pivot, hashes: readonly string[], logs: Buffer): Fetched
   };
 }
 
-const isHash = (value: unknown): value is string =>
-  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
 const isHashes = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length > 0 && value.every(isHash);
-
-function parsed(json: Buffer): unknown {
-  try {
-    return JSON.parse(json.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}

@@ -1,6 +1,7 @@
 // The head of a network as its nodes tell it, and the one view of it that a batch gets.
 
 import { toQuantity } from "../evm/values.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Pool } from "../upstream/pool.ts";
 
@@ -81,12 +82,4 @@ function numberIn(value: unknown): number {
   const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
   if (!Number.isSafeInteger(number) || number < 0) throw errors.upstreamsFailed();
   return number;
-}
-
-function parsed(json: Buffer): unknown {
-  try {
-    return JSON.parse(json.toString());
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 // Where each log of a block stands in its receipts, with the terms it is found by: a query reads this
 // first, and of the receipts only what matches.
 import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
+import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findElements, findMembers } from "../jsonrpc/members.ts";
 
 export type LogPlace = {
@@ -96,7 +97,6 @@ const MAX_TOPICS = 4;
 const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
-const QUOTE = 0x22;
 
 export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
   const words = new Uint32Array(logs.length * WORDS);

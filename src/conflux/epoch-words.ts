@@ -17,9 +17,6 @@ const BEYOND = "expected a numbers with less than largest epoch number";
 /** Both epochs are later than any that was mined. */
 export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYOND}.`);
 
-export const unknownHash = (hash: string): RpcError =>
-  filterError(`Unable to identify block ${hash}`);
-
 const filterError = (why: string): RpcError =>
   new RpcError(-32016, `Error processing request: Filter error: ${why}`);
 

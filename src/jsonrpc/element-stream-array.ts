@@ -1,13 +1,8 @@
 // Reads one JSON array from chunks that are cut anywhere, an element at a time.
+
+import { CLOSE_BRACKET, COMMA, isSpace } from "./ascii.ts";
 import { GrowingBytes } from "./element-stream-bytes.ts";
-import {
-  BROKEN,
-  CLOSE_BRACKET,
-  COMMA,
-  isSpace,
-  MORE,
-  ValueScanner,
-} from "./element-stream-value.ts";
+import { BROKEN, MORE, ValueScanner } from "./element-stream-value.ts";
 
 type Place = "behind bracket" | "behind comma" | "in element" | "behind element" | "skipping";
 

@@ -1,14 +1,8 @@
 // Finds where a JSON value ends when its bytes come in chunks that are cut anywhere. It keeps the
 // nesting and whether it stands in a string, never the bytes.
 
-export const QUOTE = 0x22;
-export const COMMA = 0x2c;
-export const COLON = 0x3a;
-export const OPEN_BRACE = 0x7b;
-export const CLOSE_BRACE = 0x7d;
-export const OPEN_BRACKET = 0x5b;
-export const CLOSE_BRACKET = 0x5d;
-const BACKSLASH = 0x5c;
+import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
+
 /** In ASCII this one bit is what tells a brace from the bracket of the same direction. */
 const BRACE_BIT = 0x20;
 /** Beyond this a string is searched by the runtime's own `indexOf`; memory words end before it. */
@@ -19,9 +13,6 @@ const MAX_DEPTH = 1 << 20;
 export const MORE = -1;
 /** In place of an end: no further byte can put this right. */
 export const BROKEN = -2;
-
-export const isSpace = (byte: number): boolean =>
-  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 export class ValueScanner {
   #isScalar = false;

@@ -1,18 +1,10 @@
 // Reads a JSON document that is larger than memory should hold: the elements of one array in it are
 // handed out one by one as their bytes arrive, and only the rest is kept.
+
+import { CLOSE_BRACE, COLON, COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 import { ArrayReader } from "./element-stream-array.ts";
 import { GrowingBytes } from "./element-stream-bytes.ts";
-import {
-  BROKEN,
-  CLOSE_BRACE,
-  COLON,
-  COMMA,
-  isSpace,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-  ValueScanner,
-} from "./element-stream-value.ts";
+import { BROKEN, ValueScanner } from "./element-stream-value.ts";
 
 export type ElementStreamOptions = {
   /** Where the array is, e.g. ["result", "structLogs"]: members of objects from the top. */

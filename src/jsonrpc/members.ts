@@ -1,17 +1,21 @@
 // Finds the members of a JSON object without parsing it, so that results and ids are passed on as
 // the very bytes that came.
 
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  isSpace,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "./ascii.ts";
+
 /** Where a value stands in the bytes: from `start` up to, not including, `end`. */
 export type Span = { readonly start: number; readonly end: number };
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 /** Beyond this a string is searched by the runtime's own `indexOf`: it pays for data and blooms only. */
 const SHORT_STRING = 48;
 const MAX_DEPTH = 1 << 20;
@@ -105,7 +109,7 @@ function skipSpace(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
     const byte = json[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    if (!isSpace(byte)) return at;
     at += 1;
   }
 }

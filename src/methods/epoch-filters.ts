@@ -4,9 +4,7 @@ import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter
 import { epochLog } from "../conflux/values.ts";
 import { hash, quantity } from "../evm/values.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
-import { createFilter, toldChanges } from "./filters.ts";
-import { type CallContext, defineMethod, type Method, type Outcome } from "./method.ts";
-import { askAsGiven } from "./passing-on.ts";
+import { createFilter, filterMethod, toldChanges } from "./filter-method.ts";
 
 const filterId = z
   .string({ error: "want a filter id" })
@@ -20,36 +18,10 @@ const revert = z
   .looseObject({ revertTo: quantity })
   .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
 
-type Filters = NonNullable<CallContext["filters"]>;
-
-/** Answered from the followed epochs, or by the nodes as they like. */
-function filterMethod<Params extends Readonly<Record<string, z.ZodType>>>(declaration: {
-  name: string;
-  summary: string;
-  cost: number;
-  params: Params;
-  result: z.ZodType;
-  answer(
-    args: { [Name in keyof Params]: z.output<Params[Name]> },
-    filters: Filters,
-    context: CallContext,
-  ): Outcome;
-}): Method {
-  const { answer, ...rest } = declaration;
-  return defineMethod({
-    ...rest,
-    family: "conflux",
-    freshness: "unknown",
-    answer: (args, context) =>
-      context.filters
-        ? answer(args, context.filters, context)
-        : askAsGiven(declaration.name, args, context),
-  });
-}
-
 export const epochFilterMethods = [
   filterMethod({
     name: "cfx_newFilter",
+    family: "conflux",
     summary: "Creates a filter that reports logs of new epochs, and answers its id.",
     cost: 2,
     params: { filter: epochLogFilter },
@@ -59,6 +31,7 @@ export const epochFilterMethods = [
   }),
   filterMethod({
     name: "cfx_newBlockFilter",
+    family: "conflux",
     summary: "Creates a filter that reports the blocks of new epochs, and answers its id.",
     cost: 2,
     params: {},
@@ -67,6 +40,7 @@ export const epochFilterMethods = [
   }),
   filterMethod({
     name: "cfx_newPendingTransactionFilter",
+    family: "conflux",
     summary:
       "Creates a filter that reports the hashes of pending transactions, and answers its id.",
     cost: 2,
@@ -76,6 +50,7 @@ export const epochFilterMethods = [
   }),
   filterMethod({
     name: "cfx_getFilterChanges",
+    family: "conflux",
     summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
     cost: 2,
     params: { filterId },
@@ -85,6 +60,7 @@ export const epochFilterMethods = [
   }),
   filterMethod({
     name: "cfx_getFilterLogs",
+    family: "conflux",
     summary: "All logs that match a log filter, of the epochs that it was created with.",
     cost: 5,
     params: { filterId },
@@ -94,6 +70,7 @@ export const epochFilterMethods = [
   }),
   filterMethod({
     name: "cfx_uninstallFilter",
+    family: "conflux",
     summary: "Ends a filter; false when there is none.",
     cost: 2,
     params: { filterId },

@@ -8,7 +8,13 @@ import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { type Criteria, logsAsAsked, logsOfBlocks, logsOfNodes } from "./epoch-pieces.ts";
+import {
+  type Criteria,
+  logsAsAsked,
+  logsOfBlocks,
+  logsOfNodes,
+  MAX_HASHES,
+} from "./epoch-pieces.ts";
 import { type EpochRange, settleEpochs } from "./epoch-range.ts";
 import { joinJson } from "./join-json.ts";
 import { type CallContext, defineMethod, type Note } from "./method.ts";
@@ -28,7 +34,6 @@ export const epochLogMethods = [
   }),
 ];
 
-const MAX_HASHES = 128;
 /** Epochs of the store that are read at once: what they have is held until it is counted. */
 const SLICE = 64;
 /** A query is begun again when the pivot chain changed under it; not without end. */

@@ -3,6 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Reply } from "../upstream/reply.ts";
@@ -75,8 +76,8 @@ async function logsOneByOne(
   return (await inChainOrder(having, context)).flatMap(({ logs }) => logs);
 }
 
-/** So many hashes a node takes at once. */
-const MAX_HASHES = 128;
+/** So many hashes a node takes at once, and so many a caller may ask for (specification: limits). */
+export const MAX_HASHES = 128;
 
 type BlockLogs = { readonly hash: string; readonly logs: readonly Buffer[] };
 
@@ -132,7 +133,7 @@ async function askLogs(filter: object, context: CallContext): Promise<Told> {
 /** Another node may be further, or still have what this one has not. */
 const LACKING = /unable to identify block|pruned|reorganized during/i;
 
-const isObject = (json: Buffer): boolean => json[0] === 0x7b;
+const isObject = (json: Buffer): boolean => json[0] === OPEN_BRACE;
 
 /** Of a node's own error object. */
 const dataOf = ({ json, data }: RpcError): unknown =>

@@ -1,8 +1,6 @@
 // One JSON array of values that are JSON already.
+import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
-
-const COMMA = 0x2c;
-const OPEN_BRACE = 0x7b;
 
 /** @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {

@@ -1,5 +1,5 @@
 // Which chain a node is of.
-import { parsed } from "./parsed.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Reply } from "./reply.ts";
 
 /** The chain id, or in plain words why it cannot be told. */

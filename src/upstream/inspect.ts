@@ -1,8 +1,9 @@
 // What `headgate check` finds out about a node: who it is, where its head is, what it can do.
+
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Clock } from "../lib/clock.ts";
 import { readChainId } from "./chain-id.ts";
 import type { Connection } from "./connection/connection.ts";
-import { parsed } from "./parsed.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 

@@ -1,7 +1,7 @@
 // What a node's answer means. Pure; the results themselves are never parsed.
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Exchange } from "./connection/connection.ts";
-import { parsed } from "./parsed.ts";
 
 export type Reply =
   | { readonly kind: "result"; readonly json: Buffer }

@@ -1,5 +1,6 @@
 // One node: whether it may be asked, what it lacks, and the asking.
 import type { Logger } from "pino";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import { readChainId } from "./chain-id.ts";
@@ -11,7 +12,6 @@ import type {
   SubscriptionListener,
 } from "./connection/connection.ts";
 import { MissingMethods } from "./missing-methods.ts";
-import { parsed } from "./parsed.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";

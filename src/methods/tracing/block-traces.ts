@@ -6,15 +6,7 @@ import { JsonPacker, PackedJson } from "../../jsonrpc/packed-json.ts";
 import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
 import { blockEntries, isOfBlock } from "./block-entries.ts";
-import {
-  type CallTree,
-  frameTree,
-  optionsFor,
-  placed,
-  resultFor,
-  TREE,
-  treeSources,
-} from "./call-trees.ts";
+import { type CallTree, frameTreeFor, placed, TREE, treeSources } from "./call-trees.ts";
 import type { TraceType } from "./kept-parts.ts";
 import { findMinedBlock, type MinedBlock } from "./mined-block.ts";
 import { derivedParts, partsIn, replayJson } from "./replays.ts";
@@ -86,9 +78,7 @@ const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
   method: "debug_traceBlockByHash",
   params: ({ position }) => [position.hash, TREE],
   read: (result, { transactions }) => {
-    const trees = transactions.map((transaction) =>
-      frameTree(resultFor(transaction, result), optionsFor(transaction)),
-    );
+    const trees = transactions.map((transaction) => frameTreeFor(transaction, result));
     return trees.every((tree) => tree !== undefined) ? trees : undefined;
   },
 };
@@ -112,8 +102,8 @@ export async function blockReplays(
   const trees = types.includes("trace") ? await treesOf(block, context) : [];
   const others = types.filter((type) => type !== "trace");
   const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
-    const tree = trees[transaction.index];
-    const parts = await derivedParts(transaction, others, context, tree);
+    const knownTree = trees[transaction.index];
+    const parts = await derivedParts(transaction, { types: others, knownTree }, context);
     return replayJson({ ...parts, more: named(transaction.hash) });
   });
   return joined(replays);

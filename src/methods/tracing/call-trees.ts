@@ -100,15 +100,13 @@ const treeByBlock: readonly TreeSource[] = [
     name: "debug_traceBlockByHash with callTracer",
     method: "debug_traceBlockByHash",
     params: ({ block }) => [block.hash, TREE],
-    read: (result, transaction) =>
-      frameTree(resultFor(transaction, result), optionsFor(transaction)),
+    read: (result, transaction) => frameTreeFor(transaction, result),
   },
   {
     name: "debug_traceBlockByNumber with callTracer",
     method: "debug_traceBlockByNumber",
     params: ({ block }) => [toQuantity(block.number), TREE],
-    read: (result, transaction) =>
-      frameTree(resultFor(transaction, result), optionsFor(transaction)),
+    read: (result, transaction) => frameTreeFor(transaction, result),
   },
   {
     name: "trace_replayBlockTransactions",
@@ -129,19 +127,38 @@ function replayTree(replay: unknown): CallTree | undefined {
 const entriesOf = (result: unknown): readonly Json[] =>
   Array.isArray(result) ? result.filter(isJson) : [];
 
-/** Of debug_traceBlockBy…: older nodes do not name the transactions, whose calls have to be alike then. */
-export function resultFor({ hash, index, json }: MinedTransaction, result: unknown): unknown {
-  const entry = entriesOf(result)[index];
-  const { from, input } = Object(entry?.["result"]) as Json;
-  const isNamed = !isAbsent(entry?.["txHash"]);
-  const isAlike = from === json["from"] && input === json["input"];
-  return isOf(hash, entry?.["txHash"]) || (!isNamed && isAlike) ? entry?.["result"] : undefined;
+const entryAt = (result: unknown, index: number): Json => Object(Object(result)[index]) as Json;
+
+/**
+ * Of debug_traceBlockBy….
+ *
+ * @param isAlike Whether a result can be this transaction's: older nodes do not name them.
+ */
+export function resultFor(
+  { hash, index }: MinedTransaction,
+  result: unknown,
+  isAlike: (told: Json) => boolean,
+): unknown {
+  const { txHash, result: told } = entryAt(result, index);
+  const isOwn = isAbsent(txHash) ? isAlike(Object(told) as Json) : isOf(hash, txHash);
+  return isOwn ? told : undefined;
+}
+
+/** The tree of a transaction out of those of its block. */
+export function frameTreeFor(transaction: MinedTransaction, result: unknown): CallTree | undefined {
+  const { json } = transaction;
+  const frame = resultFor(
+    transaction,
+    result,
+    ({ from, input }) => from === json["from"] && input === json["input"],
+  );
+  return frameTree(frame, optionsFor(transaction));
 }
 
 /** Of trace_replayBlockTransactions. */
 export function replayFor({ hash, index }: MinedTransaction, result: unknown): Json | undefined {
-  const entry = entriesOf(result)[index];
-  return isOf(hash, entry?.["transactionHash"]) ? entry : undefined;
+  const entry = entryAt(result, index);
+  return isOf(hash, entry["transactionHash"]) ? entry : undefined;
 }
 
 const isOf = (hash: string, told: unknown): boolean =>

@@ -26,9 +26,9 @@ export async function replay(
   const kept = known && keptParts(known, ["output", ...types], context);
   if (kept) return replayJson(kept);
   const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
-  const mined = own.kind === "told" ? known : (known ?? (await findMined(hash, context)));
-  if (own.kind !== "told" && !mined) throw errors.transactionNotFound();
-  const parts = own.kind === "told" ? own.value : await derived(own, mined, types, context);
+  const isTold = own.kind === "told";
+  const mined = known ?? (isTold ? undefined : await findMined(hash, context));
+  const parts = isTold ? own.value : await derived(own, { mined, types }, context);
   if (mined) keepParts(mined, parts, context);
   context.note({ source: "upstream", block: mined?.block, proof: "none" });
   return replayJson(parts);
@@ -66,25 +66,28 @@ const readers: Readonly<Record<TraceType, (replay: Json) => unknown>> = {
 
 async function derived(
   own: Told<Parts>,
-  transaction: MinedTransaction | undefined,
-  types: readonly TraceType[],
+  { mined, types }: { mined: MinedTransaction | undefined; types: readonly TraceType[] },
   context: CallContext,
 ): Promise<Parts> {
-  if (!transaction) throw errors.transactionNotFound();
+  if (!mined) throw errors.transactionNotFound();
   try {
-    return await derivedParts(transaction, types, context);
+    return await derivedParts(mined, { types }, context);
   } catch (error) {
     // The node that has the method said why it does not answer.
     throw own.kind === "refused" && isMethodMissing(error) ? own.error : error;
   }
 }
 
-/** @param knownTree From which `trace` is made as if it were asked for. */
+type Wanted = {
+  readonly types: readonly TraceType[];
+  /** From which `trace` is made as if it were asked for. */
+  readonly knownTree?: CallTree | undefined;
+};
+
 export async function derivedParts(
   transaction: MinedTransaction,
-  types: readonly TraceType[],
+  { types, knownTree }: Wanted,
   context: CallContext,
-  knownTree?: CallTree,
 ): Promise<Parts> {
   const wants = (type: TraceType) => types.includes(type);
   const [tree = knownTree, stateDiff, vm, output] = await Promise.all([

@@ -30,7 +30,8 @@ export async function askSource<Subject, Value>(
   context: CallContext,
 ): Promise<Told<Value>> {
   const paramsJson = JSON.stringify(source.params(subject));
-  const valueIn = (json: Buffer): Value | undefined => readOnce(source, json, subject);
+  const valueIn = (json: Buffer): Value | undefined =>
+    readOnce({ source, subject, paramsJson }, json);
   try {
     const json = await context.ask(source.method, paramsJson, {
       isDoubtful: (reply) =>
@@ -112,13 +113,18 @@ export async function firstOf<Subject, Value>(
 /** What was read of an answer. Callers who ask the same at once get the same bytes, which may be many. */
 const readings = new WeakMap<Buffer, Map<string, unknown>>();
 
+type Question<Subject, Value> = {
+  readonly source: Source<Subject, Value>;
+  readonly subject: Subject;
+  readonly paramsJson: string;
+};
+
 function readOnce<Subject, Value>(
-  source: Source<Subject, Value>,
+  { source, subject, paramsJson }: Question<Subject, Value>,
   json: Buffer,
-  subject: Subject,
 ): Value | undefined {
   const { hash = "" } = Object(subject) as { hash?: string };
-  const name = `${source.name} ${JSON.stringify(source.params(subject))} ${hash}`;
+  const name = `${source.name} ${paramsJson} ${hash}`;
   const known = readings.get(json) ?? new Map<string, unknown>();
   readings.set(json, known);
   if (!known.has(name)) known.set(name, readWith(source, json, subject));

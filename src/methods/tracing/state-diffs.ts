@@ -3,7 +3,7 @@ import { toQuantity } from "../../evm/values.ts";
 import { isJson } from "../../proofs/json.ts";
 import { normaliseStateDiff } from "../../traces/normalise-state-diff.ts";
 import { type StateDiff, stateDiffOf } from "../../traces/state-diff.ts";
-import { replayFor } from "./call-trees.ts";
+import { replayFor, resultFor } from "./call-trees.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
 import type { Source } from "./sources.ts";
 
@@ -28,13 +28,13 @@ export const diffSources: readonly DiffSource[] = [
     name: "debug_traceBlockByHash with prestateTracer in diffMode",
     method: "debug_traceBlockByHash",
     params: ({ block }) => [block.hash, DIFF],
-    read: (result, transaction) => stateDiffOf(namedResult(transaction, result)),
+    read: (result, transaction) => diffFor(transaction, result),
   },
   {
     name: "debug_traceBlockByNumber with prestateTracer in diffMode",
     method: "debug_traceBlockByNumber",
     params: ({ block }) => [toQuantity(block.number), DIFF],
-    read: (result, transaction) => stateDiffOf(namedResult(transaction, result)),
+    read: (result, transaction) => diffFor(transaction, result),
   },
   {
     name: "trace_replayBlockTransactions with stateDiff",
@@ -49,9 +49,9 @@ export const diffIn = (replay: unknown): StateDiff | undefined =>
   isJson(replay) ? normaliseStateDiff(replay["stateDiff"]) : undefined;
 
 /** A diff says nothing of the transaction that it is of: one without a name has the sender in it at least. */
-function namedResult({ hash, index, json }: MinedTransaction, result: unknown): unknown {
-  const { txHash, result: diff } = Object(Object(result)[index]) as Record<string, unknown>;
-  if (typeof txHash === "string") return txHash.toLowerCase() === hash ? diff : undefined;
-  const { pre } = Object(diff) as { pre?: unknown };
-  return Object.hasOwn(Object(pre), String(json["from"])) ? diff : undefined;
-}
+const diffFor = (transaction: MinedTransaction, result: unknown): StateDiff | undefined =>
+  stateDiffOf(
+    resultFor(transaction, result, ({ pre }) =>
+      Object.hasOwn(Object(pre), String(transaction.json["from"])),
+    ),
+  );

@@ -6,7 +6,6 @@ import type { AnswerJson } from "../../jsonrpc/envelope.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { settleNumber } from "../block-lookup.ts";
-import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
 import { tracesOfBlock } from "./block-traces.ts";
 import { findMinedBlock } from "./mined-block.ts";
@@ -51,13 +50,12 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   if (to - from >= blocks) throw own.kind === "refused" ? own.error : errors.rangeTooWide(blocks);
   const first = filter.after ?? 0;
   const end = filter.count == null ? Number.POSITIVE_INFINITY : first + filter.count;
-  return JSON.stringify((await matching({ from, to }, end, filter, context)).slice(first, end));
+  return JSON.stringify((await matching({ from, to, end }, filter, context)).slice(first, end));
 }
 
-/** Up to so many, or a few more. Of what does not match nothing is held but a few blocks at once. */
+/** Up to `end` of them, or a few more. Of what does not match nothing is held but a few blocks at once. */
 async function matching(
-  { from, to }: { from: number; to: number },
-  end: number,
+  { from, to, end }: { from: number; to: number; end: number },
   filter: TraceFilter,
   context: CallContext,
 ): Promise<readonly unknown[]> {
@@ -66,13 +64,15 @@ async function matching(
   for (let start = from; start <= to && found.length < end; start += AT_ONCE) {
     const length = Math.min(AT_ONCE, to - start + 1);
     const numbers = Array.from({ length }, (_, index) => toQuantity(start + index));
-    const traces = await inBatches(numbers, AT_ONCE, async (number) => {
-      const block = await findMinedBlock(number, context);
-      if (!block) throw errors.headerNotFound();
-      return (await tracesOfBlock(block, context)).filter(
-        (trace) => isJson(trace) && matches(trace),
-      );
-    });
+    const traces = await Promise.all(
+      numbers.map(async (number) => {
+        const block = await findMinedBlock(number, context);
+        if (!block) throw errors.headerNotFound();
+        return (await tracesOfBlock(block, context)).filter(
+          (trace) => isJson(trace) && matches(trace),
+        );
+      }),
+    );
     for (const own of traces) for (const trace of own) found.push(trace);
   }
   return found;

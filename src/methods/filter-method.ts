@@ -1,0 +1,59 @@
+// What the filter methods of both families share: cursors over the followed chain, or, where nothing is
+// followed, what the upstreams keep.
+import type { z } from "zod";
+import type { Asked } from "../filters/filter-record.ts";
+import type { Changes } from "../filters/open-filter.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import { joinJson } from "./join-json.ts";
+import {
+  type CallContext,
+  defineMethod,
+  type Family,
+  type Method,
+  type Outcome,
+} from "./method.ts";
+import { askAsGiven } from "./passing-on.ts";
+
+type Filters = NonNullable<CallContext["filters"]>;
+type Shape = Readonly<Record<string, z.ZodType>>;
+type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
+
+export function filterMethod<Params extends Shape>(declaration: {
+  name: string;
+  family: Family;
+  summary: string;
+  cost: number;
+  params: Params;
+  result: z.ZodType;
+  /** Refuses by throwing what no upstream is to be asked for either. */
+  check?(args: Arguments<Params>): void;
+  answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
+}): Method {
+  const { answer, check, ...rest } = declaration;
+  return defineMethod({
+    ...rest,
+    freshness: "unknown",
+    answer: (args, context) => {
+      check?.(args);
+      return context.filters
+        ? answer(args, context.filters, context)
+        : askAsGiven(declaration.name, args, context);
+    },
+  });
+}
+
+/** Answers the id. */
+export const createFilter = async (
+  asked: Asked,
+  filters: Filters,
+  context: CallContext,
+): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
+
+export function toldChanges({ items, at }: Changes, context: CallContext): RawJson {
+  if ("sequence" in at) context.note({ source: "upstream", proof: "none" });
+  else {
+    const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";
+    context.note({ source: "store", block: at, proof });
+  }
+  return joinJson(items);
+}

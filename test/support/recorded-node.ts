@@ -1,6 +1,7 @@
 // A node that gives recorded answers, byte for byte, and knows nothing else.
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { textOf } from "./request-text.ts";
 
 export type Recording = {
   readonly method: string;
@@ -75,9 +76,3 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
   fromEpoch: "latest_checkpoint",
   toEpoch: "latest_state",
 };
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}

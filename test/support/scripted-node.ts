@@ -1,6 +1,7 @@
 // A node that does as it is told: for faults and for counting. Never a judge of what is right.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { textOf } from "./request-text.ts";
 
 export type NodeCall = { id: unknown; method: string; params: readonly unknown[] };
 
@@ -43,10 +44,4 @@ export async function startScriptedNode(script: Script, port = 0): Promise<Scrip
       await new Promise((resolve) => server.close(resolve));
     },
   };
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

@@ -1,7 +1,8 @@
 // A node with one transaction of as many steps as wanted, told as geth tells them: for what costs, and for limits.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { textOf } from "./request-text.ts";
 
 export type SteppingNode = {
   readonly url: string;
@@ -119,10 +120,4 @@ async function written(response: ServerResponse, text: string): Promise<boolean>
   ]);
   left.abort();
   return !response.destroyed;
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

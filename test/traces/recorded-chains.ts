@@ -1,7 +1,12 @@
 // The chains of the vectors, executed transaction by transaction, with what each one changed.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type BlockBytes, createBlock, createBlockFromBytesArray } from "@ethereumjs/block";
+import {
+  type Block,
+  type BlockBytes,
+  createBlock,
+  createBlockFromBytesArray,
+} from "@ethereumjs/block";
 import {
   createCustomCommon,
   type GethGenesis,
@@ -71,16 +76,21 @@ export async function recordGethDebugChain(): Promise<RecordedBlock[]> {
   const { vm, common } = await vmOf("besu-debug-geth", Hardfork.Prague);
   const recorded = recordTransactions(vm);
   const numbered: RecordedBlock[] = [];
-  let rest: Uint8Array = readFileSync(`${vectorFolder}besu-debug-geth/chain-data/blocks.bin`);
-  while (rest.length > 0) {
-    const { data, remainder } = RLP.decode(rest, true);
-    rest = remainder;
-    const block = createBlockFromBytesArray(data as unknown as BlockBytes, { common });
+  for (const block of gethDebugBlocks(common)) {
     const start = recorded.length;
     if (block.header.number > 0n) await runBlock(vm, { block, skipHeaderValidation: true });
     numbered.push({ number: Number(block.header.number), transactions: recorded.slice(start) });
   }
   return numbered;
+}
+
+export function* gethDebugBlocks(common: VM["common"]): Generator<Block> {
+  let rest: Uint8Array = readFileSync(`${vectorFolder}besu-debug-geth/chain-data/blocks.bin`);
+  while (rest.length > 0) {
+    const { data, remainder } = RLP.decode(rest, true);
+    rest = remainder;
+    yield createBlockFromBytesArray(data as unknown as BlockBytes, { common });
+  }
 }
 
 /** Of execution-apis, executed a second time: the first leaves every block's state behind. */
@@ -97,7 +107,8 @@ export async function recordExecutionChain(): Promise<RecordedBlock[]> {
   return numbered;
 }
 
-async function vmOf(folder: string, hardfork: Hardfork) {
+/** Without the blocks: the state that they begin with. */
+export async function vmOf(folder: string, hardfork: Hardfork) {
   const genesis = readJson(`${folder}/chain-data/genesis.json`) as GethGenesis;
   const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
     hardfork,

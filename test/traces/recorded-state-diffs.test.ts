@@ -2,20 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { createBlock } from "@ethereumjs/block";
-import {
-  createCommonFromGethGenesis,
-  type GethGenesis,
-  parseGethGenesisState,
-} from "@ethereumjs/common";
-import { createTxFromRLP } from "@ethereumjs/tx";
-import { createVM, runTx } from "@ethereumjs/vm";
 import { describe, expect, it } from "vitest";
 import { normaliseStateDiff } from "../../src/traces/normalise-state-diff.ts";
 import { stateDiffOf } from "../../src/traces/state-diff.ts";
-import { hashesOf } from "../support/execution-chain/execute.ts";
+import { executeVector, type GethVector } from "./goldens/execute-vector.ts";
 import { parityDiff } from "./parity-diff.ts";
-import { type Recorded, recordTransactions } from "./state-recorder.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));
 const erigon = `${shared}vectors/erigon-rpc-tests/mainnet/`;
@@ -80,7 +71,7 @@ const names = {
 describe.skipIf(!existsSync(geth))("geth's own tests", () => {
   it.each(["create", "simple"])("%s changes what its execution changes", async (name) => {
     const vector = read(`prestate_tracer_with_diff_mode/${name}`);
-    const { before, after } = await execute(vector);
+    const { before, after } = await executeVector(vector);
     const want = JSON.stringify(parityDiff(before, after));
     expect(JSON.stringify(stateDiffOf(vector.result))).toBe(want);
   });
@@ -92,37 +83,4 @@ describe.skipIf(!existsSync(geth))("geth's own tests", () => {
   });
 });
 
-type Vector = {
-  readonly genesis: GethGenesis;
-  readonly context: Record<"number" | "timestamp" | "gasLimit" | "difficulty" | "miner", string>;
-  readonly input: `0x${string}`;
-  readonly result: unknown;
-};
-
-const read = (name: string): Vector => JSON.parse(readText(`${geth}${name}.json`));
-
-async function execute({ genesis, context, input }: Vector): Promise<Recorded> {
-  const common = createCommonFromGethGenesis(genesis, { chain: "geth" });
-  const [number, timestamp] = [BigInt(context.number), BigInt(context.timestamp)];
-  common.setHardforkBy({ blockNumber: number, timestamp });
-  const alloc = Object.fromEntries(
-    Object.entries(genesis.alloc).map(([address, { nonce = "0", ...account }]) => [
-      address,
-      { ...account, nonce: `0x${Number(nonce).toString(16)}` }, // geth's tests write it as a decimal
-    ]),
-  );
-  const vm = await createVM({ common, blockchain: hashesOf([]) });
-  await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState({ ...genesis, alloc }));
-  const recorded = recordTransactions(vm);
-  const header = {
-    ...{ number, timestamp },
-    gasLimit: BigInt(context.gasLimit),
-    difficulty: BigInt(context.difficulty),
-    coinbase: context.miner as `0x${string}`,
-  };
-  const block = createBlock({ header }, { common, skipConsensusFormatValidation: true });
-  await runTx(vm, { tx: createTxFromRLP(Buffer.from(input.slice(2), "hex"), { common }), block });
-  const [one] = recorded;
-  if (!one) throw new Error("the transaction was not recorded");
-  return one;
-}
+const read = (name: string): GethVector => JSON.parse(readText(`${geth}${name}.json`));

@@ -1,16 +1,9 @@
 // The chains of the vectors, executed a second time, with the struct logs of each transaction.
 import { createBlock } from "@ethereumjs/block";
-import {
-  createCustomCommon,
-  type GethGenesis,
-  Hardfork,
-  Mainnet,
-  parseGethGenesisState,
-} from "@ethereumjs/common";
-import type { KZG } from "@ethereumjs/util";
-import { createVM, runBlock, runTx } from "@ethereumjs/vm";
-import { executeChain, hashesOf } from "../support/execution-chain/execute.ts";
-import { readJson, recordBesuTraceChain } from "./recorded-chains.ts";
+import { Hardfork } from "@ethereumjs/common";
+import { runBlock, runTx } from "@ethereumjs/vm";
+import { executeChain } from "../support/execution-chain/execute.ts";
+import { recordBesuTraceChain, vmOf } from "./recorded-chains.ts";
 import { recordStructLogs, type Traced } from "./struct-log-recorder.ts";
 
 export type TracedBlock = { number: number; transactions: readonly Traced[] };
@@ -18,13 +11,7 @@ export type TracedBlock = { number: number; transactions: readonly Traced[] };
 /** Without rewards for blocks: nothing in this chain looks at them. */
 export async function traceBesuChain(): Promise<TracedBlock[]> {
   const blocks = await recordBesuTraceChain();
-  const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
-    hardfork: Hardfork.Istanbul,
-    customCrypto: { kzg: {} as KZG }, // asked for, never used
-  });
-  const vm = await createVM({ common, blockchain: hashesOf([]) });
-  const genesis = readJson("besu-trace/chain-data/genesis.json") as GethGenesis;
-  await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState(genesis));
+  const { vm, common } = await vmOf("besu-trace", Hardfork.Istanbul);
   const traced = recordStructLogs(vm);
   const numbered: TracedBlock[] = [];
   for (const { number, transactions } of blocks) {

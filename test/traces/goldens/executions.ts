@@ -1,20 +1,11 @@
 // The chains of the vectors, executed by ethereumjs, which tells of every transaction what geth would.
-import { readFileSync } from "node:fs";
-import { type BlockBytes, createBlock, createBlockFromBytesArray } from "@ethereumjs/block";
-import {
-  createCustomCommon,
-  type GethGenesis,
-  Hardfork,
-  Mainnet,
-  parseGethGenesisState,
-} from "@ethereumjs/common";
-import { RLP } from "@ethereumjs/rlp";
+import { createBlock } from "@ethereumjs/block";
+import { Hardfork } from "@ethereumjs/common";
 import type { TypedTransaction } from "@ethereumjs/tx";
-import { bytesToHex, type KZG } from "@ethereumjs/util";
-import { createVM, runBlock, runTx, type VM } from "@ethereumjs/vm";
-import { hashesOf } from "../../support/execution-chain/execute.ts";
+import { bytesToHex } from "@ethereumjs/util";
+import { runBlock, runTx } from "@ethereumjs/vm";
 import { type Frame, recordFrames } from "../live/frames.ts";
-import { readJson, recordBesuTraceChain, vectorFolder } from "../recorded-chains.ts";
+import { gethDebugBlocks, recordBesuTraceChain, vmOf } from "../recorded-chains.ts";
 import { type Accounts, recordTransactions } from "../state-recorder.ts";
 import { recordStructLogs, type StructLog } from "../struct-log-recorder.ts";
 
@@ -53,17 +44,6 @@ export async function executeBesuChain(): Promise<
   return byNumber;
 }
 
-async function vmOf(folder: string, hardfork: Hardfork): Promise<{ vm: VM; common: VM["common"] }> {
-  const common = createCustomCommon({ chainId: 1982 }, Mainnet, {
-    hardfork,
-    customCrypto: { kzg: {} as KZG }, // asked for, never used
-  });
-  const vm = await createVM({ common, blockchain: hashesOf([]) });
-  const genesis = readJson(`${folder}/chain-data/genesis.json`) as GethGenesis;
-  await vm.stateManager.generateCanonicalGenesis?.(parseGethGenesisState(genesis));
-  return { vm, common };
-}
-
 export type ExecutedBlock = {
   readonly number: number;
   readonly hash: string;
@@ -76,11 +56,7 @@ export async function executeGethDebugChain(): Promise<readonly ExecutedBlock[]>
   const frames = recordFrames(vm);
   const recorded = recordTransactions(vm);
   const blocks: ExecutedBlock[] = [];
-  let rest: Uint8Array = readFileSync(`${vectorFolder}besu-debug-geth/chain-data/blocks.bin`);
-  while (rest.length > 0) {
-    const { data, remainder } = RLP.decode(rest, true);
-    rest = remainder;
-    const block = createBlockFromBytesArray(data as unknown as BlockBytes, { common });
+  for (const block of gethDebugBlocks(common)) {
     const [start, firstFrame] = [recorded.length, frames.length];
     if (block.header.number > 0n) await runBlock(vm, { block, skipHeaderValidation: true });
     const tops = frames.slice(firstFrame).filter(({ from }) => from !== SYSTEM);

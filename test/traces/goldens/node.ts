@@ -1,6 +1,7 @@
 // One server that plays all the nodes, each under its own path.
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { textOf } from "../../support/request-text.ts";
 import type { Answer, World } from "./golden.ts";
 
 export type Nodes = {
@@ -88,10 +89,4 @@ function exactText({ method, params }: Pick<Call, "method" | "params">): string 
   const { tracerConfig = {} } = Object(options) as { tracerConfig?: { diffMode?: boolean } };
   const tracer = tracerIn(options) ?? JSON.stringify(options);
   return `${method} ${subject} ${tracer}${tracerConfig.diffMode ? " diff" : ""}`;
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

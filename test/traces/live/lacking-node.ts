@@ -1,8 +1,9 @@
 // A node in front of another one that does not have all of its methods.
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { post } from "../../support/ask.ts";
+import { textOf } from "../../support/request-text.ts";
 import { missing, type NodeCall } from "../../support/scripted-node.ts";
 
 export type LackingNode = {
@@ -41,10 +42,4 @@ export async function startLackingNode(url: string, lacks: RegExp): Promise<Lack
 function whatOf({ method, params }: NodeCall): string {
   const { tracer } = Object(params[1]) as { tracer?: unknown };
   return [method, tracer].filter(Boolean).join(" ");
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }

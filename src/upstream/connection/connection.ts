@@ -1,7 +1,7 @@
 // What a connection to one node is, whatever it is made of.
 
 export type ConnectionOptions = {
-  /** http(s) or ws(s); user information in it becomes basic authentication. */
+  /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** At most so many sockets to an HTTP node. */
@@ -10,15 +10,26 @@ export type ConnectionOptions = {
   readonly timeoutMs: number;
   /** The longest answer that is taken, in bytes. */
   readonly responseBytes: number;
+  /** Over HTTP, the most calls of one moment that go as one request; left out or 1: each by itself. */
+  readonly batch?: number | undefined;
 };
 
 /** What became of a request. Reasons are plain words: never a URL, a header or a key. */
 export type Exchange =
-  | { readonly kind: "answered"; readonly status: number; readonly body: Buffer }
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      readonly body: Buffer;
+      /** How long the node wants to be left alone, by its `Retry-After`. */
+      readonly retryAfterMs?: number | undefined;
+    }
   | { readonly kind: "unreachable"; readonly reason: string }
   | { readonly kind: "timeout" }
   | { readonly kind: "too large" }
   | { readonly kind: "aborted" };
+
+/** One JSON-RPC request: the whole envelope, and the number that is the `id` in it. */
+export type NodeRequest = { readonly id: number; readonly json: string };
 
 /** Reads a body while it comes, where it is too large to be held. */
 export type BodyReader = {
@@ -40,17 +51,12 @@ export type SubscriptionListener = {
 
 export type Connection = {
   /**
-   * Sends one JSON-RPC request. Never rejects.
+   * Never rejects.
    *
-   * @param request.json The whole envelope; `id` is the number in it.
    * @param reader For this answer: then its length is not limited, and its time only by how long the
    * node is silent.
    */
-  send(
-    request: { id: number; json: string },
-    signal: AbortSignal,
-    reader?: BodyReader,
-  ): Promise<Exchange>;
+  send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange>;
   /**
    * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
    * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by
@@ -60,7 +66,7 @@ export type Connection = {
    * Events may come before this resolves.
    */
   subscribe?(
-    request: { id: number; json: string },
+    request: NodeRequest,
     listener: SubscriptionListener,
     signal: AbortSignal,
   ): Promise<Exchange>;

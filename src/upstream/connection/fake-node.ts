@@ -1,5 +1,6 @@
 // For tests: nodes that answer, or fail, over real sockets.
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
 import {
   type AddressInfo,
@@ -7,6 +8,9 @@ import {
   type Server,
   type Socket,
 } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { type WebSocket, WebSocketServer } from "ws";
 
 export type FakeNode = {
@@ -41,30 +45,64 @@ export const httpNode = (answer: RequestListener): Promise<FakeNode> =>
 export const rawNode = (answer: (socket: Socket) => void): Promise<FakeNode> =>
   listening(createTcpServer((socket) => socket.on("data", () => answer(socket))));
 
+/** Notes what a node was asked; `asked(n)` resolves when it has got n calls and has acted on them. */
+function notebook() {
+  const seen: number[] = [];
+  const requests: string[] = [];
+  const waiting: { want: number; tell: () => void }[] = [];
+  const note = (text: string, act: (id: number) => void): void => {
+    const { id } = JSON.parse(text) as { id: number };
+    requests.push(text);
+    seen.push(id);
+    act(id);
+    for (const { want, tell } of waiting) if (seen.length >= want) tell();
+  };
+  const asked = (want: number) =>
+    new Promise<void>((tell) => (seen.length >= want ? tell() : waiting.push({ want, tell })));
+  return { seen, requests, note, asked };
+}
+
+export type IpcAnswer = (socket: Socket, id: number, seen: readonly number[]) => void;
+
+/** Behind a Unix socket, in a folder of its own; otherwise as `webSocketNode`. */
+export async function ipcNode(answer: IpcAnswer) {
+  const { note, ...noted } = notebook();
+  const sockets: Socket[] = [];
+  const server = createTcpServer((socket) => {
+    sockets.push(socket.on("error", () => undefined));
+    const lines = createInterface({ input: socket });
+    lines.on("line", (line) => note(line, (id) => answer(socket, id, noted.seen)));
+  });
+  const folder = await mkdtemp(join(tmpdir(), "headgate-ipc-"));
+  const path = join(folder, "node.ipc");
+  const listen = (): Promise<unknown> => once(server.listen(path), "listening");
+  await listen();
+  /** It may listen again afterwards. */
+  const stop = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    if (server.listening) await new Promise((closed) => server.close(closed));
+  };
+  const close = async (): Promise<void> => {
+    await stop();
+    await rm(folder, { recursive: true });
+  };
+  return { ...noted, url: `ipc://${path}`, path, sockets, listen, stop, close };
+}
+
 export type WebSocketAnswer = (socket: WebSocket, id: number, seen: readonly number[]) => void;
 
-/** Is told what to do with each call; `asked(n)` resolves when it has got n of them. */
+/** Is told what to do with each call. */
 export async function webSocketNode(
   answer: WebSocketAnswer,
   { port = 0, autoPong = true }: { port?: number; autoPong?: boolean } = {},
 ) {
-  const seen: number[] = [];
-  const requests: string[] = [];
+  const { note, ...noted } = notebook();
   const opened: WebSocket[] = [];
-  const waiting: { want: number; tell: () => void }[] = [];
   const server = createServer();
   new WebSocketServer({ server, autoPong }).on("connection", (socket) => {
     opened.push(socket.on("error", () => undefined));
-    socket.on("message", (data) => {
-      const { id } = JSON.parse(String(data)) as { id: number };
-      requests.push(String(data));
-      seen.push(id);
-      answer(socket, id, seen);
-      for (const { want, tell } of waiting) if (seen.length >= want) tell();
-    });
+    socket.on("message", (text) => note(String(text), (id) => answer(socket, id, noted.seen)));
   });
   const node = await listening(server, port);
-  const asked = (want: number) =>
-    new Promise<void>((tell) => (seen.length >= want ? tell() : waiting.push({ want, tell })));
-  return { ...node, url: node.url.replace("http", "ws"), seen, requests, opened, asked };
+  return { ...node, ...noted, url: node.url.replace("http", "ws"), opened };
 }

@@ -1,15 +1,9 @@
 // Speaks to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
 import { unescape as percentDecoded } from "node:querystring";
-import { type Dispatcher, Pool } from "undici";
+import { Pool } from "undici";
 import type { Clock } from "../../lib/clock.ts";
-import {
-  type BodyReader,
-  type Connection,
-  type ConnectionOptions,
-  type Exchange,
-  reasonOf,
-  stopped,
-} from "./connection.ts";
+import type { BodyReader, Connection, ConnectionOptions, Exchange } from "./connection.ts";
+import { HttpAnswer } from "./http-answer.ts";
 import { WholeBody } from "./whole-body.ts";
 
 const KEEP_ALIVE_MS = 30_000;
@@ -17,14 +11,14 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 export class HttpConnection implements Connection {
   /** Answers that are waited for: undici itself forgets those of a socket that failed to connect. */
-  readonly #open = new Set<Answer>();
+  readonly #open = new Set<HttpAnswer>();
   readonly #pool: Pool;
   readonly #path: string;
   readonly #headers: Record<string, string>;
   readonly #options: ConnectionOptions;
-  readonly #clock: Pick<Clock, "after">;
+  readonly #clock: Pick<Clock, "after" | "wallTime">;
 
-  constructor(options: ConnectionOptions, parts: { clock: Pick<Clock, "after"> }) {
+  constructor(options: ConnectionOptions, parts: { clock: Pick<Clock, "after" | "wallTime"> }) {
     const url = new URL(options.url);
     this.#options = options;
     this.#clock = parts.clock;
@@ -47,7 +41,8 @@ export class HttpConnection implements Connection {
   send({ json }: { json: string }, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const answer = new Answer({ whole: new WholeBody(this.#options), reader }, resolve);
+      const whole = new WholeBody(this.#options);
+      const answer = new HttpAnswer({ whole, reader, clock: this.#clock }, resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const stopWaiting = this.#limitTime(answer, reader !== undefined);
       signal.addEventListener("abort", onAbort, { once: true });
@@ -68,7 +63,7 @@ export class HttpConnection implements Connection {
   }
 
   /** @param isRead While it comes: then only its pauses are limited. Returns how to stop. */
-  #limitTime(answer: Answer, isRead: boolean): () => void {
+  #limitTime(answer: HttpAnswer, isRead: boolean): () => void {
     const start = (): (() => void) =>
       this.#clock.after(this.#options.timeoutMs, () => answer.giveUp({ kind: "timeout" }));
     let cancel = start();
@@ -83,81 +78,6 @@ export class HttpConnection implements Connection {
   async close(): Promise<void> {
     for (const answer of [...this.#open]) answer.giveUp({ kind: "unreachable", reason: "closed" });
     await this.#pool.destroy();
-  }
-}
-
-/** Takes one answer; the first thing that decides its fate wins. */
-class Answer implements Dispatcher.DispatchHandler {
-  /** Called with each piece of the body. */
-  onChunk: () => void = () => undefined;
-  #controller: Dispatcher.DispatchController | undefined;
-  #status = 0;
-  #isSettled = false;
-  #cleanUp: () => void = () => undefined;
-  #body: BodyReader;
-  readonly #whole: BodyReader;
-  readonly #resolve: (exchange: Exchange) => void;
-
-  constructor(
-    { whole, reader = whole }: { whole: BodyReader; reader?: BodyReader | undefined },
-    resolve: (exchange: Exchange) => void,
-  ) {
-    this.#whole = whole;
-    this.#body = reader;
-    this.#resolve = resolve;
-  }
-
-  afterwards(cleanUp: () => void): void {
-    this.#cleanUp = cleanUp;
-  }
-
-  giveUp(exchange: Exchange): void {
-    this.#settle(exchange);
-    this.#controller?.abort(new Error(exchange.kind));
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // Thrown, not aborted: nothing was written, and aborting would cost the next call its socket.
-    if (this.#isSettled) throw new Error("given up while it waited for a socket");
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    this.#status = status;
-    // What is no answer is not what the reader waits for.
-    if (status !== 200) this.#body = this.#whole;
-    if (this.#body.announce?.(Number(headers["content-length"])) === false) this.#stop();
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isSettled) return;
-    this.onChunk();
-    if (!this.#body.add(chunk)) this.#stop();
-  }
-
-  onResponseEnd(): void {
-    if (this.#isSettled) return;
-    const body = this.#body.finish() ?? Buffer.alloc(0);
-    this.#settle({ kind: "answered", status: this.#status, body });
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#settle({ kind: "unreachable", reason: reasonOf(error) });
-  }
-
-  #stop(): void {
-    this.giveUp(stopped(this.#body));
-  }
-
-  #settle(exchange: Exchange): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#cleanUp();
-    this.#resolve(exchange);
   }
 }
 

@@ -21,12 +21,15 @@ function upstreamAt(url: string) {
   const upstream = new Upstream(
     {
       ...{ name: "a", network: "n", family: "evm", chainId: 1, url, headers: {} },
-      ...{ connections: 1, timeoutMs: 1_000, responseBytes: 10_000 },
+      ...{ connections: 1, timeoutMs: 1_000, responseBytes: 10_000, hasOthers: false },
+      ...{ vendor: "a", weight: 1, price: 0, rate: {}, probe: false },
     },
     {
       clock,
       log: pino({ level: "silent" }),
       metrics: { upstreamAnswered, upstreamUsable: () => undefined },
+      heads: { saw: () => undefined },
+      state: { get: async () => undefined, replace: async () => true },
       connect,
     },
     () => undefined,

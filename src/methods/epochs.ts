@@ -2,9 +2,11 @@
 // the node's business.
 import { z } from "zod";
 import { confluxAddress, epochReference } from "../conflux/values.ts";
+import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash, quantity } from "../evm/values.ts";
-import type { Method } from "./method.ts";
+import { defineMethod, type Method } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
+import { submit } from "./submission.ts";
 
 const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");
 const object = z.looseObject({});
@@ -29,6 +31,7 @@ const epochMethod = (
   });
 
 const found = object.nullable();
+const methods = { send: "cfx_sendRawTransaction", find: "cfx_getTransactionByHash" };
 
 export const epochMethods = [
   epochMethod("cfx_epochNumber", 1, { epoch }, quantity, "The number of an epoch tag."),
@@ -98,11 +101,18 @@ export const epochMethods = [
     object,
     "How much gas and storage collateral a call needs.",
   ),
-  epochMethod(
-    "cfx_sendRawTransaction",
-    3,
-    { transaction: data },
-    hash,
-    "Sends a signed transaction and answers its hash.",
-  ),
+  defineMethod({
+    name: "cfx_sendRawTransaction",
+    family: "conflux",
+    summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
+    cost: 3,
+    params: { transaction: data },
+    result: hash,
+    freshness: "unknown",
+    answer: ({ transaction }, context) => {
+      // Every type is hashed as it is sent.
+      const hashed = () => ({ hash: keccak256OfData(transaction), isCertain: true });
+      return submit({ ...methods, hash: hashed }, context);
+    },
+  }),
 ];

@@ -2,6 +2,7 @@
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
+import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { isBeyondAnyBlock, nullWhenUnknown } from "./block-lookup.ts";
@@ -11,6 +12,9 @@ import { askAt } from "./passing-on.ts";
 import { withWholePlace } from "./pending.ts";
 import { placeOnChain } from "./place-on-chain.ts";
 import { findBlock, findNumbered, fromStore, storedAt } from "./stored-lookup.ts";
+import { submit } from "./submission.ts";
+
+const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
 
 export const transactionMethods = [
   defineMethod({
@@ -48,13 +52,13 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_sendRawTransaction",
-    summary: "Sends a signed transaction and answers its hash.",
+    summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
     cost: 3,
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
-    answer: async (_, context) => {
-      const sent = await context.ask("eth_sendRawTransaction", context.paramsJson);
+    answer: async ({ transaction: raw }, context) => {
+      const sent = await submit({ ...methods, hash: () => hashOfSigned(raw) }, context);
       context.chain?.hurry(); // a development node has mined it already
       return sent;
     },

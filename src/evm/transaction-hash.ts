@@ -1,0 +1,57 @@
+// The hash of a signed transaction from its bytes, so that it is known whatever became of the sending.
+import { keccak256 } from "./keccak.ts";
+
+export type SignedHash = {
+  readonly hash: string;
+  /** false: the type is one that only some network knows, and it may hash otherwise. */
+  readonly isCertain: boolean;
+};
+
+/** @param data The signed transaction as DATA. What is malformed has some hash as well. */
+export function hashOfSigned(data: string): SignedHash {
+  const bytes = Buffer.from(data.slice(2), "hex");
+  const [first = 0] = bytes;
+  const hashed = first === BLOB_TYPE ? withoutBlobs(bytes) : bytes;
+  return { hash: keccak256(hashed), isCertain: first >= LIST || STANDARD_TYPES.has(first) };
+}
+
+/** EIP-2930, 1559, 4844, 7702. A transaction without a type begins with the list that it is. */
+const STANDARD_TYPES: ReadonlySet<number> = new Set([1, 2, 3, 4]);
+const BLOB_TYPE = 3;
+
+const SHORT = 0x80;
+const LIST = 0xc0;
+
+/**
+ * EIP-4844 and EIP-7594: a transaction travels as a list of itself, its blobs and what proves them,
+ * and is hashed alone. In its own list the first item is the chain id, which is no list.
+ */
+function withoutBlobs(bytes: Buffer): Buffer {
+  const envelope = itemAt(bytes, 1);
+  const transaction = envelope && itemAt(bytes, envelope.start);
+  if (!transaction?.isList) return bytes;
+  return Buffer.concat([bytes.subarray(0, 1), bytes.subarray(envelope?.start, transaction.end)]);
+}
+
+type Item = {
+  readonly isList: boolean;
+  /** Where its content begins. */
+  readonly start: number;
+  readonly end: number;
+};
+
+/** The bounds of the RLP item there; undefined when it goes beyond the bytes. */
+function itemAt(bytes: Buffer, position: number): Item | undefined {
+  const first = bytes[position];
+  if (first === undefined) return undefined;
+  if (first < SHORT) return { isList: false, start: position, end: position + 1 };
+  const isList = first >= LIST;
+  const size = first - (isList ? LIST : SHORT);
+  const digits = Math.max(0, size - 55); // that the length itself takes
+  const start = position + 1 + digits;
+  // No transaction is as long as six digits can say.
+  if (digits > 6 || start > bytes.length) return undefined;
+  const length = digits === 0 ? size : bytes.readUIntBE(position + 1, digits);
+  const end = start + length;
+  return end <= bytes.length ? { isList, start, end } : undefined;
+}

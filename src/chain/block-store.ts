@@ -9,6 +9,7 @@ import {
   PIECE_ITEMS,
   transactionHashesIn,
 } from "./block-record.ts";
+import { KeptSegments } from "./kept-segments.ts";
 import { encodeDirectory } from "./log-directory.ts";
 import { placesByTerm } from "./log-places.ts";
 import { compressed, plain, unpack, viewOf } from "./packing.ts";
@@ -23,6 +24,7 @@ import {
   partKey,
   positionBytes,
   positionIn,
+  type SegmentPlace,
   TAIL,
   type TracePlace,
   termKey,
@@ -77,6 +79,10 @@ export class BlockStore {
   readonly #kept: Database<Buffer, Buffer>;
   /** Traces of transactions of blocks that are here. */
   readonly #traces: Database<Buffer, Buffer>;
+  /** Logs of old blocks, which are not here themselves: the entries, and the order in which they came. */
+  readonly #segments: Database<Buffer, Buffer>;
+  readonly #segmentOrder: Database<Buffer, Buffer>;
+  readonly #keptSegments: KeptSegments;
   readonly #options: StoreOptions;
 
   /** @throws When the folder cannot be read or written. */
@@ -84,7 +90,7 @@ export class BlockStore {
     this.#options = options;
     const { path, readOnly = false } = options;
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
-    this.#root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly, maxDbs: 8, ...binary });
+    this.#root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly, maxDbs: 10, ...binary });
     const database = (name: string): Database<Buffer, Buffer> =>
       this.#root.openDB<Buffer, Buffer>({ name, ...binary });
     this.#notes = database("notes");
@@ -95,6 +101,12 @@ export class BlockStore {
     this.#dropped = database("dropped");
     this.#kept = database("kept");
     this.#traces = database("traces");
+    this.#segments = database("segments");
+    this.#segmentOrder = database("segment order");
+    this.#keptSegments = new KeptSegments(options, {
+      logs: this.#segments,
+      order: this.#segmentOrder,
+    });
   }
 
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
@@ -184,6 +196,11 @@ export class BlockStore {
   trace(hash: string, place: TracePlace): Buffer | undefined {
     const stored = viewOf(this.#traces.getBinaryFast(traceKey(hash, place)));
     return stored && Buffer.from(unpack(stored));
+  }
+
+  /** JSON that was kept for blocks older than the window. */
+  segment(place: SegmentPlace): Buffer | undefined {
+    return this.#keptSegments.get(place);
   }
 
   /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
@@ -285,6 +302,15 @@ export class BlockStore {
     });
   }
 
+  /** Keeps what is known of final blocks older than the window, while the budget allows. */
+  async keepSegment(place: SegmentPlace, json: Buffer): Promise<void> {
+    await this.#root.transaction(() => {
+      this.#keptSegments.put(place, json);
+      const { tail } = this;
+      if (tail !== undefined) this.#putTail(this.#makeRoom(tail));
+    });
+  }
+
   #putParts(record: BlockRecord, pack: (bytes: Buffer) => Buffer = plain): void {
     const { hash } = record;
     const put = (part: Part, bytes: Buffer, piece = 0): void => {
@@ -364,11 +390,12 @@ export class BlockStore {
     this.#putTail(this.#makeRoom(first));
   }
 
-  /** @returns The tail, risen when the kept blocks were not enough. */
+  /** @returns The tail, risen when what was kept of older blocks was not enough. */
   #makeRoom(tail: number): number {
     let first = tail;
     const head = this.head?.number ?? first;
     while (this.bytes > this.#options.bytes) {
+      if (this.#keptSegments.removeOldest()) continue;
       const [oldest] = [...this.#kept.getRange({ limit: 1 })];
       if (oldest && this.#keptCount() > KEPT_AT_LEAST) {
         const position = positionIn(oldest.value);
@@ -421,6 +448,8 @@ export class BlockStore {
       this.#dropped,
       this.#kept,
       this.#traces,
+      this.#segments,
+      this.#segmentOrder,
     ];
   }
 }

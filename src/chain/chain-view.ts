@@ -5,7 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
-import type { TracePlace } from "./store-keys.ts";
+import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 /** What became of a block that was looked for at the nodes. */
@@ -144,6 +144,17 @@ export class ChainView {
     const final = await this.tagged("finalized");
     if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
     await this.#parts.store.keepTrace(block.hash, place, json);
+  }
+
+  /** Logs of blocks older than the window that were kept, as a JSON array. */
+  keptLogs(place: SegmentPlace): Buffer | undefined {
+    return this.#parts.store.segment(place);
+  }
+
+  /** Keeps the logs of blocks that are final. Best effort. */
+  async keepLogs(place: SegmentPlace, json: Buffer): Promise<void> {
+    const final = await this.tagged("finalized");
+    if (final && place.to <= final.number) await this.#parts.store.keepSegment(place, json);
   }
 
   /** The newest block that the nodes call safe or finalized; undefined when they know none. */

@@ -63,6 +63,21 @@ export function traceKey(hash: string, { index, part }: TracePlace): Buffer {
   return key;
 }
 
+/** Blocks, and the hash of what is searched in them. */
+export type SegmentPlace = {
+  readonly criteria: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+};
+
+export function segmentKey({ criteria, from, to }: SegmentPlace): Buffer {
+  const key = Buffer.alloc(40);
+  key.set(criteria, 0);
+  key.writeUInt32BE(from, 32);
+  key.writeUInt32BE(to, 36);
+  return key;
+}
+
 export function hashKey(hash: string): Buffer {
   hashKeyBytes.write(hash.slice(2), 0, "hex");
   return hashKeyBytes;

@@ -35,15 +35,13 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
 export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
   if (from === to || countLogs(logs, limit) <= limit) return;
   const firstTooMany = findElements(logs)?.[limit];
-  if (!firstTooMany) return;
-  const log = logs.subarray(firstTooMany.start, firstTooMany.end);
-  const [number] = findMembers(log, ["blockNumber"]) ?? [];
+  const log = firstTooMany && logs.subarray(firstTooMany.start, firstTooMany.end);
+  const [span] = (log && findMembers(log, ["blockNumber"])) ?? [];
+  const number = log && span && textOf(log, span).slice(1, -1);
+  if (!isQuantity(number)) throw errors.upstreamsFailed(); // what was counted is no log
   // A range that ends before the block of the first log too many has at most `limit` logs.
-  const before = number ? toNumber(JSON.parse(textOf(log, number))) - 1 : from;
-  throw errors.tooManyLogs(limit, {
-    from: toQuantity(from),
-    to: toQuantity(Math.max(from, before)),
-  });
+  const last = Math.min(to, Math.max(from, toNumber(number) - 1));
+  throw errors.tooManyLogs(limit, { from: toQuantity(from), to: toQuantity(last) });
 }
 
 const BLOCK_NUMBER = Buffer.from('"blockNumber"');

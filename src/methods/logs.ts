@@ -10,8 +10,9 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
-import { joinArrays, joinJson } from "./join-json.ts";
-import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
+import { joinJson } from "./join-json.ts";
+import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
+import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { findBlock, fromStore } from "./stored-lookup.ts";
 
@@ -33,7 +34,7 @@ export async function answerLogs(filter: LogFilter, context: CallContext): Promi
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
   const range = await settleRange(scope, context);
   const { chain } = context;
-  if (!chain) return askLogs(range, filter, context);
+  if (!chain) return olderLogs(range, filter, context);
   // The head may have moved on while the range was settled.
   const view = await chain.reach(range.to, context.signal);
   return logsOfChain(range, { filter, view }, context);
@@ -48,66 +49,45 @@ async function logsOfChain(
   context: CallContext,
 ): Promise<RawJson> {
   const { results } = context.network.limits.logs;
-  if (range.to < view.tail) return askLogs(range, filter, context);
+  if (range.to < view.tail) return olderLogs(range, filter, context);
   const olderRange = { from: range.from, to: view.tail - 1 };
   const hasOlder = range.from < view.tail;
-  const older = hasOlder ? await askLogs(olderRange, filter, context) : EMPTY;
+  const older = hasOlder ? await logsOfNodes(olderRange, filter, context) : NOTHING_OLDER;
   const stored = { from: Math.max(range.from, view.tail), to: range.to };
-  const most = range.from === range.to ? Number.POSITIVE_INFINITY : results - countLogs(older);
+  const isOne = range.from === range.to;
+  const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
   const found = await view.logs({ matcher: matcherOf(filter), range: stored, most });
-  if (!found) return askLogs(range, filter, context); // it left the store meanwhile
+  if (!found) return olderLogs(range, filter, context); // it left the store meanwhile
   if (found.logs.length > most) {
     const before = (found.numbers[most] ?? stored.from) - 1;
     throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
   }
   const proof = view.blockAt(range.to)?.proof ?? "none";
   context.note({
-    source: hasOlder ? "upstream" : "store",
+    source: older.isFresh ? "upstream" : "store",
     block: view.positionAt(range.to),
     proof: hasOlder ? "partial" : proof,
   });
-  return joinJson(found.logs, older);
+  return joinJson(found.logs, older.logs);
 }
 
-const EMPTY = Buffer.from("[]");
+const NOTHING_OLDER: NodeLogs = { logs: Buffer.from("[]"), isFresh: false };
+
+/** From the nodes, or as these told them before. */
+async function olderLogs(
+  range: LogRange,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<Buffer> {
+  const { logs, isFresh } = await logsOfNodes(range, filter, context);
+  if (!isFresh) context.note({ source: "store", proof: "none" });
+  return logs;
+}
 
 const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   from: toQuantity(from),
   to: toQuantity(to),
 });
-
-/** Most nodes take so many blocks at once; wider ranges are asked for in pieces. */
-const PIECE_BLOCKS = 2_000;
-const PIECES_AT_ONCE = 4;
-
-/** @throws RpcError when there are more logs than allowed; then the rest is not asked for. */
-async function askLogs(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
-  const { results } = context.network.limits.logs;
-  const answers: Buffer[] = [];
-  let count = 0;
-  for (let from = range.from; from <= range.to && count <= results; ) {
-    const some: Promise<Buffer>[] = [];
-    for (; from <= range.to && some.length < PIECES_AT_ONCE; from += PIECE_BLOCKS) {
-      const to = Math.min(from + PIECE_BLOCKS - 1, range.to);
-      some.push(askPiece({ from, to }, filter, context));
-    }
-    for (const answer of await Promise.all(some)) {
-      answers.push(answer);
-      count += countLogs(answer, results);
-    }
-  }
-  const logs = joinArrays(answers);
-  refuseTooMany(logs, range, results);
-  return logs;
-}
-
-function askPiece(range: LogRange, filter: LogFilter, context: CallContext): Promise<Buffer> {
-  const { from: fromBlock, to: toBlock } = rangeJson(range);
-  return context.ask(
-    "eth_getLogs",
-    JSON.stringify([{ fromBlock, toBlock, ...conditionsOf(filter) }]),
-  );
-}
 
 async function logsOfBlock(
   blockHash: string,

@@ -25,3 +25,20 @@ it("grows again while ranges of its width are answered, up to where it began", (
   answered(range, 200);
   expect(range.width).toBe(1000);
 });
+
+it("is looked for less often the more often the same is said", () => {
+  const range = new LearnedRange(1000);
+  const untilWider = (): number => {
+    let count = 0;
+    for (; range.width === 100; count += 1) range.fitted(100);
+    return count;
+  };
+  const limited = (): number => {
+    range.limitedTo(100);
+    range.limitedTo(100); // several were under way
+    return untilWider();
+  };
+  expect([1, 2, 3, 4, 5, 6].map(limited)).toEqual([64, 128, 256, 512, 1024, 1024]);
+  range.fitted(200); // a node takes more now
+  expect(limited()).toBe(64);
+});

@@ -1,0 +1,102 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { recordOf } from "./block-record.ts";
+import { BlockStore } from "./block-store.ts";
+import { ChainView, type ViewParts } from "./chain-view.ts";
+
+const BYTES = 4_000_000;
+/** What these may take of it. */
+const SHARE = BYTES * 0.05;
+
+let folder: string;
+let store: BlockStore;
+const openStore = (bytes = BYTES): void => {
+  store = new BlockStore({ path: folder, windowBlocks: 100, bytes });
+};
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "headgate-segments-"));
+  openStore();
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const criteria = Buffer.alloc(32, 7);
+const place = (from: number) => ({ criteria, from, to: from + 1_999 });
+/** Digits that do not compress well, about so many bytes on disk. */
+const noise = (bytes: number): Buffer =>
+  Buffer.from(`["${randomBytes(bytes).toString("base64")}"]`);
+const isKept = (from: number): boolean => store.segment(place(from)) !== undefined;
+
+it("gives back what was kept of a segment, also after a restart", async () => {
+  await store.keepSegment(place(2_000), Buffer.from("[1]"));
+  await store.keepSegment(place(4_000), Buffer.from("[]"));
+  await store.keepSegment(place(2_000), Buffer.from("[2]")); // told twice at once
+  await store.close();
+  openStore();
+  expect(store.segment(place(2_000))?.toString()).toBe("[1]");
+  expect(store.segment(place(4_000))?.toString()).toBe("[]");
+  expect(store.segment({ ...place(2_000), to: 2_999 })).toBeUndefined();
+  expect(store.segment({ ...place(2_000), criteria: Buffer.alloc(32, 8) })).toBeUndefined();
+});
+
+it("has a small share of the budget: the first to come leave first", async () => {
+  const numbers = Array.from({ length: 30 }, (_, index) => index * 2_000);
+  for (const from of numbers) await store.keepSegment(place(from), noise(20_000));
+  const kept = numbers.filter(isKept);
+  expect(kept.length).toBeGreaterThan(5);
+  expect(kept.length * 20_000).toBeLessThan(SHARE);
+  expect(kept).toEqual(numbers.slice(-kept.length));
+});
+
+it("leaves before any block does", async () => {
+  await store.close();
+  openStore(400_000);
+  for (let from = 0; from < 10_000; from += 2_000)
+    await store.keepSegment(place(from), noise(1_000));
+  expect(isKept(0)).toBe(true);
+  const hashOf = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
+  for (let number = 1; number <= 12; number += 1) {
+    const input = `0x${randomBytes(25_000).toString("hex")}`;
+    const block = {
+      number: `0x${number.toString(16)}`,
+      hash: hashOf(number),
+      parentHash: hashOf(number - 1),
+      transactions: [{ hash: `0x${randomBytes(32).toString("hex")}`, input }],
+    };
+    const json = { block: Buffer.from(JSON.stringify(block)), receipts: Buffer.from("[{}]") };
+    const record = recordOf(json, { block, receipts: [{ logs: [] }] }, "full");
+    if (!record) throw new Error("that is no block");
+    await store.move({ removed: 0, added: [record] });
+    if (!isKept(8_000)) break;
+    expect(store.tail).toBe(1);
+  }
+  expect(isKept(8_000)).toBe(false);
+});
+
+it("is thrown away with the blocks", async () => {
+  await store.prepareFor(1);
+  await store.keepSegment(place(0), Buffer.from("[]"));
+  await store.prepareFor(2);
+  expect(isKept(0)).toBe(false);
+  await store.keepSegment(place(0), Buffer.from("[]"));
+  expect(isKept(0)).toBe(true);
+});
+
+it("is kept for blocks that are final, all of them", async () => {
+  const final = { number: 3_999, hash: "0x" };
+  const viewAt = (finalized: typeof final | undefined): ChainView => {
+    const parts: Partial<ViewParts> = { store, tagged: async () => finalized };
+    const head = { number: 9_000, hash: "0x" };
+    return new ChainView({ head, tail: 8_000, isShared: false }, parts as ViewParts);
+  };
+  await viewAt(undefined).keepLogs(place(2_000), Buffer.from("[]"));
+  await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), Buffer.from("[]"));
+  expect(viewAt(final).keptLogs(place(2_000))).toBeUndefined();
+  await viewAt(final).keepLogs(place(2_000), Buffer.from("[]"));
+  expect(viewAt(final).keptLogs(place(2_000))?.toString()).toBe("[]");
+});

@@ -1,0 +1,84 @@
+// What a node means that refuses a log query for its size: nodes have limits of their own, in blocks, in
+// results or in bytes, and many dialects to say so.
+import { logRefusalDialects } from "./log-refusal-dialects.ts";
+
+/** A node's error, as far as it matters here. */
+type NodeError = { readonly message: string; readonly data?: unknown };
+
+type Range = { readonly from: number; readonly to: number };
+
+export type SizeRefusal = {
+  /** "range": so many blocks are never taken. "results": there is too much in these. */
+  readonly about: "range" | "results";
+  /** The node says that it takes so many blocks. Fewer than were asked for. */
+  readonly widest?: number;
+  /** So far from the first block, the node says, it would answer. Not the whole of what was asked for. */
+  readonly hint?: number;
+};
+
+/**
+ * What is to be learned for the next question.
+ *
+ * @param asked What it refused. A number that is not about a part of that is left out.
+ * @returns undefined when the refusal is not about size.
+ */
+export function sizeRefusal(error: NodeError, asked: Range): SizeRefusal | undefined {
+  const text = textOf(error);
+  if (REVERTED.test(text)) return undefined;
+  for (const { about, words } of logRefusalDialects) {
+    const found = words.exec(text);
+    if (!found) continue;
+    const widest = numberOf(found.groups?.["widest"]);
+    const hint = hintIn(text, asked);
+    return {
+      about,
+      ...(widest >= 1 && widest <= asked.to - asked.from ? { widest } : {}),
+      ...(hint === undefined ? {} : { hint }),
+    };
+  }
+  return undefined;
+}
+
+/** Whether a node takes fewer addresses or topics than were asked for; another may take them. */
+export const hasTooManyCriteria = ({ message }: NodeError): boolean =>
+  CRITERIA.test(message.slice(0, LONGEST));
+
+const CRITERIA =
+  /exceed max (?:addresses|topics)|less number of address|contains \d{1,9} filters\. the current limit/i;
+
+/** Words of a contract, which may be any. */
+const REVERTED = /\brevert/i;
+
+/** No dialect is longer; what a node writes may be. */
+const LONGEST = 1000;
+
+/** Some give the reason as `data`, beside a message that says nothing. */
+const textOf = ({ message, data }: NodeError): string => {
+  const rest = typeof data === "string" ? data : (JSON.stringify(data) ?? "");
+  return `${message.slice(0, LONGEST)} ${rest.slice(0, LONGEST)}`.trim();
+};
+
+/** "10,000", "2K". NaN when there is none. */
+const numberOf = (text: string | undefined): number =>
+  text === undefined
+    ? Number.NaN
+    : Number(text.replace(/,|k$/gi, "")) * (/k$/i.test(text) ? 1000 : 1);
+
+const HINTS = [
+  // Infura, Alchemy, zkSync, Tenderly, Thirdweb
+  /\[(?<from>0x[0-9a-f]{1,13}), ?(?<to>0x[0-9a-f]{1,13})\]/i,
+  // reth
+  /with the range (?<from>\d{1,15}) ?- ?(?<to>\d{1,15})/i,
+  // Infura's data
+  /"from":"(?<from>0x[0-9a-f]{1,13})"[^{}]{0,60}"to":"(?<to>0x[0-9a-f]{1,13})"/i,
+];
+
+/** The last block of a range that begins as what was asked for and ends before it does. */
+function hintIn(text: string, asked: Range): number | undefined {
+  for (const words of HINTS) {
+    const { from, to } = words.exec(text)?.groups ?? {};
+    const last = Number(to);
+    if (Number(from) === asked.from && last >= asked.from && last < asked.to) return last;
+  }
+  return undefined;
+}

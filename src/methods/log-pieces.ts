@@ -1,0 +1,115 @@
+// A log query at the nodes: in pieces whose borders do not depend on who asks, so that repeated and
+// sliding queries ask the same again; several at once, joined in order, and no more than is answered.
+import { criteriaHash } from "../evm/log-criteria.ts";
+import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
+import { joinArrays } from "./join-json.ts";
+import { type KeptQuery, keepLogs, keptLogs } from "./kept-logs.ts";
+import { type Asking, askPiece } from "./log-piece.ts";
+import { countLogs, type LogRange, refuseTooMany } from "./log-range.ts";
+import type { CallContext } from "./method.ts";
+
+export type NodeLogs = {
+  /** A JSON array. */
+  readonly logs: Buffer;
+  /** false: all of it was kept. */
+  readonly isFresh: boolean;
+};
+
+type Surroundings = Pick<CallContext, "ask" | "ranges" | "signal" | "network"> & {
+  readonly chain: KeptQuery["chain"] | undefined;
+};
+
+/** Most nodes take so many blocks at once; and one answer with too many logs is not much too large. */
+const WIDEST = 2_000;
+const AT_ONCE = 4;
+const FAILURES = 2;
+
+/** @throws RpcError when there are more logs than allowed: then the rest is not asked for; or a node's refusal. */
+export async function logsOfNodes(
+  range: LogRange,
+  filter: LogFilter,
+  context: Surroundings,
+): Promise<NodeLogs> {
+  const { results } = context.network.limits.logs;
+  const isOne = range.from === range.to;
+  const most = isOne ? Number.POSITIVE_INFINITY : results;
+  const { chain } = context;
+  const kept = chain && { chain, criteria: criteriaHash(filter) };
+  const ended = new AbortController();
+  const conditions = conditionsOf(filter);
+  const failures = isOne ? 0 : FAILURES;
+  const asking = { conditions, context, most, failures, ended: ended.signal, kept };
+  const arrays: Buffer[] = [];
+  let count = 0;
+  let isFresh = false;
+  try {
+    for await (const piece of inOrder(piecesOf(range, context), (next) => find(next, asking))) {
+      arrays.push(...piece.arrays);
+      count += piece.count;
+      isFresh ||= piece.isFresh;
+      if (count > most) break;
+    }
+  } finally {
+    ended.abort();
+  }
+  const logs = joinArrays(arrays);
+  if (count > most) refuseTooMany(logs, range, results);
+  return { logs, isFresh };
+}
+
+type Piece = LogRange & {
+  /** How many blocks a whole segment has now. */
+  readonly width: number;
+};
+
+/** Segments begin at multiples of their width. A range that one question can have is not cut. */
+function* piecesOf({ from, to }: LogRange, { ranges }: Surroundings): Generator<Piece> {
+  const isOne = to - from < widthOf(ranges);
+  for (let start = from; start <= to; ) {
+    const width = widthOf(ranges); // nodes may have said more of it meanwhile
+    const end = isOne ? to : Math.min(to, start - (start % width) + width - 1);
+    yield { from: start, to: end, width };
+    start = end + 1;
+  }
+}
+
+const widthOf = ({ width }: CallContext["ranges"]): number => Math.min(width, WIDEST);
+
+type Found = {
+  readonly arrays: readonly Buffer[];
+  readonly count: number;
+  readonly isFresh: boolean;
+};
+
+async function find(
+  piece: Piece,
+  asking: Omit<Asking, "doubtsNothing"> & { readonly kept: KeptQuery | undefined },
+): Promise<Found> {
+  const { kept, ...question } = asking;
+  const known = kept && keptLogs(piece, kept);
+  if (known) {
+    const count = known.reduce((sum, array) => sum + countLogs(array), 0);
+    return { arrays: known, count, isFresh: false };
+  }
+  const { from, to, width } = piece;
+  const isSegment = from % width === 0 && to - from + 1 === width;
+  const doubtsNothing = kept !== undefined && isSegment;
+  const { arrays, count, isLasting } = await askPiece(piece, { ...question, doubtsNothing });
+  if (kept && isSegment && isLasting) keepLogs(piece, joinArrays(arrays), kept);
+  return { arrays, count, isFresh: true };
+}
+
+/** The results in the order of the items. So many are worked on at once; no more are held. */
+async function* inOrder<Item, Result>(
+  items: Iterable<Item>,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const underWay: Promise<Result>[] = [];
+  for (const item of items) {
+    const result = work(item);
+    result.catch(() => undefined); // told when it is its turn; nobody may be there any more
+    underWay.push(result);
+    if (underWay.length === AT_ONCE) yield underWay.shift() as Promise<Result>;
+  }
+  for (const result of underWay) yield result;
+}

@@ -1,0 +1,89 @@
+// What the nodes say to one log query, one after the other: in what one alone is not believed, and what
+// their refusals teach.
+import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
+import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
+import type { Reply } from "../upstream/reply.ts";
+import type { LogRange } from "./log-range.ts";
+
+/** How far the next question may go. */
+export type Narrower = {
+  readonly width: number;
+  /** All nodes say so of any range, whatever is in it. */
+  readonly isForAll: boolean;
+};
+
+type Refusal = { readonly message: string; readonly json?: string | undefined };
+
+/** So many have to find nothing before it is believed to be so for ever. */
+const AGREEING = 2;
+const LONGEST_ERROR = 10_000;
+
+export class LogReplies {
+  readonly #range: LogRange;
+  readonly #doubtsNothing: boolean;
+  #nothings = 0;
+  #isHistoryLacking = false;
+  /** By the node that takes the most. */
+  #width = 0;
+  #isForAll = true;
+
+  /**
+   * @param options.doubtsNothing A node without the history of a block finds nothing in it, and only
+   * the block itself would tell: so a second node is asked as well.
+   */
+  constructor({ range, doubtsNothing }: { range: LogRange; doubtsNothing: boolean }) {
+    this.#range = range;
+    this.#doubtsNothing = doubtsNothing;
+  }
+
+  /** Whether the next node is to be asked as well. */
+  isDoubtful(reply: Reply): boolean {
+    if (reply.kind === "refused") return this.#isRefusalDoubtful(reply);
+    if (reply.kind !== "result" || !isNothing(reply.json)) return false;
+    this.#nothings += 1;
+    return this.#doubtsNothing && this.#nothings < AGREEING;
+  }
+
+  /** Some node found nothing: a better answer than another one's refusal, which may have come first. */
+  get hasNothing(): boolean {
+    return this.#nothings > 0;
+  }
+
+  /** Whether these logs will be found again by everyone who has the history. */
+  isLasting(logs: Buffer): boolean {
+    if (this.#isHistoryLacking) return false;
+    return !isNothing(logs) || this.#nothings >= AGREEING;
+  }
+
+  /**
+   * The most that some node would take, when what it refused was the size.
+   *
+   * @param refusal The one that counted in the end: who joined somebody else's question heard no other.
+   */
+  narrower(refusal: Refusal): Narrower | undefined {
+    if (this.#width === 0) this.#learn(refusal);
+    return this.#width === 0 ? undefined : { width: this.#width, isForAll: this.#isForAll };
+  }
+
+  #isRefusalDoubtful(refusal: Extract<Reply, { kind: "refused" }>): boolean {
+    if (refusal.lacks === "history") this.#isHistoryLacking = true;
+    const isTooLarge = this.#learn(refusal);
+    return isTooLarge || refusal.lacks !== undefined || hasTooManyCriteria(refusal);
+  }
+
+  #learn({ message, json = "" }: Refusal): boolean {
+    const { from, to } = this.#range;
+    const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
+    const { data } = (error ?? {}) as { data?: unknown };
+    const size = sizeRefusal({ message, data }, this.#range);
+    if (!size) return false;
+    const half = Math.max(1, Math.floor((to - from + 1) / 2));
+    const { hint, widest = half } = size;
+    this.#width = Math.max(this.#width, hint === undefined ? widest : hint - from + 1);
+    this.#isForAll &&= size.about === "range";
+    return true;
+  }
+}
+
+const isNothing = (logs: Buffer): boolean => !logs.includes(OPEN_BRACE);

@@ -1,0 +1,86 @@
+// For tests: nodes that answer log queries of a made-up chain, each with limits and words of its own, asked
+// in order as the pool does.
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { LearnedRange } from "../upstream/learned-range.ts";
+import type { Reply } from "../upstream/reply.ts";
+import type { LogRange } from "./log-range.ts";
+
+export type Filter = { readonly address?: string };
+export type Log = { readonly address: string; readonly blockNumber: string; readonly data: string };
+
+/** @returns What a node says to the query, as `call` counts all questions from one. */
+export type LogNode = (question: LogRange & Filter, call: number) => Reply;
+
+export const told = (logs: readonly Log[]): Reply => ({
+  kind: "result",
+  json: Buffer.from(JSON.stringify(logs)),
+});
+
+type Refusal = Extract<Reply, { kind: "refused" }>;
+
+export const refused = (message: string, code = -32005): Refusal => ({
+  kind: "refused",
+  code,
+  message,
+  json: JSON.stringify({ code, message }),
+});
+
+export const lacking = (lacks: "history" | "block"): Reply => ({
+  ...refused(`its ${lacks} is not here`, -32000),
+  lacks,
+});
+
+export const failed: Reply = { kind: "failed", reason: "HTTP 500" };
+
+export const isWithin = ({ blockNumber, address }: Log, range: LogRange & Filter): boolean =>
+  Number(blockNumber) >= range.from &&
+  Number(blockNumber) <= range.to &&
+  (range.address ?? address) === address;
+
+/** What asks these nodes; `asked` lists the ranges, `mostAtOnce` how many were asked for at one time. */
+export function askingNodes(
+  nodes: readonly LogNode[],
+  { results, ranges }: { results: number; ranges: LearnedRange },
+) {
+  const asked: LogRange[] = [];
+  const state = { calls: 0, underWay: 0, mostAtOnce: 0, failures: 0 };
+  const ask = async (_: string, paramsJson: string, options: CallOptions = {}): Promise<Buffer> => {
+    const [{ fromBlock, toBlock, ...filter }] = JSON.parse(paramsJson);
+    const range = { from: Number(fromBlock), to: Number(toBlock) };
+    asked.push(range);
+    state.underWay += 1;
+    state.mostAtOnce = Math.max(state.mostAtOnce, state.underWay);
+    await Promise.resolve();
+    state.underWay -= 1;
+    let doubtful: Reply | undefined;
+    for (const node of nodes) {
+      state.calls += 1;
+      const reply = node({ ...range, ...filter }, state.calls);
+      if (reply.kind !== "result" && reply.kind !== "refused") continue;
+      if (!options.isDoubtful?.(reply)) return said(reply);
+      doubtful ??= reply;
+    }
+    if (doubtful) return said(doubtful);
+    state.failures += 1;
+    throw errors.upstreamsFailed();
+  };
+  const limits = {
+    logs: { blocks: ranges.width, results },
+    traces: { steps: 1, bytes: 1, blocks: 1 },
+  };
+  const context = {
+    ask,
+    ranges,
+    signal: new AbortController().signal,
+    network: { name: "n", family: "evm" as const, chainId: 1, limits },
+    chain: undefined,
+  };
+  return { context, asked, state };
+}
+
+function said(reply: Reply): Buffer {
+  if (reply.kind === "result") return reply.json;
+  if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
+  throw errors.upstreamsFailed();
+}

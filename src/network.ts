@@ -18,8 +18,9 @@ import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { State } from "./state/state.ts";
-import { Coalescing } from "./upstream/coalescing.ts";
+import { Coalescing } from "./upstream/asking/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
+import { HeadWatch } from "./upstream/head-watch.ts";
 import { LearnedRange } from "./upstream/learned-range.ts";
 import { Pool } from "./upstream/pool.ts";
 
@@ -53,6 +54,8 @@ export class Network {
   readonly pool: Pool;
   readonly coalescing: Coalescing;
   readonly head: Head;
+  /** Where nothing is followed. */
+  readonly #headWatch: HeadWatch | undefined;
   readonly ranges: LearnedRange;
   /** undefined where nothing is followed. */
   readonly chain: Chain | undefined;
@@ -69,13 +72,23 @@ export class Network {
   ) {
     const { name, settings, data } = options;
     const { family, chainId, upstreams, limits, methods, totalDifficulty, headAgeMs } = settings;
+    const { hedging, toleratedLag, agreement } = settings;
     const { clock, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
     this.facts = { name, family, chainId, totalDifficulty, limits };
     this.catalogue = catalogueFor({ family, ...methods });
     this.pool = new Pool(
-      { network: name, family, chainId, upstreams, responseBytes: limits.responseBytes },
-      { clock, log, metrics, connect },
+      {
+        network: name,
+        family,
+        chainId,
+        upstreams,
+        responseBytes: limits.responseBytes,
+        hedging,
+        toleratedLag,
+        agreement,
+      },
+      { clock, log, metrics, state, connect },
     );
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
@@ -110,13 +123,17 @@ export class Network {
           metrics,
         },
       );
+    this.#headWatch = chain
+      ? undefined
+      : new HeadWatch({ family }, { nodes: () => pool.usable(), clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }
 
   /** Begins to look for usable upstreams and to follow their chain, in the background. */
   async start(): Promise<void> {
-    this.pool.start();
+    await this.pool.start();
+    this.#headWatch?.start();
     await this.chain?.start();
     await this.filters?.start();
   }
@@ -124,6 +141,7 @@ export class Network {
   async close(): Promise<void> {
     await this.filters?.close();
     await this.chain?.close();
+    await this.#headWatch?.close();
     await this.pool.close();
   }
 

@@ -6,15 +6,16 @@ import type { Head } from "../chain/head.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
-import type { Coalescing } from "../upstream/coalescing.ts";
-import type { CallOptions, Pool } from "../upstream/pool.ts";
+import type { CallOptions, Session } from "../upstream/asking/call-options.ts";
+import type { Coalescing } from "../upstream/asking/coalescing.ts";
+import type { Pool } from "../upstream/pool.ts";
 import type { RequestScope } from "./request-scope.ts";
 
 /** The slice of a network that calls need. */
 export type CallableNetwork = {
   readonly facts: NetworkFacts;
   readonly catalogue: Catalogue;
-  readonly pool: Pick<Pool, "call">;
+  readonly pool: Pick<Pool, "call" | "agreementOn">;
   readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where nothing is followed. */
@@ -35,7 +36,12 @@ export type Caller = {
 };
 
 /** What the members of a batch share: the chain as it was when the first of them looked. */
-export type SharedView = { readonly head: HeadView; readonly chain: ChainView | undefined };
+export type SharedView = {
+  readonly head: HeadView;
+  readonly chain: ChainView | undefined;
+  /** One node for all that asks for a tag: what is latest is told by each node for itself. */
+  readonly session: Session | undefined;
+};
 
 export class Call implements CallContext {
   readonly message: CallMessage;
@@ -101,8 +107,16 @@ export class Call implements CallContext {
     const isQuestion =
       this.method !== undefined && this.method.freshness !== "unknown" && !options?.reader;
     const { coalescing, pool } = network;
-    return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), options);
+    const { session } = this.#sharedView ? this.#viewed() : LONE;
+    const isTogether = session !== undefined && TAG.test(paramsJson);
+    return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), {
+      ...options,
+      session: isTogether ? session : undefined,
+    });
   }
+
+  readonly isAgreedUpon = (method: string): boolean =>
+    this.caller.network.pool.agreementOn(method) !== undefined;
 
   #viewed(): SharedView {
     this.#view ??= this.#sharedView?.() ?? viewOf(this.caller);
@@ -114,22 +128,27 @@ export class Call implements CallContext {
   }
 }
 
+const LONE: Pick<SharedView, "session"> = { session: undefined };
+
+const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
+
 const FROM_UPSTREAM: Note = { source: "upstream", proof: "none" };
 
 /** The chain and its head as they are now. @param isShared For all members of a batch. */
 export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
   const chain = network.chain?.view(isShared);
+  const session = isShared ? { node: undefined } : undefined;
   if (!chain) {
     const signal = (): AbortSignal => scope.signal();
     const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
-    return { head, chain };
+    return { head, chain, session };
   }
   const head = {
     latest: () => chain.latest(),
     atLeast: (number: number) => chain.atLeast(number, scope.signal()),
     pin: <Reference>(reference: Reference) => chain.pin(reference),
   };
-  return { head, chain };
+  return { head, chain, session };
 }
 
 /** The network's facts, with the key's own log range where it is the smaller one. */

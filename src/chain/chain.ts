@@ -27,7 +27,7 @@ export type ChainOptions = {
 
 export type ChainParts = {
   readonly dialect: ChainDialect;
-  readonly pool: Pick<Pool, "usable" | "isSettled" | "onChange">;
+  readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "isSettled" | "onChange">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -84,7 +84,7 @@ export class Chain {
     this.#follower = new Follower({ network, windowBlocks }, shared);
     this.#backfill = new Backfill(
       { network, windowBlocks, bytes },
-      { ...shared, onGrown: () => this.#remember() },
+      { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
     );
     this.#tagged = new TaggedBlocks({ dialect, nodes });
     this.#follower.onMove(() => {
@@ -138,7 +138,7 @@ export class Chain {
 
   /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
   async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
-    for (const node of this.#parts.pool.usable()) {
+    for (const node of this.#parts.pool.bestForBlocks()) {
       const position = await this.#parts.dialect.readPosition("latest", node, signal);
       if (position) return position;
     }
@@ -189,7 +189,7 @@ export class Chain {
   async #fetch(reference: Reference): Promise<Sought> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
-    const found = await this.#source.fetch(reference, pool.usable(), signal);
+    const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
     // Where all must be proven, what could not be had as a whole is not asked for in parts.
     if (found.kind === "failed")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";

@@ -9,7 +9,7 @@ import { pollIntervalMs } from "./poll-interval.ts";
 
 export type FollowedNode = Pick<
   Upstream,
-  "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads"
+  "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
 >;
 
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
@@ -20,12 +20,16 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
 const DOUBT_MS = 10_000;
-/** One look in so many is at all nodes, not only at the leader. */
-const LOOK_AROUND_EVERY = 8;
+/** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
+const LOOK_AROUND_MS = 2_000;
+/** When the first node told its head, the others are waited for so long, in milliseconds. */
+const OTHERS_PATIENCE_MS = 250;
 /** On a chain that never stands still, so many looks are enough. */
 const LIVE_AFTER = 3;
 /** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
 const PUSHED = { times: 2, leastMs: 1_000 };
+
+const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class Follower {
   /** What each node told last of its head. */
@@ -37,7 +41,9 @@ export class Follower {
   /** The head that was gone to before the chain went live. */
   #reached: string | undefined;
   #triesToGoLive = 0;
-  #looks = 0;
+  #lookedAroundAt = Number.NEGATIVE_INFINITY;
+  /** Nodes that were asked for their head and have not told it yet. */
+  readonly #reading = new Set<string>();
   /** Who waits for all nodes to be looked at once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
@@ -133,14 +139,18 @@ export class Follower {
   async #look(isUrgent: boolean): Promise<void> {
     const nodes = this.#parts.nodes();
     for (const node of nodes) this.#watch(node);
-    this.#looks += 1;
     const leader = this.#chooseLeader(nodes);
-    const isRound = isUrgent || !leader || this.#looks % LOOK_AROUND_EVERY === 1;
-    await Promise.all((isRound ? nodes : [leader]).map((node) => this.#readHead(node)));
+    const now = this.#parts.clock.now();
+    if (isUrgent || !leader || now - this.#lookedAroundAt >= LOOK_AROUND_MS) {
+      this.#lookedAroundAt = now;
+      await this.#readHeads(nodes);
+    } else await this.#readHeads([leader]);
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.get(chosen.name);
     if (!chosen || !head) return;
-    if (await this.#advance.to(head, chosen, nodes)) {
+    const isThere = await this.#advance.to(head, chosen, nodes);
+    for (const node of nodes) this.#tellWhereItStands(node);
+    if (isThere) {
       this.#leader = chosen.name;
       if (!this.#isLive) this.#goLive(head);
       return;
@@ -178,10 +188,39 @@ export class Follower {
     return (this.#doubtedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
+  /** Resolves when all told their heads, or some did and the others take their time. */
+  async #readHeads(nodes: readonly FollowedNode[]): Promise<void> {
+    const reads = nodes
+      .filter(({ name }) => !this.#reading.has(name))
+      .map((node) => this.#readHead(node));
+    await Promise.any(reads).catch(() => undefined);
+    const patience = new AbortController();
+    const { clock } = this.#parts;
+    await Promise.race([
+      Promise.allSettled(reads),
+      clock.sleep(OTHERS_PATIENCE_MS, patience.signal).catch(() => undefined),
+    ]);
+    patience.abort();
+  }
+
+  /** Rejects when the node does not tell it. */
   async #readHead(node: FollowedNode): Promise<void> {
-    const position = await this.#parts.dialect.readPosition("latest", node, this.#closing.signal);
+    const { dialect } = this.#parts;
+    this.#reading.add(node.name);
+    const position = await dialect.readPosition("latest", node, this.#closing.signal);
+    this.#reading.delete(node.name);
     if (position) this.#heads.set(node.name, position);
     else this.#heads.delete(node.name);
+    if (!position) throw SAYS_NOTHING;
+  }
+
+  /** Which nodes callers' questions should go to: those on the chain that callers are shown. */
+  #tellWhereItStands(node: FollowedNode): void {
+    const head = this.#heads.get(node.name);
+    if (!head) return;
+    const { store } = this.#parts;
+    const ours = head.number <= (store.head?.number ?? -1) ? store.hashAt(head.number) : undefined;
+    node.standsAt(head, ours !== undefined && ours !== head.hash);
   }
 
   /** Lets the node push its heads, where it can. */

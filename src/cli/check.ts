@@ -1,25 +1,90 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../lib/clock.ts";
+import { LmdbState } from "../state/lmdb-state.ts";
+import { inspect } from "../upstream/abilities/inspect.ts";
+import { readAbilities } from "../upstream/abilities/kept-abilities.ts";
+import {
+  renderBatches,
+  renderFindings,
+  renderMemory,
+  type TakesBatches,
+} from "../upstream/abilities/render-findings.ts";
+import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
-import { inspect, renderFindings } from "../upstream/inspect.ts";
+import type { Connection } from "../upstream/connection/connection.ts";
+import { requestJson } from "../upstream/request-json.ts";
 import { CommandFailure } from "./read-config.ts";
+
+type Settings = Config["networks"][string];
+type UpstreamSettings = Settings["upstreams"][number];
 
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: (line: string) => void): Promise<void> {
   print("The configuration is valid.");
+  const state = openState(config.data);
   let unusable = 0;
   for (const [network, settings] of Object.entries(config.networks)) {
     for (const upstream of settings.upstreams) {
-      const { responseBytes } = settings.limits;
-      const connection = connect({ ...upstream, responseBytes }, { clock: systemClock });
-      const findings = await inspect(settings, { connection, clock: systemClock });
-      await connection.close();
-      for (const line of renderFindings(`${network} / ${upstream.name}`, findings)) print(line);
-      if (findings.kind !== "usable") unusable += 1;
+      const { isUsable, lines } = await checkUpstream(`${network} / ${upstream.name}`, {
+        settings,
+        upstream,
+      });
+      for (const line of lines) print(line);
+      const kept = { network, upstream: upstream.name, url: upstream.url };
+      const memory = state && (await readAbilities(kept, state));
+      for (const line of memory ? renderMemory(memory) : []) print(line);
+      if (!isUsable) unusable += 1;
     }
   }
+  await state?.close();
   if (unusable > 0) {
     throw new CommandFailure(`${unusable} of the upstreams cannot be used`, { exitCode: 1 });
+  }
+}
+
+async function checkUpstream(
+  name: string,
+  { settings, upstream }: { settings: Settings; upstream: UpstreamSettings },
+): Promise<{ isUsable: boolean; lines: readonly string[] }> {
+  const { responseBytes } = settings.limits;
+  // Each call by itself, whatever is configured: a batch is a question of its own.
+  const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
+  try {
+    const findings = await inspect(settings, { connection, clock: systemClock });
+    const lines = renderFindings(name, findings);
+    const isUsable = findings.kind === "usable";
+    if (isUsable && upstream.url.startsWith("http"))
+      lines.push(renderBatches(await takesBatches(settings.family, connection)));
+    return { isUsable, lines };
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Two questions in one request. */
+async function takesBatches(
+  family: Settings["family"],
+  connection: Connection,
+): Promise<TakesBatches> {
+  const method = family === "evm" ? "eth_chainId" : "cfx_getStatus";
+  const json = `[${requestJson(1, method, "[]")},${requestJson(2, method, "[]")}]`;
+  const exchange = await connection.send({ id: 0, json }, new AbortController().signal);
+  const outcome = readBatchAnswer(exchange);
+  if (outcome.kind === "each")
+    return [1, 2].every((id) => outcome.exchanges.has(id)) ? "yes" : "no";
+  return outcome.kind === "refused" ? "no" : "nobody knows";
+}
+
+/** Of a gateway that ran here before, or runs now; undefined where none did, or its state cannot be read. */
+function openState(data: string): LmdbState | undefined {
+  const path = join(data, "_state");
+  if (!existsSync(path)) return undefined;
+  try {
+    return new LmdbState({ path });
+  } catch {
+    return undefined;
   }
 }

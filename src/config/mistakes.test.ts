@@ -90,14 +90,23 @@ describe("one mistake is one line with its path", () => {
       { methods: { allow: ["eth_*", "admin_*"] } },
       "methods.allow[1]: this asks for methods that are never served (node administration, signing); name what is meant, such as eth_*",
     ],
+    [{ hedging: { share: 2 } }, "hedging.share: expected a number from 0 to 1, got 2"],
+    [
+      { agreement: { eth_call: { ask: 2, agree: 3 } } },
+      "agreement.eth_call: cannot want more to agree than are asked",
+    ],
+    [
+      { agreement: { "eth call": {} } },
+      "agreement: one of the names is no method and no pattern such as eth_*",
+    ],
   ])("of a network: %j", (settings, want) => {
     expect(mistakesIn(stringify(withNetwork(settings)))).toEqual([`networks.a.${want}`]);
   });
 
   it.each<[Settings, string]>([
-    [{ url: "ftp://secret" }, "url: expected a URL with http, https, ws or wss, got a text"],
-    [{ url: "secret" }, "url: expected a URL with http, https, ws or wss, got a text"],
-    [{ url: undefined }, "url: missing; expected a URL with http, https, ws or wss"],
+    [{ url: "ftp://secret" }, "url: expected a URL with http, https, ws, wss or ipc, got a text"],
+    [{ url: "secret" }, "url: expected a URL with http, https, ws, wss or ipc, got a text"],
+    [{ url: undefined }, "url: missing; expected a URL with http, https, ws, wss or ipc"],
     [{ name: "a b" }, "name: expected letters, digits, '.', '_' and '-', got a text"],
     [
       { headers: { A: 5 } },
@@ -108,6 +117,14 @@ describe("one mistake is one line with its path", () => {
       "headers: expected each header to be a text that fits in one line, got a text",
     ],
     [{ headers: { "A: secret": "" } }, "headers: one of the names cannot be a header's name"],
+    [
+      { url: "ipc://var/run/geth.ipc" },
+      "url: expected three slashes before the path of a socket: ipc:///path/to/node.ipc, got a text",
+    ],
+    [{ weight: -1 }, "weight: expected a number from 0, got a number"],
+    [{ batch: 0 }, "batch: expected a whole number from 1 to 1000, got a number"],
+    [{ rate: { perSecond: 0 } }, "rate.perSecond: expected a number from 0.001, got a number"],
+    [{ probe: "no" }, "probe: expected true or false, got a text"],
     [{ timout: "1s" }, "timout: unknown setting; did you mean timeout?"],
   ])("of an upstream: %j", (settings, want) => {
     expect(mistakesIn(stringify(withUpstream(settings)))).toEqual([

@@ -1,5 +1,6 @@
 // One network: its family, its nodes, what of it is served and how much at once.
 import { z } from "zod";
+import { agreement, hedging } from "./failover-settings.ts";
 import { asksForNeverServed } from "./never-served.ts";
 import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
 import { upstreams } from "./upstream-settings.ts";
@@ -94,6 +95,11 @@ export const network = z
       ),
     limits: limits.prefault({}).describe("Limits of this network."),
     methods: methods.prefault({}).describe("Which methods are served."),
+    hedging: hedging.prefault({}),
+    agreement: agreement.prefault({}),
+    toleratedLag: wholeNumber(0)
+      .prefault(1)
+      .describe("How many blocks a node may be behind the best one and still be asked like it."),
     totalDifficulty: textOf(
       /^0x(0|[1-9A-Fa-f][0-9A-Fa-f]{0,63})$/,
       "a hex quantity without leading zeros, such as 0xc70d808a128d7380000",

@@ -56,8 +56,17 @@ describe("the shortest configuration", () => {
               headers: {},
               connections: 64,
               timeoutMs: 20_000,
+              vendor: "127.0.0.1",
+              weight: 1,
+              price: 0,
+              rate: {},
+              batch: 1,
+              probe: true,
             },
           ],
+          toleratedLag: 1,
+          hedging: { share: 0.1, leastMs: 25, mostMs: 2_000 },
+          agreement: {},
           window: { blocks: 10_000, size: 8 * 2 ** 30 },
           proof: "available",
           limits: {
@@ -75,6 +84,20 @@ describe("the shortest configuration", () => {
     const { limits, methods } = configOf(withNetwork({ family: "conflux" })).networks["a"] ?? {};
     expect(limits?.logs).toEqual({ blocks: 1000, results: 5000 });
     expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], deny: [] });
+  });
+});
+
+describe("the vendor of an upstream", () => {
+  it.each([
+    ["https://eth-mainnet.g.alchemy.com/v2/key", "alchemy.com"],
+    ["wss://Mainnet.Infura.IO/ws/v3/key", "infura.io"],
+    ["http://10.0.0.7:8545", "10.0.0.7"],
+    ["http://[::1]:8545", "::1"],
+    ["http://geth:8545", "geth"],
+    ["ipc:///var/run/geth.ipc", "geth.ipc"],
+  ])("of %s is %s", (url, want) => {
+    const { upstreams } = configOf(withNetwork({ upstreams: [{ url }] })).networks["a"] ?? {};
+    expect(upstreams?.[0]?.vendor).toBe(want);
   });
 });
 

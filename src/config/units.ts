@@ -19,6 +19,15 @@ export const wholeNumber = (
     })
     .meta({ type: "integer", minimum, maximum });
 
+/** Any number within bounds. */
+export const amount = (minimum: number, maximum = Number.MAX_SAFE_INTEGER) => {
+  const error = `expected a number ${rangeText(minimum, maximum)}`;
+  return z
+    .number({ error })
+    .refine((value) => value >= minimum && value <= maximum, { error })
+    .meta({ minimum, maximum });
+};
+
 const rangeText = (minimum: number, maximum: number): string =>
   maximum === Number.MAX_SAFE_INTEGER ? `from ${minimum}` : `from ${minimum} to ${maximum}`;
 

@@ -1,9 +1,10 @@
 // The nodes and providers of one network, and the names by which logs and metrics know them.
 import { z } from "zod";
 import { besideOtherMistakes } from "./mapping.ts";
-import { duration, textOf, wholeNumber } from "./units.ts";
+import { amount, duration, textOf, wholeNumber } from "./units.ts";
 
-const schemes = new Set(["http:", "https:", "ws:", "wss:"]);
+const schemes = new Set(["http:", "https:", "ws:", "wss:", "ipc:"]);
+const expectedUrl = "expected a URL with http, https, ws, wss or ipc";
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -17,38 +18,88 @@ const headers = z
     ...besideOtherMistakes,
   });
 
+const rate = z
+  .strictObject({
+    perSecond: amount(0.001)
+      .optional()
+      .describe(
+        "Calls a second, or the vendor's credits. Left out: what the node turns out to take.",
+      ),
+    burst: amount(1)
+      .optional()
+      .describe(
+        "What may be sent at once after a silence. Left out: a quarter of a second's worth.",
+      ),
+    perMonth: wholeNumber(1)
+      .optional()
+      .describe("In a calendar month (UTC); then the upstream is left alone until the next one."),
+    costs: z
+      .record(z.string(), amount(0))
+      .optional()
+      .describe("What a call costs, by method or pattern, in the vendor's credits. Others: 1."),
+  })
+  .describe("What may be sent to it.");
+
 const upstream = z
   .strictObject({
     url: z
-      .string({ error: "expected a URL with http, https, ws or wss" })
+      .string({ error: expectedUrl })
       .refine((text) => schemes.has(URL.parse(text)?.protocol ?? "") && !/\s/.test(text), {
-        error: "expected a URL with http, https, ws or wss",
+        error: expectedUrl,
       })
-      .describe("Where the node is: http, https, ws or wss. May hold secrets, and is never shown."),
+      .refine((text) => !/^ipc:\/\/[^/]/i.test(text), {
+        error: "expected three slashes before the path of a socket: ipc:///path/to/node.ipc",
+      })
+      .describe(
+        "Where the node is: http, https, ws, wss, or ipc:///path of a socket. May hold secrets, and is never shown.",
+      ),
     name: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
       .optional()
       .describe("What logs and metrics call it; unique in the network. Left out: its host name."),
     headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
     connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
     timeout: duration.prefault("20s").describe("For one request to be answered by it."),
+    vendor: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
+      .optional()
+      .describe(
+        "Who runs it: what is agreed upon is asked of several vendors. Left out: the domain of its URL, or its name.",
+      ),
+    weight: amount(0)
+      .prefault(1)
+      .describe(
+        "Of two equal nodes the one of weight 2 gets twice the calls; 0: asked only in need.",
+      ),
+    price: amount(0)
+      .prefault(0)
+      .describe("Of a call, in any unit: of two healthy nodes the cheaper one is asked."),
+    rate: rate.prefault({}),
+    batch: wholeNumber(1, 1000)
+      .prefault(1)
+      .describe(
+        "Calls that begin together go to it as one HTTP request, at most so many; 1: each by itself.",
+      ),
+    probe: z
+      .boolean({ error: "expected true or false" })
+      .prefault(true)
+      .describe("Whether it is asked, once for each of its versions, what it can do."),
   })
   .transform(({ timeout, ...settings }) => ({ ...settings, timeoutMs: timeout }));
 
-/** At least one; after this each has a name. */
+/** At least one; after this each has a name and a vendor. */
 export const upstreams = z
   .array(upstream)
   .min(1, { error: "at least one upstream is needed" })
   .transform((list) => withNames(list));
 
 /** Names those that have none after their host, with `-2`, `-3` … where that is taken. */
-function withNames<Upstream extends { url: string; name?: string | undefined }>(
-  list: readonly Upstream[],
-): (Upstream & { name: string })[] {
+function withNames<
+  Upstream extends { url: string; name?: string | undefined; vendor?: string | undefined },
+>(list: readonly Upstream[]): (Upstream & { name: string; vendor: string })[] {
   const taken = new Set(list.map(({ name }) => name));
   return list.map((entry) => {
     const name = entry.name ?? firstFree(hostName(entry.url), taken);
     taken.add(name);
-    return { ...entry, name };
+    return { ...entry, name, vendor: entry.vendor ?? domainOf(entry.url) ?? name };
   });
 }
 
@@ -58,5 +109,17 @@ function firstFree(name: string, taken: ReadonlySet<string | undefined>): string
   return free;
 }
 
-/** Nothing else of a URL: path, query and user hold the keys of providers. */
-const hostName = (url: string): string => URL.parse(url)?.hostname.replace(/[[\]]/g, "") ?? "";
+/** `alchemy.com` of `eth-mainnet.g.alchemy.com`; undefined where a host has no domain. */
+function domainOf(url: string): string | undefined {
+  if (/^ipc:/i.test(url)) return undefined;
+  const host = hostName(url);
+  const hasDomain = /[a-z]/i.test(host) && !host.includes(":");
+  return hasDomain ? /[^.]+\.[^.]+$/.exec(host)?.[0].toLowerCase() : undefined;
+}
+
+/** Nothing else of a URL: path, query and user hold the keys of providers. Of a socket its file's name. */
+function hostName(url: string): string {
+  const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
+  if (protocol === "ipc:") return /[A-Za-z0-9._-]*$/.exec(pathname)?.[0] || "ipc";
+  return hostname.replace(/[[\]]/g, "");
+}

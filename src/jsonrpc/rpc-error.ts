@@ -125,6 +125,17 @@ export const errors = {
     new RpcError(code, message, { json }),
   noUpstream: () =>
     new RpcError(-32603, "no upstream is available for this network", { status: 503 }),
+  upstreamsLimited: () =>
+    new RpcError(-32603, "all upstreams of this network are at their rate limit", { status: 503 }),
+  /** Several were asked, and too few gave the same answer. */
+  upstreamsDisagree: () =>
+    new RpcError(-32603, "the upstreams of this network disagree", { status: 502 }),
+  tooFewVendors: (wanted: number) =>
+    new RpcError(
+      -32603,
+      `fewer than ${wanted} vendors of this network can be asked, and as many must agree on this method`,
+      { status: 503 },
+    ),
   upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
   unproven: () =>
     new RpcError(-32603, "no upstream gave this block so that it could be proven", { status: 502 }),

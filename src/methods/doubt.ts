@@ -1,5 +1,5 @@
 // Answers that one node alone is not believed in: it may lag behind the others.
-import type { CallOptions } from "../upstream/pool.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { isNull, isUnknownSaying } from "./block-lookup.ts";
 

@@ -116,7 +116,7 @@ async function askLogs(filter: object, context: CallContext): Promise<Told> {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
       isDoubtful: (reply: Reply) =>
         reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
-      first: context.chain?.leader,
+      reaches: context.chain?.head.number,
     });
     const logs = findElements(json)?.map(({ start, end }) => json.subarray(start, end));
     if (!logs?.every(isObject)) throw errors.upstreamsFailed();

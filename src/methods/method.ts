@@ -6,8 +6,8 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { LearnedRange } from "../upstream/learned-range.ts";
-import type { CallOptions } from "../upstream/pool.ts";
 
 export type Family = "evm" | "conflux";
 
@@ -38,6 +38,8 @@ export type CallContext = {
    * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504.
    */
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
+  /** Whether several vendors are asked for the method, and must give the same answer. */
+  readonly isAgreedUpon: (method: string) => boolean;
   /** What the answer stands on, for the response's headers. Of several notes the last counts. */
   note(note: Note): void;
   readonly notes: Note | undefined;

@@ -2,7 +2,10 @@
 // they speak of pinned, so that all members of a batch see one head.
 import type { z } from "zod";
 import { plainReference } from "../evm/block-reference.ts";
-import { isQuantity, toNumber } from "../evm/values.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Reply } from "../upstream/reply.ts";
+import { saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 
@@ -31,6 +34,8 @@ export type BlockCall = {
   readonly sent?: Args;
   /** The name of the block parameter. */
   readonly at: string;
+  /** The method takes a block by its hash, too (EIP-1898). */
+  readonly takesHash?: boolean;
   /** What to send for a block that was left out: `latest`, since nodes may require it, or nothing. */
   readonly whenOmitted?: "latest" | "nothing";
 };
@@ -38,21 +43,63 @@ export type BlockCall = {
 /** Asks for the method with the block that it speaks of pinned. */
 export async function askAt(
   method: string,
-  { given, sent = given, at, whenOmitted = "latest" }: BlockCall,
+  { given, sent = given, at, takesHash = false, whenOmitted = "latest" }: BlockCall,
   context: CallContext,
 ): Promise<Buffer> {
-  const pinned = await context.head.pin(plainReference(given[at]) ?? "latest");
+  const pinned = await pinnedFor(method, plainReference(given[at]) ?? "latest", context);
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const isUnchanged = sent === given && block === given[at];
   const paramsJson = isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block });
   const { chain } = context;
   if (!chain) return context.ask(method, paramsJson);
-  // The node that is followed has the block; another one may have to be forgiven that it has not.
-  const asked = context.ask(method, paramsJson, { ...MAY_LAG, first: chain.leader });
-  const position = isQuantity(pinned) ? chain.positionAt(toNumber(pinned)) : undefined;
+  const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
+  const position = number === undefined ? undefined : chain.positionAt(number);
   context.note({ source: "upstream", block: position, proof: "none" });
-  return asked;
+  if (takesHash && position) {
+    const args = { ...sent, [at]: { blockHash: position.hash } };
+    const told = await askByHash(method, { args, block: number }, context);
+    if (told) return told;
+  }
+  // Who is followed has the block; another one may have to be forgiven that it has not.
+  return context.ask(method, paramsJson, { ...MAY_LAG, block: number });
+}
+
+/**
+ * By hash the answer is of the followed chain, whatever branch a node is on.
+ *
+ * @returns undefined when no node takes hashes, or none has this block any more.
+ */
+async function askByHash(
+  method: string,
+  { args, block }: { args: Args; block: number | undefined },
+  context: CallContext,
+): Promise<Buffer | undefined> {
+  const variant = { name: `${method} by hash`, isMissing: takesNoHash };
+  try {
+    return await context.ask(method, paramsFrom(args), { ...MAY_LAG, block, variant });
+  } catch (thrown) {
+    if (thrown instanceof RpcError && (thrown.code === -32601 || saysUnknown(thrown)))
+      return undefined;
+    throw thrown;
+  }
+}
+
+/** The parameters were checked before: what a node says of their form is said of the hash. */
+const takesNoHash = (reply: Reply): boolean =>
+  reply.kind === "refused" &&
+  !/\brevert/i.test(reply.message) &&
+  (reply.code === -32602 || /unmarshal|deseriali|untagged|hex string/i.test(reply.message));
+
+/** Several nodes can agree only on what is asked of one block. */
+async function pinnedFor(
+  method: string,
+  reference: unknown,
+  { head, chain, isAgreedUpon }: CallContext,
+): Promise<unknown> {
+  if (!chain && reference === "latest" && isAgreedUpon(method))
+    return toQuantity(await head.latest());
+  return head.pin(reference);
 }
 
 type Declaration = Parameters<typeof defineMethod<Record<string, z.ZodType>>>[0];

@@ -67,6 +67,7 @@ function contextOf(
     note: () => undefined,
     notes: undefined,
     ranges: { width: 1000, limitedTo: () => undefined, fitted: () => undefined },
+    isAgreedUpon: () => false,
     paramsJson: JSON.stringify(params),
     describe: () => "{}",
     ask: async (method, paramsJson) => {

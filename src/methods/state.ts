@@ -17,9 +17,11 @@ export async function askState(
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  const state = await askAt(method, call, context).catch((thrown: unknown) => {
-    throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
-  });
+  const state = await askAt(method, { ...call, takesHash: true }, context).catch(
+    (thrown: unknown) => {
+      throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
+    },
+  );
   // Besu says null for the state of a block it does not know; no state is null.
   if (isNull(state)) throw errors.headerNotFound();
   return state;

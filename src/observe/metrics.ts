@@ -2,6 +2,7 @@
 // catalogue, never anything that a caller invents.
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { Tally } from "./tally.ts";
+import { UpstreamGauges, type UpstreamSnapshot } from "./upstream-gauges.ts";
 
 export type CallRecord = {
   network: string;
@@ -16,7 +17,7 @@ export type UpstreamRecord = {
   network: string;
   upstream: string;
   kind: string;
-  purpose: "call" | "follow" | "check";
+  purpose: "call" | "follow" | "check" | "probe";
   seconds: number;
   bytes: number;
 };
@@ -59,6 +60,16 @@ export class Metrics {
     "network",
     "upstream",
   ]);
+  readonly #askedAgain = this.#counter(
+    "upstream_asked_again_total",
+    "Times that a further node was asked for a call, and why.",
+    ["network", "why"],
+  );
+  readonly #dissents = this.#counter(
+    "upstream_dissents_total",
+    "Answers that differed from what other vendors agreed on.",
+    ["network", "upstream"],
+  );
   readonly #headNumber = this.#gauge("head_block", "The followed chain's newest block.", [
     "network",
   ]);
@@ -107,6 +118,7 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
   readonly #callsOf = new Map<string, { calls: number; upstreamCalls: number }>();
 
   constructor() {
@@ -164,6 +176,21 @@ export class Metrics {
     this.#upstreamCalls.add(`${network} ${upstream} ${kind} ${purpose}`, labels);
     this.#upstreamSeconds.observe({ network, upstream }, seconds);
     this.#upstreamBytes.add(`${network} ${upstream}`, { network, upstream }, bytes);
+  }
+
+  /** @param why What made another node be asked for the same call. */
+  upstreamAskedAgain(network: string, why: "failed" | "doubted" | "slow"): void {
+    this.#askedAgain.add(`${network} ${why}`, { network, why });
+  }
+
+  /** Several were asked, and this one said something else than they agreed on. */
+  upstreamDissented(network: string, upstream: string): void {
+    this.#dissents.add(`${network} ${upstream}`, { network, upstream });
+  }
+
+  /** @param read How the nodes of the network do, whenever somebody wants to know. */
+  watchUpstreams(network: string, read: () => readonly UpstreamSnapshot[]): void {
+    this.#upstreamGauges.watch(network, read);
   }
 
   upstreamUsable(network: string, upstream: string, usable: boolean): void {

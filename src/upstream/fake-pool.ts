@@ -1,8 +1,9 @@
 // For tests: a pool over nodes that say what they are told to.
 import pino from "pino";
+import type { CallOptions } from "./asking/call-options.ts";
 import type { Connection, Exchange } from "./connection/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { type CallOptions, Pool } from "./pool.ts";
+import { Pool } from "./pool.ts";
 
 const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
@@ -18,12 +19,19 @@ export const saying =
   (method) =>
     method === "eth_chainId" ? CHAIN_1 : answer;
 
+const POLICY = {
+  hedging: { share: 0.1, leastMs: 25, mostMs: 2_000 },
+  toleratedLag: 1,
+  agreement: {},
+};
+
 /** A pool whose nodes say what the scripts say; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
 export function poolOf(scripts: Record<string, Script>) {
   const logged: string[] = [];
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
   const clock = new FakeClock();
   const asked: string[] = [];
+  const askedAgain: string[] = [];
   const counted: string[] = [];
   const connections = Object.entries(scripts).map(([name, script]): Connection => {
     const closed = new AbortController();
@@ -45,9 +53,14 @@ export function poolOf(scripts: Record<string, Script>) {
     headers: {},
     connections: 1,
     timeoutMs: 1_000,
+    vendor: name,
+    weight: 1,
+    price: 0,
+    rate: {},
+    probe: false,
   }));
   const pool = new Pool(
-    { network: "n", family: "evm", chainId: 1, responseBytes: 1_000, upstreams },
+    { network: "n", family: "evm", chainId: 1, responseBytes: 1_000, upstreams, ...POLICY },
     {
       clock,
       log,
@@ -55,17 +68,21 @@ export function poolOf(scripts: Record<string, Script>) {
         upstreamAnswered: ({ upstream, kind, purpose }) =>
           void counted.push(`${upstream} ${kind} ${purpose}`),
         upstreamUsable: () => undefined,
+        upstreamDissented: () => undefined,
+        watchUpstreams: () => undefined,
+        upstreamAskedAgain: (_, why) => void askedAgain.push(why),
       },
+      state: { get: async () => undefined, replace: async () => true },
       connect: () => connections.shift() as Connection,
     },
   );
-  return { pool, clock, asked, counted, logged };
+  return { pool, clock, asked, askedAgain, counted, logged };
 }
 
 /** The same, after the first check; `outcome` is the result or the error of a call, as text. */
 export async function startedPoolOf(scripts: Record<string, Script>) {
   const parts = poolOf(scripts);
-  parts.pool.start();
+  await parts.pool.start();
   await parts.clock.advance(0);
   parts.asked.length = 0;
   const outcome = (method = "m", signal = never, options?: CallOptions): Promise<string> =>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Session } from "./asking/call-options.ts";
 import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
 import type { Reply } from "./reply.ts";
 
@@ -93,13 +94,12 @@ describe("a call", () => {
   });
 
   it("of names that callers invent pushes out what nodes lack, and needs no more memory", async () => {
-    const { outcome, asked } = await startedPoolOf({ a: saying(missing), b: saying('"result":1') });
+    const { outcome, pool } = await startedPoolOf({ a: saying(missing), b: saying(missing) });
     const names = Array.from({ length: 513 }, (_, index) => `eth_invented${index}`);
     for (const name of names) await outcome(name);
-    asked.length = 0;
-    await outcome("eth_invented512");
-    await outcome("eth_invented0");
-    expect(asked).toEqual(["b eth_invented512", "a eth_invented0", "b eth_invented0"]);
+    const [a] = pool.nodes;
+    expect(a?.isMissing("eth_invented512")).toBe(true);
+    expect(a?.isMissing("eth_invented0")).toBe(false);
   });
 
   it("tells nothing of the node's address when it refuses", async () => {
@@ -225,16 +225,55 @@ describe("one of several ways to call a method", () => {
 });
 
 describe("single nodes", () => {
-  it.each([
-    ["b", "b m, a m, c m"],
-    ["a", "a m, b m, c m"],
-    ["nobody", "a m, b m, c m"],
-    [undefined, "a m, b m, c m"],
-  ])("can be asked first: %s", async (first, want) => {
+  it("that limit all calls are told of, after a while", async () => {
     const busy = saying('"error":{"code":429,"message":"slow down"}');
-    const { outcome, asked } = await startedPoolOf({ a: busy, b: busy, c: busy });
-    expect(await outcome("m", undefined, { first })).toBe("502 -32603 no upstream could answer");
-    expect(asked.join(", ")).toBe(want);
+    const { outcome, asked, clock } = await startedPoolOf({ a: busy, b: busy, c: busy });
+    const call = outcome();
+    for (const ms of [0, 999]) await clock.advance(ms);
+    expect(asked).toEqual(["a m", "b m", "c m"]);
+    await clock.advance(1); // the pause of nodes that name none
+    expect(await call).toBe("503 -32603 all upstreams of this network are at their rate limit");
+    expect(asked).toEqual(["a m", "b m", "c m", "a m", "b m", "c m"]);
+  });
+
+  it("are chosen once by calls that belong together", async () => {
+    const { outcome, asked, pool } = await startedPoolOf({
+      a: saying('"result":"a"'),
+      b: saying('"result":"b"'),
+    });
+    const session: Session = { node: undefined };
+    expect(await outcome("m", undefined, { session })).toBe('"a"');
+    pool.nodes[0]?.standsAt({ number: 1, hash: undefined }, false);
+    pool.nodes[1]?.standsAt({ number: 9, hash: undefined }, false);
+    expect(await outcome("m")).toBe('"b"');
+    expect(await outcome("m", undefined, { session })).toBe('"a"');
+    expect(asked).toEqual(["a m", "b m", "a m"]);
+  });
+
+  it.each([
+    { heads: [9, 5], block: 9, want: "a" },
+    { heads: [5, 9], block: 9, want: "b" },
+    { heads: [8, 9], block: 8, want: "a" },
+    { heads: [8, 9], block: undefined, want: "a" },
+    { heads: [7, 9], block: undefined, want: "b" },
+  ])("at $heads: of block $block, $want is asked", async ({ heads, block, want }) => {
+    const { outcome, pool } = await startedPoolOf({
+      a: saying('"result":"a"'),
+      b: saying('"result":"b"'),
+    });
+    for (const [index, number] of heads.entries())
+      pool.nodes[index]?.standsAt({ number, hash: undefined }, false);
+    expect(await outcome("m", undefined, { block })).toBe(`"${want}"`);
+  });
+
+  it("on another branch are asked last, however high they are", async () => {
+    const { outcome, pool } = await startedPoolOf({
+      a: saying('"result":"a"'),
+      b: saying('"result":"b"'),
+    });
+    pool.nodes[0]?.standsAt({ number: 100, hash: undefined }, true);
+    pool.nodes[1]?.standsAt({ number: 90, hash: undefined }, false);
+    expect(await outcome("m", undefined, { block: 90 })).toBe('"b"');
   });
 
   it("are listed while they are usable, and each change is told once", async () => {

@@ -1,81 +1,104 @@
-// The nodes of one network, asked in order: the next one when one fails.
-import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
-import type { BodyReader } from "./connection/connection.ts";
-import type { Reply } from "./reply.ts";
-import {
-  Upstream,
-  type UpstreamOptions,
-  type UpstreamParts,
-  type UpstreamState,
-} from "./upstream.ts";
+// The nodes of one network: who is asked what, and in which order.
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { headTold } from "./announcements.ts";
+import { type AgreementRule, rulesByMethod } from "./asking/agreement.ts";
+import { Asking } from "./asking/asking.ts";
+import type { CallOptions } from "./asking/call-options.ts";
+import { headOf } from "./asking/candidates.ts";
+import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./asking/hedging.ts";
+import { NodeOrder } from "./asking/node-order.ts";
+import { Patience } from "./asking/patience.ts";
+import { Voting } from "./asking/voting.ts";
+import { HeadTimes } from "./health/head-times.ts";
+import { MethodTimes } from "./health/method-times.ts";
+import { snapshotOf } from "./health/snapshot.ts";
+import { traitsOf } from "./method-traits.ts";
+import { Upstream } from "./upstream.ts";
+import type { UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
-export type PoolOptions = Pick<
-  UpstreamOptions,
-  "network" | "family" | "chainId" | "responseBytes"
-> & {
-  readonly upstreams: readonly Pick<
-    UpstreamOptions,
-    "name" | "url" | "headers" | "connections" | "timeoutMs"
-  >[];
+type Shared = "network" | "family" | "chainId" | "responseBytes";
+
+export type PoolOptions = Pick<UpstreamOptions, Shared> & {
+  readonly upstreams: readonly Omit<UpstreamOptions, Shared | "hasOthers">[];
+  readonly hedging: HedgingOptions;
+  /** A node so many blocks behind the best one is not taken to lag. */
+  readonly toleratedLag: number;
+  /** What several vendors must agree on, by method or pattern; the first that fits. */
+  readonly agreement: Readonly<Record<string, AgreementRule>>;
 };
 
-export type CallOptions = {
-  /**
-   * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
-   * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
-   */
-  readonly isDoubtful?: (reply: Reply) => boolean;
-  /** The name of the node to ask first. */
-  readonly first?: string | undefined;
-  /** The one of several ways to call the method: a node may have the method, and not this way. */
-  readonly variant?: Variant | undefined;
-  /** Makes what reads the answer while it comes: one for each node that is asked. */
-  readonly reader?: (() => BodyReader) | undefined;
+export type PoolParts = Omit<UpstreamParts, "heads"> & {
+  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "watchUpstreams">;
 };
 
-type Variant = {
-  readonly name: string;
-  /** Whether a node says with this that it does not have it. Remembered like a missing method. */
-  readonly isMissing: (reply: Said) => boolean;
-};
-
-/** What a node answers for itself: another one is not asked. */
-type Said = Extract<Reply, { kind: "result" | "refused" }>;
-
-/** How long a call waits for some node to become usable, in milliseconds. */
-const PATIENCE_MS = 3_000;
+const TELL_AGAIN_AFTER_MS = 60_000;
+/** Calls that wait for a node, or for its budget. */
+const MOST_WAITING = 2_000;
+const PATIENCE = { ms: 3_000, leastMs: 600, mostWaiting: MOST_WAITING };
 
 export class Pool {
+  /** How many must say the same to a method; undefined where one node's word counts. */
+  readonly agreementOn: (method: string) => AgreementRule | undefined;
+  /** When the network's head reached which number. */
+  readonly #heads: HeadTimes;
   readonly #upstreams: readonly Upstream[];
-  /** What ends the waiting of calls that found no usable node. */
-  readonly #waiting = new Set<() => void>();
+  readonly #patience: Patience;
+  readonly #times: MethodTimes;
+  readonly #hedges: HedgeBudget;
+  readonly #order: NodeOrder;
+  /** Calls that wait for some node's budget. */
+  #waiting = 0;
+  /** When the log told of a node that dissents. */
+  readonly #toldAt = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
-  readonly #clock: UpstreamParts["clock"];
+  readonly #options: PoolOptions;
+  readonly #parts: PoolParts;
 
-  constructor({ upstreams, ...shared }: PoolOptions, parts: UpstreamParts) {
-    this.#clock = parts.clock;
+  constructor(options: PoolOptions, parts: PoolParts) {
+    const { network, family, chainId, responseBytes, upstreams, hedging, agreement } = options;
+    this.#options = options;
+    this.#parts = parts;
+    this.#heads = new HeadTimes(parts);
+    this.#patience = new Patience(PATIENCE, parts);
+    this.#times = new MethodTimes(parts);
+    this.#hedges = new HedgeBudget(hedging);
+    this.agreementOn = rulesByMethod(agreement);
+    this.#order = new NodeOrder(options);
+    const shared = { network, family, chainId, responseBytes, hasOthers: upstreams.length > 1 };
+    const all = { ...parts, heads: this.#heads };
     this.#upstreams = upstreams.map(
-      (upstream) => new Upstream({ ...shared, ...upstream }, parts, () => this.#onChange()),
+      (upstream) => new Upstream({ ...shared, ...upstream }, all, () => this.#onChange()),
+    );
+    parts.metrics.watchUpstreams(network, () =>
+      this.#upstreams.map((upstream) => snapshotOf(upstream, this.#heads)),
     );
   }
 
-  /** Begins to check the nodes, in the background. */
-  start(): void {
-    for (const upstream of this.#upstreams) upstream.check();
+  /** Resolves when what was known of the nodes is read; they are checked in the background. */
+  async start(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.start()));
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
-    this.#endWaiting();
+    this.#patience.end();
   }
 
-  status(): { name: string; state: UpstreamState }[] {
-    return this.#upstreams.map(({ name, state }) => ({ name, state }));
+  /** All nodes, in the order of the configuration. */
+  get nodes(): readonly Upstream[] {
+    return this.#upstreams;
   }
 
   /** The nodes that may be asked now, in the order of the configuration. */
   usable(): readonly Upstream[] {
-    return usableOf(this.#upstreams);
+    const all = this.#upstreams;
+    return all.every(isUsable) ? all : all.filter(isUsable);
+  }
+
+  /** The same, best first for blocks. */
+  bestForBlocks(): readonly Upstream[] {
+    return this.#order.forBlocks(this.usable());
   }
 
   /** Each node was found usable, or of another chain, or did not answer since a while. */
@@ -94,98 +117,91 @@ export class Pool {
    *
    * @param paramsJson A JSON array.
    * @throws RpcError: the node's own refusal; -32601 when no node has the method; 502 when all
-   * failed, 503 when none is usable, 504 when they or the signal ran out of time.
+   * failed or they disagree, 503 when none is usable or all are at their limit, 504 when they or the
+   * signal ran out of time.
    */
   async call(
     method: string,
     paramsJson: string,
     signal: AbortSignal,
-    { isDoubtful, first, variant, reader }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<Buffer> {
-    const seen: Reply["kind"][] = [];
-    const candidates = await this.#candidates(signal);
-    if (candidates.length > 0 && signal.aborted) throw errors.upstreamTimeout();
-    let doubtful: Said | undefined;
-    for (const upstream of startingWith(first, candidates)) {
-      if (upstream.isMissing(method) || (variant && upstream.isMissing(variant.name))) {
-        seen.push("missing");
-        continue;
-      }
-      const options = { reader: reader?.(), way: variant?.name };
-      const reply = await upstream.ask(method, paramsJson, signal, options);
-      if (reply.kind === "result" || reply.kind === "refused") {
-        if (variant?.isMissing(reply)) {
-          upstream.rememberMissing(variant.name);
-          seen.push("missing");
-          continue;
-        }
-        if (!isDoubtful?.(reply)) return saidBy(reply);
-        doubtful ??= reply;
-        continue;
-      }
-      if (reply.kind === "aborted") throw errors.upstreamTimeout();
-      seen.push(reply.kind);
-    }
-    if (doubtful) return saidBy(doubtful);
-    throw whyNobody(seen, method);
+    if (!this.#upstreams.some(isUsable) && !signal.aborted) await this.#patience.wait(signal);
+    const nodes = this.#order.forCall(this.usable(), method, options);
+    if (nodes.length === 0) throw errors.noUpstream();
+    if (signal.aborted) throw errors.upstreamTimeout();
+    const rule = options.reader ? undefined : this.agreementOn(method);
+    const isDoubtful = options.isDoubtful ?? this.#headDoubt(method, paramsJson);
+    const question = {
+      ...{ method, paramsJson, traits: traitsOf(method) },
+      options: { ...options, isDoubtful },
+    };
+    const said = rule
+      ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
+      : await this.#asking(nodes, question).outcome(signal);
+    if (said.kind === "result") return said.json;
+    throw errors.refusedByNode(said.code, said.message, said.json);
   }
 
-  /** The usable nodes in order; waits a little when there is none, as after a start. */
-  async #candidates(signal: AbortSignal): Promise<readonly Upstream[]> {
-    const usable = usableOf(this.#upstreams);
-    if (usable.length > 0 || signal.aborted) return usable;
-    await this.#someChange(signal);
-    return usableOf(this.#upstreams);
+  /** A head that is behind those that were told already is one node's alone. */
+  #headDoubt(method: string, paramsJson: string): CallOptions["isDoubtful"] {
+    if (traitsOf(method).group !== "chain") return undefined;
+    return (reply) => {
+      const told = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
+      const known = headOf(this.usable()) ?? 0;
+      return told !== undefined && told < known - this.#options.toleratedLag;
+    };
   }
 
-  /** Resolves when some node is usable, when patience ends, with the signal, or with the pool. */
-  #someChange(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        cancel();
-        signal.removeEventListener("abort", done);
-        this.#waiting.delete(done);
-        resolve();
-      };
-      const cancel = this.#clock.after(PATIENCE_MS, done);
-      signal.addEventListener("abort", done, { once: true });
-      this.#waiting.add(done);
+  #asking(nodes: readonly Upstream[], question: ConstructorParameters<typeof Asking>[0]): Asking {
+    const { clock, metrics } = this.#parts;
+    const { network, hedging } = this.#options;
+    const { method } = question;
+    this.#hedges.earn();
+    return new Asking(question, {
+      clock,
+      nodes,
+      newcomers: this.#upstreams.length > 1 ? () => this.usable() : undefined,
+      headNumber: headOf(nodes),
+      hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),
+      mayHedge: () => this.#hedges.spend(),
+      onAnswered: (ms) => this.#times.answered(method, ms),
+      onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
+      onWaiting: (count) => this.#waits(count),
     });
   }
 
-  #endWaiting(): void {
-    for (const done of [...this.#waiting]) done();
+  #voting(nodes: readonly Upstream[], ballot: ConstructorParameters<typeof Voting>[0]): Voting {
+    const { clock, metrics, log } = this.#parts;
+    const { network } = this.#options;
+    const onDissent = (upstream: string): void => {
+      const { method } = ballot;
+      metrics.upstreamDissented(network, upstream);
+      if (this.#isToldAnew(upstream, clock.now()))
+        log.warn({ upstream, method }, "an upstream answered otherwise than the others");
+    };
+    return new Voting(ballot, { clock, nodes, onDissent });
+  }
+
+  /** One line in the log for each node that dissents, not one for each time it does. */
+  #isToldAnew(upstream: string, now: number): boolean {
+    const toldAt = this.#toldAt.get(upstream) ?? Number.NEGATIVE_INFINITY;
+    if (now - toldAt < TELL_AGAIN_AFTER_MS) return false;
+    this.#toldAt.set(upstream, now);
+    return true;
+  }
+
+  /** @returns false when too many wait already. */
+  #waits(count: 1 | -1): boolean {
+    if (count > 0 && this.#waiting >= MOST_WAITING) return false;
+    this.#waiting += count;
+    return true;
   }
 
   #onChange(): void {
     for (const listener of [...this.#listeners]) listener();
-    if (usableOf(this.#upstreams).length > 0) this.#endWaiting();
+    if (this.#upstreams.some(isUsable)) this.#patience.end();
   }
 }
 
-const usableOf = (upstreams: readonly Upstream[]): Upstream[] =>
-  upstreams.filter(({ state }) => state === "usable");
-
-function startingWith(
-  name: string | undefined,
-  candidates: readonly Upstream[],
-): readonly Upstream[] {
-  const first = candidates.find((upstream) => upstream.name === name);
-  if (!first || first === candidates[0]) return candidates;
-  return [first, ...candidates.filter((upstream) => upstream !== first)];
-}
-
-/** @throws RpcError when the node said no. */
-function saidBy(reply: Said): Buffer {
-  if (reply.kind === "result") return reply.json;
-  throw errors.refusedByNode(reply.code, reply.message, reply.json);
-}
-
-/** What a caller is told when no node gave an answer. */
-function whyNobody(seen: readonly Reply["kind"][], method: string): RpcError {
-  if (seen.length === 0) return errors.noUpstream();
-  if (seen.every((kind) => kind === "missing")) return errors.methodNotFound(method);
-  if (seen.every((kind) => kind === "timeout" || kind === "missing"))
-    return errors.upstreamTimeout();
-  return errors.upstreamsFailed();
-}
+const isUsable = ({ state }: Upstream): boolean => state === "usable";

@@ -67,6 +67,14 @@ describe("an HTTP status", () => {
     [301, "", "failed: HTTP 301"],
     [400, result, "failed: HTTP 400"],
     [201, result, 'result "0x1"'],
+    [500, withId('"error":{"code":3,"message":"execution reverted"}'), "refused 3"],
+    [403, withId('"error":{"code":-32601,"message":"Method not found"}'), "missing"],
+    [503, withId('"error":{"code":-32000,"message":"header not found"}'), "refused -32000"],
+    [403, '{"id":4,"error":{"code":-32602,"message":"no"}}', "failed: HTTP 403"],
+    [402, '{"message":"account suspended"}', "busy"],
+    [405, "Method Not Allowed", "failed: HTTP 405"],
+    [404, "unsupported method: trace_block", "missing"],
+    [520, "<html>Web server is returning an unknown error</html>", "failed: HTTP 520"],
   ])("%d with %s", (status, body, want) => {
     expect(meaning(answer(body, status))).toBe(want);
   });
@@ -125,6 +133,12 @@ describe("an error", () => {
     [error(429, "slow down"), "busy"],
     ['{"error":{"code":-32700,"message":"parse error"},"id":null}', "refused -32700"],
     ['{"error":{"code":-32600,"message":"invalid request"},"result":null}', "refused -32600"],
+    ['{"error":{"message":"Too many requests"}}', "busy"],
+    ['{"error":"rate limit exceeded"}', "busy"],
+    ['{"message":"API rate limit exceeded"}', "busy"],
+    ["rate limit exceeded", "busy"],
+    ['{"id":18,"result":"rate limit exceeded"', "failed: malformed answer"],
+    ['{"id":7,"result":"rate limit exceeded"}', "failed: answer to another call"],
     ['{"id":18,"error":{"message":"no code"}}', "failed: malformed error"],
     ['{"id":18,"error":"out of gas"}', "failed: malformed error"],
     ['{"id":18,"error":{"code":-32000,}}', "failed: malformed error"],

@@ -2,6 +2,9 @@
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
 import type { Exchange } from "./connection/connection.ts";
+import type { Dialect, Lack, Saying } from "./error-dialects/dialect.ts";
+import { dialectOf, isRevert } from "./error-dialects/dialects.ts";
+import { toldPauseMs } from "./error-dialects/told-pause.ts";
 
 export type Reply =
   | { readonly kind: "result"; readonly json: Buffer }
@@ -11,20 +14,32 @@ export type Reply =
       readonly code: number;
       readonly message: string;
       readonly json: string;
+      /** What this node does not have, and another one may. */
+      readonly lacks?: Lack | undefined;
     }
   /** This node does not have the method. */
   | { readonly kind: "missing" }
-  /** Asked too often. */
-  | { readonly kind: "busy" }
-  | { readonly kind: "failed"; readonly reason: string }
+  /** Asked too often; how long it is to be left alone, as far as it is known. */
+  | { readonly kind: "busy"; readonly retryAfterMs: number | undefined }
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      /** The node says so itself, and perhaps of this call alone: it is there. */
+      readonly isTold?: true;
+    }
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 
-/** @param id The number that the request had. */
-export function readReply(exchange: Exchange, id: number): Reply {
+type Answered = Extract<Exchange, { kind: "answered" }>;
+
+/**
+ * @param id The number that the request had.
+ * @param method What was asked for: the same words may mean another thing.
+ */
+export function readReply(exchange: Exchange, id: number, method?: string): Reply {
   switch (exchange.kind) {
     case "answered":
-      return readAnswer(exchange, id);
+      return readAnswer(exchange, id, method);
     case "unreachable":
       return { kind: "failed", reason: exchange.reason };
     case "too large":
@@ -35,21 +50,23 @@ export function readReply(exchange: Exchange, id: number): Reply {
   }
 }
 
-function readAnswer({ status, body }: { status: number; body: Buffer }, id: number): Reply {
-  if (status === 429) return { kind: "busy" };
-  if (status === 401 || status === 403 || status >= 500) return failed(`HTTP ${status}`);
+function readAnswer(exchange: Answered, id: number, method: string | undefined): Reply {
+  const { status, body } = exchange;
   const members = findMembers(body, ["id", "result", "error"]);
-  if (!members) return failed(status === 200 ? "malformed answer" : `HTTP ${status}`);
-  const [idSpan, result, error] = members;
+  const [idSpan, result, error] = members ?? [];
   const answered = idSpan && textOf(body, idSpan);
   if (error && textOf(body, error) !== "null") {
     // An error may come without our id, or with null: a node that could not read it.
     const isOurs = answered === undefined || answered === "null" || answered === String(id);
-    return isOurs ? readError(textOf(body, error)) : failed("answer to another call");
+    return isOurs || status >= 300
+      ? readError(textOf(body, error), exchange, method)
+      : failed("answer to another call");
   }
-  if (answered !== String(id)) return failed("answer to another call");
+  if (!result) return readBareText(exchange, members !== undefined);
+  if (status === 429)
+    return busy(exchange, { saying: { status, code: undefined, text: "" }, row: undefined });
   if (status >= 300) return failed(`HTTP ${status}`);
-  if (!result) return failed("answer without a result");
+  if (answered !== String(id)) return failed("answer to another call");
   return isValue(body, result)
     ? { kind: "result", json: body.subarray(result.start, result.end) }
     : failed("malformed answer");
@@ -65,25 +82,48 @@ function isValue(body: Buffer, { start, end }: Span): boolean {
   return end - start <= LONGEST_WORD && parsed(body.subarray(start, end)) !== undefined;
 }
 
-/** -32005 is also an honest "too many results", which another node would repeat. */
-const RATE_LIMIT_CODES: ReadonlySet<number> = new Set([-32005, -32007, -32029]);
-const RATE_LIMIT_WORDS =
-  /\brate\b|rate.?limit|limit reached|request limit|capacity|request count|too many requests/i;
-/** Codes that also stand for the refusal of a transaction, and for a contract's "Unauthorized". */
-const ACCOUNT_CODES: ReadonlySet<number> = new Set([-32000, -32002]);
-const ACCOUNT_WORDS = /unauthorized|authenticate|api key|project id/i;
+/** Of a message, or of a page in place of an answer: it may be of any length, and hostile. */
+const READ_CHARACTERS = 2_000;
 
-function readError(json: string): Reply {
+function readError(json: string, exchange: Answered, method: string | undefined): Reply {
+  const { status } = exchange;
   const error = parsed(json);
-  const { code, message: text } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if (typeof code !== "number") return failed("malformed error");
-  const message = typeof text === "string" ? text : "";
-  if (code === -32601 || code === -32004) return { kind: "missing" };
-  if (code === 429 || (RATE_LIMIT_CODES.has(code) && RATE_LIMIT_WORDS.test(message))) {
-    return { kind: "busy" };
-  }
-  if (ACCOUNT_CODES.has(code) && ACCOUNT_WORDS.test(message) && !/revert/i.test(message)) {
-    return failed("the node refuses our account");
-  }
-  return { kind: "refused", code, message, json };
+  const { code, message, data } = (error ?? {}) as Record<string, unknown>;
+  const text = [message, error].find((value) => typeof value === "string") ?? "";
+  const saying: Saying = {
+    status,
+    code: typeof code === "number" ? code : undefined,
+    text: text.slice(0, READ_CHARACTERS),
+    method,
+  };
+  const row = dialectOf(saying);
+  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, data, row });
+  if (row?.means.kind === "missing" || row?.means.kind === "failed") return row.means;
+  if (saying.code === undefined) return failed(status < 300 ? "malformed error" : `HTTP ${status}`);
+  if (!row && isFailure(status) && !isRevert(saying)) return failed(`HTTP ${status}`);
+  return { kind: "refused", code: saying.code, message: text, json, lacks: row?.means.lacks };
 }
+
+/** What is no JSON-RPC: a proxy's page, a provider's own words, or an answer that was cut off. */
+function readBareText(exchange: Answered, isObject: boolean): Reply {
+  const { status, body } = exchange;
+  const text = body.toString("utf8", 0, READ_CHARACTERS);
+  const saying = { status, code: undefined, text };
+  const isCutOff = !isObject && /^\s*[{[]/.test(text); // what it holds are not the node's words
+  const row = isCutOff ? undefined : dialectOf(saying);
+  if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, row });
+  if (row?.means.kind === "missing") return row.means;
+  if (status >= 300) return failed(`HTTP ${status}`);
+  return failed(isObject ? "answer without a result" : "malformed answer");
+}
+
+/** With such a status even a refusal is not believed, unless it is known for what it is. */
+const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
+
+const busy = (
+  { retryAfterMs }: Answered,
+  { saying, data, row }: { saying: Saying; data?: unknown; row: Dialect | undefined },
+): Reply => ({
+  kind: "busy",
+  retryAfterMs: retryAfterMs ?? toldPauseMs(saying.text, data) ?? row?.pauseMs,
+});

@@ -2,19 +2,16 @@ import { describe, expect, it } from "vitest";
 import type { Exchange } from "./connection/connection.ts";
 import { CHAIN_1, DOWN, poolOf, saying, startedPoolOf } from "./fake-pool.ts";
 import type { Pool } from "./pool.ts";
+import type { Upstream } from "./upstream.ts";
+import type { AskOptions } from "./upstream-options.ts";
 
-const states = (pool: Pool): string =>
-  pool
-    .status()
-    .map(({ state }) => state)
-    .join();
+const states = (pool: Pool): string => pool.nodes.map(({ state }) => state).join();
 
 describe("a node", () => {
   it("is checked before it is usable", async () => {
     const { pool, clock, asked } = poolOf({ a: () => CHAIN_1 });
     expect(states(pool)).toBe("checking");
-    pool.start();
-    pool.start();
+    await pool.start();
     await clock.advance(0);
     expect(states(pool)).toBe("usable");
     expect(asked).toEqual(["a eth_chainId"]);
@@ -67,12 +64,49 @@ describe("a node that fails", () => {
   it.each<[string, Exchange | string]>([
     ["too large an answer", { kind: "too large" }],
     ["a refusal", '"error":{"code":3,"message":"execution reverted"}'],
-    ["a rate limit", '"error":{"code":429,"message":"slow down"}'],
     ["a caller who went away", { kind: "aborted" }],
+    [
+      "a failure that it tells of, perhaps of this call alone,",
+      '"error":{"code":-32000,"message":"execution aborted (timeout = 5s)"}',
+    ],
   ])("is another one: %s changes nothing", async (_, answer) => {
-    const { outcome, asked } = await startedPoolOf({ a: saying(answer) });
+    const { outcome, clock, asked } = await startedPoolOf({ a: saying(answer) });
+    await clock.advance(1);
     await outcome();
+    await clock.advance(0);
     expect(asked).toEqual(["a m"]);
+  });
+
+  it("is another one: a rate limit changes nothing, and is waited for", async () => {
+    const { pool, outcome, clock, asked } = await startedPoolOf({
+      a: saying('"error":{"code":429,"message":"slow down"}'),
+    });
+    const call = outcome();
+    await clock.advance(0);
+    await clock.advance(1_000);
+    expect(await call).toBe("503 -32603 all upstreams of this network are at their rate limit");
+    expect(asked).toEqual(["a m", "a m"]);
+    expect(states(pool)).toBe("usable");
+  });
+
+  it("as it says itself, in this call alone, is not doubted for it", async () => {
+    let end = (_: Exchange): void => undefined;
+    const { pool, outcome, clock, asked } = await startedPoolOf({
+      a: (method) => {
+        if (method === "slow") return new Promise<Exchange>((resolve) => (end = resolve));
+        return CHAIN_1;
+      },
+    });
+    const slow = outcome("slow");
+    await clock.advance(1);
+    await outcome();
+    const message = "execution aborted (timeout = 5s)";
+    const body = Buffer.from(JSON.stringify({ id: null, error: { code: -32000, message } }));
+    end({ kind: "answered", status: 200, body });
+    expect(await slow).toBe("502 -32603 no upstream could answer");
+    await clock.advance(0);
+    expect(asked).toEqual(["a slow", "a m"]);
+    expect(states(pool)).toBe("usable");
   });
 
   it("is kept out when it comes back as another chain", async () => {
@@ -123,6 +157,91 @@ describe("a node that fails", () => {
     await clock.advance(0);
     expect(states(pool)).toBe("usable");
     expect(checks).toBeGreaterThan(1);
+  });
+});
+
+const LIMITED = '"error":{"code":429,"message":"slow down, retry in 1s"}';
+
+/** A node that was found to take less than it is asked, long enough ago that it may be tried. */
+async function limited() {
+  let answer = LIMITED;
+  const { pool, clock, asked } = await startedPoolOf({
+    a: (method) => (method === "eth_chainId" ? CHAIN_1 : answer),
+  });
+  const [node] = pool.nodes;
+  const ask = async (options: AskOptions): Promise<string | undefined> =>
+    (await node?.ask("m", "[]", new AbortController().signal, options))?.kind;
+  await ask({});
+  await clock.advance(5_000);
+  answer = '"result":1';
+  /** Until it has no budget. */
+  const useUp = async (): Promise<void> => {
+    while ((await ask({})) === "result");
+    asked.length = 0;
+  };
+  const refuse = async (): Promise<void> => {
+    answer = LIMITED;
+    await ask({ isInsistent: true });
+    asked.length = 0;
+  };
+  return { ask, asked, useUp, refuse };
+}
+
+describe("a node whose limit is only learned", () => {
+  it.each<{ rule: string; options: AskOptions; want: string }>([
+    { rule: "is not asked beyond it", options: {}, want: "busy" },
+    { rule: "is when nobody else can answer", options: { isInsistent: true }, want: "result" },
+    { rule: "is to follow the chain", options: { purpose: "follow" }, want: "result" },
+    { rule: "is to check it", options: { purpose: "check" }, want: "result" },
+    { rule: "is not probed beyond it", options: { purpose: "probe" }, want: "busy" },
+  ])("$rule", async ({ options, want }) => {
+    const { ask, asked, useUp } = await limited();
+    await useUp();
+    expect(await ask(options)).toBe(want);
+    expect(asked).toEqual(want === "busy" ? [] : ["a m"]);
+  });
+
+  it.each<AskOptions>([{ isInsistent: true }, { purpose: "follow" }])(
+    "is left alone for as long as it says, also by a call with %o",
+    async (options) => {
+      const { ask, asked, useUp, refuse } = await limited();
+      await useUp();
+      await refuse();
+      expect(await ask(options)).toBe("busy");
+      expect(asked).toEqual([]);
+    },
+  );
+});
+
+describe("a node that fails in what it is not asked for by callers", () => {
+  it.each<[string, Exchange | string]>([
+    ["unreachable", DOWN],
+    ["timeout", { kind: "timeout" }],
+    ["failure of its own", '"error":{"code":-32603,"message":"internal error"}'],
+    ["answer to nobody", '"x":1'],
+  ])("is neither blamed nor doubted: %s", async (_, answer) => {
+    const { pool, clock, asked } = await startedPoolOf({ a: saying(answer) });
+    const [node] = pool.nodes;
+    const { signal } = new AbortController();
+    for (let count = 0; count < 9; count += 1) {
+      await clock.advance(1);
+      await node?.ask("m", "[]", signal, { purpose: "probe" });
+    }
+    await clock.advance(0);
+    expect(asked).toEqual(Array(9).fill("a m"));
+    expect(states(pool)).toBe("usable");
+    expect(node?.health.group("other")).toMatchObject({ failures: 0, breaker: "closed" });
+    expect(node?.health.inFlight).toBe(0);
+  });
+
+  it("is not heard in it", async () => {
+    const { pool, clock } = await startedPoolOf({ a: saying({ kind: "timeout" }) });
+    const node = pool.nodes[0] as Upstream;
+    await clock.advance(1);
+    const call = node.health.open("other");
+    await clock.advance(1);
+    await node.ask("m", "[]", new AbortController().signal, { purpose: "probe" });
+    expect(node.health.isSilent(call)).toBe(true);
   });
 });
 

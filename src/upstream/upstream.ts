@@ -1,82 +1,75 @@
-// One node: whether it may be asked, what it lacks, and the asking.
-import type { Logger } from "pino";
-import { parsed } from "../jsonrpc/parsed.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
+// One node: the asking, and what its answers tell of it.
+import { Abilities } from "./abilities/abilities.ts";
+import { Interview } from "./abilities/interview.ts";
+import { KeptAbilities } from "./abilities/kept-abilities.ts";
+import { headTold, type NodeHead } from "./announcements.ts";
+import { budgetWaitMs, endingOf, isSuspicious, learnFrom, type Urgency } from "./ask-decisions.ts";
+import { RateBudget } from "./budget/rate-budget.ts";
 import { readChainId } from "./chain-id.ts";
-import type {
-  BodyReader,
-  Connection,
-  ConnectionOptions,
-  Exchange,
-  SubscriptionListener,
-} from "./connection/connection.ts";
-import { MissingMethods } from "./missing-methods.ts";
+import { Health } from "./health/health.ts";
+import { Identity, type IdentityState } from "./identity.ts";
+import { type MethodGroup, traitsOf } from "./method-traits.ts";
+import {
+  type HeadListener,
+  NodeAnnouncements,
+  type PendingListener,
+} from "./node-announcements.ts";
+import { NodeRequests } from "./node-requests.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
-import { type Reply, readReply } from "./reply.ts";
-import { requestJson } from "./request-json.ts";
-import { subscriptionIdIn } from "./subscription-id.ts";
+import type { Reply } from "./reply.ts";
+import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
-export type UpstreamState = "checking" | "usable" | "wrong chain";
+export type UpstreamState = IdentityState;
 
-export type AskOptions = {
-  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
-  readonly purpose?: UpstreamRecord["purpose"] | undefined;
-  /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
-  readonly way?: string | undefined;
-  /** See `Connection.send`. */
-  readonly reader?: BodyReader | undefined;
-};
-
-export type UpstreamOptions = ConnectionOptions & {
-  readonly name: string;
-  readonly network: string;
-  readonly family: "evm" | "conflux";
-  readonly chainId: number;
-};
-
-export type UpstreamParts = {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamUsable">;
-  readonly connect: (options: ConnectionOptions, parts: { clock: Clock }) => Connection;
-};
-
-type SentRequest = { readonly id: number; readonly json: string; readonly sentAt: number };
-
-const NEW_HEADS = '["newHeads"]';
-const NEW_PENDING = '["newPendingTransactions"]';
-const FIRST_PAUSE_MS = 250;
-/** Short, so that a network with one node is back within a second after the node is. */
-const LONGEST_PAUSE_MS = 500;
-/** One slip is no news, and a node that starts together with us gets about ten seconds. */
-const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
-const WRONG_CHAIN_PAUSE_MS = 30_000;
+/** How long an answer for the followed chain may take, where there are other nodes. */
+const FOLLOW_PATIENCE = { leastMs: 2_000, times: 4 };
 
 export class Upstream {
   readonly name: string;
+  readonly options: UpstreamOptions;
+  readonly health: Health;
+  readonly budget: RateBudget;
+  readonly abilities: Abilities;
+  /** The newest block that it told of. */
+  head: NodeHead | undefined;
+  /** Its head is not on the chain that is followed. */
+  isElsewhere = false;
   #state: UpstreamState = "checking";
-  #nextId = 0;
-  #isChecking = false;
-  /** What the log said last: a slip that it never mentioned is not followed by good news either. */
-  #told: "usable" | "not usable" | undefined;
-  readonly #missing: MissingMethods;
-  readonly #closing = new AbortController();
+  readonly #identity: Identity;
+  readonly #kept: KeptAbilities;
+  /** undefined where the node is not to be probed. */
+  readonly #interview: Interview | undefined;
   readonly #secrets: readonly string[];
-  readonly #connection: Connection;
+  readonly #requests: NodeRequests;
+  readonly #announcements: NodeAnnouncements;
   readonly #onChange: () => void;
-  readonly #options: UpstreamOptions;
   readonly #parts: UpstreamParts;
 
   /** @param onChange Called when the node becomes usable, or no longer is. */
   constructor(options: UpstreamOptions, parts: UpstreamParts, onChange: () => void) {
-    this.name = options.name;
-    this.#options = options;
+    const { name, network, rate, url } = options;
+    this.name = name;
+    this.options = options;
     this.#parts = parts;
     this.#onChange = onChange;
-    this.#missing = new MissingMethods(parts);
+    this.abilities = new Abilities(parts);
+    this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
+    const { abilities } = this;
+    this.#kept = new KeptAbilities({ network, upstream: name, url }, { ...parts, abilities });
+    this.#interview = options.probe ? this.#makeInterview() : undefined;
+    // Who is not asked any more is asked who it is, until it answers.
+    this.health = new Health(parts, () => this.#doubt());
     this.#secrets = secretsOf(options);
-    this.#connection = parts.connect(options, parts);
+    const connection = parts.connect(options, {
+      clock: parts.clock,
+      onBatchLearned: (size) => abilities.batchLimitedTo(size),
+    });
+    this.#requests = new NodeRequests({ network, upstream: name }, { ...parts, connection });
+    this.#announcements = new NodeAnnouncements(options, {
+      requests: this.#requests,
+      missing: abilities.missing,
+    });
+    this.#identity = this.#makeIdentity();
   }
 
   get state(): UpstreamState {
@@ -85,16 +78,23 @@ export class Upstream {
 
   /** It is known whether the node can be used: it answered, or was silent long enough to be told of. */
   get isSettled(): boolean {
-    return this.#state !== "checking" || this.#told !== undefined;
+    return this.#state !== "checking" || this.#identity.isTold;
   }
 
   isMissing(method: string): boolean {
-    return this.#missing.has(method);
+    return this.abilities.missing.has(method);
   }
 
   /** @param name A method, or a way to call one. */
   rememberMissing(name: string): void {
-    this.#missing.remember(name);
+    this.abilities.missing.remember(name);
+  }
+
+  /** The follower saw its head. @param isElsewhere On another branch than the followed one. */
+  standsAt(head: NodeHead, isElsewhere: boolean): void {
+    this.head = head;
+    this.isElsewhere = isElsewhere;
+    if (!isElsewhere) this.#parts.heads.saw(head.number);
   }
 
   /** One call to this node. What it says of itself in an error is left out. */
@@ -102,20 +102,42 @@ export class Upstream {
     method: string,
     paramsJson: string,
     signal: AbortSignal,
-    { purpose = "call", reader, way = method }: AskOptions = {},
+    options: AskOptions = {},
   ): Promise<Reply> {
-    const request = this.#request(method, paramsJson);
-    const exchange = await this.#connection.send(request, signal, reader);
-    const reply = this.#read(exchange, request, purpose);
-    // A node whose answer is too long for us is well.
-    if (exchange.kind !== "too large") this.#learn(way, reply);
+    const { way = method, place, onOpen, reader, purpose = "call" } = options;
+    const waitMs = this.#takeBudget(method, options);
+    if (waitMs > 0) return { kind: "busy", retryAfterMs: waitMs };
+    const call = this.health.open(traitsOf(method).group);
+    onOpen?.(call);
+    const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
+    const wanted = { method, paramsJson, purpose, reader, patienceMs };
+    const told = await this.#requests.send(wanted, signal);
+    const { reply } = told;
+    const isTooLarge = told.exchange === "too large"; // a node whose answer is too long for us is well
+    const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
+    this.health.close(call, isTooLarge ? "missing" : endingOf(reply, { signal, isNoFault }));
+    if (!isTooLarge) {
+      const { budget, abilities } = this;
+      learnFrom(reply, { way, sentAtMs: told.sentAtMs }, { budget, missing: abilities.missing });
+      if (!isNoFault && isSuspicious(reply)) this.#doubt();
+    }
+    this.abilities.learnFrom(method, reply, place);
+    const head = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
+    if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return withoutSecrets(reply, this.#secrets);
+  }
+
+  /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */
+  #takeBudget(method: string, urgency: Urgency): number {
+    const cost = this.budget.costOf(method);
+    const waitMs = budgetWaitMs(this.budget, cost, urgency);
+    if (waitMs <= 0) this.budget.take(cost);
+    return waitMs;
   }
 
   /** Whether its connection can push, and it has not refused to announce new heads. */
   get canSubscribe(): boolean {
-    if (this.#options.family !== "evm" || !this.#connection.subscribe) return false;
-    return !this.#missing.has(subscribing(NEW_HEADS));
+    return this.#announcements.canSubscribe;
   }
 
   /**
@@ -123,173 +145,84 @@ export class Upstream {
    *
    * @returns false when the node does not announce any; then nothing is called.
    */
-  watchHeads(
-    listener: { onHead(head: { number: number; hash: string }): void; onEnd(): void },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const onEvent = (event: Buffer): void => {
-      const head = headIn(event);
-      if (head) listener.onHead(head);
+  watchHeads(listener: HeadListener, signal: AbortSignal): Promise<boolean> {
+    const onHead: HeadListener["onHead"] = (head) => {
+      this.standsAt(head, false); // until the follower has looked
+      listener.onHead(head);
     };
-    return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
+    return this.#announcements.watchHeads({ onHead, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /**
-   * The hashes of pending transactions as the node announces them; as `watchHeads`.
-   *
-   * @returns false when the node does not announce any.
-   */
-  async watchPending(
-    listener: { onHash(hash: string): void; onEnd(): void },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (this.#options.family !== "evm" || this.#missing.has(subscribing(NEW_PENDING))) return false;
-    const onEvent = (event: Buffer): void => {
-      const hash = parsed(event);
-      if (isHash(hash)) listener.onHash(hash.toLowerCase());
-    };
-    return this.#subscribe(NEW_PENDING, { onEvent, onEnd: () => listener.onEnd() }, signal);
-  }
-
-  /** @returns false when no subscription was opened; a node that says no is remembered to lack this one. */
-  async #subscribe(
-    paramsJson: string,
-    listener: SubscriptionListener,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const request = this.#request("eth_subscribe", paramsJson);
-    const exchange = await this.#connection.subscribe?.(request, listener, signal);
-    if (!exchange) return false;
-    const reply = this.#read(exchange, request, "follow");
-    if (subscriptionIdIn(exchange, request.id) !== undefined) return true;
-    // A "result" that is no id is a no as well: nothing would come.
-    if (reply.kind === "missing" || reply.kind === "refused" || reply.kind === "result")
-      this.#missing.remember(subscribing(paramsJson));
-    return false;
+  /** The hashes of pending transactions as the node announces them; as `watchHeads`. */
+  watchPending(listener: PendingListener, signal: AbortSignal): Promise<boolean> {
+    return this.#announcements.watchPending(listener, signal);
   }
 
   /** Makes sure that the node is there and of the right chain, in the background, until it is. */
-  check(): void {
-    if (this.#isChecking || this.#closing.signal.aborted) return;
-    this.#isChecking = true;
-    void this.#checkUntilUsable();
+  async start(): Promise<void> {
+    await this.budget.start();
+    await this.#kept.start();
+    this.#identity.check();
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#connection.close();
+    this.#interview?.close();
+    this.#identity.close();
+    await this.#requests.close();
+    const kept = [this.#kept.close(), this.budget.close()];
+    for (const { reason } of (await Promise.allSettled(kept)).filter(isRejected))
+      this.#parts.log.error({ upstream: this.name, err: reason }, "what was learned is not kept");
   }
 
-  #request(method: string, paramsJson: string): SentRequest {
-    this.#nextId += 1;
-    const id = this.#nextId;
-    return { id, json: requestJson(id, method, paramsJson), sentAt: this.#parts.clock.now() };
-  }
-
-  /** What the exchange means; it is counted. */
-  #read(
-    exchange: Exchange,
-    { id, sentAt }: SentRequest,
-    purpose: UpstreamRecord["purpose"],
-  ): Reply {
-    const { clock, metrics } = this.#parts;
-    const reply = readReply(exchange, id);
-    metrics.upstreamAnswered({
-      network: this.#options.network,
-      upstream: this.name,
-      kind: reply.kind,
-      purpose,
-      seconds: (clock.now() - sentAt) / 1000,
-      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
-    });
-    return reply;
-  }
-
-  #learn(way: string, reply: Reply): void {
-    if (reply.kind === "missing") this.#missing.remember(way);
-    // A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing.
-    if ((reply.kind === "failed" || reply.kind === "timeout") && this.#state === "usable") {
-      this.#become("checking");
-      this.check();
-    }
-  }
-
-  async #checkUntilUsable(): Promise<void> {
-    const { clock } = this.#parts;
-    const { signal } = this.#closing;
-    const startedAt = clock.now();
-    let failures = 0;
-    for (
-      let pauseMs = FIRST_PAUSE_MS;
-      !signal.aborted;
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
-    ) {
-      const found = await this.#readChainId(signal);
-      if (signal.aborted) return;
-      if (found === this.#options.chainId) {
-        this.#isChecking = false; // before anybody can find it usable and failing
-        this.#become("usable");
-        this.#tellUsable(clock.now() - startedAt);
-        return;
-      }
-      failures += 1;
-      const patience = TOLD_AFTER_FAILURES[this.#told ? "afterwards" : "atStart"];
-      if (failures === patience || typeof found === "number") this.#tellWhyNot(found);
-      this.#become(typeof found === "number" ? "wrong chain" : "checking");
-      const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
-      await clock.sleep(restMs, signal).catch(() => undefined);
-    }
-  }
-
-  /** The chain id, or why there is none. */
-  #readChainId(signal: AbortSignal): Promise<number | string> {
-    return readChainId(this.#options.family, (method) =>
-      this.ask(method, "[]", signal, { purpose: "check" }),
+  #makeIdentity(): Identity {
+    const { name, chainId, family } = this.options;
+    const { clock, log } = this.#parts;
+    const readId = (signal: AbortSignal): Promise<number | string> =>
+      readChainId(family, (method) => this.ask(method, "[]", signal, { purpose: "check" }));
+    return new Identity(
+      { name, chainId },
+      { clock, log, readChainId: readId, onLooked: (state) => this.#become(state) },
     );
   }
 
-  #tellUsable(ms: number): void {
-    if (this.#told === "usable") return;
-    this.#told = "usable";
-    const { chainId } = this.#options;
-    this.#parts.log.info(
-      { upstream: this.name, chainId, ms: Math.round(ms) },
-      "upstream is usable",
+  #makeInterview(): Interview {
+    const { abilities } = this;
+    return new Interview(
+      { family: this.options.family },
+      {
+        clock: this.#parts.clock,
+        abilities,
+        isUsable: () => this.#state === "usable",
+        ask: (method, paramsJson, signal) =>
+          this.ask(method, paramsJson, signal, { purpose: "probe" }),
+      },
     );
   }
 
-  #tellWhyNot(found: number | string): void {
-    this.#told = "not usable";
-    const { log } = this.#parts;
-    const upstream = this.name;
-    if (typeof found === "string")
-      log.warn({ upstream, reason: found }, "upstream does not answer");
-    else {
-      const want = this.#options.chainId;
-      log.error({ upstream, chainId: found, want }, "upstream is of another chain: kept out");
-    }
+  /** What follows the chain has other nodes to go to, and does not wait for this one as long as callers do. */
+  #followPatienceMs(group: MethodGroup): number | undefined {
+    if (!this.options.hasOthers) return undefined;
+    const { p95Ms = 0 } = this.health.group(group);
+    return Math.max(FOLLOW_PATIENCE.leastMs, FOLLOW_PATIENCE.times * p95Ms);
+  }
+
+  /** A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing. */
+  #doubt(): void {
+    if (this.#state !== "usable") return;
+    this.#become("checking");
+    this.#identity.check();
   }
 
   #become(state: UpstreamState): void {
     const wasUsable = this.#state === "usable";
     this.#state = state;
-    const { network } = this.#options;
+    const { network } = this.options;
     this.#parts.metrics.upstreamUsable(network, this.name, state === "usable");
-    if (wasUsable !== (state === "usable")) this.#onChange();
+    if (wasUsable === (state === "usable")) return;
+    if (state === "usable") this.#interview?.begin();
+    this.#onChange();
   }
 }
 
-const isHash = (value: unknown): value is string =>
-  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
-
-/** What is announced may be anything. */
-function headIn(event: Buffer): { number: number; hash: string } | undefined {
-  const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
-  const { number, hash } = header ?? {};
-  if (typeof number !== "string" || !/^0x[0-9a-f]{1,13}$/i.test(number)) return undefined;
-  if (!isHash(hash)) return undefined;
-  return { number: Number(number), hash: hash.toLowerCase() };
-}
-
-/** The name under which a node is remembered to lack this subscription, not all of them. */
-const subscribing = (paramsJson: string): string => `eth_subscribe ${paramsJson}`;
+const isRejected = (result: PromiseSettledResult<void>): result is PromiseRejectedResult =>
+  result.status === "rejected";

@@ -3,7 +3,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/lib/clock.ts";
+import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { Abilities } from "../../src/upstream/abilities/abilities.ts";
+import { KeptAbilities } from "../../src/upstream/abilities/kept-abilities.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { generationsHere, startConfluxNode } from "../support/conflux-nodes.ts";
 import { runCommand } from "../support/gateway-process.ts";
 
 let anvil: AnvilNode;
@@ -21,10 +26,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function check(upstreams: readonly object[], chainId = 31_337) {
+async function check(upstreams: readonly object[], chainId = 31_337, family = "evm") {
   const path = join(folder, "headgate.yaml");
-  const networks = { local: { family: "evm", chainId, upstreams } };
-  await writeFile(path, JSON.stringify({ networks }));
+  const networks = { local: { family, chainId, upstreams } };
+  await writeFile(path, JSON.stringify({ data: join(folder, "data"), networks }));
   return runCommand(["check", "--config", path]);
 }
 
@@ -34,7 +39,30 @@ describe("headgate check", () => {
     expect(stdout).toMatch(/✓ local \/ anvil: anvil\/v1\.\S+, chain 31337, head \d+, \d+ s old/);
     expect(stdout).toMatch(/has .*eth_getBlockReceipts/);
     expect(stdout).toMatch(/lacks .*eth_getTransactionReceiptsByBlock/);
+    expect(stdout).toContain("state of all blocks");
+    expect(stdout).toContain("blocks and receipts of all blocks");
+    expect(stdout).toContain("batches: yes");
+    expect(stdout).not.toContain("remembered");
     expect(code).toBe(0);
+  });
+
+  it("tells what is remembered of a node, while a gateway has the state open", async () => {
+    const state = new LmdbState({ path: join(folder, "data", "_state") });
+    const abilities = new Abilities({ clock: systemClock });
+    const names = { network: "local", upstream: "anvil", url: anvil.url };
+    const kept = new KeptAbilities(names, { state, abilities, clock: systemClock });
+    await kept.start();
+    abilities.isOfVersion("anvil/v0.9");
+    abilities.missing.remember("trace_get");
+    await kept.close();
+    const { stdout } = await check([{ url: anvil.url, name: "anvil" }]);
+    expect(stdout).toContain("remembered of anvil/v0.9: it lacked trace_get");
+    await state.close();
+    const other = await check([
+      { url: anvil.url, name: "anvil", timeout: "5s" },
+      { url: `${anvil.url}/other` },
+    ]);
+    expect(other.stdout.match(/remembered of/g)).toHaveLength(1);
   });
 
   it("ends with 1 when a node is of another chain, or away", async () => {
@@ -44,6 +72,28 @@ describe("headgate check", () => {
     expect(stdout).toContain("✗ local / away: ECONNREFUSED");
     expect(stdout + stderr).not.toContain("secret-path");
     expect(code).toBe(1);
+  });
+});
+
+const ONE_BLOCK = { "2.4": "generateoneblock", "3.0": "test_generateOneBlock" };
+
+describe.each(generationsHere())("headgate check of conflux-rust %s", (generation) => {
+  it("tells its version, and that it has all epochs", async () => {
+    const node = await startConfluxNode(generation);
+    if (!node) throw new Error("it runs here");
+    try {
+      for (let epochs = 0; epochs < 10; epochs += 1)
+        await node.call(ONE_BLOCK[generation], [1, 1e6]);
+      const { code, stdout } = await check([{ url: node.url }], node.chainId, "conflux");
+      expect(stdout).toMatch(/: conflux-rust\S+, chain \d+, head \d+/i);
+      expect(stdout).toMatch(/has .*cfx_getEpochReceipts/);
+      expect(stdout).toContain("state of all blocks");
+      expect(stdout).toContain("blocks and receipts of all blocks");
+      expect(stdout).toContain("batches: yes");
+      expect(code).toBe(0);
+    } finally {
+      await node.close();
+    }
   });
 });
 

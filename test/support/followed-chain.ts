@@ -48,6 +48,7 @@ export async function followChain(
   let onChange: () => void = () => undefined;
   const pool = {
     usable: () => nodes.filter(({ isAlive }) => isAlive) as never,
+    bestForBlocks: () => nodes.filter(({ isAlive }) => isAlive) as never,
     isSettled: () => true,
     onChange: (listener: () => void) => {
       onChange = listener;

@@ -84,7 +84,17 @@ const withDefaults = (settings: GatewaySettings): object => ({
   keys: [{ name: "test", key: KEY }],
   log: { level: "debug" },
   ...settings,
+  networks: Object.fromEntries(
+    Object.entries(settings.networks).map(([name, network]) => [name, unprobed(network)]),
+  ),
 });
+
+/** Tests count what nodes are asked for, or hold answers back: a node is probed only where a test says so. */
+function unprobed(network: { upstreams?: unknown }): object {
+  const { upstreams } = network;
+  if (!Array.isArray(upstreams)) return network;
+  return { ...network, upstreams: upstreams.map((upstream) => ({ probe: false, ...upstream })) };
+}
 
 /** Each line as it comes; what is no JSON is kept as a message. */
 function collectLog(child: ChildProcess): LogLine[] {

@@ -69,7 +69,7 @@ export async function codeAround(
 export async function codeAt(address: string, at: unknown, context: CallContext): Promise<string> {
   const reference = typeof at === "number" ? toQuantity(at) : at;
   const params = JSON.stringify([address, reference]);
-  const options = { ...MAY_LAG, first: context.chain?.leader };
+  const options = { ...MAY_LAG, reaches: context.chain?.head.number };
   const code: unknown = JSON.parse(String(await context.ask("eth_getCode", params, options)));
   return isData(code) ? code.toLowerCase() : "0x";
 }

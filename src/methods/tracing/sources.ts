@@ -23,7 +23,7 @@ export type Told<Value> =
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly error: RpcError };
 
-/** Asks the nodes, the one that is followed first. @throws RpcError 502 to 504. */
+/** Asks the nodes, those first that have what is followed. @throws RpcError 502 to 504. */
 export async function askSource<Subject, Value>(
   source: Source<Subject, Value>,
   subject: Subject,
@@ -36,7 +36,7 @@ export async function askSource<Subject, Value>(
     const json = await context.ask(source.method, paramsJson, {
       isDoubtful: (reply) =>
         mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
-      first: context.chain?.leader,
+      reaches: context.chain?.head.number,
       // Of a method without tracers, it is the method that is lacked.
       ...(source.method.startsWith("debug_") && {
         variant: { name: source.name, isMissing: isAnotherKind },
@@ -74,7 +74,7 @@ export async function askReading<Reader extends BodyReader & { readonly isStoppe
   try {
     const value = await context.ask(method, JSON.stringify(params), {
       isDoubtful: mayKnowMore,
-      first: context.chain?.leader,
+      reaches: context.chain?.head.number,
       variant: { name, isMissing: isAnotherKind },
       reader: () => {
         reader = makeReader();

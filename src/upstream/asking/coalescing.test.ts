@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { countedSignal } from "../fake-signal.ts";
+import type { CallOptions } from "./call-options.ts";
 import { Coalescing } from "./coalescing.ts";
-import { countedSignal } from "./fake-signal.ts";
-import type { CallOptions } from "./pool.ts";
 
 /** Upstream calls that end when told to; `asked` lists them in order. */
 function coalesced() {
   const asked: { question: string; signal: AbortSignal; end: (how: string | Error) => void }[] = [];
   const call = (method: string, paramsJson: string, signal: AbortSignal, options?: CallOptions) =>
     new Promise<Buffer>((resolve, reject) => {
-      const { first, isDoubtful } = options ?? {};
+      const { variant, isDoubtful } = options ?? {};
       const end = (how: string | Error): void =>
         how instanceof Error ? reject(how) : resolve(Buffer.from(how));
       asked.push({
-        question: JSON.stringify([method, paramsJson, first, isDoubtful !== undefined]),
+        question: JSON.stringify([method, paramsJson, variant?.name, isDoubtful !== undefined]),
         signal,
         end,
       });
@@ -51,14 +51,15 @@ describe("equal calls at the same time", () => {
   it("are not those that differ in anything", () => {
     const { coalescing, asked } = coalesced();
     const isDoubtful = () => false;
+    const variant = (name: string) => ({ name, isMissing: () => false });
     const calls: [string, string, CallOptions?][] = [
       ["m", "[]"],
       ["m", "[1]"],
       ["n", "[]"],
-      ["m", "[]", { first: "a" }],
-      ["m", "[]", { first: "b" }],
+      ["m", "[]", { variant: variant("a") }],
+      ["m", "[]", { variant: variant("b") }],
       ["m", "[]", { isDoubtful }],
-      ["m", "[]", { isDoubtful, first: "a" }],
+      ["m", "[]", { isDoubtful, variant: variant("a") }],
       ["ma", "[]"],
       ["m a", "[]"],
     ];

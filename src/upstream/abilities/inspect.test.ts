@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Connection } from "./connection/connection.ts";
-import { type Findings, inspect, renderFindings } from "./inspect.ts";
+import type { Connection } from "../connection/connection.ts";
+import { type Findings, inspect } from "./inspect.ts";
+import { renderFindings, renderMemory } from "./render-findings.ts";
 
-const EVM: Record<string, string> = {
+const EVM: Script = {
   eth_chainId: '"result":"0x1"',
   web3_clientVersion: '"result":"Geth/v1.16.1"',
   eth_getBlockByNumber: '"result":{"number":"0x64","timestamp":"0x3e8"}',
@@ -10,15 +11,17 @@ const EVM: Record<string, string> = {
   trace_get: '"error":{"code":-32602,"message":"no such transaction"}',
 };
 
+type Script = Record<string, string | ((params: readonly string[]) => string)>;
+
 /** Inspects a node that says `answers`, and lacks every other method. */
-async function findingsOf(
-  answers: Record<string, string>,
-  family: "evm" | "conflux" = "evm",
-): Promise<Findings> {
+async function findingsOf(answers: Script, family: "evm" | "conflux" = "evm"): Promise<Findings> {
   const connection: Connection = {
     send: async ({ id, json }) => {
-      const { method } = JSON.parse(json) as { method: string };
-      const answer = answers[method] ?? '"error":{"code":-32601,"message":"no such method"}';
+      const { method, params } = JSON.parse(json) as { method: string; params: string[] };
+      const said = answers[method];
+      const answer =
+        (typeof said === "function" ? said(params) : said) ??
+        '"error":{"code":-32601,"message":"no such method"}';
       return { kind: "answered", status: 200, body: Buffer.from(`{"id":${id},${answer}}`) };
     },
     close: async () => undefined,
@@ -26,7 +29,7 @@ async function findingsOf(
   return inspect({ family, chainId: 1 }, { connection, clock });
 }
 
-const clock = { wallTime: () => 1_012_400 };
+const clock = { now: () => 0, wallTime: () => 1_012_400 };
 
 describe("what is found out about a node", () => {
   it("is who it is, where its head is, and what it has", async () => {
@@ -43,6 +46,8 @@ describe("what is found out about a node", () => {
       "✓ main / a: Geth/v1.16.1, chain 1, head 100, 12 s old",
       "    has   eth_getLogs, trace_get",
       expect.stringMatching(/^ {4}lacks eth_getBlockReceipts, /),
+      "    state of old blocks: not known",
+      "    blocks and receipts of all blocks",
     ]);
   });
 
@@ -104,5 +109,56 @@ describe("what is found out about a node", () => {
     };
     const findings = await inspect({ family: "evm", chainId: 1 }, { connection, clock });
     expect(renderFindings("n / a", findings)).toEqual(["✗ n / a: ECONNREFUSED"]);
+  });
+
+  it.each([
+    { keeps: 128, want: "the newest 128 blocks" },
+    { keeps: 5_000, want: "the newest 5000 blocks" },
+    { keeps: 20_000, want: "all blocks" },
+    { keeps: 0, want: "the newest 1 blocks at most" },
+  ])("is the state of $want when it keeps $keeps", async ({ keeps, want }) => {
+    const head = 10_000;
+    const nothing = '"error":{"code":-32000,"message":"missing trie node"}';
+    const findings = await findingsOf({
+      ...EVM,
+      eth_getBlockByNumber: `"result":{"number":"0x${head.toString(16)}","timestamp":"0x3e8"}`,
+      eth_getBalance: ([, block = ""]) =>
+        Number(block) > head - keeps ? '"result":"0x0"' : nothing,
+    });
+    expect(renderFindings("n / a", findings)).toContain(`    state of ${want}`);
+  });
+
+  it("is the first block that it has", async () => {
+    const findings = await findingsOf({
+      ...EVM,
+      eth_getBlockByNumber: ([block = ""]) =>
+        block === "latest" || Number(block) >= 4_321
+          ? '"result":{"number":"0x2710","timestamp":"0x3e8"}'
+          : '"result":null',
+    });
+    expect(renderFindings("n / a", findings)).toContain(
+      "    blocks and receipts of the blocks from 4321 on",
+    );
+  });
+});
+
+describe("what is remembered of a node", () => {
+  it("is told in a few lines, whatever callers asked for", () => {
+    const names = Array.from({ length: 100 }, (_, index) => `debug_\u001b${index}`);
+    const lines = renderMemory({
+      format: 1,
+      version: "Geth/v1",
+      learnedAtMs: 0,
+      missing: names.map((name) => [name, 0, 0]),
+      history: {},
+      probed: [],
+      widestLogs: 2_000,
+      batch: 10,
+    });
+    expect(lines).toEqual([
+      expect.stringMatching(/^ {4}remembered of Geth\/v1: it lacked debug_\?88, .* and 88 more$/),
+      "    remembered: at most 2000 blocks in one log query",
+      "    remembered: at most 10 calls in one request",
+    ]);
   });
 });

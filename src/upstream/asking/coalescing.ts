@@ -1,6 +1,7 @@
 // Joins calls that ask the same at the same time into one.
-import { errors } from "../jsonrpc/rpc-error.ts";
-import type { CallOptions, Pool } from "./pool.ts";
+import { errors } from "../../jsonrpc/rpc-error.ts";
+import type { Pool } from "../pool.ts";
+import type { CallOptions } from "./call-options.ts";
 
 type Question = {
   readonly method: string;
@@ -85,7 +86,7 @@ export class Coalescing {
 
 /** Lengths make it unambiguous, whatever stands in a name. */
 function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
-  const { isDoubtful, first = "", variant: { name: variant = "" } = {} } = options;
-  const lengths = [method, first, variant].map(({ length }) => length).join();
-  return `${isDoubtful ? "?" : "!"}${lengths},${method}${first}${variant}${paramsJson}`;
+  const { isDoubtful, variant: { name: variant = "" } = {} } = options;
+  const lengths = `${method.length},${variant.length}`;
+  return `${isDoubtful ? "?" : "!"}${lengths},${method}${variant}${paramsJson}`;
 }

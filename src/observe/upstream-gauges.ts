@@ -1,0 +1,148 @@
+// How each node does and what was learned of it, read when Prometheus looks.
+import { Gauge, type Registry } from "prom-client";
+
+export type UpstreamSnapshot = {
+  readonly upstream: string;
+  /** undefined while the node has not told it. */
+  readonly head: number | undefined;
+  readonly lagBlocks: number;
+  readonly lagSeconds: number;
+  /** Its head is not on the chain that is followed. */
+  readonly isElsewhere: boolean;
+  readonly inFlight: number;
+  readonly groups: readonly {
+    readonly group: string;
+    readonly breaker: "closed" | "half-open" | "open";
+    readonly errorRate: number;
+    readonly medianMs: number | undefined;
+    readonly p95Ms: number | undefined;
+  }[];
+  readonly budget: {
+    readonly perSecond: number | undefined;
+    readonly pausedForMs: number;
+    readonly monthUsed: number | undefined;
+    readonly monthLeft: number | undefined;
+  };
+  readonly lackedMethods: number;
+};
+
+type Reader = () => readonly UpstreamSnapshot[];
+type Value = {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly value: number | undefined;
+};
+
+const BREAKER = { closed: 0, "half-open": 0.5, open: 1 };
+
+/** By the end of a metric's name: its help, what it tells beside network and upstream, and its values. */
+const GAUGES: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+  readonly values: (snapshot: UpstreamSnapshot) => readonly Value[];
+}[] = [
+  {
+    name: "head_block",
+    help: "The newest block that the node told of.",
+    values: ({ head }) => [{ value: head }],
+  },
+  {
+    name: "lag_blocks",
+    help: "Blocks that the node is behind the best one.",
+    values: ({ lagBlocks }) => [{ value: lagBlocks }],
+  },
+  {
+    name: "lag_seconds",
+    help: "For how long there has been a newer block than the node's.",
+    values: ({ lagSeconds }) => [{ value: lagSeconds }],
+  },
+  {
+    name: "on_other_branch",
+    help: "1 while the node's head is not on the followed chain.",
+    values: ({ isElsewhere }) => [{ value: isElsewhere ? 1 : 0 }],
+  },
+  {
+    name: "in_flight",
+    help: "Calls that the node has not answered.",
+    values: ({ inFlight }) => [{ value: inFlight }],
+  },
+  {
+    name: "error_rate",
+    help: "The share of recent calls that failed, by kind of work.",
+    labels: ["group"],
+    values: ({ groups }) =>
+      groups.map(({ group, errorRate }) => ({ labels: { group }, value: errorRate })),
+  },
+  {
+    name: "recent_seconds",
+    help: "Recent answering times, by kind of work.",
+    labels: ["group", "quantile"],
+    values: ({ groups }) =>
+      groups.flatMap(({ group, medianMs, p95Ms }) => [
+        { labels: { group, quantile: "0.5" }, value: inSeconds(medianMs) },
+        { labels: { group, quantile: "0.95" }, value: inSeconds(p95Ms) },
+      ]),
+  },
+  {
+    name: "breaker_open",
+    help: "1 while the node is left alone after failures, 0.5 while it is tried again.",
+    labels: ["group"],
+    values: ({ groups }) =>
+      groups.map(({ group, breaker }) => ({ labels: { group }, value: BREAKER[breaker] })),
+  },
+  {
+    name: "rate_limit",
+    help: "Calls or credits a second that may be sent, configured or learned; none while unlimited.",
+    values: ({ budget }) => [{ value: budget.perSecond }],
+  },
+  {
+    name: "paused_seconds",
+    help: "How long the node is left alone after it was asked too often.",
+    values: ({ budget }) => [{ value: inSeconds(budget.pausedForMs) }],
+  },
+  {
+    name: "month_used",
+    help: "Calls or credits of this calendar month.",
+    values: ({ budget }) => [{ value: budget.monthUsed }],
+  },
+  {
+    name: "month_left",
+    help: "Calls or credits left in this calendar month.",
+    values: ({ budget }) => [{ value: budget.monthLeft }],
+  },
+  {
+    name: "lacked_methods",
+    help: "Methods, and ways to call them, that the node is known to lack.",
+    values: ({ lackedMethods }) => [{ value: lackedMethods }],
+  },
+];
+
+const inSeconds = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : ms / 1000;
+
+export class UpstreamGauges {
+  readonly #readerByNetwork = new Map<string, Reader>();
+
+  constructor(parts: { registry: Registry }) {
+    const readers = this.#readerByNetwork;
+    for (const { name, help, labels = [], values } of GAUGES)
+      new Gauge({
+        name: `headgate_upstream_${name}`,
+        help,
+        labelNames: ["network", "upstream", ...labels],
+        registers: [parts.registry],
+        collect() {
+          this.reset();
+          for (const [network, read] of readers)
+            for (const snapshot of read())
+              for (const { labels: own, value } of values(snapshot))
+                if (value !== undefined)
+                  this.set({ network, upstream: snapshot.upstream, ...own }, value);
+        },
+      });
+  }
+
+  watch(network: string, read: Reader): void {
+    this.#readerByNetwork.set(network, read);
+  }
+}

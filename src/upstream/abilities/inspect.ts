@@ -1,0 +1,117 @@
+// What `headgate check` finds out about a node: who it is, where its head is, what it can do.
+
+import { parsed } from "../../jsonrpc/parsed.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { readChainId } from "../chain-id.ts";
+import type { Connection } from "../connection/connection.ts";
+import { type Reply, readReply } from "../reply.ts";
+import { requestJson } from "../request-json.ts";
+import { Abilities } from "./abilities.ts";
+import { findReach } from "./find-reach.ts";
+import type { KnownReaches } from "./history.ts";
+import {
+  type Family,
+  learnFromProbe,
+  methodProbes,
+  reachProbes,
+  VERSION_METHODS,
+} from "./probes.ts";
+import { versionIn } from "./version.ts";
+
+export type Findings =
+  | {
+      readonly kind: "usable";
+      readonly clientVersion: string;
+      readonly chainId: number;
+      readonly head: { readonly number: number; readonly ageSeconds: number };
+      readonly has: readonly string[];
+      readonly lacks: readonly string[];
+      /** Nobody knows: the node was busy, slow, or answered with nonsense. */
+      readonly unclear: readonly string[];
+      readonly reaches: KnownReaches;
+    }
+  | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
+  | { readonly kind: "unusable"; readonly reason: string };
+
+type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
+
+/** Never rejects: what went wrong is a finding. */
+export async function inspect(
+  options: { family: Family; chainId: number },
+  parts: { connection: Connection; clock: Pick<Clock, "now" | "wallTime"> },
+): Promise<Findings> {
+  const ask = asker(parts.connection);
+  const chainId = await readChainId(options.family, ask);
+  if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
+  if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
+  const { family } = options;
+  const head = await readHead(family, ask);
+  if (!head) return { kind: "unusable", reason: "no newest block in its answer" };
+  const clientVersion = versionIn(await ask(VERSION_METHODS[family]));
+  const methods = await askMethods(family, ask);
+  const abilities = new Abilities(parts);
+  await askReaches({ family, head: head.number }, { ask, abilities });
+  return {
+    kind: "usable",
+    clientVersion,
+    chainId,
+    head: {
+      number: head.number,
+      ageSeconds: Math.round(parts.clock.wallTime() / 1000 - head.seconds),
+    },
+    has: namesOf(methods, ["result", "refused"]), // a refusal shows that the node knows the method
+    lacks: namesOf(methods, ["missing"]),
+    unclear: namesOf(methods, ["busy", "failed", "timeout", "aborted"]),
+    reaches: abilities.history.known(),
+  };
+}
+
+function asker(connection: Connection): Ask {
+  const { signal } = new AbortController(); // each answer has the upstream's own timeout
+  let id = 0;
+  return async (method, paramsJson = "[]") => {
+    id += 1;
+    const own = id;
+    const json = requestJson(own, method, paramsJson);
+    return readReply(await connection.send({ id: own, json }, signal), own);
+  };
+}
+
+type Answered = { readonly method: string; readonly kind: Reply["kind"] };
+
+/** One after the other: many at once are too much for some. */
+async function askMethods(family: Family, ask: Ask): Promise<Answered[]> {
+  const answered: Answered[] = [];
+  for (const { method, paramsJson } of methodProbes(family))
+    answered.push({ method, kind: (await ask(method, paramsJson)).kind });
+  return answered;
+}
+
+async function askReaches(
+  { family, head }: { family: Family; head: number },
+  { ask, abilities }: { ask: Ask; abilities: Abilities },
+): Promise<void> {
+  for (const probe of reachProbes(family, head))
+    learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, abilities });
+  for (const reach of ["state", "history"] as const)
+    await findReach({ family, head, reach }, { ask, abilities });
+}
+
+const namesOf = (methods: readonly Answered[], kinds: readonly Answered["kind"][]): string[] =>
+  methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
+
+/** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
+async function readHead(
+  family: Family,
+  ask: Ask,
+): Promise<{ number: number; seconds: number } | undefined> {
+  const reply =
+    family === "evm"
+      ? await ask("eth_getBlockByNumber", '["latest",false]')
+      : await ask("cfx_getBlockByEpochNumber", '["latest_state",false]');
+  if (reply.kind !== "result") return undefined;
+  const block = parsed(reply.json) as Record<string, string> | null | undefined;
+  const number = Number(block?.["epochNumber"] ?? block?.["number"]);
+  const seconds = Number(block?.["timestamp"]);
+  return Number.isSafeInteger(number + seconds) ? { number, seconds } : undefined;
+}

@@ -1,0 +1,139 @@
+// Asks one node what it can do: once when it is new or upgraded, one question after the other, and its
+// version now and then. What its answers to callers told is not asked.
+import { parsed } from "../../jsonrpc/parsed.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Reply } from "../reply.ts";
+import type { Abilities } from "./abilities.ts";
+import {
+  type Family,
+  HEAD_METHODS,
+  isAnswered,
+  learnFromProbe,
+  methodProbes,
+  type Probe,
+  reachProbes,
+  VERSION_METHODS,
+} from "./probes.ts";
+import { versionIn } from "./version.ts";
+
+export type InterviewParts = {
+  readonly clock: Pick<Clock, "now" | "after" | "sleep">;
+  readonly abilities: Abilities;
+  /** Says "busy" when the budget is used up. A failure is not held against the node. Never rejects. */
+  readonly ask: (method: string, paramsJson: string, signal: AbortSignal) => Promise<Reply>;
+  /** Whether the node may be asked now. */
+  readonly isUsable: () => boolean;
+};
+
+const VERSION_EVERY_MS = 3_600_000;
+/** A node that comes and goes is not asked each time. Doubled while it does not answer. */
+const LEAST_REST_MS = 60_000;
+const LONGEST_REST_MS = 3_600_000;
+const BETWEEN_QUESTIONS_MS = 250;
+
+export class Interview {
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
+  #isAsking = false;
+  /** Times in a row that it ended without an answer. */
+  #unanswered = 0;
+  /** Probes that were not answered once. The second time is an answer, too. */
+  readonly #failed = new Set<string>();
+  #cancelNext: () => void = () => undefined;
+  readonly #closing = new AbortController();
+  readonly #family: Family;
+  readonly #parts: InterviewParts;
+
+  constructor(options: { readonly family: Family }, parts: InterviewParts) {
+    this.#family = options.family;
+    this.#parts = parts;
+  }
+
+  /** The node has become usable. */
+  begin(): void {
+    this.#plan(Math.max(0, this.#notBeforeMs - this.#parts.clock.now()));
+  }
+
+  close(): void {
+    this.#cancelNext();
+    this.#closing.abort();
+  }
+
+  #plan(restMs: number): void {
+    this.#cancelNext();
+    if (this.#closing.signal.aborted) return;
+    this.#cancelNext = this.#parts.clock.after(restMs, () => void this.#hold());
+  }
+
+  async #hold(): Promise<void> {
+    const { clock, isUsable } = this.#parts;
+    // Then the end of the one that runs, or `begin`, plans the next.
+    if (this.#isAsking || !isUsable()) return;
+    this.#isAsking = true;
+    const stoppedBy = await this.#askAll();
+    this.#isAsking = false;
+    this.#unanswered = stoppedBy ? this.#unanswered + 1 : 0;
+    const restMs = stoppedBy ? restAfter(stoppedBy, this.#unanswered) : LEAST_REST_MS;
+    this.#notBeforeMs = clock.now() + restMs;
+    this.#plan(stoppedBy ? restMs : VERSION_EVERY_MS);
+  }
+
+  /** @returns The reply that answers nothing, where one ended it. */
+  async #askAll(): Promise<Reply | undefined> {
+    const { abilities } = this.#parts;
+    const version = await this.#ask(VERSION_METHODS[this.#family]);
+    if (!isAnswered(version)) return version;
+    abilities.isOfVersion(versionIn(version));
+    const newest = await this.#ask(HEAD_METHODS[this.#family]);
+    if (!isAnswered(newest)) return newest;
+    const head = numberIn(newest);
+    for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
+      if (isKnown(probe, head, abilities)) continue;
+      const reply = await this.#askProbe(probe);
+      if (!isAnswered(reply) && !this.#isSecondFailure(probe, reply)) return reply;
+      abilities.probed(probe.name);
+      learnFromProbe(probe, reply, { head, abilities });
+    }
+    return undefined;
+  }
+
+  async #askProbe({ method, paramsJson }: Probe): Promise<Reply> {
+    const { signal } = this.#closing;
+    await this.#parts.clock.sleep(BETWEEN_QUESTIONS_MS, signal).catch(() => undefined);
+    return this.#ask(method, paramsJson);
+  }
+
+  #ask(method: string, paramsJson = "[]"): Promise<Reply> | Reply {
+    const { signal } = this.#closing;
+    return signal.aborted ? { kind: "aborted" } : this.#parts.ask(method, paramsJson, signal);
+  }
+
+  #isSecondFailure({ name }: Probe, { kind }: Reply): boolean {
+    if (kind === "busy" || kind === "aborted") return false;
+    if (this.#failed.delete(name)) return true;
+    this.#failed.add(name);
+    return false;
+  }
+}
+
+function restAfter(reply: Reply, times: number): number {
+  const toldMs = reply.kind === "busy" ? (reply.retryAfterMs ?? 0) : 0;
+  const ownMs = LEAST_REST_MS * 2 ** Math.min(times - 1, 10);
+  return Math.min(LONGEST_REST_MS, Math.max(toldMs, ownMs));
+}
+
+function isKnown({ name, method, about }: Probe, head: number, abilities: Abilities): boolean {
+  if (abilities.wasProbed(name) || abilities.missing.has(method)) return true;
+  if (!about) return false;
+  const { reach, block } = about;
+  // Of history more is asked than one question: who has the header may lack the receipts.
+  return reach === "history"
+    ? abilities.history.isLacking(reach, block, head)
+    : abilities.history.isKnown(reach, block, head);
+}
+
+/** -1 when it tells none. */
+function numberIn(reply: Reply): number {
+  const text = reply.kind === "result" ? parsed(reply.json) : undefined;
+  const number = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;
+  return Number.isSafeInteger(number) ? number : -1;
+}

@@ -1,0 +1,147 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../fake-clock.ts";
+import type { Reply } from "../reply.ts";
+import { Abilities } from "./abilities.ts";
+import { KeptAbilities } from "./kept-abilities.ts";
+
+const DAY_MS = 86_400_000;
+const KEY = "abilities eth node";
+const PLACE = { block: 1, head: 10_000 };
+const noState: Reply = { kind: "refused", code: -32000, message: "", json: "{}", lacks: "state" };
+
+let clock: FakeClock;
+let texts: Map<string, string>;
+let writes: number;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  texts = new Map();
+  writes = 0;
+});
+
+const state = {
+  get: async (key: string) => texts.get(key),
+  replace: async (key: string, expected: string | undefined, next: string | undefined) => {
+    if (texts.get(key) !== expected) return false;
+    writes += 1;
+    texts.set(key, next ?? "");
+    return true;
+  },
+};
+
+/** A process that begins to know the node. */
+async function start(url = "https://node.example.com/s3cr3t") {
+  const abilities = new Abilities({ clock });
+  const kept = new KeptAbilities(
+    { network: "eth", upstream: "node", url },
+    { clock, state, abilities },
+  );
+  await kept.start();
+  return { abilities, kept };
+}
+
+/** Has learned a little, and ended. */
+async function learned(version = "Geth/v1"): Promise<void> {
+  const { abilities, kept } = await start();
+  abilities.isOfVersion(version);
+  abilities.missing.remember("trace_get");
+  abilities.learnFrom("eth_getBalance", noState, PLACE);
+  abilities.probed("eth_getLogs");
+  abilities.batchLimitedTo(10);
+  await kept.close();
+}
+
+describe("what was learned of a node", () => {
+  it("is there after a restart", async () => {
+    await learned();
+    const { abilities } = await start();
+    expect(abilities.snapshot()).toMatchObject({ version: "Geth/v1", lackedMethods: 1, batch: 10 });
+    expect(abilities.missing.has("trace_get")).toBe(true);
+    expect(abilities.isLacking("state", PLACE)).toBe(true);
+    expect(abilities.wasProbed("eth_getLogs")).toBe(true);
+    abilities.isOfVersion("Geth/v1");
+    expect(abilities.isLacking("state", PLACE)).toBe(true);
+  });
+
+  it("is forgotten when the node has another version", async () => {
+    await learned();
+    const { abilities, kept } = await start();
+    abilities.isOfVersion("Geth/v2");
+    await kept.close();
+    const after = await start();
+    expect(after.abilities.snapshot()).toMatchObject({ version: "Geth/v2", lackedMethods: 0 });
+    expect(after.abilities.isLacking("state", PLACE)).toBe(false);
+    expect(after.abilities.wasProbed("eth_getLogs")).toBe(false);
+  });
+
+  it.each([
+    { version: "unknown", days: 1 },
+    { version: "Geth/v1", days: 7 },
+  ])("is believed for $days days of version $version", async ({ version, days }) => {
+    await learned(version);
+    await clock.advance(days * DAY_MS - 1);
+    const { abilities } = await start();
+    expect(abilities.isLacking("state", PLACE)).toBe(true);
+    await clock.advance(1);
+    expect((await start()).abilities.isLacking("state", PLACE)).toBe(false);
+    abilities.isOfVersion(version); // a process that runs so long forgets as well
+    expect(abilities.isLacking("state", PLACE)).toBe(false);
+  });
+
+  it("is of that node, not of another one that got its name", async () => {
+    await learned();
+    expect(texts.get(KEY)).not.toContain("s3cr3t");
+    expect((await start("https://other.example.com")).abilities.snapshot().version).toBeUndefined();
+  });
+
+  it("is written five seconds after it was learned, once", async () => {
+    const { abilities, kept } = await start();
+    abilities.missing.remember("a");
+    abilities.missing.remember("b");
+    await clock.advance(4_999);
+    expect(writes).toBe(0);
+    await clock.advance(1);
+    expect(writes).toBe(1);
+    await kept.close();
+    expect(writes).toBe(1);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("may be written by several processes: the last one's word counts", async () => {
+    const [one, two] = [await start(), await start()];
+    one.abilities.missing.remember("one");
+    two.abilities.missing.remember("two");
+    await one.kept.close();
+    await two.kept.close();
+    expect((await start()).abilities.missing.has("two")).toBe(true);
+  });
+
+  it("is learned again when the state is broken", async () => {
+    const broken = { get: () => Promise.reject(new Error("disk")), replace: async () => false };
+    const abilities = new Abilities({ clock });
+    const options = { network: "eth", upstream: "node", url: "" };
+    const kept = new KeptAbilities(options, { clock, state: broken, abilities });
+    await kept.start();
+    abilities.missing.remember("a");
+    await kept.close();
+    expect(abilities.missing.has("a")).toBe(true);
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ["is no record", () => "hello"],
+    ["is empty", () => ""],
+    ["was cut off", (text) => text.slice(0, -1)],
+    ["is of a later format", (text) => text.replace('"format":1', '"format":2')],
+    ["has numbers that are none", (text) => text.replace('"lackedBlock":1', '"lackedBlock":"1"')],
+    ["has endless names", (text) => text.replace("trace_get", "x".repeat(201))],
+    ["is endless", (text) => text.replace("}", `${" ".repeat(100_000)}}`)],
+    ["has a time that is none", (text) => text.replace(/"learnedAtMs":\d+/, '"learnedAtMs":null')],
+    ["is of the future", (text) => text.replace(/"learnedAtMs":\d+/, '"learnedAtMs":1e15')],
+  ])("is ignored where what is kept %s", async (_, spoiled) => {
+    await learned();
+    texts.set(KEY, spoiled(texts.get(KEY) ?? ""));
+    const { abilities } = await start();
+    expect(abilities.snapshot()).toMatchObject({ version: undefined, lackedMethods: 0 });
+    expect(abilities.isLacking("state", PLACE)).toBe(false);
+  });
+});

@@ -1,0 +1,132 @@
+// What is asked of a node to find out what it can do: questions that cost it nothing.
+
+import type { Reply } from "../reply.ts";
+import type { Abilities } from "./abilities.ts";
+import { evidenceOf } from "./evidence.ts";
+import type { Reach } from "./history.ts";
+
+export type Family = "evm" | "conflux";
+
+export type Probe = {
+  /** Under which it is remembered that it was answered. */
+  readonly name: string;
+  readonly method: string;
+  readonly paramsJson: string;
+  /** What the answer tells of, besides whether the node has the method. */
+  readonly about?: { readonly reach: Reach; readonly block: number } | undefined;
+};
+
+const NOWHERE = `"0x${"0".repeat(64)}"`;
+const NOBODY = `"0x${"0".repeat(40)}"`;
+
+/** The method by which a node tells its version. */
+export const VERSION_METHODS = { evm: "web3_clientVersion", conflux: "cfx_clientVersion" } as const;
+/** And the number of its newest block or epoch. */
+export const HEAD_METHODS = { evm: "eth_blockNumber", conflux: "cfx_epochNumber" } as const;
+
+/** Methods that nodes differ in. A refusal shows that the node knows the method. */
+const METHODS: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
+  evm: {
+    eth_getBlockReceipts: '["0x0"]',
+    eth_getTransactionReceiptsByBlock: '["0x0"]',
+    eth_getLogs: `[{"fromBlock":"0x0","toBlock":"0x0","address":${NOBODY}}]`,
+    eth_getUncleCountByBlockNumber: '["0x0"]',
+    eth_getUncleByBlockNumberAndIndex: '["0x0","0x0"]',
+    eth_estimateGas: `[{"to":${NOBODY}}]`,
+    eth_feeHistory: '["0x1","latest",[]]',
+    eth_getProof: `[${NOBODY},[],"latest"]`,
+    eth_getFilterChanges: '["0x0"]',
+    trace_get: `[${NOWHERE},["0x0"]]`,
+    trace_transaction: `[${NOWHERE}]`,
+    trace_replayTransaction: `[${NOWHERE},["trace"]]`,
+    debug_traceTransaction: `[${NOWHERE}]`,
+  },
+  conflux: {
+    cfx_getLogs: '[{"fromEpoch":"0x0","toEpoch":"0x0"}]',
+    cfx_getEpochReceipts: '["0x0"]',
+    cfx_getFilterChanges: '["0x0"]',
+    trace_block: `[${NOWHERE}]`,
+  },
+};
+
+type Question = readonly [method: string, paramsOf: (block: string) => string];
+
+/** By which it is found whether a node has what it needs for a block; the first stands for the reach. */
+const QUESTIONS: Readonly<Record<Family, Readonly<Record<Reach, readonly Question[]>>>> = {
+  evm: {
+    state: [["eth_getBalance", (block) => `[${NOBODY},${block}]`]],
+    history: [
+      ["eth_getBlockByNumber", (block) => `[${block},false]`],
+      ["eth_getBlockReceipts", (block) => `[${block}]`],
+      ["eth_getLogs", (block) => `[{"fromBlock":${block},"toBlock":${block},"address":${NOBODY}}]`],
+    ],
+    traces: [["trace_block", (block) => `[${block}]`]],
+  },
+  conflux: {
+    state: [["cfx_getInterestRate", (epoch) => `[${epoch}]`]],
+    history: [
+      ["cfx_getBlocksByEpoch", (epoch) => `[${epoch}]`],
+      ["cfx_getEpochReceipts", (epoch) => `[${epoch}]`],
+      ["cfx_getLogs", (epoch) => `[{"fromEpoch":${epoch},"toEpoch":${epoch}}]`],
+    ],
+    traces: [],
+  },
+};
+
+/** Of the first blocks, the one to ask for: each node has the state that block 1 is made from. */
+const FIRST: Readonly<Record<Reach, number>> = { state: 1, history: 1, traces: 2 };
+/** A node that keeps the newest states keeps 64 or 128 of them, or very many. */
+const RECENT_DEPTH = 1000;
+
+export const methodProbes = (family: Family): readonly Probe[] =>
+  Object.entries(METHODS[family]).map(([method, paramsJson]) => ({
+    name: method,
+    method,
+    paramsJson,
+  }));
+
+/** @param head The number of the newest block. */
+export function reachProbes(family: Family, head: number): readonly Probe[] {
+  const probes = (["state", "history", "traces"] as const).flatMap((reach) =>
+    QUESTIONS[family][reach].map((question) => ({
+      ...asked(question, { reach, block: FIRST[reach] }),
+      name: `${question[0]} of the first blocks`,
+    })),
+  );
+  const [state] = QUESTIONS[family].state;
+  const block = head - RECENT_DEPTH;
+  if (!state || block <= FIRST.state) return probes.filter(({ about }) => about.block <= head);
+  return [...probes, { ...asked(state, { reach: "state", block }), name: `${state[0]} of late` }];
+}
+
+/** That it has no such method is an answer, too. */
+export const isAnswered = ({ kind }: Reply): boolean =>
+  kind === "result" || kind === "refused" || kind === "missing";
+
+/** @param parts.head The number of the newest block. */
+export function learnFromProbe(
+  { method, about }: Probe,
+  reply: Reply,
+  { head, abilities }: { head: number; abilities: Pick<Abilities, "learnReach"> },
+): void {
+  if (!about) return;
+  const { reach, block } = about;
+  const place = { block, head };
+  abilities.learnReach(reach, evidenceOf(method, reply, place), place);
+}
+
+/** The cheapest question that tells whether a node has what it needs for this block. */
+export function probeAt(family: Family, about: { reach: Reach; block: number }): Probe | undefined {
+  const [question] = QUESTIONS[family][about.reach];
+  return question && asked(question, about);
+}
+
+const asked = (
+  [method, paramsOf]: Question,
+  about: { readonly reach: Reach; readonly block: number },
+) => ({
+  name: method,
+  method,
+  paramsJson: paramsOf(`"0x${about.block.toString(16)}"`),
+  about,
+});

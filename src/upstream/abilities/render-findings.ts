@@ -1,0 +1,69 @@
+// What was found out about a node, and what is remembered of it, as a person reads it.
+import type { AbilityRecord } from "./ability-record.ts";
+import type { KnownReach } from "./history.ts";
+import type { Findings } from "./inspect.ts";
+
+export function renderFindings(name: string, findings: Findings): string[] {
+  switch (findings.kind) {
+    case "unusable":
+      return [`✗ ${name}: ${findings.reason}`];
+    case "wrong chain":
+      return [
+        `✗ ${name}: is on chain ${findings.chainId}, the configuration wants ${findings.want}`,
+      ];
+    case "usable": {
+      const { clientVersion, chainId, head, has, lacks, unclear, reaches } = findings;
+      const { state, history, traces } = reaches;
+      return [
+        `✓ ${name}: ${clientVersion}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old`,
+        `    has   ${has.join(", ") || "none of the methods asked for"}`,
+        `    lacks ${lacks.join(", ") || "none of the methods asked for"}`,
+        ...(unclear.length > 0 ? [`    no answer to ${unclear.join(", ")}`] : []),
+        `    state of ${newest(state)}`,
+        `    blocks and receipts of ${since(history)}`,
+        ...(traces.kind === "unknown" ? [] : [`    traces of ${since(traces)}`]),
+      ];
+    }
+  }
+}
+
+export type TakesBatches = "yes" | "no" | "nobody knows";
+
+export const renderBatches = (takesBatches: TakesBatches): string =>
+  `    batches: ${{ yes: "yes", no: "no, calls are sent each by itself", "nobody knows": "not known" }[takesBatches]}`;
+
+/** What earlier runs learned from the answers to callers. */
+export function renderMemory({ version, missing, widestLogs, batch }: AbilityRecord): string[] {
+  const names = missing.map(([method]) => method.replace(/[^\x20-\x7e]/g, "?"));
+  const lacks =
+    names.length > 0 ? `it lacked ${names.slice(-NAMED).join(", ")}` : "it lacked no method";
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return [
+    `    remembered of ${version ?? "an unknown version"}: ${lacks}${more}`,
+    ...(widestLogs ? [`    remembered: at most ${widestLogs} blocks in one log query`] : []),
+    ...(batch ? [`    remembered: at most ${batch} calls in one request`] : []),
+  ];
+}
+
+/** Callers may have invented some: no more than fit a line or two. */
+const NAMED = 12;
+
+/** A node that drops what is old: so many from the head on. */
+function newest(reach: KnownReach): string {
+  if (reach.kind !== "part") return whole(reach.kind);
+  const { newest: least, atMost } = reach;
+  if (least === 0) return `the newest ${atMost} blocks at most`;
+  return least === atMost
+    ? `the newest ${least} blocks`
+    : `the newest ${least} blocks at least, ${atMost} at most`;
+}
+
+/** A node that began somewhere. */
+function since(reach: KnownReach): string {
+  if (reach.kind !== "part") return whole(reach.kind);
+  const { since: first, notAt } = reach;
+  return first === notAt + 1 ? `the blocks from ${first} on` : `no block before ${notAt + 1}`;
+}
+
+const whole = (kind: "all" | "unknown"): string =>
+  kind === "all" ? "all blocks" : "old blocks: not known";

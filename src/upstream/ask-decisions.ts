@@ -1,0 +1,62 @@
+// What is decided of a call to one node: whether it may go now, and what its end says of the node.
+import type { UpstreamRecord } from "../observe/metrics.ts";
+import type { MissingMethods } from "./abilities/missing-methods.ts";
+import type { RateBudget } from "./budget/rate-budget.ts";
+import type { Ending } from "./health/health.ts";
+import type { Reply } from "./reply.ts";
+
+/** Why a call is aborted whose answer another node gave first. */
+export const OUTRUN = new Error("another node answered first");
+
+export type Urgency = {
+  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
+  readonly purpose?: UpstreamRecord["purpose"] | undefined;
+  /** The learned limit of its budget is not kept: nobody else can answer. */
+  readonly isInsistent?: boolean;
+};
+
+type Asked = {
+  readonly signal: AbortSignal;
+  /** It is asked for what it may not be made for. */
+  readonly isNoFault: boolean;
+};
+
+/** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
+export function budgetWaitMs(
+  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBePressed">,
+  cost: number,
+  { purpose, isInsistent = false }: Urgency,
+): number {
+  const mustGo = purpose === "check";
+  // What follows the chain goes before callers, as far as the node's own words allow.
+  const mayPress =
+    (isInsistent && budget.mayBeTried(cost)) || (purpose === "follow" && budget.mayBePressed(cost));
+  return mustGo || mayPress ? 0 : budget.waitMs(cost);
+}
+
+/** What a call's end says of the node's health. */
+export function endingOf(reply: Reply, { signal, isNoFault }: Asked): Ending {
+  if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
+  if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
+  if (isNoFault) return "aborted";
+  return reply.kind === "failed" && reply.isTold ? "failed inside" : reply.kind;
+}
+
+/** Whether it may be another node by now, or none. */
+export const isSuspicious = (reply: Reply): boolean =>
+  reply.kind === "timeout" || (reply.kind === "failed" && !reply.isTold);
+
+/** What it has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
+export function learnFrom(
+  reply: Reply,
+  call: { readonly way: string; readonly sentAtMs: number },
+  node: {
+    readonly missing: Pick<MissingMethods, "found" | "remember">;
+    readonly budget: Pick<RateBudget, "answered" | "limited">;
+  },
+): void {
+  if (reply.kind === "result") node.missing.found(call.way);
+  if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
+  if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
+  if (reply.kind === "missing") node.missing.remember(call.way);
+}

@@ -1,0 +1,150 @@
+// An answer that one node alone is not believed in: the others are heard as well.
+import { describe, expect, it } from "vitest";
+import { OUTRUN } from "../ask-decisions.ts";
+import type { Reply } from "../reply.ts";
+import { asking, DELAY_MS, failed, lacking, result } from "./fake-asking.ts";
+
+const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
+const doubtsNull = { options: { isDoubtful: isNull } };
+/** Of those who may have what another one lacks. */
+const LACK_PATIENCE_MS = 1_000;
+
+describe("an answer that one node alone is not believed in", () => {
+  it("counts when the others say the same", async () => {
+    const { log, outcome, left, idle } = asking(
+      [{ says: [result("null")] }, { says: [result("null")] }],
+      doubtsNull,
+    );
+    await outcome;
+    expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 b", "answered in 0", "null"]);
+    expect(left()).toEqual(idle);
+  });
+
+  it("loses to a better one", async () => {
+    const { log, clock, answer } = asking([{ says: [result("null")] }, {}, {}], doubtsNull);
+    await clock.advance(0);
+    await answer("b", result("2"));
+    expect(log.slice(2)).toEqual(["doubted", "0 b", "answered in 0", "2"]);
+  });
+
+  it("counts when the others fail, the first one that was given", async () => {
+    const { log, outcome } = asking(
+      [{ says: [lacking] }, { says: [failed] }, { says: [result("null")] }],
+      doubtsNull,
+    );
+    await outcome;
+    expect(log.at(-1)).toBe("refused: missing trie node");
+  });
+
+  it("counts when nobody gives a better one in four times as long as calls take", async () => {
+    const { log, aborted, clock, left, idle } = asking([{ says: [result("null")] }, {}, {}], {
+      ...doubtsNull,
+      mayHedge: false,
+    });
+    await clock.advance(0);
+    await clock.advance(4 * DELAY_MS - 1);
+    expect(log.slice(2)).toEqual(["doubted", "0 b"]);
+    await clock.advance(1);
+    expect(log.at(-1)).toBe("null");
+    await clock.advance(1_000);
+    expect(aborted).toEqual([OUTRUN]);
+    expect(left()).toEqual(idle);
+  });
+
+  it("counts after a while also when some fail that are asked for a better one, and others hang", async () => {
+    const nodes = [{ says: [result("null")] }, { says: [failed] }, {}, {}];
+    const { log, clock } = asking(nodes, { ...doubtsNull, mayHedge: false });
+    await clock.advance(0);
+    await clock.advance(4 * DELAY_MS);
+    expect(log.at(-1)).toBe("null");
+  });
+
+  it("counts after two seconds however slow such calls are", async () => {
+    const nodes = [{ says: [result("null")] }, { isHeard: true }];
+    const { log, clock } = asking(nodes, { ...doubtsNull, hedgeDelayMs: 2_000 });
+    await clock.advance(0);
+    await clock.advance(1_999);
+    expect(log.slice(2)).toEqual(["doubted", "0 b"]);
+    await clock.advance(1);
+    expect(log.at(-1)).toBe("null");
+  });
+
+  it.each([
+    { node: "that answers others", isHeard: true, ends: 2_050 },
+    { node: "that says nothing", isHeard: false, ends: 250 },
+  ])(
+    "counts $ends ms after the call, when a better one was first asked, $node",
+    async ({ isHeard, ends }) => {
+      const { log, clock, answer } = asking([{ isHeard }, {}], doubtsNull);
+      await clock.advance(DELAY_MS);
+      await answer("b", result("null"));
+      const then = log.length;
+      while (log.length === then) await clock.advance(DELAY_MS);
+      expect([clock.now(), log.at(-1)]).toEqual([ends, "null"]);
+    },
+  );
+
+  it("that says what a node lacks is not believed while others work that answer at all", async () => {
+    const { log, clock, answer } = asking([{ says: [lacking] }, { isHeard: true }]);
+    await clock.advance(0);
+    for (let count = 0; count < 100; count += 1) await clock.advance(4 * DELAY_MS);
+    expect(log).toEqual(["0 a", "doubted", "0 b"]);
+    await answer("b", result("2"));
+    expect(log.at(-1)).toBe("2");
+  });
+
+  it("that says what a node lacks counts when all others are silent for a while", async () => {
+    const { log, clock } = asking([{ says: [lacking] }, {}]);
+    await clock.advance(0);
+    await clock.advance(LACK_PATIENCE_MS - 1);
+    expect(log).toEqual(["0 a", "doubted", "0 b"]);
+    await clock.advance(1);
+    expect(log.at(-1)).toBe("refused: missing trie node");
+  });
+
+  it("that says what a node lacks counts also when the other one hangs that had no budget first", async () => {
+    const { log, clock } = asking([{ says: [lacking] }, { waitMs: 300 }]);
+    await clock.advance(0);
+    for (let count = 0; count < 100; count += 1) await clock.advance(DELAY_MS);
+    expect(log.slice(-2)).toEqual(["300 b", "refused: missing trie node"]);
+  });
+
+  it("is not checked with nodes that were given up", async () => {
+    const { log, outcome } = asking(
+      [
+        { says: [result("null")] },
+        { breaker: "open" },
+        { says: [result("3")] },
+        { breaker: "open" },
+      ],
+      doubtsNull,
+    );
+    await outcome;
+    expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 c", "answered in 0", "3"]);
+  });
+
+  it("is checked with a node that has no budget once it has, when that is soon", async () => {
+    const nodes = [{ says: [result("null")] }, { waitMs: 100 }];
+    const { log, clock, answer } = asking(nodes, doubtsNull);
+    await clock.advance(0);
+    await clock.advance(100);
+    await answer("b", result("2"));
+    expect(log.slice(2)).toEqual(["100 b", "answered in 0", "2"]);
+  });
+
+  it("counts at once when nobody has budget soon", async () => {
+    const nodes = [{ says: [result("null")] }, { waitMs: 4 * DELAY_MS + 1, mayBeTried: true }];
+    const { log, outcome, left, idle } = asking(nodes, doubtsNull);
+    await outcome;
+    expect(log.slice(2)).toEqual(["null"]);
+    expect(left()).toEqual(idle);
+  });
+
+  it("is checked with the node that is asked already", async () => {
+    const { log, clock, answer } = asking([{}, {}], doubtsNull);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("null"));
+    await answer("a", result("1"));
+    expect(log.at(-1)).toBe("1");
+  });
+});

@@ -1,0 +1,199 @@
+// A call whose node takes long: another one is asked too.
+import { describe, expect, it } from "vitest";
+import { OUTRUN } from "../ask-decisions.ts";
+import { FakeClock } from "../fake-clock.ts";
+import { Health } from "../health/health.ts";
+import type { Reply } from "../reply.ts";
+import type { AskedUpstream } from "./asking.ts";
+import { asking, DELAY_MS, failed, refused, result } from "./fake-asking.ts";
+import { outcomeOf } from "./fake-neighbours.ts";
+
+const timeout: Reply = { kind: "timeout" };
+
+describe("a call whose node takes long", () => {
+  it("is asked of a second one, and the loser is told after a second that it was outrun", async () => {
+    const { log, aborted, clock, answer, left, idle } = asking([{}, {}, {}]);
+    await clock.advance(DELAY_MS - 1);
+    expect(log).toEqual(["0 a"]);
+    await clock.advance(1);
+    await clock.advance(7);
+    await answer("b", result("2"));
+    expect(log).toEqual(["0 a", "slow", "50 b", "answered in 7", "2"]);
+    await clock.advance(999);
+    expect(aborted).toEqual([]);
+    await clock.advance(1);
+    expect(aborted).toEqual([OUTRUN]);
+    expect(left()).toEqual(idle);
+  });
+
+  it("takes the first one's answer when that comes first after all", async () => {
+    const { log, aborted, clock, answer } = asking([{}, {}]);
+    await clock.advance(DELAY_MS);
+    await answer("a", result("1"));
+    expect(log).toEqual(["0 a", "slow", "50 b", "answered in 50", "1"]);
+    await clock.advance(1_000);
+    expect(aborted).toEqual([OUTRUN]);
+  });
+
+  it("is measured at the loser too, when that answers within a second", async () => {
+    const { log, aborted, clock, answer, left, idle } = asking([{}, {}]);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("2"));
+    const then = log.length;
+    expect(left()).toEqual({ timers: 1, waiting: 0 });
+    await clock.advance(900);
+    await answer("a", result("1"));
+    expect(left()).toEqual(idle);
+    await clock.advance(60_000);
+    expect(aborted).toEqual([]);
+    expect(log.slice(then)).toEqual([]);
+  });
+
+  it("has its loser listened to without the caller, who may be gone", async () => {
+    const { aborted, caller, clock, answer, listeners } = asking([{}, {}]);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("2"));
+    expect(listeners()).toBe(0);
+    caller.abort(new Error("gone"));
+    await clock.advance(999);
+    expect(aborted).toEqual([]);
+    await clock.advance(1);
+    expect(aborted).toEqual([OUTRUN]);
+  });
+
+  it("is asked of a third one when two take long, and of nobody twice", async () => {
+    const { log, aborted, clock, answer, left, idle } = asking([{}, {}, {}]);
+    for (let count = 0; count < 5; count += 1) await clock.advance(DELAY_MS);
+    expect(log).toEqual(["0 a", "slow", "50 b", "slow", "100 c"]);
+    expect(clock.waiting).toBe(0);
+    await answer("c", refused);
+    expect(log.at(-1)).toBe("refused: execution reverted");
+    await answer("a", failed); // the other one is still listened to
+    await clock.advance(1_000);
+    expect(aborted).toEqual([OUTRUN]);
+    expect(left()).toEqual(idle);
+  });
+
+  it("waits while no more may be spent, looks again, and is asked elsewhere once it may", async () => {
+    const call = { mayHedge: false };
+    const { log, clock, answer } = asking([{}, {}], call);
+    await clock.advance(DELAY_MS);
+    await clock.advance(DELAY_MS);
+    expect(log).toEqual(["0 a"]);
+    call.mayHedge = true;
+    await clock.advance(DELAY_MS);
+    await answer("b", result("2"));
+    expect(log).toEqual(["0 a", "slow", "150 b", "answered in 0", "2"]);
+  });
+
+  it("is asked elsewhere once it is late when the node has stopped, whatever may be spent", async () => {
+    const { log, clock } = asking([{ isStalled: true }, {}], { mayHedge: false });
+    await clock.advance(DELAY_MS);
+    expect(log).toEqual(["0 a", "slow", "50 b"]);
+  });
+
+  it("goes on with the second when the first fails, and with the first when the second does", async () => {
+    for (const [one, other] of [
+      ["a", "b"],
+      ["b", "a"],
+    ] as const) {
+      const { log, clock, answer } = asking([{}, {}]);
+      await clock.advance(DELAY_MS);
+      await answer(one, failed);
+      expect(log).toEqual(["0 a", "slow", "50 b"]);
+      await answer(other, result("late"));
+      expect(log.at(-1)).toBe("late");
+    }
+  });
+
+  it("has failed when both have", async () => {
+    const { log, clock, answer, left, idle } = asking([{}, {}]);
+    await clock.advance(DELAY_MS);
+    await answer("b", timeout);
+    await answer("a", failed);
+    expect(log.at(-1)).toBe("502 no upstream could answer");
+    expect(left()).toEqual(idle);
+  });
+
+  it.each([
+    { which: "does something", call: { method: "anvil_mine" } },
+    { which: "is about what one node has", call: { method: "eth_getFilterChanges" } },
+    {
+      which: "is read while it comes",
+      call: { options: { reader: () => ({ add: () => true, finish: () => undefined }) } },
+    },
+  ])("is not asked twice when it $which", async ({ call }) => {
+    const { log, clock } = asking([{ isStalled: true }, {}], call);
+    expect(clock.waiting).toBe(0);
+    await clock.advance(10 * DELAY_MS);
+    expect(log).toEqual(["0 a"]);
+  });
+
+  it("is not looked at when there is nobody else", () => {
+    expect(asking([{}]).clock.waiting).toBe(0);
+  });
+
+  it.each([
+    { whose: "lacks the method", other: { lacks: "eth_call" } },
+    { whose: "has no budget", other: { waitMs: 9_000 } },
+  ])("is not spent on when the only other one $whose", async ({ other }) => {
+    let spent = 0;
+    const call = {
+      get mayHedge() {
+        spent += 1;
+        return true;
+      },
+    };
+    const { log, clock } = asking([{}, other], call);
+    for (let count = 0; count < 5; count += 1) await clock.advance(DELAY_MS);
+    expect(log).toEqual(["0 a"]);
+    expect(spent).toBe(0);
+  });
+
+  it("is asked of one that was not there at the beginning, when nobody else is left", async () => {
+    const { log, clock, answer, left, idle } = asking([{}, { fromMs: 400 }]);
+    for (let count = 0; count < 8; count += 1) await clock.advance(DELAY_MS);
+    expect(log).toEqual(["0 a"]);
+    for (let count = 0; count < 8; count += 1) await clock.advance(DELAY_MS);
+    expect(log.at(-1)).toMatch(/^\d+ b$/);
+    await answer("b", result("2"));
+    await answer("a", failed);
+    expect(log.at(-1)).toBe("2");
+    expect(left()).toEqual(idle);
+  });
+
+  it("is not late any more once it has ended, though its asking goes on", async () => {
+    const clock = new FakeClock();
+    const health = new Health({ clock });
+    await clock.advance(1);
+    const ask: AskedUpstream["ask"] = async (_method, _params, _signal, { onOpen } = {}) => {
+      const call = health.open("execution");
+      onOpen?.(call);
+      health.close(call, "failed");
+      return failed;
+    };
+    const mayBeTried = (): boolean => false;
+    const budgeted = (waitMs: number) => ({ costOf: () => 1, waitMs: () => waitMs, mayBeTried });
+    const node = { name: "a", ask, isMissing: () => false, health, budget: budgeted(0) };
+    const nodes = [node, { ...node, name: "b", budget: budgeted(600) }];
+    for (let count = 0; count < 3; count += 1)
+      void outcomeOf(nodes as unknown as AskedUpstream[], clock).catch(() => undefined);
+    await clock.advance(0);
+    await clock.advance(DELAY_MS);
+    expect(clock.waiting).toBeGreaterThan(0);
+    expect(health.isStalled("execution")).toBe(false);
+    expect(health.inFlight).toBe(0);
+  });
+
+  it("is not changed by answers that come after its end", async () => {
+    const { log, clock, answer, outcome, left, idle } = asking([{ isDeaf: true }, {}]);
+    await clock.advance(DELAY_MS);
+    await answer("b", result("2"));
+    await outcome;
+    const then = log.length;
+    await clock.advance(60_000);
+    await answer("a", failed);
+    expect(log.slice(then)).toEqual([]);
+    expect(left()).toEqual(idle);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { traitsOf } from "../method-traits.ts";
+import { headOf, inOrder, type RankedUpstream, type Wanted } from "./candidates.ts";
+
+type Node = {
+  readonly at?: number;
+  readonly isElsewhere?: boolean;
+  readonly waitMs?: number;
+  /** Its oldest block. */
+  readonly from?: number;
+  readonly isUntried?: boolean;
+};
+
+const those = (...nodes: readonly Node[]): RankedUpstream[] =>
+  nodes.map(({ at, isElsewhere = false, waitMs = 0, from = 0, isUntried = false }, index) => {
+    const group = () => ({ breaker: "closed", errorRate: 0, meanMs: 20, isUntried });
+    return {
+      name: "abc"[index],
+      options: { weight: 1, price: 0 },
+      health: { group, inFlight: 0 },
+      budget: { costOf: () => 1, waitMs: () => waitMs },
+      abilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },
+      head: at === undefined ? undefined : { number: at, hash: `0x${at}` },
+      isElsewhere,
+    } as unknown as RankedUpstream;
+  });
+
+const wanted = (method: string, rest: Partial<Wanted> = {}): Wanted => ({
+  method,
+  traits: traitsOf(method),
+  block: undefined,
+  reaches: undefined,
+  toleratedLag: 1,
+  isTrial: false,
+  ...rest,
+});
+
+describe("the nodes in order", () => {
+  it.each<{ rule: string; nodes: readonly Node[]; call?: Partial<Wanted>; want: string }>([
+    { rule: "one block behind is none", nodes: [{ at: 99 }, { at: 100 }], want: "ab" },
+    { rule: "two blocks behind are last", nodes: [{ at: 98 }, { at: 100 }], want: "ba" },
+    {
+      rule: "a block that both have",
+      nodes: [{ at: 90 }, { at: 100 }],
+      call: { block: 90 },
+      want: "ab",
+    },
+    {
+      rule: "a block that one has",
+      nodes: [{ at: 99 }, { at: 100 }],
+      call: { block: 100 },
+      want: "ba",
+    },
+    {
+      rule: "what is reached counts, not the block",
+      nodes: [{ at: 99 }, { at: 100 }],
+      call: { block: 5, reaches: 100 },
+      want: "ba",
+    },
+    { rule: "a node of unknown head", nodes: [{}, { at: 100 }], want: "ab" },
+    {
+      rule: "a node on another fork",
+      nodes: [{ at: 101, isElsewhere: true }, { at: 100 }],
+      want: "ba",
+    },
+    {
+      rule: "a node without so old state",
+      nodes: [{ at: 100, from: 50 }, { at: 100 }],
+      call: { block: 49 },
+      want: "ba",
+    },
+    { rule: "a node without budget", nodes: [{ waitMs: 5 }, {}], want: "ba" },
+    {
+      rule: "a new node's turn",
+      nodes: [{}, { isUntried: true }],
+      call: { isTrial: true },
+      want: "ba",
+    },
+    { rule: "not a new node's turn", nodes: [{}, { isUntried: true }], want: "ab" },
+  ])("$rule: $want", ({ nodes, call, want }) => {
+    const order = inOrder(those(...nodes), wanted("eth_call", call));
+    expect(order.map(({ name }) => name).join("")).toBe(want);
+  });
+
+  it("is that of the configuration for what one node alone has", () => {
+    const nodes = those({ at: 1 }, { at: 100 });
+    expect(inOrder(nodes, wanted("eth_getFilterChanges"))).toBe(nodes);
+  });
+});
+
+it.each<{ of: string; nodes: readonly Node[]; want: number | undefined }>([
+  { of: "nobody", nodes: [], want: undefined },
+  { of: "nodes that told none", nodes: [{}, {}], want: undefined },
+  { of: "the highest", nodes: [{ at: 7 }, { at: 9 }, {}], want: 9 },
+  { of: "those on the followed chain", nodes: [{ at: 7 }, { at: 9, isElsewhere: true }], want: 7 },
+  { of: "the first block", nodes: [{ at: 0 }], want: 0 },
+])("the head of $of is $want", ({ nodes, want }) => {
+  expect(headOf(those(...nodes))).toBe(want);
+});

@@ -1,0 +1,80 @@
+// The nodes of a network as the ranking sees them.
+import type { MethodTraits } from "../method-traits.ts";
+import type { Upstream } from "../upstream.ts";
+import { type Candidate, rank, withTrial } from "./ranking.ts";
+
+export type RankedUpstream = Pick<
+  Upstream,
+  "name" | "options" | "health" | "budget" | "abilities" | "head" | "isElsewhere"
+>;
+
+export type Wanted = {
+  readonly method: string;
+  readonly traits: MethodTraits;
+  /** The number of the block that the call speaks of. */
+  readonly block: number | undefined;
+  /** See `CallOptions`. */
+  readonly reaches: number | undefined;
+  /** So many blocks behind the best node count as none. */
+  readonly toleratedLag: number;
+  /** A node that is new or recovered may have this one. */
+  readonly isTrial: boolean;
+};
+
+/** Best first. What one node alone has is looked for in the order of the configuration. */
+export function inOrder<Node extends RankedUpstream>(
+  nodes: readonly Node[],
+  wanted: Wanted,
+): readonly Node[] {
+  if (nodes.length < 2 || wanted.traits.isStateful) return nodes;
+  const head = headOf(nodes);
+  const candidates = nodes.map((node, index) => ({ ...candidateOf(node, wanted, head), index }));
+  const ranked = rank(candidates);
+  const order = wanted.isTrial ? withTrial(ranked) : ranked;
+  return (order as typeof candidates).map(({ index }) => nodes[index] as Node);
+}
+
+/** The highest head that a node on the followed chain told of. */
+export function headOf(
+  nodes: readonly Pick<Upstream, "head" | "isElsewhere">[],
+): number | undefined {
+  let highest: number | undefined;
+  for (const { head, isElsewhere } of nodes)
+    if (head && !isElsewhere) highest = Math.max(highest ?? 0, head.number);
+  return highest;
+}
+
+function candidateOf(
+  node: RankedUpstream,
+  { method, traits, block, reaches = block, toleratedLag }: Wanted,
+  head: number | undefined,
+): Candidate {
+  const { breaker, errorRate, meanMs, isUntried } = node.health.group(traits.group);
+  const place = block === undefined || head === undefined ? undefined : { block, head };
+  return {
+    name: node.name,
+    breaker,
+    waitMs: node.budget.waitMs(node.budget.costOf(method)),
+    isLacking: place !== undefined && node.abilities.isLacking(traits.group, place),
+    lag: lagOf(node, { reaches, head, toleratedLag }),
+    errorRate,
+    meanMs,
+    inFlight: node.health.inFlight,
+    weight: node.options.weight,
+    price: node.options.price,
+    isUntried,
+  };
+}
+
+type Need = { reaches: number | undefined; head: number | undefined; toleratedLag: number };
+
+function lagOf(
+  { head: own, isElsewhere }: RankedUpstream,
+  { reaches, head, toleratedLag }: Need,
+): number {
+  if (isElsewhere) return Number.POSITIVE_INFINITY;
+  if (!own || head === undefined) return 0; // nobody knows
+  if (reaches !== undefined) return Math.max(0, reaches - own.number);
+  const lag = head - own.number;
+  return lag <= toleratedLag ? 0 : lag;
+}

@@ -1,0 +1,146 @@
+// For tests: one call to nodes that say what they are told to, or nothing until they are told.
+
+import { FakeClock } from "../fake-clock.ts";
+import { countedSignal } from "../fake-signal.ts";
+import { traitsOf } from "../method-traits.ts";
+import type { Reply } from "../reply.ts";
+import { type AskedUpstream, Asking, type AskingParts } from "./asking.ts";
+import type { CallOptions } from "./call-options.ts";
+
+/** After which a second node is asked. */
+export const DELAY_MS = 50;
+export const result = (text: string): Reply => ({ kind: "result", json: Buffer.from(text) });
+export const refused: Reply = {
+  kind: "refused",
+  code: 3,
+  message: "execution reverted",
+  json: "{}",
+};
+export const lacking: Reply = {
+  ...refused,
+  code: -32000,
+  message: "missing trie node",
+  lacks: "state",
+};
+export const failed: Reply = { kind: "failed", reason: "ECONNRESET" };
+export const neverSent: Reply = { kind: "failed", reason: "ECONNREFUSED" };
+
+type Node = {
+  /** What it says at once, one after the other; then nothing. */
+  readonly says?: readonly Reply[];
+  /** It has stopped: many calls to it are late. */
+  readonly isStalled?: boolean;
+  /** It answers other calls meanwhile. */
+  readonly isHeard?: boolean;
+  /** How long it has no budget. */
+  readonly waitMs?: number;
+  /** Its budget is only what it was found to take, a while ago. */
+  readonly mayBeTried?: boolean;
+  readonly breaker?: "open";
+  readonly lacks?: string;
+  /** It is not there before. */
+  readonly fromMs?: number;
+  /** It does not notice that its work is ended. */
+  readonly isDeaf?: boolean;
+};
+
+type Call = {
+  method?: string;
+  options?: CallOptions;
+  mayHedge?: boolean;
+  mayWait?: boolean;
+  hedgeDelayMs?: number;
+};
+
+/** A call to nodes a, b, c …; `log` has what happened, with the time. */
+export function asking(nodes: readonly Node[], call: Call = {}) {
+  const { method = "eth_call", options = {}, hedgeDelayMs = DELAY_MS } = call;
+  const scripted = new ScriptedNodes();
+  const { clock, log, aborted, missing } = scripted;
+  const asked = nodes.map((node, index) => scripted.add("abcdef"[index] ?? "z", node));
+  const isThere = (index: number): boolean => (nodes[index]?.fromMs ?? 0) <= clock.now();
+  const usable = (): AskedUpstream[] => asked.filter((_, index) => isThere(index));
+  const { signal, controller: caller, listeners } = countedSignal();
+  let waiting = 0;
+  const parts: AskingParts = {
+    clock,
+    nodes: usable(),
+    newcomers: nodes.some(({ fromMs }) => fromMs) ? usable : undefined,
+    headNumber: undefined,
+    hedgeDelayMs,
+    mayHedge: () => call.mayHedge ?? true,
+    onAnswered: (ms) => void log.push(`answered in ${ms}`),
+    onAskedAgain: (why) => void log.push(why),
+    onWaiting: (count) => {
+      if (call.mayWait === false) return false;
+      waiting += count;
+      return true;
+    },
+  };
+  const traits = traitsOf(method);
+  const outcome = new Asking({ method, paramsJson: "[]", traits, options }, parts)
+    .outcome(signal)
+    .then(
+      (said) => (said.kind === "result" ? String(said.json) : `refused: ${said.message}`),
+      (error) => `${error.status} ${error.message}`,
+    )
+    .then((text) => void log.push(text));
+  const answer = async (name: string, reply: Reply): Promise<void> => {
+    scripted.answer(name, reply);
+    await clock.advance(0);
+  };
+  const idle = { timers: 0, waiting: 0 };
+  const left = (): typeof idle => ({ timers: clock.waiting, waiting });
+  return { log, aborted, missing, caller, listeners, clock, outcome, answer, left, idle };
+}
+
+class ScriptedNodes {
+  readonly clock = new FakeClock();
+  readonly log: string[] = [];
+  readonly aborted: unknown[] = [];
+  readonly missing: string[] = [];
+  /** How to answer calls that are open. */
+  readonly #answers = new Map<string, (reply: Reply) => void>();
+
+  add(name: string, node: Node): AskedUpstream {
+    const { isHeard = false, isStalled = false, breaker = "closed", lacks, says = [] } = node;
+    const told = { isStalled: () => isStalled, isSilent: () => !isHeard, late: () => undefined };
+    const health = { ...told, group: () => ({ breaker }) };
+    const rememberMissing = (what: string): void => void this.missing.push(`${name} ${what}`);
+    const asked = { name, health, isMissing: (what: string) => what === lacks, rememberMissing };
+    return { ...asked, ...this.#budgeted(name, node, [...says]) } as unknown as AskedUpstream;
+  }
+
+  answer(name: string, reply: Reply): void {
+    const resolve = this.#answers.get(name);
+    this.#answers.delete(name);
+    resolve?.(reply);
+  }
+
+  /** As a node's budget does, this one keeps the pause that the node asks for. */
+  #budgeted(name: string, { waitMs = 0, mayBeTried = false, isDeaf = false }: Node, says: Reply[]) {
+    const { clock, log } = this;
+    let limitedUntilMs = waitMs;
+    const leftMs = (): number => Math.max(0, limitedUntilMs - clock.now());
+    const budget = { costOf: () => 1, waitMs: leftMs, mayBeTried: () => mayBeTried };
+    const ask: AskedUpstream["ask"] = (_method, _params, signal, { isInsistent, onOpen } = {}) => {
+      log.push(`${clock.now()} ${name}${isInsistent ? " insistently" : ""}`);
+      onOpen?.({ group: "execution", sentAt: clock.now() });
+      const reply = says.shift();
+      if (reply?.kind === "busy") limitedUntilMs = clock.now() + (reply.retryAfterMs ?? 0);
+      return reply ? Promise.resolve(reply) : this.#untilAnswered(name, signal, isDeaf);
+    };
+    return { ask, budget };
+  }
+
+  #untilAnswered(name: string, signal: AbortSignal, isDeaf: boolean): Promise<Reply> {
+    return new Promise((resolve) => {
+      this.#answers.set(name, resolve);
+      signal.addEventListener("abort", () => {
+        if (isDeaf || !this.#answers.has(name)) return;
+        this.aborted.push(signal.reason);
+        resolve({ kind: "aborted" });
+      });
+    });
+  }
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { RpcError } from "../../jsonrpc/rpc-error.ts";
+import { FakeClock } from "../fake-clock.ts";
+import type { Reply } from "../reply.ts";
+import type { Voter } from "./voting.ts";
+import { Voting } from "./voting.ts";
+
+type Answer = Reply | Promise<Reply>;
+
+const ok = (text: string): Reply => ({ kind: "result", json: Buffer.from(`"${text}"`) });
+const DOWN: Reply = { kind: "failed", reason: "ECONNREFUSED" };
+const BEHIND: Reply = {
+  kind: "refused",
+  code: -32000,
+  message: "header not found",
+  json: '{"code":-32000,"message":"header not found"}',
+  lacks: "block",
+};
+const silence = new Promise<Reply>(() => undefined);
+
+/** Nodes by name; each gives its answers in turn, the last one again and again. A vendor is the name's first letter. */
+function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, agree: 2 }) {
+  const asked: string[] = [];
+  const dissenters: string[] = [];
+  const signals: AbortSignal[] = [];
+  const clock = new FakeClock();
+  const nodes = Object.entries(answers).map(([name, given]): Voter => {
+    let turn = 0;
+    return {
+      name,
+      isMissing: () => false,
+      options: { vendor: name[0] } as Voter["options"],
+      ask: async (_method, _params, signal) => {
+        asked.push(name);
+        signals.push(signal);
+        turn += 1;
+        return given[Math.min(turn, given.length) - 1] ?? DOWN;
+      },
+    };
+  });
+  const isDoubtful = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
+  const voting = new Voting(
+    { method: "m", paramsJson: "[]", rule, options: { isDoubtful } },
+    { clock, nodes, onDissent: (name) => dissenters.push(name) },
+  );
+  const caller = new AbortController();
+  const vote = async (): Promise<string> => {
+    try {
+      const said = await voting.outcome(caller.signal);
+      return said.kind === "result" ? String(said.json) : said.message;
+    } catch (error) {
+      return error instanceof RpcError ? `${error.status} ${error.message}` : String(error);
+    }
+  };
+  return { vote, asked, dissenters, signals, clock, caller };
+}
+
+describe("what several vendors are asked", () => {
+  it.each<[string, Record<string, readonly Answer[]>, string, string[], string[]]>([
+    ["all agree", { a: [ok("1")], b: [ok("1")], c: [ok("1")] }, '"1"', ["a", "b", "c"], []],
+    ["one lies", { a: [ok("2")], b: [ok("1")], c: [ok("1")] }, '"1"', ["a", "b", "c"], ["a"]],
+    ["one is silent", { a: [ok("1")], b: [silence], c: [ok("1")] }, '"1"', ["a", "b", "c"], []],
+    [
+      "one is down, and another one stands by",
+      { a: [DOWN], b: [ok("1")], c: [ok("2")], d: [ok("1")] },
+      '"1"',
+      ["a", "b", "c", "d"],
+      ["c"],
+    ],
+    [
+      "two are of one vendor",
+      { a1: [ok("2")], a2: [ok("2")], b: [ok("1")], c: [ok("1")] },
+      '"1"',
+      ["a1", "b", "c"],
+      ["a1"],
+    ],
+    [
+      "nobody agrees",
+      { a: [ok("1")], b: [ok("2")], c: [ok("3")] },
+      "502 the upstreams of this network disagree",
+      ["a", "b", "c"],
+      ["a", "b", "c"],
+    ],
+    [
+      "too many are down",
+      { a: [ok("1")], b: [DOWN], c: [DOWN] },
+      "502 no upstream could answer",
+      ["a", "b", "c"],
+      ["a"],
+    ],
+    [
+      "there are too few",
+      { a1: [ok("1")], a2: [ok("1")] },
+      "503 fewer than 2 vendors of this network can be asked, and as many must agree on this method",
+      [],
+      [],
+    ],
+    [
+      "two may lag",
+      { a: [ok("null")], b: [ok("null")], c: [ok("null")] },
+      '"null"',
+      ["a", "b", "c"],
+      [],
+    ],
+  ])("when %s", async (_, answers, want, asked, dissenters) => {
+    const election1 = election(answers);
+    expect(await election1.vote()).toBe(want);
+    expect(election1.asked).toEqual(asked);
+    expect(election1.dissenters).toEqual(dissenters);
+  });
+
+  it("is asked again of who does not have the newest block yet", async () => {
+    const { vote, asked, clock } = election({ a: [ok("1")], b: [BEHIND, BEHIND, ok("1")] });
+    const voted = vote();
+    for (const ms of [0, 250, 250]) await clock.advance(ms);
+    expect(await voted).toBe('"1"');
+    expect(asked).toEqual(["a", "b", "b", "b"]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("is told of who dissents after the others agreed", async () => {
+    let late: (reply: Reply) => void = () => undefined;
+    const answer = new Promise<Reply>((resolve) => {
+      late = resolve;
+    });
+    const { vote, dissenters } = election({ a: [answer], b: [ok("1")], c: [ok("1")] });
+    expect(await vote()).toBe('"1"');
+    late(ok("2"));
+    await new Promise(setImmediate);
+    expect(dissenters).toEqual(["a"]);
+  });
+
+  it("ends with the caller", async () => {
+    const { vote, caller, signals } = election({ a: [silence], b: [silence] });
+    const voted = vote();
+    caller.abort();
+    expect(await voted).toBe("504 upstream timeout");
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+  });
+});

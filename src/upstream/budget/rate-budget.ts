@@ -1,0 +1,171 @@
+// What may be sent to one upstream: as configured, and as it turns out when it says "too often".
+import type { Clock } from "../../lib/clock.ts";
+import type { State } from "../../state/state.ts";
+import { CallBucket } from "./call-bucket.ts";
+import { CallCosts } from "./call-costs.ts";
+import { LearnedLimit } from "./learned-limit.ts";
+import { MonthCount } from "./month-count.ts";
+import { SentRate } from "./sent-rate.ts";
+
+/** In calls, or in the vendor's credits when `costs` says what a call costs. */
+export type RateBudgetOptions = {
+  readonly network: string;
+  readonly upstream: string;
+  /** Left out: no limit until the node refuses. */
+  readonly perSecond?: number | undefined;
+  /** What may be sent at once after a silence. Left out: what a quarter of a second gives. */
+  readonly burst?: number | undefined;
+  /** In a calendar month, UTC, by all processes that share the state. */
+  readonly perMonth?: number | undefined;
+  /** By method or pattern, such as `eth_get*`; others cost 1. */
+  readonly costs?: Readonly<Record<string, number>> | undefined;
+};
+
+export type RateBudgetParts = {
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly state: Pick<State, "get" | "replace">;
+};
+
+export type RateBudgetState = {
+  /** Configured or learned, whichever is in force. */
+  readonly perSecond: number | undefined;
+  readonly isPaused: boolean;
+  readonly pausedForMs: number;
+  /** Both undefined where no month is limited. */
+  readonly monthUsed: number | undefined;
+  readonly monthLeft: number | undefined;
+};
+
+/** Most vendors count by the second: more at once would make two seconds' worth in one. */
+const BURST_SECONDS = 0.25;
+/** When the node does not say how long; doubled each time that nothing was answered in between. */
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+/** When it does. One that names a day is asked each hour all the same. */
+const LONGEST_TOLD_PAUSE_MS = 3_600_000;
+
+/** So long after the last refusal a learned limit may be wrong by now. */
+const TRIED_AFTER_MS = 5_000;
+/** What goes before callers may be so far ahead of the learned rate. */
+const PRESSED_MS = 1_000;
+
+export class RateBudget {
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  /** Pauses since the last call that was answered. */
+  #pauses = 0;
+  readonly #sent = new SentRate();
+  readonly #costs: CallCosts;
+  readonly #limit: LearnedLimit;
+  readonly #bucket: CallBucket;
+  readonly #month: MonthCount | undefined;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(options: RateBudgetOptions, { clock, state }: RateBudgetParts) {
+    const { network, upstream, perSecond, burst, perMonth, costs } = options;
+    const hasBurst = perSecond !== undefined && burst !== undefined;
+    const burstSeconds = hasBurst ? burst / perSecond : BURST_SECONDS;
+    this.#clock = clock;
+    this.#costs = new CallCosts(costs);
+    this.#limit = new LearnedLimit(perSecond);
+    this.#bucket = new CallBucket({ perSecond, burstSeconds }, clock.now());
+    if (perMonth !== undefined)
+      this.#month = new MonthCount(
+        { key: `budget ${network} ${upstream}`, limit: perMonth },
+        { clock, state },
+      );
+  }
+
+  /** Takes up what was used in this month before. */
+  async start(): Promise<void> {
+    await this.#month?.start();
+  }
+
+  async close(): Promise<void> {
+    await this.#month?.close();
+  }
+
+  costOf(method: string): number {
+    return this.#costs.of(method);
+  }
+
+  /** How long until a call of this cost may go: 0 when now, Infinity when not in this month. */
+  waitMs(cost: number): number {
+    if (this.#month && cost > this.#month.left) return Number.POSITIVE_INFINITY;
+    const nowMs = this.#clock.now();
+    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // it may have been forgotten
+    return Math.max(this.#pauseMs(nowMs), this.#bucket.waitMs(cost, nowMs));
+  }
+
+  /** Nobody named the limit that makes calls wait, and it was learned long enough ago to be tried. */
+  mayBeTried(cost: number): boolean {
+    const nowMs = this.#clock.now();
+    return this.#isOnlyLearned(cost, nowMs) && this.#limit.sinceRefusedMs(nowMs) >= TRIED_AFTER_MS;
+  }
+
+  /** Whether the same, and no more is owed than what comes in a second: for what goes before callers. */
+  mayBePressed(cost: number): boolean {
+    const nowMs = this.#clock.now();
+    return this.#isOnlyLearned(cost, nowMs) && this.#bucket.waitMs(cost, nowMs) <= PRESSED_MS;
+  }
+
+  /** A call goes. One that did not wait is paid by those after it. */
+  take(cost: number): void {
+    const nowMs = this.#clock.now();
+    this.#sent.sent(cost, nowMs);
+    this.#bucket.take(cost, nowMs);
+    this.#month?.add(cost);
+  }
+
+  /**
+   * The node said "too often". All calls that were sent before its pause is over are one refusal.
+   *
+   * @param retryAfterMs As the node said.
+   * @param sentAtMs When the refused call was sent, by the clock's `now`.
+   */
+  limited(retryAfterMs: number | undefined, sentAtMs: number): void {
+    const nowMs = this.#clock.now();
+    const isTold = retryAfterMs !== undefined && retryAfterMs > 0;
+    const toldMs = isTold ? Math.min(retryAfterMs, LONGEST_TOLD_PAUSE_MS) : undefined;
+    if (sentAtMs < this.#pausedUntilMs) {
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (toldMs ?? 0));
+      return;
+    }
+    // When nothing was answered since the last pause, that was too short; of the rate it says nothing.
+    if (this.#pauses === 0) this.#limit.lower(this.#sent.perSecond, nowMs);
+    const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
+    this.#pausedUntilMs = nowMs + (toldMs ?? ownMs);
+    this.#pauses += 1;
+    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);
+  }
+
+  /** The node took a call. @param sentAtMs As for `limited`: what was sent before a pause says nothing. */
+  answered(sentAtMs: number): void {
+    if (sentAtMs < this.#pausedUntilMs) return;
+    const nowMs = this.#clock.now();
+    this.#pauses = 0;
+    this.#limit.raise(this.#sent.perSecond, nowMs);
+    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);
+  }
+
+  /** For metrics, and for people. */
+  state(): RateBudgetState {
+    const nowMs = this.#clock.now();
+    const pausedForMs = this.#pauseMs(nowMs);
+    return {
+      perSecond: this.#limit.inForce(nowMs),
+      isPaused: pausedForMs > 0,
+      pausedForMs,
+      monthUsed: this.#month?.used,
+      monthLeft: this.#month?.left,
+    };
+  }
+
+  #isOnlyLearned(cost: number, nowMs: number): boolean {
+    const isUsedUp = (this.#month?.left ?? cost) < cost;
+    return !isUsedUp && this.#pauseMs(nowMs) === 0 && this.#limit.isLearned(nowMs);
+  }
+
+  #pauseMs(nowMs: number): number {
+    return Math.max(0, Math.ceil(this.#pausedUntilMs - nowMs));
+  }
+}

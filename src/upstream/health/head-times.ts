@@ -1,0 +1,36 @@
+// When the network's head first reached a number, as far as this gateway saw it: how old is a node's head?
+import type { Clock } from "../../lib/clock.ts";
+
+const REMEMBERED = 1_024;
+
+export class HeadTimes {
+  /** By number, rising; never more than `REMEMBERED`. */
+  readonly #reachedAt = new Map<number, number>();
+  #highest = -1;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(parts: { clock: Pick<Clock, "now"> }) {
+    this.#clock = parts.clock;
+  }
+
+  get highest(): number {
+    return this.#highest;
+  }
+
+  /** Some node's head is at this number. */
+  saw(number: number): void {
+    if (number <= this.#highest) return;
+    this.#highest = number;
+    this.#reachedAt.set(number, this.#clock.now());
+    const [oldest] = this.#reachedAt.keys();
+    if (oldest !== undefined && this.#reachedAt.size > REMEMBERED) this.#reachedAt.delete(oldest);
+  }
+
+  /** For how long there has been a newer block than this, in seconds; at least, when it is very old. */
+  secondsBehind(number: number): number {
+    if (number >= this.#highest) return 0;
+    for (const [reached, at] of this.#reachedAt)
+      if (reached > number) return (this.#clock.now() - at) / 1000;
+    return 0;
+  }
+}

@@ -1,0 +1,170 @@
+// How one node does, by kind of work: what it was asked and what became of it, lately.
+import type { Clock } from "../../lib/clock.ts";
+import type { MethodGroup } from "../method-traits.ts";
+import type { Reply } from "../reply.ts";
+import {
+  afterFailure,
+  afterNothing,
+  afterSending,
+  afterSuccess,
+  type Breaker,
+  breakerAt,
+  CLOSED,
+} from "./breaker.ts";
+import { SlidingWindow, type Summary } from "./sliding-window.ts";
+
+/** Of one kind of work. */
+export type GroupHealth = Summary & {
+  readonly breaker: Breaker["kind"];
+  /** It was asked seldom lately, or is back after it failed: it is tried with a small share of the calls. */
+  readonly isUntried: boolean;
+};
+
+/** A call that the node has not answered. */
+export type OpenCall = { readonly group: MethodGroup; readonly sentAt: number };
+
+/** What became of a call, as far as it says something of the node. */
+export type Ending =
+  | Reply["kind"]
+  /** It failed in this call, and said so. */
+  | "failed inside"
+  /** Another node answered long before. */
+  | "outrun";
+
+type Group = {
+  readonly window: SlidingWindow;
+  breaker: Breaker;
+  /** When it was given up last: what was sent before says nothing of the node as it is now. */
+  openedAt: number;
+  /** When the last answer came. */
+  heardAt: number;
+  /** Calls that take longer than usual, while nothing at all is heard. */
+  readonly late: Set<OpenCall>;
+};
+
+/** So many answers tell how fast a node is. */
+const TRIED_AFTER = 10;
+/** So many late calls at once are no chance: the node has stopped. */
+const STALLED_AFTER = 3;
+
+export class Health {
+  #inFlight = 0;
+  /** When the last answer to anything came. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+  /** Late calls of any kind, while nothing at all is heard. */
+  readonly #late = new Set<OpenCall>();
+  readonly #groups = new Map<MethodGroup, Group>();
+  readonly #clock: Pick<Clock, "now">;
+  readonly #onSuspected: () => void;
+
+  /** @param onSuspected Called when it is no longer asked for some kind of work, or has fallen silent. */
+  constructor(parts: { clock: Pick<Clock, "now"> }, onSuspected: () => void = () => undefined) {
+    this.#clock = parts.clock;
+    this.#onSuspected = onSuspected;
+  }
+
+  /** Calls that it has not answered. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** A call is sent. */
+  open(group: MethodGroup): OpenCall {
+    const sentAt = this.#clock.now();
+    const of = this.#of(group);
+    this.#inFlight += 1;
+    of.breaker = afterSending(breakerAt(of.breaker, sentAt));
+    return { group, sentAt };
+  }
+
+  close(call: OpenCall, ending: Ending): void {
+    const of = this.#of(call.group);
+    const now = this.#clock.now();
+    this.#inFlight -= 1;
+    const wasSilent = this.isSilent(call);
+    of.late.delete(call);
+    this.#late.delete(call);
+    const isAnswer = ending === "result" || ending === "refused";
+    // `missing` is an honest no, `busy` the budget's affair.
+    const isHeard = ending === "missing" || ending === "busy" || ending === "failed inside";
+    if (isAnswer || isHeard) this.#hear(of, now);
+    if (call.sentAt <= of.openedAt) return;
+    if (isAnswer) of.window.answered(now - call.sentAt);
+    if (ending === "outrun" || ending === "timeout") of.window.took(now - call.sentAt);
+    const isFailure = ending === "failed" || ending === "timeout" || ending === "failed inside";
+    if (isFailure || (ending === "outrun" && wasSilent)) this.#failed(of, call);
+    else if (isAnswer) this.#succeeded(of);
+    else of.breaker = afterNothing(of.breaker);
+  }
+
+  /** It takes longer than such calls do. */
+  late(call: OpenCall): void {
+    if (this.isSilent(call)) this.#of(call.group).late.add(call);
+    if (this.#heardAt < call.sentAt) this.#late.add(call);
+  }
+
+  /** Whether nothing was heard of this kind of work since the call was sent. */
+  isSilent({ group, sentAt }: OpenCall): boolean {
+    return this.#of(group).heardAt < sentAt;
+  }
+
+  /** Whether it seems to have stopped answering, just now. */
+  isStalled(group: MethodGroup): boolean {
+    return Math.max(this.#of(group).late.size, this.#late.size) >= STALLED_AFTER;
+  }
+
+  group(name: MethodGroup): GroupHealth {
+    const group = this.#of(name);
+    const breaker = breakerAt(group.breaker, this.#clock.now());
+    const summary = group.window.summary();
+    // One try at a time: to the others it is still open.
+    const isTrying = breaker.kind === "half-open" && breaker.isTrying;
+    return {
+      ...summary,
+      breaker: isTrying || this.isStalled(name) ? "open" : breaker.kind,
+      isUntried: summary.answers < TRIED_AFTER || breaker.kind === "half-open",
+    };
+  }
+
+  /** The kinds of work that it was asked for. */
+  get groups(): readonly MethodGroup[] {
+    return [...this.#groups.keys()];
+  }
+
+  #hear(of: Group, now: number): void {
+    this.#heardAt = now;
+    of.heardAt = now;
+    of.late.clear();
+    this.#late.clear();
+  }
+
+  #succeeded(of: Group): void {
+    const wasClosed = of.breaker.kind === "closed";
+    of.breaker = afterSuccess(of.breaker);
+    if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // it is another node now
+  }
+
+  #failed(of: Group, { sentAt }: OpenCall): void {
+    const now = this.#clock.now();
+    of.window.failed();
+    const before = breakerAt(of.breaker, now);
+    of.breaker = afterFailure(before, of.window.summary(), now);
+    const isOpened = before.kind !== "open" && of.breaker.kind === "open";
+    if (isOpened) of.openedAt = now;
+    if (isOpened || this.#heardAt < sentAt) this.#onSuspected();
+  }
+
+  #of(name: MethodGroup): Group {
+    const known = this.#groups.get(name);
+    if (known) return known;
+    const group: Group = {
+      window: new SlidingWindow({ clock: this.#clock }),
+      breaker: CLOSED,
+      openedAt: Number.NEGATIVE_INFINITY,
+      heardAt: Number.NEGATIVE_INFINITY,
+      late: new Set(),
+    };
+    this.#groups.set(name, group);
+    return group;
+  }
+}

@@ -1,0 +1,75 @@
+// What one node announces by itself: its new heads, and pending transactions.
+import type { MissingMethods } from "./abilities/missing-methods.ts";
+import {
+  type AnnouncedHead,
+  hashIn,
+  headIn,
+  NEW_HEADS,
+  NEW_PENDING,
+  subscribing,
+} from "./announcements.ts";
+import type { SubscriptionListener } from "./connection/connection.ts";
+import type { NodeRequests } from "./node-requests.ts";
+
+export type HeadListener = { onHead(head: AnnouncedHead): void; onEnd(): void };
+export type PendingListener = { onHash(hash: string): void; onEnd(): void };
+
+export type NodeAnnouncementsParts = {
+  readonly requests: Pick<NodeRequests, "canSubscribe" | "subscribe">;
+  /** Which subscriptions it refused. */
+  readonly missing: Pick<MissingMethods, "has" | "remember">;
+};
+
+export class NodeAnnouncements {
+  readonly #isEvm: boolean;
+  readonly #parts: NodeAnnouncementsParts;
+
+  constructor(options: { readonly family: "evm" | "conflux" }, parts: NodeAnnouncementsParts) {
+    this.#isEvm = options.family === "evm";
+    this.#parts = parts;
+  }
+
+  /** Whether its connection can push, and it has not refused to announce new heads. */
+  get canSubscribe(): boolean {
+    return this.#parts.requests.canSubscribe && this.#mayHave(NEW_HEADS);
+  }
+
+  /** @returns false when the node does not announce any; then nothing is called. */
+  watchHeads(listener: HeadListener, signal: AbortSignal): Promise<boolean> {
+    const onEvent = (event: Buffer): void => {
+      const head = headIn(event);
+      if (head) listener.onHead(head);
+    };
+    return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
+  }
+
+  /** @returns false when the node does not announce any; then nothing is called. */
+  async watchPending(listener: PendingListener, signal: AbortSignal): Promise<boolean> {
+    if (!this.#mayHave(NEW_PENDING)) return false;
+    const onEvent = (event: Buffer): void => {
+      const hash = hashIn(event);
+      if (hash !== undefined) listener.onHash(hash);
+    };
+    return this.#subscribe(NEW_PENDING, { onEvent, onEnd: () => listener.onEnd() }, signal);
+  }
+
+  #mayHave(paramsJson: string): boolean {
+    return this.#isEvm && !this.#parts.missing.has(subscribing(paramsJson));
+  }
+
+  /** @returns false when no subscription was opened; a node that says no is remembered to lack this one. */
+  async #subscribe(
+    paramsJson: string,
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { requests, missing } = this.#parts;
+    const told = await requests.subscribe(paramsJson, listener, signal);
+    if (!told || told.isOpen) return told !== undefined;
+    const { kind } = told.reply;
+    // A "result" that is no id is a no as well: nothing would come.
+    if (kind === "missing" || kind === "refused" || kind === "result")
+      missing.remember(subscribing(paramsJson));
+    return false;
+  }
+}

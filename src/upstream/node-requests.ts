@@ -1,0 +1,112 @@
+// What one node is sent, and what it says to that: numbered, and counted.
+import type { Clock } from "../lib/clock.ts";
+import { deadline, TOO_LATE } from "../lib/deadline.ts";
+import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
+import type {
+  BodyReader,
+  Connection,
+  Exchange,
+  NodeRequest,
+  SubscriptionListener,
+} from "./connection/connection.ts";
+import { type Reply, readReply } from "./reply.ts";
+import { requestJson } from "./request-json.ts";
+import { subscriptionIdIn } from "./subscription-id.ts";
+
+export type Wanted = {
+  readonly method: string;
+  readonly paramsJson: string;
+  readonly purpose: UpstreamRecord["purpose"];
+  /** See `Connection.send`. */
+  readonly reader?: BodyReader | undefined;
+  /** Less than the connection has. */
+  readonly patienceMs?: number | undefined;
+};
+
+export type Told = {
+  readonly exchange: Exchange["kind"];
+  readonly reply: Reply;
+  /** By the clock's `now`. */
+  readonly sentAtMs: number;
+};
+
+export type NodeRequestsParts = {
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly metrics: Pick<Metrics, "upstreamAnswered">;
+  readonly connection: Connection;
+};
+
+type Sent = NodeRequest & Pick<Wanted, "method" | "purpose"> & { readonly sentAtMs: number };
+
+export class NodeRequests {
+  #nextId = 0;
+  readonly #options: { readonly network: string; readonly upstream: string };
+  readonly #parts: NodeRequestsParts;
+
+  constructor(options: { network: string; upstream: string }, parts: NodeRequestsParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Never rejects. */
+  async send(wanted: Wanted, signal: AbortSignal): Promise<Told> {
+    const request = this.#request(wanted);
+    return this.#read(await this.#exchange(request, wanted, signal), request);
+  }
+
+  /** Whether the node can announce things at all. */
+  get canSubscribe(): boolean {
+    return this.#parts.connection.subscribe !== undefined;
+  }
+
+  /** @returns What it said, and whether a subscription is open; undefined when it cannot push. */
+  async subscribe(
+    paramsJson: string,
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
+    const request = this.#request({ method: "eth_subscribe", paramsJson, purpose: "follow" });
+    const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
+    if (!exchange) return undefined;
+    const { reply } = this.#read(exchange, request);
+    return { reply, isOpen: subscriptionIdIn(exchange, request.id) !== undefined };
+  }
+
+  /** Ends all sockets. */
+  close(): Promise<void> {
+    return this.#parts.connection.close();
+  }
+
+  async #exchange(
+    request: Sent,
+    { reader, patienceMs }: Wanted,
+    signal: AbortSignal,
+  ): Promise<Exchange> {
+    const { clock, connection } = this.#parts;
+    if (patienceMs === undefined) return connection.send(request, signal, reader);
+    const limited = deadline(patienceMs, signal, clock);
+    const exchange = await connection.send(request, limited.signal, reader);
+    limited.done();
+    const isLate = exchange.kind === "aborted" && limited.signal.reason === TOO_LATE;
+    return isLate ? { kind: "timeout" } : exchange;
+  }
+
+  #request({ method, paramsJson, purpose }: Wanted): Sent {
+    this.#nextId += 1;
+    const id = this.#nextId;
+    const json = requestJson(id, method, paramsJson);
+    return { id, method, purpose, json, sentAtMs: this.#parts.clock.now() };
+  }
+
+  #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): Told {
+    const { clock, metrics } = this.#parts;
+    const reply = readReply(exchange, id, method);
+    metrics.upstreamAnswered({
+      ...this.#options,
+      ...{ kind: reply.kind, purpose },
+      seconds: (clock.now() - sentAtMs) / 1000,
+      bytes: exchange.kind === "answered" ? exchange.body.length : 0,
+    });
+    return { exchange: exchange.kind, reply, sentAtMs };
+  }
+}

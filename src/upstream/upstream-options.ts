@@ -1,0 +1,53 @@
+// What a node is told and given, and how it is asked.
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { State } from "../state/state.ts";
+import type { Place } from "./abilities/abilities.ts";
+import type { Urgency } from "./ask-decisions.ts";
+import type { RateBudgetOptions } from "./budget/rate-budget.ts";
+import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
+import type { HeadTimes } from "./health/head-times.ts";
+import type { OpenCall } from "./health/health.ts";
+
+export type AskOptions = Urgency & {
+  /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
+  readonly way?: string | undefined;
+  /** See `Connection.send`. */
+  readonly reader?: BodyReader | undefined;
+  /** Told of the call when it is sent. */
+  readonly onOpen?: (call: OpenCall) => void;
+  /** What the call speaks of, where that is known. */
+  readonly place?: Place | undefined;
+};
+
+export type UpstreamOptions = ConnectionOptions & {
+  readonly name: string;
+  readonly network: string;
+  readonly family: "evm" | "conflux";
+  readonly chainId: number;
+  /** Who runs it: nodes of one vendor fail and lie together. */
+  readonly vendor: string;
+  /** See `Candidate`. */
+  readonly weight: number;
+  readonly price: number;
+  /** Whether it is asked what it can do. */
+  readonly probe: boolean;
+  /** There are other nodes of this network. */
+  readonly hasOthers: boolean;
+  readonly rate: Omit<RateBudgetOptions, "network" | "upstream">;
+};
+
+export type UpstreamParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of all nodes of the network. */
+  readonly heads: Pick<HeadTimes, "saw">;
+  readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamUsable">;
+  /** Keeps what was learned and used over restarts. */
+  readonly state: Pick<State, "get" | "replace">;
+  readonly connect: (
+    options: ConnectionOptions,
+    parts: { clock: Clock; onBatchLearned: (size: number) => void },
+  ) => Connection;
+};

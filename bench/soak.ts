@@ -1,0 +1,99 @@
+// Half an hour of callers while nodes fail at random: memory and open files are to stay what they were.
+// `--minutes 30`, `--seed 1`. Ends with 1 when something grew or a call was answered wrongly.
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { growthOf } from "../test/faults/growth.ts";
+import { carryOut } from "../test/faults/mixture.ts";
+import { planMixture } from "../test/faults/mixture-plan.ts";
+import { Nodes } from "../test/faults/nodes.ts";
+import { flawsText, type Tally, tallySamples } from "../test/faults/tally-samples.ts";
+import { type Reading, readGateway } from "../test/faults/watch.ts";
+import { type Network, openWorld } from "../test/faults/world.ts";
+
+type Look = Reading & { readonly minute: number; readonly tally: Tally };
+
+const PER_SECOND = 150;
+const LOOK_MS = 10_000;
+/** The first minutes are not judged: the heap finds its size. */
+const WARM_UP_MINUTES = 5;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "30" },
+    seed: { type: "string", default: `${Date.now() % 1_000_000}` },
+  },
+});
+const minutes = Number(values.minutes);
+const seed = Number(values.seed);
+
+const nodes = new Nodes({ seed, blockMs: 1_000 });
+const shape = { nodes: 4, isFollowed: true };
+const world = await openWorld([shape], { perSecond: PER_SECOND, seed }, { nodes });
+const [network] = world.networks as [Network];
+console.log(`seed ${seed}, ${minutes} minutes, ${PER_SECOND} requests a second`);
+
+try {
+  network.load.start();
+  const steps = planMixture({ seed, ms: minutes * 60_000, nodes: shape.nodes });
+  const [looks] = await Promise.all([lookUntilEnd(), carryOut(steps, network)]);
+  const problems = judge(looks);
+  console.log(problems.length === 0 ? "flat: nothing grew" : problems.join("\n"));
+  process.exitCode = problems.length === 0 ? 0 : 1;
+} finally {
+  await world.close();
+  nodes.stop();
+}
+
+/** One row a minute is printed. */
+async function lookUntilEnd(): Promise<readonly Look[]> {
+  const startedAt = performance.now();
+  const seen: Look[] = [];
+  console.log(
+    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | wrong | errors",
+  );
+  for (let look = 1; look * LOOK_MS <= minutes * 60_000; look += 1) {
+    await pause(Math.max(0, startedAt + look * LOOK_MS - performance.now()));
+    const tally = tallySamples(network.load.take());
+    seen.push({ minute: (look * LOOK_MS) / 60_000, tally, ...(await readGateway(world.gateway)) });
+    if ((look * LOOK_MS) % 60_000 === 0) console.log(row(seen.slice(-60_000 / LOOK_MS)));
+  }
+  return seen;
+}
+
+/** Of the looks of one minute: the highest of each figure, and how much was not right. */
+function row(minuteOf: readonly Look[]): string {
+  const most = (read: (look: Look) => number): number => Math.max(...minuteOf.map(read));
+  const sum = (read: (look: Look) => number): number =>
+    minuteOf.reduce((total, look) => total + read(look), 0);
+  return [
+    most(({ minute }) => minute),
+    most(({ memoryBytes }) => Math.round(memoryBytes / 2 ** 20)),
+    most(({ descriptors }) => descriptors),
+    most(({ inFlight }) => inFlight),
+    Math.round(sum(({ tally }) => tally.requests) / 60),
+    most(({ tally }) => Math.round(tally.p99Ms)),
+    sum(({ tally }) => tally.wrong),
+    sum(({ tally }) => tally.errors),
+  ].join(" | ");
+}
+
+function judge(all: readonly Look[]): string[] {
+  const warmUp = Math.min(WARM_UP_MINUTES, minutes / 3);
+  const judged = all.filter(({ minute }) => minute > warmUp);
+  const flaws = all.map(({ tally }) => flawsText(tally)).filter((text) => text !== "");
+  const memory = growthOf(judged.map(({ memoryBytes }) => memoryBytes / 2 ** 20));
+  const files = growthOf(judged.map(({ descriptors }) => descriptors));
+  console.log(
+    `after ${warmUp.toFixed(1)} minutes: memory ${memory.mean.toFixed(0)} MiB ${signed(memory.growth)}, ` +
+      `descriptors ${files.mean.toFixed(0)} ${signed(files.growth)}`,
+  );
+  return [
+    ...flaws.map((text) => `not right: ${text}`),
+    ...(memory.growth > Math.max(8, memory.mean * 0.05) ? ["memory grew"] : []),
+    ...(files.growth > Math.max(20, files.mean * 0.2) ? ["open files grew"] : []),
+  ];
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "" : "+"}${value.toFixed(1)}`;
+}

@@ -1,0 +1,117 @@
+// Whether an answer is right. The judge knows the chain and the time, and no node.
+import { isDeepStrictEqual } from "node:util";
+import type { Envelope } from "../support/ask.ts";
+import { nodeAnswer, STATE_METHODS, stateOf, transactionHash } from "./node-answers.ts";
+import type { Question } from "./questions.ts";
+import type { WorldChain } from "./world-chain.ts";
+
+export type Verdict =
+  | { readonly kind: "right" }
+  /** Told as true, and it is not. */
+  | { readonly kind: "wrong"; readonly why: string }
+  /** Not answered, and the caller was told so. */
+  | { readonly kind: "error"; readonly why: string };
+
+/** When the request was sent and its answer came, in milliseconds since 1970. */
+export type Times = { readonly sentAtMs: number; readonly answeredAtMs: number };
+
+/** How old the newest block may be that callers are told of, in milliseconds. */
+const LATEST_AGE_MS = 4_000;
+
+export class Judge {
+  /** The newest block number that any caller was told. */
+  #highest = 0;
+  readonly #isFollowed: boolean;
+  readonly #chain: WorldChain;
+
+  /** @param options.isFollowed Then all members of a batch speak of one head. */
+  constructor(options: { isFollowed: boolean }, parts: { chain: WorldChain }) {
+    this.#isFollowed = options.isFollowed;
+    this.#chain = parts.chain;
+  }
+
+  /** To be read when a request is sent: no answer to it may be lower. */
+  get floor(): number {
+    return this.#highest;
+  }
+
+  judge(
+    questions: readonly Question[],
+    envelopes: readonly (Envelope | undefined)[],
+    about: Times & { readonly floor: number },
+  ): Verdict {
+    const heads = new Set<number>();
+    for (const [index, question] of questions.entries()) {
+      const envelope = envelopes[index];
+      if (!envelope) return { kind: "error", why: "no answer in the batch" };
+      if (envelope.error) return judgeError(question, envelope.error);
+      const found = this.#judgeResult(question, envelope.result, about);
+      if (typeof found === "string") return { kind: "wrong", why: `${question.method}: ${found}` };
+      if (found !== undefined) heads.add(found);
+    }
+    if (this.#isFollowed && heads.size > 1)
+      return { kind: "wrong", why: "a batch of several heads" };
+    return RIGHT;
+  }
+
+  /** What is wrong; or the block that `latest` was, if the question was about that. */
+  #judgeResult(
+    { method, params }: Question,
+    result: unknown,
+    { floor, ...times }: Times & { readonly floor: number },
+  ): string | number | undefined {
+    if (method === "eth_blockNumber") return this.#judgeHead(Number(result), floor, times);
+    if (method === "eth_sendRawTransaction")
+      return result === transactionHash(params[0]) ? undefined : "another hash";
+    if (STATE_METHODS.has(method) && params[1] === "latest")
+      return this.#latestOf(method, params[0], { result, ...times });
+    const view = this.#chain.upTo(this.#chain.headNumber());
+    const want = JSON.parse(`{${nodeAnswer(view, method, params)}}`) as Envelope;
+    return isDeepStrictEqual(result, want.result) ? undefined : describe(result);
+  }
+
+  #judgeHead(number: number, floor: number, times: Times): string | undefined {
+    const { oldest, newest } = this.#heads(times);
+    if (number < oldest) return `${newest - number} blocks behind`;
+    if (!(number <= newest)) return "a block that is not there yet";
+    if (number < floor) return "fell back";
+    this.#highest = Math.max(this.#highest, number);
+    return undefined;
+  }
+
+  #latestOf(
+    method: string,
+    subject: unknown,
+    { result, ...times }: Times & { readonly result: unknown },
+  ): string | number {
+    const { oldest, newest } = this.#heads(times);
+    for (let number = newest; number >= oldest - LOOKED_BACK; number -= 1) {
+      if (stateOf(method, subject, this.#chain.block(number).hash) !== result) continue;
+      return number >= oldest ? number : `the state ${newest - number} blocks ago as latest`;
+    }
+    return "the state of no block of the chain as latest";
+  }
+
+  /** What may be called the newest block. */
+  #heads({ sentAtMs, answeredAtMs }: Times): { oldest: number; newest: number } {
+    const oldest = this.#chain.headNumber(sentAtMs - LATEST_AGE_MS);
+    return { oldest, newest: this.#chain.headNumber(answeredAtMs) };
+  }
+}
+
+/** Only to say what is wrong. */
+const LOOKED_BACK = 30;
+
+const RIGHT: Verdict = { kind: "right" };
+
+function judgeError(
+  { method }: Question,
+  { code, message }: NonNullable<Envelope["error"]>,
+): Verdict {
+  // True, when the node that was asked first took it and did not say so in time.
+  if (method === "eth_sendRawTransaction" && message === "already known") return RIGHT;
+  return { kind: "error", why: `${code} ${message}` };
+}
+
+const describe = (result: unknown): string =>
+  result === null ? "null" : `other content ${JSON.stringify(result).slice(0, 80)}`;

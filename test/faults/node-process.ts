@@ -1,0 +1,30 @@
+// The process that nodes live in, apart from the load and the gateway. Does what `nodes.ts` asks for.
+import { FaultyNode } from "./faulty-node.ts";
+import type { Order } from "./nodes.ts";
+import { WorldChain } from "./world-chain.ts";
+
+const chain = new WorldChain(JSON.parse(process.argv[2] ?? "{}"));
+const nodes: FaultyNode[] = [];
+
+process.on("message", ({ number, order }: { number: number; order: Order }) => {
+  void obey(order).then((value) => process.send?.({ number, value }));
+});
+
+// Nobody is left to ask for anything.
+process.on("disconnect", () => process.exit());
+
+async function obey(order: Order): Promise<unknown> {
+  switch (order.kind) {
+    case "open": {
+      const node = new FaultyNode({ chain });
+      nodes.push(node);
+      return { index: nodes.length - 1, url: await node.open() };
+    }
+    case "fault":
+      return nodes[order.node]?.setFault(order.fault);
+    case "count":
+      return nodes[order.node]?.counts();
+    case "close":
+      return nodes[order.node]?.close();
+  }
+}

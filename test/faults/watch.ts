@@ -1,0 +1,64 @@
+// What a running gateway says and takes: its own gauges, its memory and its open files. Zero where the
+// system does not tell.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { memory } from "../../bench/process-cost.ts";
+import type { RunningGateway } from "../support/gateway-process.ts";
+
+export type Reading = {
+  readonly inFlight: number;
+  readonly memoryBytes: number;
+  readonly descriptors: number;
+};
+
+export async function readGateway(gateway: RunningGateway): Promise<Reading> {
+  const pid = gateway.process.pid ?? 0;
+  const files = `/proc/${pid}/fd`;
+  return {
+    inFlight: await readGauge(gateway, "headgate_http_requests_in_flight"),
+    memoryBytes: memory(pid).all,
+    descriptors: existsSync(files) ? readdirSync(files).length : 0,
+  };
+}
+
+/** The sum over all labels that contain `label`. */
+export async function readGauge(
+  gateway: RunningGateway,
+  name: string,
+  label = "",
+): Promise<number> {
+  const text = await (await fetch(gateway.metricsUrl)).text();
+  return text
+    .split("\n")
+    .filter((line) => new RegExp(`^${name}[ {]`).test(line) && line.includes(label))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** How long the process was ready to run and another one ran instead, in milliseconds, so far. */
+export function waitedForCpuMs(gateway: RunningGateway): number {
+  const file = `/proc/${gateway.process.pid}/schedstat`;
+  if (!existsSync(file)) return 0;
+  const [, waitedNanoseconds] = readFileSync(file, "utf8").split(" ");
+  return Number(waitedNanoseconds) / 1e6;
+}
+
+/** The most requests that were ever in flight, looked at four times a second. */
+export class InFlightWatch {
+  #most = 0;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(gateway: RunningGateway) {
+    this.#timer = setInterval(() => {
+      readGauge(gateway, "headgate_http_requests_in_flight").then(
+        (seen) => {
+          this.#most = Math.max(this.#most, seen);
+        },
+        () => undefined,
+      );
+    }, 250);
+  }
+
+  stop(): number {
+    clearInterval(this.#timer);
+    return this.#most;
+  }
+}

@@ -1,0 +1,103 @@
+// A gateway over nodes that can be broken, with a load on each of its networks.
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+import { Load } from "./load.ts";
+import { STATE_METHODS } from "./node-answers.ts";
+import type { NodeHandle, Nodes } from "./nodes.ts";
+import { readGauge } from "./watch.ts";
+
+export type NetworkShape = {
+  readonly nodes: number;
+  /** Whether the chain is followed, or every call passed on. */
+  readonly isFollowed: boolean;
+};
+
+export type Network = {
+  readonly load: Load;
+  /** In the order of the configuration. */
+  readonly nodes: readonly NodeHandle[];
+};
+
+export type World = {
+  readonly gateway: RunningGateway;
+  readonly networks: readonly Network[];
+  close(): Promise<void>;
+};
+
+const WINDOW_BLOCKS = 200;
+/** How long a call may take, in milliseconds. */
+export const CALL_TIMEOUT_MS = 4_000;
+
+/** The chains are stored, the loads not started. */
+export async function openWorld(
+  shapes: readonly NetworkShape[],
+  options: { perSecond: number; seed: number },
+  parts: { nodes: Nodes },
+): Promise<World> {
+  const nodesOf = await Promise.all(
+    shapes.map(({ nodes }) => Promise.all(Array.from({ length: nodes }, () => parts.nodes.open()))),
+  );
+  const gateway = await startGatewayProcess({
+    log: { level: "info" },
+    timeouts: { call: `${CALL_TIMEOUT_MS}ms` },
+    networks: Object.fromEntries(
+      shapes.map(({ isFollowed }, index) => [
+        networkName(index),
+        {
+          family: "evm",
+          chainId: 1,
+          upstreams: nodesOf[index]?.map(({ url }, node) => ({ url, name: `node-${node + 1}` })),
+          window: { blocks: isFollowed ? WINDOW_BLOCKS : 0 },
+        },
+      ]),
+    ),
+  });
+  const { chain } = parts.nodes;
+  const networks = shapes.map(({ isFollowed }, index) => {
+    const url = gateway.endpoint(networkName(index));
+    const load = new Load({ ...options, seed: options.seed + index, url, isFollowed }, { chain });
+    return { load, nodes: nodesOf[index] ?? [] };
+  });
+  const close = async (): Promise<void> => {
+    await Promise.all(networks.map(({ load }) => load.stop()));
+    await gateway.stop();
+    await Promise.all(nodesOf.flat().map((node) => node.close()));
+  };
+  const followed = shapes.filter(({ isFollowed }) => isFollowed).length;
+  await until("the windows are full", async () => {
+    const stored = await readGauge(gateway, "headgate_window_blocks");
+    return stored >= followed * WINDOW_BLOCKS;
+  }).catch(async (error) => {
+    await close();
+    throw error;
+  });
+  return { gateway, networks, close };
+}
+
+const networkName = (index: number): string => `network-${index + 1}`;
+
+/** What nodes are asked for callers only, whether the chain is followed or not. */
+const CALLERS_METHODS: ReadonlySet<string> = new Set([
+  ...STATE_METHODS,
+  "eth_sendRawTransaction",
+  "eth_getTransactionByHash",
+  "eth_getTransactionReceipt",
+]);
+
+export const stateCallsAt = (nodes: readonly NodeHandle[]): Promise<number> =>
+  callsAt(nodes, STATE_METHODS);
+
+export const callersCallsAt = (nodes: readonly NodeHandle[]): Promise<number> =>
+  callsAt(nodes, CALLERS_METHODS);
+
+/** How many calls of these methods the nodes got since they were opened. */
+async function callsAt(
+  nodes: readonly NodeHandle[],
+  methods: ReadonlySet<string>,
+): Promise<number> {
+  const counts = await Promise.all(nodes.map((node) => node.counts()));
+  return counts
+    .flatMap((count) => Object.entries(count))
+    .filter(([method]) => methods.has(method))
+    .reduce((sum, [, count]) => sum + count, 0);
+}

@@ -2,8 +2,9 @@
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
-import type { AskedNode, ChainDialect, FetchedBlock, Reference } from "./dialect.ts";
+import type { AskedNode, ChainDialect, Fetched, FetchedBlock, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 
 export type SourceParts = {
@@ -11,7 +12,7 @@ export type SourceParts = {
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
-  readonly clock: Pick<Clock, "now" | "yield">;
+  readonly clock: Pick<Clock, "now" | "yield" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed">;
 };
@@ -51,12 +52,12 @@ export class BlockSource {
     const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
-    for (const node of nodes) {
-      if (this.#failedLately(node, reference)) {
-        isUnproven = true;
-        continue;
-      }
-      const answer = await this.#parts.dialect.fetchBlock(reference, node, signal);
+    const able = nodes.filter((node) => !this.#failedLately(node, reference));
+    if (able.length < nodes.length) isUnproven = true;
+    const { dialect, clock } = this.#parts;
+    const ask = (node: AskedNode, ending: AbortSignal): Promise<Fetched> =>
+      dialect.fetchBlock(reference, node, ending);
+    for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
       if (answer.kind === "garbage") {
@@ -64,7 +65,7 @@ export class BlockSource {
         isUnproven = true;
       }
       if (answer.kind !== "fetched") continue;
-      await this.#parts.clock.yield(); // a large block was parsed, and will be proven: calls come in between
+      await clock.yield(); // a large block was parsed, and will be proven: calls come in between
       const found = this.#check(reference, answer.fetched, node);
       if (found.kind === "found") return found;
       if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });

@@ -16,7 +16,7 @@ describe("a learned limit", () => {
     { rule: "rises slowly by a burst that it allows", sent: 105, afterMs: 5_000, want: 73.5 },
     { rule: "rises at once to what the node took beyond it", sent: 106, afterMs: 5_000, want: 106 },
     { rule: "rises to twice as much at most", sent: 900, afterMs: 5_000, want: 140 },
-    { rule: "rises slowly right after a refusal", sent: 900, afterMs: 4_999, want: 73.5 },
+    { rule: "rises slowly right after a refusal", sent: 900, afterMs: 1_999, want: 73.5 },
   ])("$rule", ({ sent, afterMs, want }) => {
     const limit = learned();
     limit.raise(sent, afterMs);

@@ -192,7 +192,7 @@ describe("a limit that was only found out", () => {
     return [tried, budget.mayBePressed(cost) ? "pressed" : ""].filter(Boolean).join();
   };
 
-  it("may be broken by what goes before callers when the pause is over, by all after five seconds", async () => {
+  it("may be broken by what goes before callers when the pause is over, by all after two seconds", async () => {
     const clock = new FakeClock();
     const budget = budgetOf({}, clock);
     sendAll(budget, 10);
@@ -202,11 +202,25 @@ describe("a limit that was only found out", () => {
     expect(may(budget)).toBe(""); // it said for how long
     await clock.advance(1);
     expect(may(budget)).toBe("pressed");
-    await clock.advance(4_499);
+    await clock.advance(1_499);
     expect(may(budget)).toBe("pressed");
     await clock.advance(1);
     expect(may(budget)).toBe("tried,pressed");
     expect(budget.state().perSecond).toBe(7);
+  });
+
+  it("is tried twice as late after each refusal that came lately", async () => {
+    const clock = new FakeClock();
+    const budget = budgetOf({}, clock);
+    sendAll(budget, 10);
+    for (const restMs of [2_000, 4_000, 8_000, 16_000, 32_000, 32_000]) {
+      budget.limited(10, clock.now());
+      await clock.advance(restMs - 1);
+      expect(may(budget)).toBe("pressed");
+      await clock.advance(1);
+      expect(may(budget)).toBe("tried,pressed");
+      budget.answered(clock.now());
+    }
   });
 
   it("is not broken any more when the node has just refused that", async () => {

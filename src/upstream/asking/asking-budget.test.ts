@@ -123,4 +123,22 @@ describe("calls that wait for one node's budget", () => {
     for (let count = 0; count < 100; count += 1) await clock.advance(10);
     expect(await Promise.all(said)).toEqual(Array(10).fill("result"));
   });
+
+  it("asks who had no budget, once it has, while the one that was asked says nothing", async () => {
+    const { log, clock, answer } = asking([{}, { waitMs: 400 }, { fromMs: 60_000 }]);
+    for (let passed = 0; passed < 500; passed += 50) await clock.advance(50);
+    await answer("b", result("2"));
+    expect(log.at(-1)).toBe("2");
+  });
+
+  it("presses who has none, but a learned limit, rather than waits for one that says nothing", async () => {
+    const { log, clock, answer } = asking([
+      {},
+      { waitMs: 9_000, mayBeTried: true },
+      { fromMs: 60_000 },
+    ]);
+    for (let passed = 0; passed < 300; passed += 50) await clock.advance(50);
+    await answer("b", result("2"));
+    expect(log.at(-1)).toBe("2");
+  });
 });

@@ -43,6 +43,8 @@ type Running = Attempt<AskedUpstream>;
 const LISTEN_MS = 1_000;
 /** When all were asked and none answers, so often it is looked whether another one is back. */
 const LOOK_OUT_MS = 100;
+/** No more nodes than that work for one call, when some of them have to be pressed. */
+const MOST_AT_ONCE = 3;
 /** A limit that was only learned is broken rather than that a call waits longer than that for it. */
 const INSISTS_AFTER_MS = 250;
 /** What a node never got may be asked of another one, whatever it is. */
@@ -153,8 +155,9 @@ export class Asking {
     if (!this.#queue.hasNext && newcomers === undefined) return;
     const { health } = attempt.node;
     const look = (): void => {
+      if (this.#running.size === 0) return; // it waits for budget
       if (attempt.call && this.#running.has(attempt)) health.late(attempt.call);
-      if (!this.#queue.hasReady) this.#queue.add(newcomers?.() ?? []);
+      if (!this.#queue.hasReady) this.#lookOut();
       if (!this.#queue.hasReady) {
         if (newcomers) this.#stopLooking = clock.after(Math.max(LOOK_OUT_MS, hedgeDelayMs), look);
         return;
@@ -164,6 +167,16 @@ export class Asking {
       else this.#stopLooking = clock.after(hedgeDelayMs, look);
     };
     this.#stopLooking = clock.after(hedgeDelayMs, look);
+  }
+
+  /** Whoever asks and is not answered looks for others: who is back, or has budget by now, or may be tried. */
+  #lookOut(): void {
+    const queue = this.#queue;
+    queue.add(this.#parts.newcomers?.() ?? []);
+    queue.comeBack();
+    if (queue.hasReady || this.#running.size > MOST_AT_ONCE) return;
+    const willing = queue.insistent;
+    if (willing) void this.#ask(queue.takeLimited(willing), true);
   }
 
   #read(reply: Reply, attempt: Running): void {

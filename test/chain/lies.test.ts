@@ -281,9 +281,10 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     const gateway = await startGateway(
       Object.fromEntries(nodes.map((both, index) => [`lie-${index}`, of(...both)])),
     );
-    for (const [index, { what, start = 47 }] of rows.entries()) {
+    for (const [index, { what, start = 47, parts }] of rows.entries()) {
       const [liar, honest] = nodes[index] as [LyingNode, LyingNode];
-      before.set(what, tellBefore({ gateway, network: `lie-${index}`, liar, honest, start }));
+      const network = `lie-${index}`;
+      before.set(what, tellBefore({ gateway, network, liar, honest, start, parts }));
     }
   }
 
@@ -299,17 +300,24 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
   }
 
   /** The chain grows under a node that always lied and one that never does. */
-  async function tellBefore(parts: {
+  async function tellBefore(story: {
     gateway: RunningGateway;
     network: string;
     liar: LyingNode;
     honest: LyingNode;
     start: number;
+    parts: Row["parts"];
   }): Promise<Story> {
-    const { gateway, network, liar, honest, start } = parts;
+    const { gateway, network, liar, honest, start, parts } = story;
     const url = gateway.endpoint(network);
     await hasFollowed(url, start);
-    liar.head = honest.head = start + GROWTH;
+    // It is the first with the new blocks, so it is asked for them if it was not asked before.
+    liar.head = start + GROWTH;
+    await until("the lie is told", async () => {
+      const { errors } = await reported(gateway, network);
+      return liar.told > 0 && (!parts || errors.length > 0);
+    });
+    honest.head = start + GROWTH;
     await hasFollowed(url, start + GROWTH);
     const untrue = await differences(url, honest.url, { from: start, to: start + GROWTH });
     return {

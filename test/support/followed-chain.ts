@@ -13,6 +13,7 @@ import type { GeneratedChain } from "./generated-chain.ts";
 export class ModelNode {
   readonly name: string;
   readonly canSubscribe = false;
+  readonly standsAt = (): void => undefined;
   isAlive = true;
   readonly #model: GeneratedChain;
 

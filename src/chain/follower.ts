@@ -23,7 +23,7 @@ const DOUBT_MS = 10_000;
 /** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
 /** When the first node told its head, the others are waited for so long, in milliseconds. */
-const OTHERS_PATIENCE_MS = 1_000;
+const OTHERS_PATIENCE_MS = 250;
 /** On a chain that never stands still, so many looks are enough. */
 const LIVE_AFTER = 3;
 /** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */

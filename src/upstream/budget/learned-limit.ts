@@ -10,8 +10,6 @@ const CAREFUL_FROM = 0.9;
 const CAREFUL_UNTIL = 1.1;
 /** A limit that is not used up says nothing of what the node would take. */
 const USED_FROM = 0.7;
-/** A node that refused nothing for so long was not pressed too hard. */
-const STEPS_FORGOTTEN_AFTER_MS = 60_000;
 /** More than the bursts that a limit allows. */
 const PROVEN_FROM = 1.5;
 const PROVEN_AFTER_MS = 2_000;
@@ -26,7 +24,6 @@ export class LearnedLimit {
   /** What was sent when it was lowered last. */
   #refusedAtPerSecond = 0;
   #refusedAtMs = 0;
-  #steps = 0;
   #raisedAtMs = 0;
   readonly #configured: number | undefined;
 
@@ -45,18 +42,12 @@ export class LearnedLimit {
     return this.#configured === undefined && this.inForce(nowMs) !== undefined;
   }
 
-  /** How often it was lowered lately. */
-  get steps(): number {
-    return this.#steps;
-  }
-
   sinceRefusedMs(nowMs: number): number {
     return nowMs - this.#refusedAtMs;
   }
 
   /** The node refused while so much was sent. */
   lower(sentPerSecond: number, nowMs: number): void {
-    this.#steps = nowMs - this.#refusedAtMs >= STEPS_FORGOTTEN_AFTER_MS ? 1 : this.#steps + 1;
     const limit = this.inForce(nowMs) ?? Number.POSITIVE_INFINITY;
     this.#refusedAtPerSecond = Math.min(limit, Math.max(1, sentPerSecond));
     this.#perSecond = this.#refusedAtPerSecond * LOWERED_TO;

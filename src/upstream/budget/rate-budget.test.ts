@@ -209,20 +209,6 @@ describe("a limit that was only found out", () => {
     expect(budget.state().perSecond).toBe(7);
   });
 
-  it("is tried twice as late after each refusal that came lately", async () => {
-    const clock = new FakeClock();
-    const budget = budgetOf({}, clock);
-    sendAll(budget, 10);
-    for (const restMs of [2_000, 4_000, 8_000, 16_000, 32_000, 32_000]) {
-      budget.limited(10, clock.now());
-      await clock.advance(restMs - 1);
-      expect(may(budget)).toBe("pressed");
-      await clock.advance(1);
-      expect(may(budget)).toBe("tried,pressed");
-      budget.answered(clock.now());
-    }
-  });
-
   it("is not broken any more when the node has just refused that", async () => {
     const clock = new FakeClock();
     const budget = budgetOf({}, clock);

@@ -44,9 +44,8 @@ const LONGEST_PAUSE_MS = 60_000;
 /** When it does. One that names a day is asked each hour all the same. */
 const LONGEST_TOLD_PAUSE_MS = 3_600_000;
 
-/** So long after the last refusal a learned limit may be wrong by now; twice as long after each that came lately. */
+/** So long after the last refusal a learned limit may be wrong by now. */
 const TRIED_AFTER_MS = 2_000;
-const LONGEST_TRIED_AFTER_MS = 32_000;
 /** What goes before callers may be so far ahead of the learned rate. */
 const PRESSED_MS = 1_000;
 
@@ -100,8 +99,7 @@ export class RateBudget {
   /** Nobody named the limit that makes calls wait, and it was learned long enough ago to be tried. */
   mayBeTried(cost: number): boolean {
     const nowMs = this.#clock.now();
-    const restMs = Math.min(LONGEST_TRIED_AFTER_MS, TRIED_AFTER_MS * 2 ** (this.#limit.steps - 1));
-    return this.#isOnlyLearned(cost, nowMs) && this.#limit.sinceRefusedMs(nowMs) >= restMs;
+    return this.#isOnlyLearned(cost, nowMs) && this.#limit.sinceRefusedMs(nowMs) >= TRIED_AFTER_MS;
   }
 
   /** Whether the same, and no more is owed than what comes in a second: for what goes before callers. */

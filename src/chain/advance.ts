@@ -120,8 +120,8 @@ export class Advance {
     target: Position,
     node: AskedNode,
   ): Promise<Position | "none" | "unclear"> {
-    // The usual case is found out by the link of the next block, without asking.
-    if (target.number === head.number + 1) return head;
+    // Found out by the link of the next block, without asking.
+    if (target.number > head.number) return head;
     const { store } = this.#parts;
     const range = { lowest: store.tail ?? 0, highest: Math.min(head.number, target.number) };
     return findFork(range, {

@@ -4,7 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 export type Answered<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
 /** A node is given so long, in milliseconds, before the next one is asked beside it. */
-const SLOW_MS = 1_500;
+const SLOW_MS = 500;
 
 /**
  * Gives the answers as they come, as long as somebody wants more of them; then what still runs is aborted.

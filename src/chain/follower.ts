@@ -22,8 +22,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
 const DOUBT_MS = 10_000;
 /** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
-/** When the first node told its head, the others are waited for so long, in milliseconds. */
-const OTHERS_PATIENCE_MS = 250;
+/** The leader is waited for so long, and when the first node told its head, the others, in milliseconds. */
+const PATIENCE_MS = 250;
 /** On a chain that never stands still, so many looks are enough. */
 const LIVE_AFTER = 3;
 /** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
@@ -42,8 +42,8 @@ export class Follower {
   #reached: string | undefined;
   #triesToGoLive = 0;
   #lookedAroundAt = Number.NEGATIVE_INFINITY;
-  /** Nodes that were asked for their head and have not told it yet. */
-  readonly #reading = new Set<string>();
+  /** Of nodes that were asked for their head and have not told it yet. */
+  readonly #reading = new Map<string, Promise<void>>();
   /** Who waits for all nodes to be looked at once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
@@ -141,10 +141,11 @@ export class Follower {
     for (const node of nodes) this.#watch(node);
     const leader = this.#chooseLeader(nodes);
     const now = this.#parts.clock.now();
-    if (isUrgent || !leader || now - this.#lookedAroundAt >= LOOK_AROUND_MS) {
+    const isDue = now - this.#lookedAroundAt >= LOOK_AROUND_MS;
+    if (isUrgent || isDue || !leader || !(await this.#tellsItsHead(leader))) {
       this.#lookedAroundAt = now;
       await this.#readHeads(nodes);
-    } else await this.#readHeads([leader]);
+    }
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.get(chosen.name);
     if (!chosen || !head) return;
@@ -190,23 +191,38 @@ export class Follower {
 
   /** Resolves when all told their heads, or some did and the others take their time. */
   async #readHeads(nodes: readonly FollowedNode[]): Promise<void> {
-    const reads = nodes
-      .filter(({ name }) => !this.#reading.has(name))
-      .map((node) => this.#readHead(node));
+    const reads = nodes.map((node) => this.#readHead(node));
     await Promise.any(reads).catch(() => undefined);
-    const patience = new AbortController();
-    const { clock } = this.#parts;
-    await Promise.race([
-      Promise.allSettled(reads),
-      clock.sleep(OTHERS_PATIENCE_MS, patience.signal).catch(() => undefined),
-    ]);
-    patience.abort();
+    await this.#orPatience(Promise.allSettled(reads));
   }
 
-  /** Rejects when the node does not tell it. */
-  async #readHead(node: FollowedNode): Promise<void> {
+  /** false when it failed or takes its time: then the others are asked as well. */
+  async #tellsItsHead(leader: FollowedNode): Promise<boolean> {
+    const read = this.#readHead(leader).then(
+      () => true,
+      () => false,
+    );
+    return (await this.#orPatience(read)) ?? false;
+  }
+
+  /** undefined when it was not there in time. */
+  async #orPatience<Value>(work: Promise<Value>): Promise<Value | undefined> {
+    const patience = new AbortController();
+    const end = this.#parts.clock.sleep(PATIENCE_MS, patience.signal).catch(() => undefined);
+    const value = await Promise.race([work, end]);
+    patience.abort();
+    return value as Value | undefined;
+  }
+
+  /** Rejects when the node does not tell it. A node is asked once at a time. */
+  #readHead(node: FollowedNode): Promise<void> {
+    const reading = this.#reading.get(node.name) ?? this.#askForHead(node);
+    this.#reading.set(node.name, reading);
+    return reading;
+  }
+
+  async #askForHead(node: FollowedNode): Promise<void> {
     const { dialect } = this.#parts;
-    this.#reading.add(node.name);
     const position = await dialect.readPosition("latest", node, this.#closing.signal);
     this.#reading.delete(node.name);
     if (position) this.#heads.set(node.name, position);

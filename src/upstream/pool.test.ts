@@ -102,6 +102,22 @@ describe("a call", () => {
     expect(a?.isMissing("eth_invented0")).toBe(false);
   });
 
+  it("for the head never tells less than before, unless no node knows better", async () => {
+    const heads = { a: "0x9", b: "0x9" };
+    const { outcome, asked } = await startedPoolOf({
+      a: (method) => (method === "eth_chainId" ? CHAIN_1 : `"result":"${heads.a}"`),
+      b: (method) => (method === "eth_chainId" ? CHAIN_1 : `"result":"${heads.b}"`),
+    });
+    expect(await outcome("eth_blockNumber")).toBe('"0x9"');
+    heads.a = "0x8"; // within what is tolerated of a node, but a caller would see the chain go back
+    expect(await outcome("eth_blockNumber")).toBe('"0x9"');
+    heads.b = "0x8";
+    expect(await outcome("eth_blockNumber")).toBe('"0x8"');
+    asked.length = 0;
+    expect(await outcome("eth_blockNumber")).toBe('"0x8"');
+    expect(asked).toHaveLength(1);
+  });
+
   it("tells nothing of the node's address when it refuses", async () => {
     const refusal = '"error":{"code":-32000,"message":"POST https://a.example.com/s3cr3t failed"}';
     const { outcome } = await startedPoolOf({ a: saying(refusal) });

@@ -47,6 +47,8 @@ export class Pool {
   readonly #times: MethodTimes;
   readonly #hedges: HedgeBudget;
   readonly #order: NodeOrder;
+  /** The head that a caller was told last: it falls only when no node knows better. */
+  #toldHead = 0;
   /** Calls that wait for some node's budget. */
   #waiting = 0;
   /** When the log told of a node that dissents. */
@@ -139,17 +141,20 @@ export class Pool {
     const said = rule
       ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
       : await this.#asking(nodes, question).outcome(signal);
-    if (said.kind === "result") return said.json;
+    if (said.kind === "result") {
+      this.#toldHead = headTold(method, paramsJson, said.json) ?? this.#toldHead;
+      return said.json;
+    }
     throw errors.refusedByNode(said.code, said.message, said.json);
   }
 
-  /** A head that is behind those that were told already is one node's alone. */
+  /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
   #headDoubt(method: string, paramsJson: string): CallOptions["isDoubtful"] {
     if (traitsOf(method).group !== "chain") return undefined;
     return (reply) => {
       const told = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
-      const known = headOf(this.usable()) ?? 0;
-      return told !== undefined && told < known - this.#options.toleratedLag;
+      const tolerated = (headOf(this.usable()) ?? 0) - this.#options.toleratedLag;
+      return told !== undefined && told < Math.max(this.#toldHead, tolerated);
     };
   }
 

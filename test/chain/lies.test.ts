@@ -642,7 +642,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     const lie = inTransaction("value", "0x7b")(0);
 
     it("off, is believed", async () => {
-      const { url } = await scene({ lie, proof: "off" });
+      const { url } = await scene({ lie, proof: "off", isAlone: true });
       await hasFollowed(url, 47);
       const { result, headers } = await read(url, "eth_getBlockByNumber", ["0x2f", true]);
       expect(result).toMatchObject({ transactions: [{ value: "0x7b" }, {}, {}, {}] });
@@ -650,14 +650,20 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     });
 
     it("strict, is not believed, and the honest node is", async () => {
-      const { gateway, url } = await scene({ lie, proof: "strict" });
+      const { gateway, url, liar, honest } = await scene({ lie, proof: "strict" });
       await hasFilled(gateway);
-      expect(await differences(url, chain.url, { from: 44, to: 47 })).toEqual([]);
-      const { headers } = await read(url, "eth_getBlockByNumber", ["0x2f", true]);
-      expect(headers.get("x-headgate-proof")).toBe("full");
-      expect(await reported(gateway, "main")).toMatchObject({
-        failures: ["liar transactions root"],
+      // It is the first with the new block, so it is asked for it if it was not asked before.
+      liar.head = 48;
+      const seen = await until("the lie is noticed", async () => {
+        const report = await reported(gateway, "main");
+        return report.failures.length > 0 && report;
       });
+      expect(seen).toMatchObject({ failures: ["liar transactions root"] });
+      if (honest) honest.head = 48;
+      await hasFollowed(url, 48);
+      expect(await differences(url, chain.url, { from: 44, to: 48 })).toEqual([]);
+      const { headers } = await read(url, "eth_getBlockByNumber", ["0x30", true]);
+      expect(headers.get("x-headgate-proof")).toBe("full");
     });
   });
 });

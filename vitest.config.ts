@@ -7,7 +7,10 @@ export default defineConfig({
     pool: "threads",
     isolate: false,
     projects: [
-      { extends: true, test: { name: "unit", include: ["src/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: { name: "unit", include: ["src/**/*.test.ts"], testTimeout: 30_000 },
+      },
       {
         extends: true,
         test: {

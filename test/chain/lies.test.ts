@@ -750,7 +750,7 @@ const reported = (
   network: string,
 ): Promise<Pick<Story, "errors" | "failures">> =>
   until("log and metrics agree", async () => {
-    const metrics = await (await fetch(gateway.metricsUrl)).text();
+    const metrics = await metricsOf(gateway);
     const failures = metrics
       .split("\n")
       .filter((line) => line.startsWith(`headgate_proof_failures_total{network="${network}"`))
@@ -760,6 +760,19 @@ const reported = (
       .map(({ upstream, part }) => ({ upstream, part }));
     return failures.length === errors.length && { errors, failures };
   });
+
+const metricsUnderWay = new Map<RunningGateway, Promise<string>>();
+
+/** One reading for all who wait for it: the metrics of so many networks are long. */
+function metricsOf(gateway: RunningGateway): Promise<string> {
+  const underWay = metricsUnderWay.get(gateway);
+  if (underWay !== undefined) return underWay;
+  const reading = fetch(gateway.metricsUrl)
+    .then((response) => response.text())
+    .finally(() => metricsUnderWay.delete(gateway));
+  metricsUnderWay.set(gateway, reading);
+  return reading;
+}
 
 /** One call, and the headers of its answer. */
 async function read(

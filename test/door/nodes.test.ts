@@ -56,6 +56,7 @@ beforeAll(async () => {
       },
       priced: {
         ...network,
+        hedging: { share: 0 }, // a pause of the machine would be taken for the node's
         upstreams: [upstream("dear", { price: 10 }), upstream("cheap", { price: 1 })],
       },
       planned: {

@@ -3,17 +3,22 @@ import { execFile } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** Asks again and again until there is something to give; fails when that takes over half a minute. */
+/** So often is looked at first; many who wait long would keep a small machine busy with looking. */
+const PAUSE_MS = { first: 20, longest: 100, growth: 1.2 };
+
+/** Asks again and again until there is something to give; fails when that takes too long. */
 export async function until<Value>(
   what: string,
   look: () => Promise<Value | false | undefined>,
-  withinMs = 30_000,
+  withinMs = 50_000,
 ): Promise<Value> {
   const deadline = performance.now() + withinMs;
+  let pauseMs = PAUSE_MS.first;
   while (performance.now() < deadline) {
     const seen = await look();
     if (seen) return seen;
-    await pause(20);
+    await pause(pauseMs);
+    pauseMs = Math.min(PAUSE_MS.longest, pauseMs * PAUSE_MS.growth);
   }
   throw new Error(`waited in vain until ${what}`);
 }

@@ -226,6 +226,11 @@ export class Asking {
   }
 
   #waitForBudget(): void {
+    this.#queue.add(this.#parts.newcomers?.() ?? []);
+    if (this.#queue.hasReady) {
+      this.#askNext();
+      return;
+    }
     const again = (): void => {
       this.#queue.comeBack();
       this.#askNext();

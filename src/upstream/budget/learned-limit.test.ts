@@ -42,12 +42,4 @@ describe("a learned limit", () => {
     expect(limit.inForce(600_000)).toBeUndefined();
     expect(new LearnedLimit(undefined).isLearned(0)).toBe(false);
   });
-
-  it("is as old as the last refusal", () => {
-    const limit = learned();
-    limit.raise(70, 1_000);
-    expect(limit.sinceRefusedMs(3_000)).toBe(3_000);
-    limit.lower(70, 3_000);
-    expect(limit.sinceRefusedMs(3_500)).toBe(500);
-  });
 });

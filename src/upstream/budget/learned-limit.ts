@@ -42,10 +42,6 @@ export class LearnedLimit {
     return this.#configured === undefined && this.inForce(nowMs) !== undefined;
   }
 
-  sinceRefusedMs(nowMs: number): number {
-    return nowMs - this.#refusedAtMs;
-  }
-
   /** The node refused while so much was sent. */
   lower(sentPerSecond: number, nowMs: number): void {
     const limit = this.inForce(nowMs) ?? Number.POSITIVE_INFINITY;

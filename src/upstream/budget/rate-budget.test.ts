@@ -209,6 +209,22 @@ describe("a limit that was only found out", () => {
     expect(budget.state().perSecond).toBe(7);
   });
 
+  it("may be broken two seconds after a refusal also in a pause that the node did not name", async () => {
+    const clock = new FakeClock();
+    const budget = budgetOf({}, clock);
+    for (const pauseMs of [1_000, 2_000, 4_000]) {
+      budget.limited(undefined, clock.now());
+      if (pauseMs < 4_000) await clock.advance(pauseMs);
+    }
+    await clock.advance(1_999);
+    expect([budget.waitMs(1), may(budget)]).toEqual([2_001, ""]);
+    await clock.advance(1);
+    expect([budget.waitMs(1), may(budget)]).toEqual([2_000, "tried"]);
+    budget.limited(5_000, clock.now());
+    await clock.advance(4_999);
+    expect(may(budget)).toBe(""); // it said for how long
+  });
+
   it("is not broken any more when the node has just refused that", async () => {
     const clock = new FakeClock();
     const budget = budgetOf({}, clock);

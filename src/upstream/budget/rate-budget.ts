@@ -44,13 +44,16 @@ const LONGEST_PAUSE_MS = 60_000;
 /** When it does. One that names a day is asked each hour all the same. */
 const LONGEST_TOLD_PAUSE_MS = 3_600_000;
 
-/** So long after the last refusal a learned limit may be wrong by now. */
+/** So long after the last refusal a learned limit, or a pause that nobody named, may be wrong by now. */
 const TRIED_AFTER_MS = 2_000;
 /** What goes before callers may be so far ahead of the learned rate. */
 const PRESSED_MS = 1_000;
 
 export class RateBudget {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  /** As far as the node itself named it: the rest of a pause is our own guess. */
+  #toldUntilMs = Number.NEGATIVE_INFINITY;
+  #refusedAtMs = Number.NEGATIVE_INFINITY;
   /** Pauses since the last call that was answered. */
   #pauses = 0;
   readonly #sent = new SentRate();
@@ -96,16 +99,18 @@ export class RateBudget {
     return Math.max(this.#pauseMs(nowMs), this.#bucket.waitMs(cost, nowMs));
   }
 
-  /** Nobody named the limit that makes calls wait, and it was learned long enough ago to be tried. */
+  /** Nobody named the limit or the pause that makes calls wait, and the last refusal is long enough ago. */
   mayBeTried(cost: number): boolean {
     const nowMs = this.#clock.now();
-    return this.#isOnlyLearned(cost, nowMs) && this.#limit.sinceRefusedMs(nowMs) >= TRIED_AFTER_MS;
+    const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#toldUntilMs;
+    return !isNew && this.#isOnlyLearned(cost, nowMs);
   }
 
   /** Whether the same, and no more is owed than what comes in a second: for what goes before callers. */
   mayBePressed(cost: number): boolean {
     const nowMs = this.#clock.now();
-    return this.#isOnlyLearned(cost, nowMs) && this.#bucket.waitMs(cost, nowMs) <= PRESSED_MS;
+    const isOpen = this.#pauseMs(nowMs) === 0 && this.#isOnlyLearned(cost, nowMs);
+    return isOpen && this.#bucket.waitMs(cost, nowMs) <= PRESSED_MS;
   }
 
   /** A call goes. One that did not wait is paid by those after it. */
@@ -126,6 +131,8 @@ export class RateBudget {
     const nowMs = this.#clock.now();
     const isTold = retryAfterMs !== undefined && retryAfterMs > 0;
     const toldMs = isTold ? Math.min(retryAfterMs, LONGEST_TOLD_PAUSE_MS) : undefined;
+    this.#refusedAtMs = nowMs;
+    this.#toldUntilMs = Math.max(this.#toldUntilMs, nowMs + (toldMs ?? 0));
     if (sentAtMs < this.#pausedUntilMs) {
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (toldMs ?? 0));
       return;
@@ -162,7 +169,7 @@ export class RateBudget {
 
   #isOnlyLearned(cost: number, nowMs: number): boolean {
     const isUsedUp = (this.#month?.left ?? cost) < cost;
-    return !isUsedUp && this.#pauseMs(nowMs) === 0 && this.#limit.isLearned(nowMs);
+    return !isUsedUp && this.#limit.isLearned(nowMs);
   }
 
   #pauseMs(nowMs: number): number {

@@ -21,12 +21,14 @@ export function headIn(event: Buffer): AnnouncedHead | undefined {
   return { number: Number(number), hash: hash.toLowerCase() };
 }
 
+/** Whether the answer to this tells the node's head. */
+export const tellsHead = (method: string, paramsJson: string): boolean =>
+  method === "eth_blockNumber" ||
+  (method === "cfx_epochNumber" && paramsJson.includes("latest_state"));
+
 /** The head that a node tells in an answer; undefined when the answer is about something else. */
 export function headTold(method: string, paramsJson: string, json: Buffer): number | undefined {
-  const isAsked =
-    method === "eth_blockNumber" ||
-    (method === "cfx_epochNumber" && paramsJson.includes("latest_state"));
-  const text = isAsked ? parsed(json) : undefined;
+  const text = tellsHead(method, paramsJson) ? parsed(json) : undefined;
   return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
 }
 

@@ -1,7 +1,7 @@
 // The nodes of one network: who is asked what, and in which order.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { headTold } from "./announcements.ts";
+import { headTold, tellsHead } from "./announcements.ts";
 import { type AgreementRule, rulesByMethod } from "./asking/agreement.ts";
 import { Asking } from "./asking/asking.ts";
 import type { CallOptions } from "./asking/call-options.ts";
@@ -150,7 +150,7 @@ export class Pool {
 
   /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
   #headDoubt(method: string, paramsJson: string): CallOptions["isDoubtful"] {
-    if (traitsOf(method).group !== "chain") return undefined;
+    if (!tellsHead(method, paramsJson)) return undefined;
     return (reply) => {
       const told = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
       const tolerated = (headOf(this.usable()) ?? 0) - this.#options.toleratedLag;

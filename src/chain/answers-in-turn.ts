@@ -1,5 +1,6 @@
 // The same asked of several nodes: one after the other, the next one early when one takes long.
 import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/within.ts";
 
 export type Answered<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
@@ -36,7 +37,7 @@ export async function* answersInTurn<Node, Answer>(
   try {
     askNext();
     while (running.size > 0) {
-      const first = await firstOr(SLOW_MS, [...running.values()], parts.clock);
+      const first = await within(SLOW_MS, Promise.race(running.values()), parts.clock);
       if (!first) askNext();
       else {
         running.delete(first.node);
@@ -48,20 +49,4 @@ export async function* answersInTurn<Node, Answer>(
     signal.removeEventListener("abort", end);
     ending.abort();
   }
-}
-
-/** undefined when none was there in time. */
-async function firstOr<Value>(
-  ms: number,
-  values: readonly Promise<Value>[],
-  clock: Pick<Clock, "sleep">,
-): Promise<Value | undefined> {
-  const patience = new AbortController();
-  const slow = clock.sleep(ms, patience.signal).then(
-    () => undefined,
-    () => undefined,
-  );
-  const first = await Promise.race([...values, slow]);
-  patience.abort();
-  return first;
 }

@@ -1,6 +1,7 @@
 // Follows the head of one network: hears or asks what a node's newest block is, and has the stored
 // chain taken there (advance.ts). Nobody else moves it.
 import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/within.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
 import type { Position } from "./block-store.ts";
@@ -193,7 +194,7 @@ export class Follower {
   async #readHeads(nodes: readonly FollowedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#readHead(node));
     await Promise.any(reads).catch(() => undefined);
-    await this.#orPatience(Promise.allSettled(reads));
+    await within(PATIENCE_MS, Promise.allSettled(reads), this.#parts.clock);
   }
 
   /** false when it failed or takes its time: then the others are asked as well. */
@@ -202,16 +203,7 @@ export class Follower {
       () => true,
       () => false,
     );
-    return (await this.#orPatience(read)) ?? false;
-  }
-
-  /** undefined when it was not there in time. */
-  async #orPatience<Value>(work: Promise<Value>): Promise<Value | undefined> {
-    const patience = new AbortController();
-    const end = this.#parts.clock.sleep(PATIENCE_MS, patience.signal).catch(() => undefined);
-    const value = await Promise.race([work, end]);
-    patience.abort();
-    return value as Value | undefined;
+    return (await within(PATIENCE_MS, read, this.#parts.clock)) ?? false;
   }
 
   /** Rejects when the node does not tell it. A node is asked once at a time. */

@@ -1,0 +1,21 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { within } from "./within.ts";
+
+describe("work that is waited for, but not for long", () => {
+  it("gives what it gives in time", async () => {
+    expect(await within(100, Promise.resolve("done"), new FakeClock())).toBe("done");
+  });
+
+  it("is left to itself when time is up", async () => {
+    const clock = new FakeClock();
+    const waiting = within(100, new Promise<string>(() => undefined), clock);
+    await clock.advance(100);
+    expect(await waiting).toBeUndefined();
+  });
+
+  it("fails as it fails", async () => {
+    const work = Promise.reject(new Error("broken"));
+    await expect(within(100, work, new FakeClock())).rejects.toThrow("broken");
+  });
+});

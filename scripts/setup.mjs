@@ -1,7 +1,7 @@
 // Installs what is missing, with any Node.js that npm itself runs on, so that `npm start` and
 // `npm test` need no step before them. Plain JavaScript: it runs before our own Node.js is there.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 /** What only tests and tools need: `npm start` has its first answer sooner without. */
 const withoutDev = process.argv.includes("--without-dev");
@@ -39,4 +39,42 @@ if (!isInstalled()) {
     console.error("headgate: npm could not install the dependencies; what it said is above");
     process.exit(1);
   }
+}
+
+if (!withoutDev && !isThere("redis-server")) installRedis();
+
+/** The tests of the shared state need a real Redis. Without one they are skipped, or fail where CI is set. */
+function installRedis() {
+  const isPossible = process.getuid?.() === 0 && existsSync("/etc/debian_version");
+  if (isPossible) console.error("headgate: installing redis-server for the tests, once …");
+  // A list that is missing or old lacks the package or names files that are gone.
+  if (isPossible && !aptInstall() && apt("update")) aptInstall();
+  if (isThere("redis-server")) return;
+  console.error(
+    "headgate: WARNING: there is no redis-server; install one to test the shared state",
+  );
+}
+
+/** Installed only: a Redis that is started, or starts with the machine, is not for tests to bring about. */
+function aptInstall() {
+  const policy = "/usr/sbin/policy-rc.d"; // Debian asks it before a package starts its service
+  const isMine = !existsSync(policy);
+  if (isMine) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  const isDone = apt("install", "--yes", "--no-install-recommends", "redis-server");
+  if (isMine) rmSync(policy);
+  if (existsSync("/run/systemd/system")) spawnSync("systemctl", ["disable", "redis-server"]);
+  return isDone;
+}
+
+function apt(...args) {
+  const { status } = spawnSync("apt-get", ["--quiet", ...args], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    stdio: ["ignore", "ignore", "inherit"],
+    timeout: 180_000,
+  });
+  return status === 0;
+}
+
+function isThere(command) {
+  return spawnSync(command, ["--version"]).status === 0;
 }

@@ -1,9 +1,6 @@
 // The shared state of one machine: an LMDB environment that all its processes read and write.
 import { open, type RootDatabase } from "lmdb";
-import type { Entry, State } from "./state.ts";
-
-/** Behind every character that keys are made of. */
-const LAST = "\uffff";
+import { type Change, type Entry, oneGroupOf, type State } from "./state.ts";
 
 export class LmdbState implements State {
   readonly #root: RootDatabase<string, string>;
@@ -14,24 +11,42 @@ export class LmdbState implements State {
   }
 
   async get(key: string): Promise<string | undefined> {
+    this.#lookAgain();
     return this.#root.get(key);
   }
 
-  replace(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
+  async change(changes: readonly Change[]): Promise<boolean> {
+    oneGroupOf(changes);
     return this.#root.transaction(() => {
-      if (this.#root.get(key) !== expected) return false;
-      if (next === undefined) this.#root.removeSync(key);
-      else this.#root.putSync(key, next);
+      if (changes.some(({ key, expected }) => this.#root.get(key) !== expected)) return false;
+      for (const { key, next } of changes) {
+        if (next === undefined) this.#root.removeSync(key);
+        else this.#root.putSync(key, next);
+      }
       return true;
     });
   }
 
+  replace(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
+    return this.change([{ key, expected, next }]);
+  }
+
   async list(prefix: string): Promise<readonly Entry[]> {
-    const range = this.#root.getRange({ start: prefix, end: prefix + LAST });
-    return [...range.map(({ key, value }) => ({ key, text: value }))];
+    this.#lookAgain();
+    const entries: Entry[] = [];
+    for (const { key, value } of this.#root.getRange({ start: prefix })) {
+      if (!key.startsWith(prefix)) break;
+      entries.push({ key, text: value });
+    }
+    return entries;
   }
 
   async close(): Promise<void> {
     await this.#root.close();
+  }
+
+  /** A read sees the store as it was when reading began, some milliseconds ago: before what another process did. */
+  #lookAgain(): void {
+    this.#root.resetReadTxn();
   }
 }

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "./parse-config.ts";
+import { state } from "./state-settings.ts";
+
+const common = { isEncrypted: false, database: 0, prefix: "headgate" };
+const host = (name: string, port: number) => ({ host: name, port });
+
+describe("the URL of the shared state", () => {
+  it.each([
+    { url: "redis://cache", want: { kind: "single", hosts: [host("cache", 6379)] } },
+    { url: "valkey://cache", want: { kind: "single", hosts: [host("cache", 6379)] } },
+    {
+      url: "rediss://gate:pa%40ss@cache:6380/2?prefix=test",
+      want: {
+        kind: "single",
+        hosts: [host("cache", 6380)],
+        isEncrypted: true,
+        user: "gate",
+        password: "pa@ss",
+        database: 2,
+        prefix: "test",
+      },
+    },
+    { url: "redis://:p@ss%@[::1]:1", want: { hosts: [host("::1", 1)], password: "p@ss%" } },
+    {
+      url: "redis-sentinel://:s3cr3t@one,two:26380/gates?db=1&sentinelPassword=other",
+      want: {
+        kind: "sentinel",
+        hosts: [host("one", 26_379), host("two", 26_380)],
+        masterName: "gates",
+        password: "s3cr3t",
+        sentinelPassword: "other",
+        database: 1,
+      },
+    },
+    {
+      url: "valkeys-cluster://one:7000,two",
+      want: { kind: "cluster", isEncrypted: true, hosts: [host("one", 7000), host("two", 6379)] },
+    },
+  ])("$url is understood", ({ url, want }) => {
+    expect(state.parse(url)).toEqual({ kind: "single", ...common, ...want });
+  });
+
+  it.each([
+    { url: "http://cache", message: "want a URL such as redis://host:6379" },
+    { url: "redis://", message: "want a URL such as" },
+    { url: "redis://:pa/ss@cache", message: "want host:port" },
+    { url: "redis://cache:70000", message: "want host:port" },
+    { url: "redis://one,two", message: "several hosts" },
+    { url: "redis://cache/first", message: "want the number of a database" },
+    { url: "redis-sentinel://one", message: "want the name of the master" },
+    { url: "redis-cluster://one/1", message: "a cluster has the database 0 only" },
+    { url: "redis://cache?prefix=a{b}", message: "want a prefix" },
+    { url: "redis://cache?sentinelPassword=pa/ss", message: "want nothing but db, prefix" },
+  ])("$url is a mistake that does not repeat it", ({ url, message }) => {
+    const networks = `{ eth: { family: evm, chainId: 1, upstreams: [{ url: "http://node" }] } }`;
+    const text = `state: ${JSON.stringify(url)}\nnetworks: ${networks}`;
+    const parsed = parseConfig(text, {});
+    const mistakes = [expect.stringContaining(`state: ${message}`)];
+    expect(parsed).toEqual({ kind: "mistakes", mistakes });
+    expect(JSON.stringify(parsed)).not.toContain("pa/ss");
+  });
+});

@@ -1,0 +1,99 @@
+// Where several gateways share what they know: the URL of a Redis or Valkey. It may hold a password,
+// and is never shown; mistakes in it are told without any of its text.
+import { z } from "zod";
+
+const example =
+  "redis://host:6379, rediss://user:password@host:6379/0, redis-sentinel://host1:26379,host2:26379/name or redis-cluster://host1:6379,host2:6379";
+
+/** Left out: one machine, whose processes share an LMDB in the data folder. */
+export const state = z
+  .string({ error: `want a URL such as ${example}` })
+  .transform((text, context): SharedStateSettings => {
+    const read = readStateUrl(text);
+    if (typeof read !== "string") return read;
+    context.addIssue({ code: "custom", message: read });
+    return z.NEVER;
+  });
+
+type Host = { readonly host: string; readonly port: number };
+
+export type SharedStateSettings = {
+  readonly hosts: readonly Host[];
+  readonly isEncrypted: boolean;
+  readonly user?: string;
+  readonly password?: string;
+  readonly database: number;
+  /** The first part of all keys, so that one Redis serves several installations. */
+  readonly prefix: string;
+} & (
+  | { readonly kind: "single" | "cluster" }
+  | { readonly kind: "sentinel"; readonly masterName: string; readonly sentinelPassword?: string }
+);
+
+const form =
+  /^(?:redis|valkey)(s?)(-sentinel|-cluster)?:\/\/(?:([^/?#\s]*)@)?([^/?#@\s]+)(?:\/([^/?#\s]*))?(?:\?([^#\s]*))?$/i;
+
+/** @returns What is wrong, as a text. */
+function readStateUrl(text: string): SharedStateSettings | string {
+  const match = form.exec(text);
+  if (!match) return `want a URL such as ${example}`;
+  const [, encrypted, kindText = "", login, hostsText = "", path = "", query] = match;
+  const kind = kindOf(kindText);
+  const hosts = hostsText.split(",").map((each) => readHost(each, defaultPort[kind]));
+  const { db, prefix, sentinelPassword, ...others } = Object.fromEntries(
+    new URLSearchParams(query),
+  );
+  const database = databaseOf(kind === "sentinel" ? (db ?? "") : path || (db ?? ""));
+  const settings = { isEncrypted: encrypted !== "", ...readLogin(login) };
+  if (!isComplete(hosts)) return "want host:port after ://, and commas between several";
+  if (kind === "single" && hosts.length > 1)
+    return "several hosts: want redis-sentinel:// or redis-cluster://";
+  if (kind === "sentinel" && path === "") return "want the name of the master after the hosts";
+  if (database === undefined) return "want the number of a database, such as 0";
+  if (kind === "cluster" && database !== 0) return "a cluster has the database 0 only";
+  if (prefix !== undefined && !/^[\w.:-]{1,64}$/.test(prefix))
+    return "want a prefix of letters, digits, '_', '.', ':' and '-'";
+  if (Object.keys(others).length > 0 || (sentinelPassword !== undefined && kind !== "sentinel"))
+    return "want nothing but db, prefix and, for redis-sentinel, sentinelPassword after the ?";
+  const common = { hosts, database, prefix: prefix ?? "headgate", ...settings };
+  if (kind !== "sentinel") return { kind, ...common };
+  const secret = sentinelPassword === undefined ? {} : { sentinelPassword };
+  return { kind, masterName: decoded(path), ...secret, ...common };
+}
+
+const defaultPort = { single: 6379, sentinel: 26_379, cluster: 6379 };
+
+const kindOf = (text: string): SharedStateSettings["kind"] =>
+  text === "" ? "single" : text.toLowerCase() === "-sentinel" ? "sentinel" : "cluster";
+
+const isComplete = (hosts: readonly (Host | undefined)[]): hosts is readonly Host[] =>
+  hosts.every((host) => host !== undefined);
+
+function readHost(text: string, defaultPortOfKind: number): Host | undefined {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::(\d{1,5}))?$/i.exec(text);
+  const port = Number(match?.[3] ?? defaultPortOfKind);
+  const host = match?.[1] ?? match?.[2];
+  return host && port > 0 && port <= 65_535 ? { host, port } : undefined;
+}
+
+const databaseOf = (text: string): number | undefined =>
+  text === "" ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : undefined;
+
+/** `user:password`, `:password` or `user`. */
+function readLogin(text: string | undefined): { user?: string; password?: string } {
+  if (text === undefined) return {};
+  const [, user = "", password] = /^([^:]*)(?::(.*))?$/.exec(text) ?? [];
+  return {
+    ...(user === "" ? {} : { user: decoded(user) }),
+    ...(password === undefined ? {} : { password: decoded(password) }),
+  };
+}
+
+/** Passwords are often written as they are, with a % of their own. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

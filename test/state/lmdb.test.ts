@@ -1,0 +1,63 @@
+// One LMDB that several real processes have open: no change is lost, none is made twice, whoever dies.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { until } from "../support/processes.ts";
+
+let path: string;
+const children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-state-"));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  await rm(path, { recursive: true });
+});
+
+/** What it raised the count to, each time that this was acknowledged. */
+function increments(name: string, times: number) {
+  const child = spawn(process.execPath, ["test/state/increment.ts", path, name, String(times)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  children.push(child);
+  const acknowledged: number[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => acknowledged.push(Number(line)));
+  return { child, acknowledged, ended: once(child, "close") };
+}
+
+describe("one LMDB and several processes", () => {
+  it("counts each change once, and shows it to the others", async () => {
+    const both = [increments("one", 300), increments("two", 300)];
+    await Promise.all(both.map(({ ended }) => ended));
+    const all = both.flatMap(({ acknowledged }) => acknowledged).sort((a, b) => a - b);
+    expect(all).toEqual(Array.from({ length: 600 }, (_, n) => n + 1));
+    const state = new LmdbState({ path });
+    expect(await state.get("count all")).toBe("600");
+    expect(await state.list("count one ")).toHaveLength(6);
+    await state.close();
+  });
+
+  it("keeps all that was acknowledged, and goes on, when one is killed in the middle", async () => {
+    const killed = increments("one", 1_000_000);
+    const other = increments("two", 400);
+    await until("both are at it", async () =>
+      Boolean(killed.acknowledged.length > 100 && other.acknowledged.length > 20),
+    );
+    killed.child.kill("SIGKILL");
+    await Promise.all([killed.ended, other.ended]);
+    expect(other.acknowledged).toHaveLength(400);
+    const state = new LmdbState({ path });
+    const [all, one] = await Promise.all([state.get("count all"), state.get("count one")]);
+    // The last one may have been made without that it could still be told.
+    const untold = Number(one) - killed.acknowledged.length;
+    expect([0, 1]).toContain(untold);
+    expect(Number(all)).toBe(400 + Number(one));
+    await state.close();
+  });
+});

@@ -1,0 +1,39 @@
+// A RedisState as the gateway opens it, with what it logged.
+import { state as stateSetting } from "../../src/config/state-settings.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { RedisState } from "../../src/state/redis-state.ts";
+
+export type SharedState = {
+  readonly state: RedisState;
+  /** Each line with its reason, in order. */
+  readonly log: readonly string[];
+  /** What was told of its reachability, in order. */
+  readonly told: readonly boolean[];
+};
+
+export async function openShared(url: string): Promise<SharedState> {
+  const log: string[] = [];
+  const told: boolean[] = [];
+  const write = (first: unknown, text?: string): void => {
+    log.push(text === undefined ? String(first) : `${text} ${JSON.stringify(first)}`);
+  };
+  const state = new RedisState(stateSetting.parse(url), {
+    clock: systemClock,
+    log: { info: write, warn: write },
+    onChange: (isReachable) => told.push(isReachable),
+  });
+  await state.start();
+  return { state, log, told };
+}
+
+/** How a call ended, and after how long. */
+export async function timed<Value>(
+  call: Promise<Value>,
+): Promise<{ value?: Value; error?: Error; ms: number }> {
+  const from = performance.now();
+  const ms = (): number => performance.now() - from;
+  return call.then(
+    (value) => ({ value, ms: ms() }),
+    (error: Error) => ({ error, ms: ms() }),
+  );
+}

@@ -1,50 +1,13 @@
-// One API key of the file: who may call, what, from where and how much.
+// One API key: who may call, what, from where and how much. Its text does not get past the parse.
+import { createHash } from "node:crypto";
 import { z } from "zod";
+import { keyName, keyTerms } from "./key-terms.ts";
 import { besideOtherMistakes } from "./mapping.ts";
-import { textOf, wholeNumber } from "./units.ts";
+import { textOf } from "./units.ts";
 
-const method = textOf(
-  /^[A-Za-z0-9_.*]+$/,
-  "a method or a pattern such as eth_*, of letters, digits, _, . and *",
-);
+const terms = z.strictObject({ name: keyName, ...keyTerms });
 
-const origin = textOf(
-  /^(\*|https?:\/\/(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?)$/,
-  "an origin such as https://app.example.com or https://*.example.com, or *",
-).transform((text) => text.toLowerCase());
-
-const rate = z
-  .strictObject({
-    computeUnits: z
-      .number({ error: "expected a number above 0" })
-      .positive({ error: "expected a number above 0" })
-      .describe("The compute units that come back each second."),
-    burst: z
-      .number({ error: "expected a number above 0" })
-      .positive({ error: "expected a number above 0" })
-      .optional()
-      .describe("The most compute units that can be saved up; left out: computeUnits."),
-  })
-  .transform(({ computeUnits, burst = computeUnits }) => ({
-    computeUnitsPerSecond: computeUnits,
-    burstComputeUnits: burst,
-  }));
-
-const keyLimits = z.strictObject({
-  logs: z
-    .strictObject({
-      blocks: wholeNumber(1)
-        .optional()
-        .describe("The widest block range of one log query; left out: that of the network."),
-    })
-    .prefault({})
-    .describe("Limits of log queries."),
-});
-
-const settings = z.strictObject({
-  name: textOf(/^[a-z0-9._-]{1,64}$/, "1 to 64 characters of a-z, 0-9, '.', '_' and '-'").describe(
-    "What logs, metrics and the dashboard call this key; unique.",
-  ),
+const configured = terms.extend({
   key: textOf(
     /^[A-Za-z0-9._~-]{4,256}$/,
     "4 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'",
@@ -55,38 +18,89 @@ const settings = z.strictObject({
     .transform((text) => text.toLowerCase())
     .optional()
     .describe("`sha256:` and the SHA-256 of the key in hex. Give this or key."),
-  networks: z.array(z.string()).optional().describe("The networks it may use; left out: all."),
-  methods: z
-    .array(method)
-    .optional()
-    .describe("The methods it may call, or patterns; left out: all that the network serves."),
-  origins: z
-    .array(origin)
-    .optional()
-    .describe("The web origins that may use it; left out: all, and callers that are no browser."),
-  expires: z.iso
-    .datetime({ offset: true, error: "expected a date and time such as 2027-01-31T00:00:00Z" })
-    // biome-ignore lint/style/noRestrictedGlobals: this reads a text, not the clock.
-    .transform((text) => Date.parse(text))
-    .optional()
-    .describe("When it stops working; an ISO date and time with its offset from UTC."),
-  rate: rate.optional().describe("How fast it may spend compute units; left out: no limit."),
-  limits: keyLimits.prefault({}).describe("Limits of this key, beside those of the network."),
 });
 
-type Settings = z.output<typeof settings>;
-type OneSecret = { key: string; hash?: never } | { hash: string; key?: never };
+/** A key of the configuration file, with its text or its hash. */
+export const apiKey = configured
+  .superRefine(({ key, hash }, context) => {
+    if ((key === undefined) === (hash === undefined))
+      context.addIssue({ code: "custom", message: "give one of key and hash, and only one" });
+  }, besideOtherMistakes)
+  .superRefine(checkProfile, besideOtherMistakes)
+  .transform(({ key, hash, ...entry }) => ({
+    ...settingsOf(entry),
+    ...(key === undefined ? {} : { key }),
+    ...(hash === undefined ? {} : { hash }),
+  }));
 
-const hasOneSecret = (entry: Settings): entry is Settings & OneSecret =>
-  (entry.key === undefined) !== (entry.hash === undefined);
+/** With its hash only, whichever was written. */
+export const hashedKey = ({ key, hash, ...settings }: z.output<typeof apiKey>) => ({
+  ...settings,
+  hash: hash ?? `sha256:${sha256(key ?? "")}`,
+});
 
-/** An API key, with either its text or its hash. */
-export const apiKey = settings
-  .refine(hasOneSecret, {
-    error: "give one of key and hash, and only one",
-    ...besideOtherMistakes,
-  })
-  .transform(({ expires, ...entry }) => ({
+/** Changed or lost, no key that was made at runtime is known any more. */
+export const keySecret = textOf(/^.{16,}$/, "16 characters or more").describe(
+  "What the hashes of keys made at runtime are made with, the same at all gateways over one state; left out: a random one that is kept in the state.",
+);
+
+/** A key as it is asked for at runtime: the gateway makes its text. */
+export const keyRequest = terms
+  .superRefine(checkProfile, besideOtherMistakes)
+  .transform(settingsOf);
+
+/** What a person writes about a key. */
+export type KeyRequest = z.input<typeof keyRequest>;
+/** What is known of a key, complete but for what has no limit. */
+export type KeySettings = DeepReadonly<z.output<typeof keyRequest>>;
+export type ConfiguredKey = DeepReadonly<ReturnType<typeof hashedKey>>;
+
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
+
+/** As a person would write it: the inverse of the parse. */
+export function asWritten(settings: KeySettings): KeyRequest {
+  const { expiresAtMs, rate, ...rest } = structuredClone(settings) as z.output<typeof keyRequest>;
+  return {
+    ...rest,
+    ...(expiresAtMs === undefined ? {} : { expires: isoText(expiresAtMs) }),
+    ...(rate && {
+      rate: { computeUnits: rate.computeUnitsPerSecond, burst: rate.burstComputeUnits },
+    }),
+  };
+}
+
+// biome-ignore lint/style/noRestrictedGlobals: this writes a time, it does not read the clock.
+export const isoText = (wallTimeMs: number): string => new Date(wallTimeMs).toISOString();
+
+const BROWSER = {
+  readOnly: true,
+  rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
+  batch: 20,
+};
+
+function settingsOf({ profile, expires, ...entry }: z.output<typeof terms>) {
+  const isBrowser = profile === "browser";
+  const { readOnly, rate, batch } = isBrowser ? BROWSER : {};
+  const { limits } = entry;
+  return {
+    ...(isBrowser ? { readOnly, rate } : {}),
     ...entry,
     ...(expires === undefined ? {} : { expiresAtMs: expires }),
-  }));
+    limits: isBrowser ? { batch, ...limits } : limits,
+  };
+}
+
+function checkProfile(
+  { profile, origins }: Partial<z.output<typeof terms>>,
+  context: z.core.$RefinementCtx,
+): void {
+  const message =
+    profile === "browser" && !origins?.length
+      ? "the browser profile needs origins"
+      : profile === "server" && origins
+        ? "the server profile takes no origins"
+        : undefined;
+  if (message) context.addIssue({ code: "custom", message, path: ["origins"] });
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

@@ -1,0 +1,150 @@
+// Makes keys and changes them, in the state that all gateways share. Each change is one step, which
+// every gateway sees within a second.
+import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { State } from "../../state/state.ts";
+import {
+  changeRecord,
+  type KeyChanged,
+  type KeyMade,
+  type KeyRefusal,
+  refusals,
+  whereItIs,
+} from "./change-record.ts";
+import { type KeyHasher, type NewKey, newKey, openKeyHasher } from "./key-hash.ts";
+import { type KeyRecord, RECORDS, readRecord, recordKey } from "./key-record.ts";
+import { patched, type ReadRequest, readKeyRequest } from "./key-request.ts";
+import { type KeyView, viewOfConfigured, viewOfRecord } from "./key-view.ts";
+
+export type { KeyChanged, KeyMade, KeyRefusal } from "./change-record.ts";
+
+export type Configured = {
+  readonly keys: readonly ConfiguredKey[];
+  /** The names of all networks. */
+  readonly networks: readonly string[];
+};
+
+export const OVERLAP_MS = 24 * 3_600_000;
+
+export class KeyBook {
+  #configured: Configured;
+  #hasher: KeyHasher | undefined;
+  readonly #secret: string | undefined;
+  readonly #parts: Parts;
+
+  constructor(options: Configured & { secret: string | undefined }, parts: Parts) {
+    this.#configured = options;
+    this.#secret = options.secret;
+    this.#parts = parts;
+  }
+
+  reconfigure(configured: Configured): void {
+    this.#configured = configured;
+  }
+
+  /** @param request As a key of the file, without key and hash. */
+  async create(request: unknown): Promise<KeyMade | KeyRefusal> {
+    const read = this.#read(request);
+    if (read.kind === "mistakes") return read;
+    const { settings } = read;
+    if (this.#configuredKey(settings.name)) return refusals.taken(settings.name);
+    const { text, ...hashed } = await this.#newKey();
+    const createdAtMs = this.#parts.clock.wallTime();
+    const changed = await this.#change(settings.name, (present) =>
+      present
+        ? refusals.taken(settings.name)
+        : { settings, ...hashed, isDisabled: false, createdAtMs },
+    );
+    return changed.kind === "changed" ? { ...changed, kind: "made", text } : changed;
+  }
+
+  /** Configured keys first, then those that were made, by name. */
+  async list(): Promise<readonly KeyView[]> {
+    const now = this.#parts.clock.wallTime();
+    const made = (await this.#parts.state.list(RECORDS))
+      .map(({ text }) => readRecord(text))
+      .filter((record) => record && !this.#configuredKey(record.settings.name))
+      .flatMap((record) => (record ? [viewOfRecord(record, now)] : []));
+    return [...this.#configured.keys.map((key) => viewOfConfigured(key, now)), ...made];
+  }
+
+  async show(name: string): Promise<KeyView | undefined> {
+    const now = this.#parts.clock.wallTime();
+    const configured = this.#configuredKey(name);
+    if (configured) return viewOfConfigured(configured, now);
+    const record = readRecord((await this.#parts.state.get(recordKey(name))) ?? "");
+    return record && viewOfRecord(record, now);
+  }
+
+  /** A new text for the same key. The one before it works for the overlap; one before that, no more. */
+  async rotate(name: string, options: { overlapMs: number }): Promise<KeyMade | KeyRefusal> {
+    const { text, ...hashed } = await this.#newKey();
+    const now = this.#parts.clock.wallTime();
+    const changed = await this.#changeMade(name, (record) => {
+      const worksOn = options.overlapMs > 0 && record.secretId === hashed.secretId;
+      const old = worksOn ? { hash: record.hash, untilMs: now + options.overlapMs } : undefined;
+      return { ...record, ...hashed, old, rotatedAtMs: now };
+    });
+    return changed.kind === "changed" ? { ...changed, kind: "made", text } : changed;
+  }
+
+  /** For good; the name stays taken. */
+  revoke(name: string): Promise<KeyChanged | KeyRefusal> {
+    const revokedAtMs = this.#parts.clock.wallTime();
+    return this.#changeMade(name, (record) => ({ ...record, old: undefined, revokedAtMs }));
+  }
+
+  disable(name: string): Promise<KeyChanged | KeyRefusal> {
+    return this.#changeMade(name, (record) => ({ ...record, isDisabled: true }));
+  }
+
+  enable(name: string): Promise<KeyChanged | KeyRefusal> {
+    return this.#changeMade(name, (record) => ({ ...record, isDisabled: false }));
+  }
+
+  /** @param patch JSON merge patch: null takes a setting away, what is left out stays. */
+  update(name: string, patch: unknown): Promise<KeyChanged | KeyRefusal> {
+    return this.#changeMade(name, (record) => {
+      const read = this.#read(patched(record.settings, patch), record.settings);
+      if (read.kind === "mistakes") return read;
+      if (read.settings.name !== name) return refusals.mistake("name: cannot be changed");
+      return { ...record, settings: read.settings };
+    });
+  }
+
+  #read(request: unknown, before?: KeySettings): ReadRequest {
+    const { networks } = this.#configured;
+    const wallTimeMs = this.#parts.clock.wallTime();
+    return readKeyRequest(request, { networks, before, wallTimeMs });
+  }
+
+  #configuredKey(name: string): ConfiguredKey | undefined {
+    return this.#configured.keys.find((key) => key.name === name);
+  }
+
+  async #changeMade(
+    name: string,
+    next: (record: KeyRecord) => KeyRecord | KeyRefusal,
+  ): Promise<KeyChanged | KeyRefusal> {
+    return this.#configuredKey(name)
+      ? refusals.configured(name)
+      : this.#change(name, whereItIs(name, next));
+  }
+
+  async #change(
+    name: string,
+    next: (record: KeyRecord | undefined) => KeyRecord | KeyRefusal,
+  ): Promise<KeyChanged | KeyRefusal> {
+    const { state, clock } = this.#parts;
+    const result = await changeRecord(name, next, state);
+    if ("kind" in result) return result;
+    return { kind: "changed", key: viewOfRecord(result, clock.wallTime()) };
+  }
+
+  async #newKey(): Promise<NewKey> {
+    this.#hasher ??= await openKeyHasher({ secret: this.#secret }, this.#parts.state);
+    return newKey(this.#hasher);
+  }
+}
+
+type Parts = { readonly state: State; readonly clock: Pick<Clock, "wallTime"> };

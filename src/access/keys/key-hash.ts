@@ -1,0 +1,76 @@
+// What is kept of a key: its HMAC-SHA-256 with the installation's secret, so that a stolen state alone
+// lets nobody in, nor lets them try texts.
+import { hash, randomBytes } from "node:crypto";
+import type { State } from "../../state/state.ts";
+import { keyTextOf, SECRET_BYTES } from "./key-text.ts";
+
+export type KeyHasher = {
+  /** Tells two secrets apart, and nothing of either. */
+  readonly secretId: string;
+  /** 32 bytes as latin1 text: node:crypto hands out texts four times as fast as buffers. */
+  hash(keyText: string): string;
+};
+
+export type NewKey = {
+  /** To be shown once. */
+  readonly text: string;
+  /** To be kept: base64url. */
+  readonly hash: string;
+  readonly secretId: string;
+};
+
+export function newKey(hasher: KeyHasher): NewKey {
+  const text = keyTextOf(randomBytes(SECRET_BYTES));
+  return { text, hash: base64url(hasher.hash(text)), secretId: hasher.secretId };
+}
+
+const SECRET = "keys secret";
+const BLOCK_BYTES = 64;
+const DIGEST_BYTES = 32;
+
+/**
+ * HMAC (RFC 2104) as two one-shot hashes over buffers that are prepared once: this is in the way of
+ * every call, and an Hmac object costs four times as much.
+ */
+export function keyHasher(secret: string): KeyHasher {
+  const given = Buffer.from(secret);
+  const key = given.length > BLOCK_BYTES ? hash("sha256", given, "buffer") : given;
+  const inner = Buffer.alloc(BLOCK_BYTES + LONGEST_KEY_BYTES);
+  const outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES);
+  for (let at = 0; at < BLOCK_BYTES; at++) {
+    inner[at] = (key[at] ?? 0) ^ 0x36;
+    outer[at] = (key[at] ?? 0) ^ 0x5c;
+  }
+  // "binary" is what node:crypto calls latin1.
+  const hmac = (text: string): string => {
+    const length = inner.write(text, BLOCK_BYTES, "latin1");
+    const first = hash("sha256", inner.subarray(0, BLOCK_BYTES + length), "binary");
+    outer.write(first, BLOCK_BYTES, "latin1");
+    return hash("sha256", outer, "binary");
+  };
+  return { hash: hmac, secretId: base64url(hmac("secret id")).slice(0, 8) };
+}
+
+const base64url = (latin1: string): string => Buffer.from(latin1, "latin1").toString("base64url");
+
+/** Key texts are ASCII, and shorter. */
+const LONGEST_KEY_BYTES = 64;
+
+/**
+ * The hasher of this installation. Where no secret is configured it is made by whoever comes first, and
+ * kept.
+ */
+export async function openKeyHasher(
+  options: { secret: string | undefined },
+  state: Pick<State, "get" | "replace">,
+): Promise<KeyHasher> {
+  return keyHasher(options.secret ?? (await keptSecret(state)));
+}
+
+async function keptSecret(state: Pick<State, "get" | "replace">): Promise<string> {
+  const kept = await state.get(SECRET);
+  if (kept !== undefined) return kept;
+  const made = randomBytes(32).toString("base64url");
+  if (await state.replace(SECRET, undefined, made)) return made;
+  return keptSecret(state);
+}

@@ -1,0 +1,121 @@
+// The options of `headgate keys`, declared once: parsing, help and the request are made from this.
+import type { ParseArgsConfig } from "node:util";
+import { isoText } from "../config/key-settings.ts";
+import { CommandFailure } from "./read-config.ts";
+
+export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;
+
+type Option = {
+  /** What stands behind it in the help; undefined for one that is on or off. */
+  readonly placeholder: string | undefined;
+  readonly summary: string;
+  /** Where its value goes in what is asked of a key. */
+  readonly path?: readonly string[];
+  /** What `none` takes away, where that is more. */
+  readonly whole?: readonly string[];
+  readonly read?: (text: string, option: string, wallTimeMs: number) => unknown;
+};
+
+const list = (text: string): readonly string[] => text.split(",").map((each) => each.trim());
+
+const number = (text: string, option: string): number => {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw wrong(`--${option}: want a number, got ${text}`);
+  return Number(text);
+};
+
+/** A time, or how long from now. */
+const time = (text: string, _option: string, wallTimeMs: number): string => {
+  const durationMs = readDuration(text);
+  return durationMs === undefined ? text : isoText(wallTimeMs + durationMs);
+};
+
+const MS_OF: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** In milliseconds: `0`, `30s`, `5m`, `24h` or `90d`. */
+export function readDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (MS_OF[unit] ?? 0);
+}
+
+const placed = (
+  path: string,
+  placeholder: string | undefined,
+  summary: string,
+  read?: Option["read"],
+): Option => ({ placeholder, summary, path: path.split("."), ...(read && { read }) });
+
+const terms = {
+  profile: placed("profile", "browser|server", "a shorthand for what follows"),
+  networks: placed("networks", "a,b", "the networks it may use", list),
+  methods: placed("methods", "eth_*,net_version", "the methods it may call", list),
+  origins: placed("origins", "*.example.com", "the web origins it may be used from", list),
+  addresses: placed("addresses", "10.0.0.0/8", "the IP addresses it may be used from", list),
+  contracts: placed("contracts", "0x…,0x…", "the contracts it may ask about", list),
+  "read-only": placed("readOnly", undefined, "no transactions"),
+  expires: placed("expires", "2027-01-31T00:00:00Z|90d", "when it stops working", time),
+  rate: {
+    ...placed("rate.computeUnits", "N", "compute units a second", number),
+    whole: ["rate"], // a burst alone is no rate
+  },
+  burst: placed("rate.burst", "N", "compute units that can be saved up", number),
+  "per-day": placed("computeUnits.perDay", "N", "compute units a day", number),
+  "per-month": placed("computeUnits.perMonth", "N", "compute units a month", number),
+  concurrent: placed("concurrentCalls", "N", "calls at once", number),
+  batch: placed("limits.batch", "N", "calls in one batch", number),
+  "log-blocks": placed("limits.logs.blocks", "N", "blocks of one log query", number),
+} satisfies Record<string, Option>;
+
+/** All that a key may be asked for. */
+export const termNames = Object.keys(terms);
+
+export const options: Readonly<Record<string, Option>> = {
+  config: { placeholder: "headgate.yaml", summary: "the configuration" },
+  name: { placeholder: "web", summary: "the key's name" },
+  ...terms,
+  overlap: { placeholder: "24h", summary: "how long the old key works on; 0 for not at all" },
+  from: { placeholder: "2026-11-01", summary: "the first day" },
+  to: { placeholder: "2026-11-30", summary: "the last day" },
+  network: { placeholder: "eth-mainnet", summary: "one network only" },
+  csv: { placeholder: undefined, summary: "prints CSV" },
+  json: { placeholder: undefined, summary: "prints JSON" },
+  quiet: { placeholder: undefined, summary: "prints the key alone" },
+};
+
+export const wrong = (message: string): CommandFailure =>
+  new CommandFailure(message, { exitCode: 2 });
+
+/** For node:util's parseArgs. */
+export const parsable = (names: readonly string[]): ParseArgsConfig["options"] =>
+  Object.fromEntries(
+    names.map((name) => [name, { type: options[name]?.placeholder ? "string" : "boolean" }]),
+  );
+
+/** What the options ask of a key. `none` takes a setting away. */
+export function requestOf(values: OptionValues, wallTimeMs: number): Record<string, unknown> {
+  const request: Record<string, unknown> = {};
+  for (const name of termNames) {
+    const value = values[name];
+    const { path = [], whole = path, read } = options[name] ?? {};
+    if (value === undefined) continue;
+    if (value === "none") put(request, whole, null);
+    else
+      put(request, path, typeof value === "string" && read ? read(value, name, wallTimeMs) : value);
+  }
+  return request;
+}
+
+function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [name = "", ...rest] = path;
+  if (rest.length === 0) target[name] = value;
+  else if (target[name] !== null) {
+    const inner = { ...(target[name] as Record<string, unknown> | undefined) };
+    put(inner, rest, value);
+    target[name] = inner;
+  }
+}

@@ -1,0 +1,86 @@
+// Keys of two gateways over one Redis: what happens at one is known at the other, and goes on while
+// Redis is away.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { ask } from "../support/ask.ts";
+import {
+  type RunningGateway,
+  runCommand,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
+
+const isHere = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
+const SECOND_MS = 1000;
+
+describe.skipIf(!isHere)("keys over one Redis", () => {
+  let anvil: AnvilNode;
+  let redis: RedisServer;
+  let gateways: readonly [RunningGateway, RunningGateway];
+
+  beforeAll(async () => {
+    anvil = (await startAnvil()) as AnvilNode;
+    redis = await startRedis();
+    const start = (): Promise<RunningGateway> =>
+      startGatewayProcess({
+        state: redis.url,
+        networks: {
+          main: { family: "evm", chainId: anvil.chainId, upstreams: [{ url: anvil.url }] },
+        },
+      });
+    gateways = [await start(), await start()];
+  });
+
+  afterAll(async () => {
+    for (const gateway of gateways) expect(await gateway.stop()).toBe(0);
+    await redis.close();
+    await anvil.close();
+  });
+
+  async function keys(...words: readonly string[]): Promise<string> {
+    const { configPath } = gateways[0];
+    const { code, stdout, stderr } = await runCommand(["keys", ...words, "--config", configPath]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return stdout.trim();
+  }
+
+  const isOpen = async (gateway: RunningGateway, key: string): Promise<boolean> =>
+    "result" in (await ask(gateway.endpoint("main", key), "eth_chainId"));
+
+  const works = (key: string, withinMs = SECOND_MS): Promise<unknown> =>
+    Promise.all(gateways.map((each) => until("the key works", () => isOpen(each, key), withinMs)));
+
+  const isUnknown = (key: string, withinMs = SECOND_MS): Promise<unknown> =>
+    Promise.all(
+      gateways.map((each) =>
+        until("the key is unknown", async () => !(await isOpen(each, key)), withinMs),
+      ),
+    );
+
+  it("work everywhere within a second, and are revoked everywhere within a second", async () => {
+    const key = await keys("create", "web", "--quiet");
+    await works(key);
+    await keys("revoke", "web");
+    await isUnknown(key);
+  });
+
+  it("go on while Redis is away; what was changed before it came back is caught up with", async () => {
+    const known = await keys("create", "known", "--quiet");
+    await works(known);
+    await redis.kill();
+    const { configPath } = gateways[0];
+    const refused = await runCommand(["keys", "revoke", "known", "--config", configPath]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain("state cannot be reached");
+    for (const gateway of gateways) expect(await isOpen(gateway, known)).toBe(true);
+
+    await redis.start();
+    const made = await keys("create", "after", "--quiet");
+    await works(made, 5 * SECOND_MS);
+    await works(known);
+    await keys("revoke", "known");
+    await isUnknown(known);
+  });
+});

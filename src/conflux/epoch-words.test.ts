@@ -24,7 +24,7 @@ describe("a refusal in the words of nodes", () => {
       message: `${FILTER_ERROR}Filter has wrong epoch numbers set (from: 32, to: 16)`,
     },
     {
-      error: gapTooWide(1, 101, 100),
+      error: gapTooWide(1, 101, { blocks: 100 }),
       code: -32016,
       message: `${FILTER_ERROR}The gap between from_epoch and to_epoch is larger than max_gap (from: 1, to: 101, max_gap: 100)`,
     },
@@ -61,7 +61,7 @@ describe("what a node says", () => {
   });
 
   it.each([
-    { message: gapTooWide(1, 151, 100).message, most: 100 },
+    { message: gapTooWide(1, 151, { blocks: 100 }).message, most: 100 },
     { message: "epoch range exceeds maximum value 1000", most: 1000 },
     { message: "block range too large, max range: 500", most: 500 },
     {

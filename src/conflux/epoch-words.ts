@@ -7,9 +7,15 @@ export const tooManyHashes = (count: number): RpcError =>
 export const reversedEpochs = (from: number, to: number): RpcError =>
   filterError(`Filter has wrong epoch numbers set (from: ${from}, to: ${to})`);
 
-export const gapTooWide = (from: number, to: number, most: number): RpcError =>
+/** @param most.rule The setting of the caller's key, when it is the key's own range. */
+export const gapTooWide = (
+  from: number,
+  to: number,
+  { blocks, rule }: { blocks: number; rule?: string },
+): RpcError =>
   filterError(
-    `The gap between from_epoch and to_epoch is larger than max_gap (from: ${from}, to: ${to}, max_gap: ${most})`,
+    `The gap between from_epoch and to_epoch is larger than max_gap (from: ${from}, to: ${to}, max_gap: ${blocks})`,
+    rule === undefined ? undefined : { rule, limit: blocks },
   );
 
 const BEYOND = "expected a numbers with less than largest epoch number";
@@ -17,8 +23,8 @@ const BEYOND = "expected a numbers with less than largest epoch number";
 /** Both epochs are later than any that was mined. */
 export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYOND}.`);
 
-const filterError = (why: string): RpcError =>
-  new RpcError(-32016, `Error processing request: Filter error: ${why}`);
+const filterError = (why: string, data?: unknown): RpcError =>
+  new RpcError(-32016, `Error processing request: Filter error: ${why}`, { data });
 
 /** A node's error, as far as it matters here. */
 type NodeError = {

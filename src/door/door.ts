@@ -16,6 +16,8 @@ export type DoorOptions = {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Other processes listen on the same port. */
+  readonly reusePort?: boolean;
   readonly connections: number;
   readonly timeouts: {
     readonly headersMs: number;
@@ -35,7 +37,7 @@ export type DoorParts = {
 
 export class Door {
   readonly #server: Server;
-  readonly #options: DoorOptions;
+  #options: DoorOptions;
   readonly #parts: DoorParts;
   readonly #nextRequestId = requestIds();
   /** The requests that are being answered on each connection. */
@@ -64,12 +66,18 @@ export class Door {
     });
   }
 
+  /** Other bounds: for connections that are made, and requests that come, from now on. */
+  reconfigure(bounds: Pick<DoorOptions, "connections" | "timeouts">): void {
+    this.#options = { ...this.#options, ...bounds };
+    setBounds(this.#server, this.#options);
+  }
+
   /** Starts to listen. @returns The port, also when any was asked for. */
   listen(): Promise<number> {
-    const { host, port } = this.#options;
+    const { host, port, reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject);
-      this.#server.listen({ host, port }, () => {
+      this.#server.listen({ host, port, reusePort }, () => {
         this.#server.off("error", reject);
         resolve((this.#server.address() as AddressInfo).port);
       });
@@ -98,9 +106,10 @@ export class Door {
       return this.#tell(response, requestId, { status: 200, text: "ok" });
     if (route.kind === "readiness") return this.#tellReadiness(response, requestId);
     if (request.method === "OPTIONS") {
-      const { endpoint } = this.#parts;
-      const allowOrigin = endpoint.allowedOrigin(endpoint.grantOf(route), request);
-      return answerPreflight(response, { requestId, allowOrigin });
+      const scope = this.#scopeOf(request, response);
+      const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
+      if (!response.destroyed) answerPreflight(response, { requestId, allowOrigin });
+      return;
     }
     return this.#refuse(response, requestId, errors.verbNotAllowed(request.method ?? "this verb"));
   }
@@ -115,13 +124,7 @@ export class Door {
     const { metrics, clock, endpoint } = this.#parts;
     const startedAt = clock.now();
     metrics.requestStarted();
-    const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
-    const scopes = this.#scopes.get(request.socket);
-    scopes?.add(scope);
-    response.on("close", () => {
-      scopes?.delete(scope);
-      scope.end(response.writableFinished);
-    });
+    const scope = this.#scopeOf(request, response);
     const answered = await endpoint.answer({ ...visit, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
@@ -140,6 +143,18 @@ export class Door {
       bytesIn: answered?.bytesIn ?? 0,
       bytesOut,
     });
+  }
+
+  #scopeOf(request: IncomingMessage, response: ServerResponse): RequestScope {
+    const { clock } = this.#parts;
+    const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
+    const scopes = this.#scopes.get(request.socket);
+    scopes?.add(scope);
+    response.on("close", () => {
+      scopes?.delete(scope);
+      scope.end(response.writableFinished);
+    });
+    return scope;
   }
 
   async #tellReadiness(response: ServerResponse, requestId: string): Promise<void> {
@@ -193,21 +208,26 @@ const CHECK_EVERY_MS = 1_000;
 const READING_GRACE_MS = 5_000;
 
 function boundedServer(
-  { connections, timeouts }: DoorOptions,
+  options: DoorOptions,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
+  const { timeouts } = options;
   const server = createServer(
     {
-      headersTimeout: timeouts.headersMs,
-      requestTimeout: timeouts.headersMs + timeouts.bodyMs,
-      keepAliveTimeout: timeouts.idleMs,
       connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, timeouts.headersMs),
       maxHeaderSize: 16_384,
     },
     serve,
   );
+  setBounds(server, options);
+  return server;
+}
+
+function setBounds(server: Server, { connections, timeouts }: DoorOptions): void {
+  server.headersTimeout = timeouts.headersMs;
+  server.requestTimeout = timeouts.headersMs + timeouts.bodyMs;
+  server.keepAliveTimeout = timeouts.idleMs;
   server.maxConnections = connections;
   // A caller who stops reading its answer is cut off, but not one who waits for it.
-  server.setTimeout(timeouts.callMs + timeouts.idleMs + READING_GRACE_MS);
-  return server;
+  server.timeout = timeouts.callMs + timeouts.idleMs + READING_GRACE_MS;
 }

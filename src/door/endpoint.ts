@@ -1,23 +1,33 @@
 // From an HTTP request on the endpoint to a reply: network, key, origin, body, then the calls.
 import type { IncomingMessage } from "node:http";
-import type { Grant, KeyRing } from "../access/key-ring.ts";
+import type { Grant } from "../access/keys/grant.ts";
+import type { KeyRing } from "../access/keys/key-ring.ts";
 import { type AnswerBody, asVisible, type Reply, refusal } from "../calls/answer-body.ts";
-import type { CallableNetwork } from "../calls/call.ts";
+import type { CallableNetwork } from "../calls/caller.ts";
 import type { LifeParts } from "../calls/life-of-a-call.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Occupancy } from "../lib/occupancy.ts";
 import { CALLER_GONE, readBody } from "./body.ts";
+import { type RefuseKeyParts, refuseKey } from "./refuse-key.ts";
 import type { Route } from "./route.ts";
 
 export type EndpointParts = {
-  readonly networks: ReadonlyMap<string, CallableNetwork>;
+  readonly networks: { get(name: string): VisitedNetwork | undefined };
   readonly networkOfHost: (host: string | undefined) => string | undefined;
   readonly keys: Pick<KeyRing, "find">;
   readonly answerBody: AnswerBody;
-  readonly clock: Pick<Clock, "wallTime">;
+  /** Where a request comes from, as far as proxies are believed. */
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+  readonly guesses: RefuseKeyParts["guesses"];
+  readonly metrics: RefuseKeyParts["metrics"];
+  readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
   readonly log: LifeParts["log"];
 };
+
+/** A network that is told who is inside: it may be taken away. */
+type VisitedNetwork = CallableNetwork & { readonly visitors: Pick<Occupancy, "enter" | "leave"> };
 
 export type Visit = {
   readonly request: IncomingMessage;
@@ -27,12 +37,12 @@ export type Visit = {
 };
 
 /** The reply, and what the door needs to know to send it. undefined when the caller went away. */
-export type Answered = { reply: Reply; allowOrigin: string; bytesIn: number };
+export type Answered = { reply: Reply; allowOrigin: string | undefined; bytesIn: number };
 
 const JSON_TYPES = /^application\/(json|json-rpc|jsonrequest)\s*(;|$)/i;
 
 export class Endpoint {
-  readonly #bodyBytes: number;
+  #bodyBytes: number;
   readonly #parts: EndpointParts;
 
   constructor(options: { bodyBytes: number }, parts: EndpointParts) {
@@ -40,14 +50,20 @@ export class Endpoint {
     this.#parts = parts;
   }
 
+  reconfigure({ bodyBytes }: { bodyBytes: number }): void {
+    this.#bodyBytes = bodyBytes;
+  }
+
   /** Never throws: what goes wrong is in the reply. */
   async answer(visit: Visit): Promise<Answered | undefined> {
-    let allowOrigin = "*";
+    let allowOrigin: string | undefined = "*";
     try {
       const network = this.#networkOf(visit);
+      if (!visit.route.key) throw errors.missingKey();
       const grant = this.#grantOf(visit.route);
-      allowOrigin = this.allowedOrigin(grant, visit.request) ?? "*";
-      checkScope(grant, network, visit.request);
+      if (!grant) throw await this.#refuseKey(visit);
+      allowOrigin = grant.scope.allowedOrigin(visit.request.headers.origin);
+      this.#checkVisit(grant, network, visit.request);
       checkContentType(visit.request);
       const body = await readBody(visit.request, this.#bodyBytes);
       if (body === CALLER_GONE) return undefined;
@@ -64,38 +80,45 @@ export class Endpoint {
     }
   }
 
-  /** What Access-Control-Allow-Origin says; undefined when the key's origins exclude the page. */
-  allowedOrigin(grant: Grant | undefined, request: IncomingMessage): string | undefined {
-    if (!grant?.allowsOrigin) return "*";
-    const { origin } = request.headers;
-    return grant.allowsOrigin(origin) ? origin : undefined;
+  /**
+   * What Access-Control-Allow-Origin says before a page calls; undefined when the key's origins exclude
+   * the page. It tells keys that have origins from unknown ones, so that these are refused as slowly here.
+   */
+  async originForPreflight(visit: Omit<Visit, "requestId">): Promise<string | undefined> {
+    const { route, request } = visit;
+    const grant = this.#grantOf(route);
+    if (route.key && !grant) await this.#refuseKey(visit);
+    return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
-  /** The key's grant, or undefined for one that is missing, unknown or expired. */
-  grantOf({ key }: Visit["route"]): Grant | undefined {
-    return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
-  }
-
-  #networkOf({ route, request }: Visit): CallableNetwork {
+  #networkOf({ route, request, scope }: Visit): CallableNetwork {
     const { networks, networkOfHost } = this.#parts;
     const name = route.network ?? networkOfHost(request.headers.host);
     const network = name === undefined ? undefined : networks.get(name);
     if (!network) throw errors.unknownNetwork();
+    network.visitors.enter();
+    scope.onSent(() => network.visitors.leave());
     return network;
   }
 
-  #grantOf(route: Visit["route"]): Grant {
-    if (!route.key) throw errors.missingKey();
-    const grant = this.grantOf(route);
-    if (!grant) throw errors.invalidKey();
-    return grant;
+  /** undefined for a key that is missing, unknown or expired. */
+  #grantOf({ key }: Visit["route"]): Grant | undefined {
+    return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
   }
-}
 
-function checkScope(grant: Grant, network: CallableNetwork, request: IncomingMessage): void {
-  if (!grant.allowsNetwork(network.facts.name)) throw errors.rejectedByKey();
-  if (grant.allowsOrigin && !grant.allowsOrigin(request.headers.origin))
-    throw errors.rejectedByKey();
+  #refuseKey({ request, scope }: Omit<Visit, "requestId">): Promise<RpcError> {
+    request.resume(); // it is noticed that the caller leaves only while its body is taken
+    return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
+  }
+
+  #checkVisit(grant: Grant, network: CallableNetwork, request: IncomingMessage): void {
+    const rule = grant.scope.forbidsVisit({
+      network: network.facts.name,
+      origin: request.headers.origin,
+      address: () => this.#parts.clientAddress(request),
+    });
+    if (rule) throw errors.rejectedByKey(rule);
+  }
 }
 
 function checkContentType(request: IncomingMessage): void {

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { Reply } from "../calls/answer-body.ts";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, lengthOf } from "../jsonrpc/envelope.ts";
 import { PackedJson } from "../jsonrpc/packed-json.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
@@ -14,8 +14,8 @@ const WORTH_JOINING = 16_384;
 
 export type ResponseOptions = {
   readonly requestId: string;
-  /** The Access-Control-Allow-Origin value. */
-  readonly allowOrigin: string;
+  /** The Access-Control-Allow-Origin value; undefined: no page may read the answer. */
+  readonly allowOrigin: string | undefined;
   readonly acceptEncoding: string | undefined;
   /** A browser asks, and lets the page see only the headers it is told to. */
   readonly isPage: boolean;
@@ -43,14 +43,8 @@ export function respond(response: ServerResponse, reply: Reply, options: Respons
 }
 
 function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions): string[] {
-  const headers = [
-    "Content-Type",
-    "application/json",
-    "X-Request-Id",
-    options.requestId,
-    "Access-Control-Allow-Origin",
-    options.allowOrigin,
-  ];
+  const headers = ["Content-Type", "application/json", "X-Request-Id", options.requestId];
+  if (options.allowOrigin) headers.push("Access-Control-Allow-Origin", options.allowOrigin);
   if (notes) headers.push("X-Headgate-Source", notes.source);
   if (notes?.proof) headers.push("X-Headgate-Proof", notes.proof);
   if (notes?.block) headers.push("X-Headgate-Block", `${notes.block.number} ${notes.block.hash}`);
@@ -71,12 +65,6 @@ function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions
   }
   return headers;
 }
-
-const lengthOf = (pieces: readonly AnswerJson[]): number =>
-  pieces.reduce(
-    (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
-    0,
-  );
 
 function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: number): void {
   if (bytes <= WORTH_JOINING) {

@@ -8,6 +8,13 @@ export type RawJson = string | Buffer;
 /** What callers are answered: also text that is too large to be held. */
 export type AnswerJson = RawJson | PackedJson;
 
+/** In bytes of UTF-8. */
+export const lengthOf = (pieces: readonly AnswerJson[]): number =>
+  pieces.reduce(
+    (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
+    0,
+  );
+
 /** `id` is JSON text too: the very characters that the caller sent. */
 export const successBefore = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
 export const successAfter = "}";

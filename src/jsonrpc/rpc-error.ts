@@ -28,8 +28,13 @@ export class RpcError extends Error {
   }
 }
 
-/** What a 429 tells: compute units, and seconds until it is worth trying again. */
-export type RateLimit = { limit: number; remaining: number; retryAfter: number };
+/** What a 429 tells: compute units (of `concurrent` calls), and seconds until it is worth trying again. */
+export type RateLimit = {
+  limit: number;
+  remaining: number;
+  retryAfter: number;
+  rule: "rate" | "day" | "month" | "concurrent";
+};
 
 export const errors = {
   // The door.
@@ -38,6 +43,9 @@ export const errors = {
     new RpcError(-32600, why ? `invalid request: ${why}` : "invalid request", { status: 400 }),
   emptyBatch: () => new RpcError(-32600, "empty batch", { status: 400 }),
   batchTooLarge: () => new RpcError(-32600, "batch too large", { status: 413 }),
+  /** More than this key may send at once. */
+  batchTooLargeForKey: (limit: number) =>
+    new RpcError(-32600, "batch too large", { status: 413, data: { rule: "batch", limit } }),
   bodyTooLarge: () => new RpcError(-32600, "request body too large", { status: 413 }),
   unsupportedMediaType: (why: string) => new RpcError(-32600, why, { status: 415 }),
   verbNotAllowed: (verb: string) =>
@@ -49,8 +57,17 @@ export const errors = {
     }),
   missingKey: () => new RpcError(-32000, "missing API key", { status: 401 }),
   invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
-  rejectedByKey: () => new RpcError(-32002, "rejected by API key settings", { status: 403 }),
-  methodNotForKey: () => new RpcError(-32004, "method not available for this key", { status: 403 }),
+  /** Too many unknown keys came from the caller's address, and too many callers wait for their refusal. */
+  tooManyGuesses: (limit: number, retryAfter: number) =>
+    new RpcError(-32005, "too many unknown API keys", {
+      status: 429,
+      data: { rule: "guesses", limit, remaining: 0, retryAfter },
+    }),
+  /** @param rule Which setting of the key forbids it. */
+  rejectedByKey: (rule: string) =>
+    new RpcError(-32002, "rejected by API key settings", { status: 403, data: { rule } }),
+  methodNotForKey: (rule: string) =>
+    new RpcError(-32004, "method not available for this key", { status: 403, data: { rule } }),
   rateLimited: (data: RateLimit) =>
     new RpcError(-32005, "rate limit exceeded", { status: 429, data }),
 
@@ -81,13 +98,24 @@ export const errors = {
     ),
   invalidBlockRange: () => new RpcError(-32602, "invalid block range params"),
   beyondHead: () => new RpcError(-32602, "block range extends beyond current head block"),
-  rangeTooWide: (most: number) => new RpcError(-32602, `exceed maximum block range ${most}`),
+  /** @param rule The setting of the key, when it is the key's own range. */
+  rangeTooWide: (most: number, rule?: string) =>
+    new RpcError(-32602, `exceed maximum block range ${most}`, {
+      data: rule === undefined ? undefined : { rule, limit: most },
+    }),
   tooManyLogs: (limit: number, range: { from: string; to: string }) =>
     new RpcError(
       -32005,
       `query returned more than ${limit} results. Try with this block range [${range.from}, ${range.to}].`,
       { data: { ...range, limit } },
     ),
+
+  /** What gateways share: keys, filters, counts (state/). */
+  stateUnavailable: (cause?: unknown) =>
+    new RpcError(-32603, "the gateway's shared state cannot be reached, try again", {
+      status: 503,
+      cause,
+    }),
 
   // Filters.
   filterNotFound: () => new RpcError(-32000, "filter not found"),

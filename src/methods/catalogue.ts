@@ -18,6 +18,7 @@ import { stateMethods } from "./state.ts";
 import { traceMethods } from "./traces.ts";
 import { transactionMethods } from "./transactions.ts";
 import { uncleMethods } from "./uncles.ts";
+import { usageMethods } from "./usage.ts";
 
 export type Catalogue = {
   /** undefined when the network does not serve the method. */
@@ -46,6 +47,7 @@ export const declaredMethods: readonly Method[] = [
   ...epochMethods,
   ...hashingMethods,
   ...discoveryMethods,
+  ...usageMethods,
 ];
 
 /** How many forwarded names are remembered. Callers may invent names without end. */
@@ -114,4 +116,5 @@ const specified: ReadonlySet<string> = new Set([
   "web3_sha3",
   "trace_replayTransaction",
   "trace_get",
+  ...usageMethods.map(({ name }) => name),
 ]);

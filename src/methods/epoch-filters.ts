@@ -5,6 +5,7 @@ import { epochLog } from "../conflux/values.ts";
 import { hash, quantity } from "../evm/values.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
 import { createFilter, filterMethod, toldChanges } from "./filter-method.ts";
+import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = z
   .string({ error: "want a filter id" })
@@ -26,6 +27,7 @@ export const epochFilterMethods = [
     cost: 2,
     params: { filter: epochLogFilter },
     result: quantity,
+    contractsOf: contractsOfLogs,
     answer: ({ filter }, filters, context) =>
       createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
   }),

@@ -19,6 +19,7 @@ import { type EpochRange, settleEpochs } from "./epoch-range.ts";
 import { joinJson } from "./join-json.ts";
 import { type CallContext, defineMethod, type Note } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
+import { contractsOfLogs } from "./read-contracts.ts";
 
 export const epochLogMethods = [
   defineMethod({
@@ -30,6 +31,7 @@ export const epochLogMethods = [
     params: { filter: epochLogFilter },
     result: z.array(epochLog),
     freshness: "until next block",
+    contractsOf: contractsOfLogs,
     answer: ({ filter }, context) => answerEpochLogs(filter, context),
   }),
 ];

@@ -28,8 +28,8 @@ export async function settleEpochs(
   const to = Math.min(await settle(toEpoch ?? DEFAULTS.to), newest);
   if (from > newest && from > (await readEpoch("latest_mined", context))) throw beyondEpochs();
   if (from > to) throw reversedEpochs(from, to);
-  const { blocks } = context.network.limits.logs;
-  if (to - from >= blocks) throw gapTooWide(from, to, blocks);
+  const { logs } = context.network.limits;
+  if (to - from >= logs.blocks) throw gapTooWide(from, to, logs);
   return { from, to };
 }
 

@@ -6,6 +6,7 @@ import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash, quantity } from "../evm/values.ts";
 import { defineMethod, type Method } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
+import { calledAt, contractAt } from "./read-contracts.ts";
 import { submit } from "./submission.ts";
 
 const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");
@@ -44,13 +45,16 @@ export const epochMethods = [
     quantity,
     "The balance of an address, in Drip.",
   ),
-  epochMethod(
-    "cfx_getCode",
-    2,
-    { address: confluxAddress, epoch },
-    data,
-    "The code at an address; `0x` when there is none.",
-  ),
+  {
+    ...epochMethod(
+      "cfx_getCode",
+      2,
+      { address: confluxAddress, epoch },
+      data,
+      "The code at an address; `0x` when there is none.",
+    ),
+    contractsOf: contractAt(0),
+  },
   epochMethod(
     "cfx_getNextNonce",
     3,
@@ -93,14 +97,26 @@ export const epochMethods = [
     found,
     "The receipt of an executed transaction; null when there is none.",
   ),
-  epochMethod("cfx_call", 5, { call, epoch }, data, "Executes a call and answers what it returns."),
-  epochMethod(
-    "cfx_estimateGasAndCollateral",
-    5,
-    { call, epoch },
-    object,
-    "How much gas and storage collateral a call needs.",
-  ),
+  {
+    ...epochMethod(
+      "cfx_call",
+      5,
+      { call, epoch },
+      data,
+      "Executes a call and answers what it returns.",
+    ),
+    contractsOf: calledAt(0),
+  },
+  {
+    ...epochMethod(
+      "cfx_estimateGasAndCollateral",
+      5,
+      { call, epoch },
+      object,
+      "How much gas and storage collateral a call needs.",
+    ),
+    contractsOf: calledAt(0),
+  },
   defineMethod({
     name: "cfx_sendRawTransaction",
     family: "conflux",
@@ -109,6 +125,7 @@ export const epochMethods = [
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
+    isWrite: true,
     answer: ({ transaction }, context) => {
       // Every type is hashed as it is sent.
       const hashed = () => ({ hash: keccak256OfData(transaction), isCertain: true });

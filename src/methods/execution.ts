@@ -12,6 +12,7 @@ import { readRevert } from "../evm/revert.ts";
 import { data, quantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import { calledWithoutOverrides } from "./read-contracts.ts";
 import { askState } from "./state.ts";
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");
@@ -26,6 +27,7 @@ export const executionMethods = [
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: data,
     freshness: "until next block",
+    contractsOf: calledWithoutOverrides,
     answer: (args, context) => execute("eth_call", args, forAnyNode(args.call), context),
   }),
   defineMethod({
@@ -35,6 +37,7 @@ export const executionMethods = [
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: quantity,
     freshness: "until next block",
+    contractsOf: calledWithoutOverrides,
     answer: (args, context) =>
       execute("eth_estimateGas", args, withCappedGas(forAnyNode(args.call)), context),
   }),
@@ -45,6 +48,7 @@ export const executionMethods = [
     params: { call: callObject, block, stateOverrides },
     result: z.looseObject({ accessList: z.array(z.looseObject({})), gasUsed: quantity }),
     freshness: "until next block",
+    contractsOf: calledWithoutOverrides,
     answer: (args, context) =>
       execute("eth_createAccessList", args, forAnyNode(args.call), context),
   }),

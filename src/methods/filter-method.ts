@@ -13,6 +13,7 @@ import {
   type Outcome,
 } from "./method.ts";
 import { askAsGiven } from "./passing-on.ts";
+import type { ContractsOf } from "./read-contracts.ts";
 
 type Filters = NonNullable<CallContext["filters"]>;
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -25,6 +26,8 @@ export function filterMethod<Params extends Shape>(declaration: {
   cost: number;
   params: Params;
   result: z.ZodType;
+  /** Of its creation; who polls a filter of one's own sees no others. */
+  contractsOf?: ContractsOf;
   /** Refuses by throwing what no upstream is to be asked for either. */
   check?(args: Arguments<Params>): void;
   answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;

@@ -6,6 +6,7 @@ import { hash, isQuantity, quantity, toNumber } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { createFilter, filterMethod, toldChanges } from "./filter-method.ts";
 import { answerLogs } from "./logs.ts";
+import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = quantity.describe("What the creation of the filter answered.");
 
@@ -17,6 +18,7 @@ export const filterMethods = [
     cost: 2,
     params: { filter: logFilter },
     result: quantity,
+    contractsOf: contractsOfLogs,
     check: ({ filter }) => {
       const scope = scopeOf(filter);
       if (scope.kind === "range" && isReversed(scope)) throw errors.invalidBlockRange();

@@ -19,8 +19,8 @@ export async function settleRange(
   if (from > to && isHeadTag(last)) to = await context.head.atLeast(from);
   if (from > to) throw errors.invalidBlockRange();
   if (isQuantity(last) && to > (await context.head.atLeast(to))) throw errors.beyondHead();
-  const { blocks } = context.network.limits.logs;
-  if (to - from + 1 > blocks) throw errors.rangeTooWide(blocks);
+  const { blocks, rule } = context.network.limits.logs;
+  if (to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
   return { from, to };
 }
 

@@ -14,6 +14,7 @@ import { joinJson } from "./join-json.ts";
 import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
 import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import { contractsOfLogs } from "./read-contracts.ts";
 import { findBlock, fromStore } from "./stored-lookup.ts";
 
 export const logMethods = [
@@ -24,6 +25,7 @@ export const logMethods = [
     params: { filter: logFilter },
     result: z.array(log),
     freshness: "until next block",
+    contractsOf: contractsOfLogs,
     answer: ({ filter }, context) => answerLogs(filter, context),
   }),
 ];

@@ -11,6 +11,7 @@ import { MAY_LAG } from "./doubt.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { hasValue } from "./pending.ts";
 import { placeOnChain } from "./place-on-chain.ts";
+import { anyContract } from "./read-contracts.ts";
 import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */
@@ -22,6 +23,7 @@ const receiptsByBlock = (name: string): Method =>
     params: { block: blockReference },
     result: z.array(receipt).nullable(),
     freshness: "until next block",
+    contractsOf: anyContract, // with the logs of all
     answer: ({ block }, context) => {
       const stored = storedAt(block, context);
       return stored ? fromStore(stored.receipts(), stored, context) : findReceipts(block, context);

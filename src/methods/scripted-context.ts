@@ -62,6 +62,13 @@ function contextOf(
     chain: undefined,
     filters: undefined,
     holder: "test",
+    account: {
+      meter: { snapshot: () => ({}) },
+      usage: {
+        range: () => ({ kind: "days", from: "2026-11-01", to: "2026-11-21" }),
+        read: async () => [],
+      },
+    },
     delivery: { onSent: (task) => task(true) },
     signal: new AbortController().signal,
     note: () => undefined,

@@ -6,6 +6,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { isBeyondAnyChain, isNull, saysUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { askAt, type BlockCall } from "./passing-on.ts";
+import { type ContractsOf, contractAt } from "./read-contracts.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 
@@ -33,6 +34,7 @@ const stateMethod = (declaration: {
   cost: number;
   params: Readonly<Record<string, z.ZodType>>;
   result: z.ZodType;
+  contractsOf?: ContractsOf;
 }): Method =>
   defineMethod({
     ...declaration,
@@ -53,6 +55,7 @@ export const stateMethods = [
     cost: 2,
     params: { address },
     result: data,
+    contractsOf: contractAt(0),
   }),
   stateMethod({
     name: "eth_getBalance",
@@ -74,6 +77,7 @@ export const stateMethods = [
     cost: 3,
     params: { address, slot },
     result: data,
+    contractsOf: contractAt(0),
   }),
   stateMethod({
     name: "eth_getProof",
@@ -86,5 +90,6 @@ export const stateMethods = [
         .max(1024, { error: "want at most 1024 storage slots" }),
     },
     result: storageProof,
+    contractsOf: contractAt(0),
   }),
 ];

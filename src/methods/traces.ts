@@ -7,6 +7,7 @@ import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import { traceAt } from "../traces/call-tree.ts";
 import { defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
+import { anyContract, calledAt, calledByEach } from "./read-contracts.ts";
 import { blockReplays, blockTraces } from "./tracing/block-traces.ts";
 import { callReplay } from "./tracing/call-replays.ts";
 import { replay as replayOf } from "./tracing/replays.ts";
@@ -71,6 +72,7 @@ export const traceMethods = [
     params: { block: blockReference },
     result: z.array(locatedTrace).nullable(),
     freshness: "until next block",
+    contractsOf: anyContract,
     answer: async (args, context) =>
       JSON.stringify((await blockTraces(args.block, context)) ?? null),
   }),
@@ -81,6 +83,7 @@ export const traceMethods = [
     params: { filter: traceFilter },
     result: z.array(locatedTrace),
     freshness: "until next block",
+    contractsOf: anyContract,
     answer: ({ filter }, context) => filterTraces(filter, context),
   }),
   defineMethod({
@@ -99,6 +102,7 @@ export const traceMethods = [
     params: { block: blockReference, traceTypes },
     result: z.array(replay).nullable(),
     freshness: "until next block",
+    contractsOf: anyContract,
     answer: async (args, context) =>
       (await blockReplays(args.block, unique(args.traceTypes), context)) ?? "null",
   }),
@@ -109,6 +113,7 @@ export const traceMethods = [
     params: { call: callObject, traceTypes, block },
     result: replay,
     freshness: "until next block",
+    contractsOf: calledAt(0),
     answer: ({ call, traceTypes: types, block: reference = "latest" }, context) =>
       callReplay({ call, types: unique(types), block: reference }, context),
   }),
@@ -124,6 +129,7 @@ export const traceMethods = [
     },
     result: z.array(replay),
     freshness: "until next block",
+    contractsOf: calledByEach,
     at: "block",
   }),
   passedOn({
@@ -133,5 +139,6 @@ export const traceMethods = [
     params: { transaction: data, traceTypes },
     result: replay,
     freshness: "until next block",
+    contractsOf: anyContract,
   }),
 ];

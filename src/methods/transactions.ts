@@ -57,6 +57,7 @@ export const transactionMethods = [
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
+    isWrite: true,
     answer: async ({ transaction: raw }, context) => {
       const sent = await submit({ ...methods, hash: () => hashOfSigned(raw) }, context);
       context.chain?.hurry(); // a development node has mined it already

@@ -1,0 +1,83 @@
+// Guessing keys is slowed for each address: who sends many unknown ones waits longer and longer for the
+// refusal. Keys that are known are never slowed.
+import { subscriberOf } from "./ip-address.ts";
+
+export type GuessLimits = {
+  /** Unknown keys that are refused at once. */
+  readonly free: number;
+  /** One more guess is free again after so long. */
+  readonly forgivenAfterMs: number;
+  readonly firstDelayMs: number;
+  readonly longestDelayMs: number;
+  /** Refusals that wait at the same time. */
+  readonly held: number;
+  readonly addresses: number;
+};
+
+export const GUESS_LIMITS: GuessLimits = {
+  free: 10,
+  forgivenAfterMs: 6_000,
+  firstDelayMs: 100,
+  longestDelayMs: 5_000,
+  held: 1_000,
+  addresses: 10_000,
+};
+
+/** What is to be done about an unknown key. */
+export type Verdict =
+  | { readonly kind: "at once" }
+  /** Call `done` after the wait, however it ended. */
+  | { readonly kind: "after"; readonly delayMs: number; readonly done: () => void }
+  /** Too many wait already. */
+  | { readonly kind: "turned away"; readonly limit: number; readonly retryAfterMs: number };
+
+type Past = {
+  /** Guesses that are not forgiven yet, at `atMs`. */
+  readonly guesses: number;
+  readonly atMs: number;
+};
+
+export class Guesses {
+  /** By subscriber. The one that guessed last is the last one, and the first one is forgotten first. */
+  readonly #records = new Map<string, Past>();
+  #held = 0;
+  readonly #limits: GuessLimits;
+
+  constructor(limits: GuessLimits = GUESS_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** An unknown key came from a plain address (`plainAddress`). */
+  judge(address: string, nowMs: number): Verdict {
+    const over = Math.ceil(this.#count(subscriberOf(address), nowMs) - this.#limits.free);
+    if (over <= 0) return { kind: "at once" };
+    const { firstDelayMs, longestDelayMs, held, free: limit } = this.#limits;
+    const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** (over - 1));
+    if (this.#held >= held) return { kind: "turned away", limit, retryAfterMs: delayMs };
+    this.#held += 1;
+    const done = (): void => {
+      this.#held -= 1;
+    };
+    return { kind: "after", delayMs, done };
+  }
+
+  /** With this guess. What is beyond the longest delay is not counted: it would be forgiven too late. */
+  #count(subscriber: string, nowMs: number): number {
+    const { forgivenAfterMs, addresses } = this.#limits;
+    const known = this.#records.get(subscriber);
+    const forgiven = known ? (nowMs - known.atMs) / forgivenAfterMs : 0;
+    const guesses = Math.min(this.#most(), Math.max(0, (known?.guesses ?? 0) - forgiven) + 1);
+    this.#records.delete(subscriber);
+    this.#records.set(subscriber, { guesses, atMs: nowMs });
+    if (this.#records.size > addresses) {
+      const [oldest] = this.#records.keys();
+      if (oldest !== undefined) this.#records.delete(oldest);
+    }
+    return guesses;
+  }
+
+  #most(): number {
+    const { free, firstDelayMs, longestDelayMs } = this.#limits;
+    return free + Math.ceil(Math.log2(longestDelayMs / firstDelayMs)) + 1;
+  }
+}

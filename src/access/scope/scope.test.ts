@@ -1,0 +1,117 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type CallRule, type GuardedMethod, Scope, type ScopeSettings } from "./scope.ts";
+
+const scopeOf = (settings: Partial<ScopeSettings>): Scope =>
+  new Scope({ limits: { logs: {} }, ...settings });
+
+const visit = (more: { network?: string; origin?: string; address?: string } = {}) => ({
+  network: more.network ?? "main",
+  origin: more.origin,
+  address: () => more.address,
+});
+
+const call = (method: string, params: readonly unknown[] = [], declared: object = {}) => ({
+  message: { method, params },
+  method: { name: method, ...declared } as GuardedMethod,
+});
+
+const LISTED = `0x${"aB".repeat(20)}`;
+const OTHER = `0x${"cd".repeat(20)}`;
+/** The same contract as nodes write it, shorter, and shouted (CIP-37). */
+const VERBOSE = "CFX:TYPE.CONTRACT:ACC7UAWF5UBTNMEZVHU9DHC6SGHEA0403Y2DGPYFJP";
+const SHORT = "cfx:acc7uawf5ubtnmezvhu9dhc6sghea0403y2dgpyfjp";
+const readsFirst = { contractsOf: (params: readonly unknown[]) => params };
+
+describe("a key without rules", () => {
+  it("may be used for everything, from everywhere", () => {
+    const scope = scopeOf({});
+    expect(scope.forbidsVisit(visit())).toBeUndefined();
+    expect(
+      scope.forbidsCall(call("eth_call", [], { contractsOf: () => undefined })),
+    ).toBeUndefined();
+    expect(scope.forbidsCall(call("x".repeat(1000)))).toBeUndefined();
+    expect(scope.allowedOrigin(undefined)).toBe("*");
+    expect([scope.largestBatch, scope.logBlocks]).toEqual([undefined, undefined]);
+  });
+});
+
+describe("a visit is forbidden by", () => {
+  it.each([
+    ["networks", { networks: ["test"] }, {}, { network: "test" }],
+    ["origins", { origins: ["*.example.com"] }, {}, { origin: "https://a.example.com" }],
+    ["addresses", { addresses: ["10.0.0.0/8"] }, { address: "192.0.2.1" }, { address: "10.1.1.1" }],
+    ["addresses", { addresses: ["10.0.0.0/8"] }, { address: undefined }, { address: "10.1.1.1" }],
+    ["addresses", { addresses: [] }, { address: "192.0.2.1" }, undefined],
+  ] as const)("%s: %j", (rule, settings, wrong, right) => {
+    expect(scopeOf(settings).forbidsVisit(visit(wrong as object))).toBe(rule);
+    if (right) expect(scopeOf(settings).forbidsVisit(visit(right))).toBeUndefined();
+  });
+
+  it("no address when it is bound to none: the address is not looked for", () => {
+    const address = (): never => {
+      throw new Error("looked for");
+    };
+    expect(scopeOf({}).forbidsVisit({ ...visit(), address })).toBeUndefined();
+  });
+});
+
+describe("a call is forbidden by", () => {
+  const contracts = { contracts: [LISTED.toLowerCase(), VERBOSE.toLowerCase()] };
+  it.each([
+    ["methods", { methods: ["eth_get*", "net_version"] }, call("eth_call")],
+    [undefined, { methods: ["eth_get*", "net_version"] }, call("eth_getCode")],
+    [undefined, { methods: ["eth_get*", "net_version"] }, call("net_version")],
+    ["methods", { methods: ["eth_*"] }, call(`eth_${"x".repeat(200)}`)],
+    ["methods", { methods: [] }, call("eth_call")],
+    ["readOnly", { readOnly: true }, call("eth_sendRawTransaction", [], { isWrite: true })],
+    [undefined, { readOnly: false }, call("eth_sendRawTransaction", [], { isWrite: true })],
+    [undefined, { readOnly: true }, call("eth_call")],
+    [undefined, contracts, call("eth_blockNumber")],
+    [undefined, contracts, call("eth_getCode", [LISTED], readsFirst)],
+    [undefined, contracts, call("eth_getCode", [LISTED.toLowerCase()], readsFirst)],
+    ["contracts", contracts, call("eth_getCode", [OTHER], readsFirst)],
+    ["contracts", contracts, call("eth_getCode", [LISTED, OTHER], readsFirst)],
+    ["contracts", contracts, call("eth_getCode", [LISTED.slice(2)], readsFirst)],
+    ["contracts", contracts, call("eth_getCode", [undefined], readsFirst)],
+    ["contracts", contracts, call("eth_getCode", [{ length: 42 }], readsFirst)],
+    ["contracts", contracts, call("eth_call", [], { contractsOf: () => undefined })],
+    [undefined, contracts, call("cfx_getCode", [VERBOSE], readsFirst)],
+    [undefined, contracts, call("cfx_getCode", [SHORT], readsFirst)],
+    [undefined, contracts, call("cfx_getCode", [SHORT.toUpperCase()], readsFirst)],
+    [undefined, contracts, call("cfx_getCode", [SHORT.replace(":", ":a.b:")], readsFirst)],
+    ["contracts", contracts, call("cfx_getCode", [SHORT.replace("0403", "0404")], readsFirst)],
+    ["contracts", { contracts: ["cfx:junk"] }, call("cfx_getCode", ["junk"], readsFirst)],
+    ["contracts", { contracts: [] }, call("eth_getCode", [LISTED], readsFirst)],
+  ] as const)("%s: %j %j", (rule: CallRule | undefined, settings, asked) => {
+    expect(scopeOf(settings).forbidsCall(asked)).toBe(rule);
+  });
+
+  it("nothing when the network has no such method: it is answered as such", () => {
+    const asked = { message: { method: "eth_nothing", params: [] }, method: undefined };
+    expect(scopeOf({ readOnly: true, contracts: [] }).forbidsCall(asked)).toBeUndefined();
+  });
+});
+
+describe("what a key offers", () => {
+  it("leaves out what it may not call in any way", () => {
+    const scope = scopeOf({ methods: ["eth_*"], readOnly: true });
+    expect(scope.offers({ name: "eth_call" })).toBe(true);
+    expect(scope.offers({ name: "net_version" })).toBe(false);
+    expect(scope.offers({ name: "eth_sendRawTransaction", isWrite: true })).toBe(false);
+  });
+});
+
+describe("a pattern of methods", () => {
+  it("covers exactly the names that it spells with something for each star", () => {
+    const part = fc.stringMatching(/^[a-zA-Z_.]{0,5}$/);
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 2, maxLength: 4 }), part, (parts, filling) => {
+        const allows = scopeOf({ methods: [parts.join("*")] }).allowsMethod;
+        expect(allows(parts.join(filling))).toBe(true);
+        expect(allows(`${parts.join(filling)}-`)).toBe(parts.at(-1) === "");
+        expect(allows(`-${parts.join(filling)}`)).toBe(parts[0] === "");
+      }),
+    );
+  });
+});

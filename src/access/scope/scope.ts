@@ -1,0 +1,110 @@
+// What a key may be used for, and from where. Prepared once; asked on every call.
+import { matcherOf } from "../../lib/pattern.ts";
+import { addressMatcher } from "./address-list.ts";
+import { contractMatcher } from "./contracts.ts";
+import { originMatcher } from "./origins.ts";
+
+export type ScopeSettings = {
+  readonly networks?: readonly string[] | undefined;
+  readonly methods?: readonly string[] | undefined;
+  readonly origins?: readonly string[] | undefined;
+  readonly addresses?: readonly string[] | undefined;
+  readonly contracts?: readonly string[] | undefined;
+  readonly readOnly?: boolean | undefined;
+  readonly limits: {
+    readonly logs: { readonly blocks?: number | undefined };
+    readonly batch?: number | undefined;
+  };
+};
+
+export type Visit = {
+  readonly network: string;
+  readonly origin: string | undefined;
+  /** Looked for only when the key is bound to addresses. */
+  readonly address: () => string | undefined;
+};
+
+/** What a method's declaration says to those who guard it. */
+export type GuardedMethod = {
+  readonly name: string;
+  readonly isWrite?: boolean | undefined;
+  readonly contractsOf?:
+    | ((params: readonly unknown[]) => readonly unknown[] | undefined)
+    | undefined;
+};
+
+export type GuardedCall = {
+  readonly message: { readonly method: string; readonly params: readonly unknown[] };
+  /** undefined: the network has no such method. */
+  readonly method: GuardedMethod | undefined;
+};
+
+export type VisitRule = "networks" | "origins" | "addresses";
+export type CallRule = "methods" | "readOnly" | "contracts";
+
+/** Longer than any method's name: patterns with several stars take long over long texts. */
+const LONGEST_NAME = 100;
+
+/** A rule that the key does not have is undefined, and costs nothing. */
+export class Scope {
+  readonly largestBatch: number | undefined;
+  readonly logBlocks: number | undefined;
+  readonly #networks: ReadonlySet<string> | undefined;
+  readonly #isMethod: ((method: string) => boolean) | undefined;
+  readonly #isOrigin: ((origin: string | undefined) => boolean) | undefined;
+  readonly #isAddress: ((address: string) => boolean) | undefined;
+  readonly #isContract: ((address: unknown) => boolean) | undefined;
+  readonly #isReadOnly: boolean;
+
+  constructor(settings: ScopeSettings) {
+    const { networks, methods, origins, addresses, contracts, readOnly, limits } = settings;
+    this.largestBatch = limits.batch;
+    this.logBlocks = limits.logs.blocks;
+    this.#networks = networks && new Set(networks);
+    this.#isMethod = methods && matcherOf(methods);
+    this.#isOrigin = origins && originMatcher(origins);
+    this.#isAddress = addresses && addressMatcher(addresses);
+    this.#isContract = contracts && contractMatcher(contracts);
+    this.#isReadOnly = readOnly === true;
+  }
+
+  /** The rule that forbids to come in with this key at all. */
+  forbidsVisit({ network, origin, address }: Visit): VisitRule | undefined {
+    if (this.#networks && !this.#networks.has(network)) return "networks";
+    if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
+    return this.#isAddress && !this.#isFrom(address()) ? "addresses" : undefined;
+  }
+
+  /** The rule that forbids the call. What no network has is not forbidden: it is answered as such. */
+  forbidsCall({ message, method }: GuardedCall): CallRule | undefined {
+    if (!this.#isNamed(message.method)) return "methods";
+    if (!method) return undefined;
+    if (this.#isReadOnly && method.isWrite) return "readOnly";
+    if (!this.#isContract || !method.contractsOf) return undefined;
+    // Which contracts it reads may not be told: then it may read any.
+    const contracts = method.contractsOf(message.params);
+    return contracts?.every(this.#isContract) ? undefined : "contracts";
+  }
+
+  /** Whether calls of the method can be allowed, for the description of what the key may call. */
+  offers(method: Pick<GuardedMethod, "name" | "isWrite">): boolean {
+    return this.#isNamed(method.name) && !(this.#isReadOnly && method.isWrite);
+  }
+
+  readonly allowsMethod = (method: string): boolean => this.#isNamed(method);
+
+  /** What Access-Control-Allow-Origin says; undefined when the key's origins exclude the page. */
+  allowedOrigin(origin: string | undefined): string | undefined {
+    if (!this.#isOrigin) return "*";
+    return this.#isOrigin(origin) ? origin : undefined;
+  }
+
+  #isNamed(method: string): boolean {
+    if (!this.#isMethod) return true;
+    return method.length <= LONGEST_NAME && this.#isMethod(method);
+  }
+
+  #isFrom(address: string | undefined): boolean {
+    return address !== undefined && this.#isAddress?.(address) === true;
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
+import { RequestScope } from "../calls/request-scope.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { refuseKey } from "./refuse-key.ts";
+
+const INVALID = { code: -32000, status: 401, message: "invalid API key" };
+
+function door(held = GUESS_LIMITS.held) {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const parts = {
+    guesses: new Guesses({ ...GUESS_LIMITS, free: 1, held }),
+    clock,
+    metrics: { keyGuessed: (how: string) => told.push(how) },
+  };
+  const visit = () => {
+    const scope = new RequestScope({ deadlineMs: 30_000 }, { clock });
+    return { scope, refusal: refuseKey({ address: "192.0.2.1", scope }, parts) };
+  };
+  return { clock, told, visit };
+}
+
+describe("the refusal of an unknown key", () => {
+  it("comes at once, and for who guesses after a while, in the same words", async () => {
+    const { clock, told, visit } = door();
+    expect(await visit().refusal).toMatchObject(INVALID);
+    const { refusal } = visit();
+    let isTold = false;
+    void refusal.then(() => {
+      isTold = true;
+    });
+    await clock.advance(99);
+    expect(isTold).toBe(false);
+    await clock.advance(1);
+    expect(await refusal).toMatchObject(INVALID);
+    expect(told).toEqual(["at once", "delayed"]);
+  });
+
+  it("is not waited for when the caller has left, and makes room for another", async () => {
+    const { clock, visit } = door(1);
+    await visit().refusal;
+    const { scope, refusal } = visit();
+    scope.end(false);
+    expect(await refusal).toMatchObject(INVALID);
+    expect(clock.waiting).toBe(0);
+    const next = visit();
+    await clock.advance(10_000);
+    expect(await next.refusal).toMatchObject(INVALID);
+  });
+
+  it("is a 429 when too many wait", async () => {
+    const { visit } = door(0);
+    await visit().refusal;
+    const data = { rule: "guesses", limit: 1, remaining: 0, retryAfter: 1 };
+    expect(await visit().refusal).toMatchObject({ code: -32005, status: 429, data });
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, it } from "vitest";
+import { declaredMethods } from "./catalogue.ts";
+import { forwardedMethod } from "./forwarded.ts";
+import type { Method } from "./method.ts";
+
+const A = `0x${"aa".repeat(20)}`;
+const B = `0x${"bb".repeat(20)}`;
+
+const method = (name: string): Method =>
+  declaredMethods.find((each) => each.name === name) ?? forwardedMethod(name, "evm");
+
+describe("the contracts that a call reads", () => {
+  it.each([
+    ["eth_call", [{ to: A }, "latest"], [A]],
+    ["eth_call", [{ to: A }, "latest", null], [A]],
+    ["eth_call", [{ to: A }, "latest", {}, { number: "0x1" }], [A]],
+    ["eth_call", [{ to: A }, "latest", { [A]: { code: "0x60" } }], undefined],
+    ["eth_call", [{ to: A }, "latest", "0x"], undefined],
+    ["eth_call", [{ data: "0x60" }], undefined],
+    ["eth_call", [{ to: null }], undefined],
+    ["eth_call", [[A]], undefined],
+    ["eth_call", [], undefined],
+    ["eth_estimateGas", [{ to: A }], [A]],
+    ["eth_estimateGas", [{ to: A }, "latest", { [A]: {} }], undefined],
+    ["eth_createAccessList", [{ to: A }, "latest"], [A]],
+    ["eth_getCode", [A, "latest"], [A]],
+    ["eth_getStorageAt", [A, "0x0"], [A]],
+    ["eth_getProof", [A, []], [A]],
+    ["eth_getLogs", [{ address: A }], [A]],
+    ["eth_getLogs", [{ address: [A, B] }], [A, B]],
+    ["eth_getLogs", [{ address: [] }], undefined],
+    ["eth_getLogs", [{ address: null }], undefined],
+    ["eth_getLogs", [{ topics: [] }], undefined],
+    ["eth_getLogs", [], undefined],
+    ["eth_newFilter", [{ address: A }], [A]],
+    ["eth_newFilter", [{}], undefined],
+    ["eth_getBlockReceipts", ["latest"], undefined],
+    ["eth_getTransactionReceiptsByBlock", ["latest"], undefined],
+    ["trace_call", [{ to: A }, ["trace"]], [A]],
+    [
+      "trace_callMany",
+      [
+        [
+          [{ to: A }, []],
+          [{ to: B }, []],
+        ],
+      ],
+      [A, B],
+    ],
+    [
+      "trace_callMany",
+      [
+        [
+          [{ to: A }, []],
+          [{}, []],
+        ],
+      ],
+      undefined,
+    ],
+    ["trace_callMany", [[{ to: A }]], undefined],
+    ["trace_callMany", [], undefined],
+    ["trace_block", ["latest"], undefined],
+    ["trace_filter", [{ toAddress: [A] }], undefined],
+    ["trace_replayBlockTransactions", ["latest", []], undefined],
+    ["trace_rawTransaction", ["0x00", []], undefined],
+    ["debug_traceCall", [{ to: A }, "latest"], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", { tracer: "callTracer" }], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", { tracer: "{step(){}}" }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { Tracer: "{step(){}}" }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { stateOverrides: {} }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { stateoverrides: {} }], undefined],
+    ["debug_traceBlockByNumber", ["latest"], undefined],
+    ["eth_simulateV1", [{ blockStateCalls: [] }], undefined],
+    ["cfx_call", [{ to: A }], [A]],
+    ["cfx_estimateGasAndCollateral", [{ to: A }], [A]],
+    ["cfx_getCode", [A], [A]],
+    ["cfx_getLogs", [{ address: A }], [A]],
+    ["cfx_getLogs", [{ blockHashes: [] }], undefined],
+    ["cfx_newFilter", [{ address: [A] }], [A]],
+    ["cfx_getStorageAt", [A, "0x0"], [A]],
+    ["cfx_getEpochReceipts", ["latest_state"], undefined],
+  ] as const)("of %s %j are %j", (name, params, want) => {
+    expect(method(name).contractsOf?.(params)).toEqual(want);
+    expect(method(name).contractsOf).toBeDefined();
+  });
+
+  // Nodes in Go read `To` as `to`, and of several take the last.
+  it.each([{ to: A, To: B }, { TO: B }, { to: A, "\u0074O": B }])(
+    "cannot be told of %j",
+    (asked) => {
+      const told = method("eth_call").contractsOf?.([asked]);
+      expect(told?.some((each) => each === A || each === B) ?? false).toBe(false);
+      expect(told).not.toEqual([]);
+    },
+  );
+
+  it("cannot be told of a filter with an address in letters that Go takes for those of ASCII", () => {
+    const asked = { address: A, ["addre\u017f\u017f"]: B };
+    expect(method("eth_getLogs").contractsOf?.([asked])).toBeUndefined();
+  });
+
+  it.each(["eth_blockNumber", "eth_getBalance", "eth_getTransactionReceipt", "trace_transaction"])(
+    "are none of %s",
+    (name) => {
+      expect(method(name).contractsOf).toBeUndefined();
+    },
+  );
+
+  it.each(["net_listening", "eth_protocolVersion", "eth_getHeaderByNumber", "cfx_getSupplyInfo"])(
+    "are none of %s, which is not declared",
+    (name) => {
+      expect(method(name).contractsOf).toBeUndefined();
+    },
+  );
+});
+
+describe("methods that write", () => {
+  it.each([
+    ["eth_sendRawTransaction", true],
+    ["eth_sendRawTransactionSync", true],
+    ["eth_sendRawTransactionConditional", true],
+    ["cfx_sendRawTransaction", true],
+    ["eth_sendBundle", true],
+    ["zks_sendRawTransactionWithDetailedOutput", true],
+    ["eth_cancelPrivateTransaction", true],
+    ["eth_submitWork", true],
+    ["debug_setHead", true],
+    ["evm_mine", true],
+    ["anvil_setCode", true],
+    ["eth_call", false],
+    ["eth_newFilter", false],
+    ["eth_getTransactionBySenderAndNonce", false],
+    ["eth_mining", false],
+    ["debug_traceCall", false],
+  ])("%s: %s", (name, want) => {
+    expect(method(name).isWrite ?? false).toBe(want);
+  });
+});

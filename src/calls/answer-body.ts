@@ -4,8 +4,11 @@ import { type AnswerJson, failure, successAfter, successBefore } from "../jsonrp
 import { type Message, readRequest } from "../jsonrpc/request.ts";
 import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
-import { Call, type Caller, type SharedView, viewOf } from "./call.ts";
+import { Call } from "./call.ts";
+import type { Caller } from "./caller.ts";
 import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
+import { recordUsage } from "./record-usage.ts";
+import { type SharedView, viewOf } from "./shared-view.ts";
 
 /** What the door sends: pieces of JSON to be written one after the other. */
 export type Reply = {
@@ -29,16 +32,20 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
     view?: () => SharedView,
   ): Reply | Promise<Reply> => {
     if (message.kind === "invalid") return refusal(message.id, message.error);
+    const call = new Call(message, caller, view);
+    const counted = (reply: Reply, error?: RpcError): Reply => {
+      recordUsage(call, { pieces: reply.pieces, error }, parts);
+      return reply;
+    };
+    const succeeded = (result: AnswerJson): Reply =>
+      counted(success(message.id, result, call.notes));
     const failed = (thrown: unknown): Reply => {
       const error = asVisible(thrown, caller, parts.log);
-      return refusal(message.id, error);
+      return counted(refusal(message.id, error), error);
     };
     try {
-      const call = new Call(message, caller, view);
       const outcome = live(call);
-      return outcome instanceof Promise
-        ? outcome.then((result) => success(message.id, result, call.notes), failed)
-        : success(message.id, outcome, call.notes);
+      return outcome instanceof Promise ? outcome.then(succeeded, failed) : succeeded(outcome);
     } catch (thrown) {
       return failed(thrown);
     }
@@ -47,6 +54,8 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
   return (body, caller) => {
     const request = readRequest(body, options.maxBatch);
     if (request.kind === "single") return answerMessage(request.message, caller);
+    const { largestBatch = options.maxBatch } = caller.grant.scope;
+    if (request.messages.length > largestBatch) throw errors.batchTooLargeForKey(largestBatch);
     const view = sharedView(caller, request.messages.length);
     return joinBatch(request.messages.map((message) => answerMessage(message, caller, view)));
   };

@@ -1,47 +1,12 @@
 // One call on its way to an answer, and what it may use.
-import type { Grant } from "../access/key-ring.ts";
-import type { Chain } from "../chain/chain.ts";
+import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import type { Head } from "../chain/head.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
-import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
-import type { CallOptions, Session } from "../upstream/asking/call-options.ts";
-import type { Coalescing } from "../upstream/asking/coalescing.ts";
-import type { Pool } from "../upstream/pool.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
+import { type Caller, factsFor } from "./caller.ts";
 import type { RequestScope } from "./request-scope.ts";
-
-/** The slice of a network that calls need. */
-export type CallableNetwork = {
-  readonly facts: NetworkFacts;
-  readonly catalogue: Catalogue;
-  readonly pool: Pick<Pool, "call" | "agreementOn">;
-  readonly coalescing: Pick<Coalescing, "call">;
-  readonly head: Pick<Head, "loneView" | "batchView">;
-  /** undefined where nothing is followed. */
-  readonly chain: Pick<Chain, "view"> | undefined;
-  /** undefined where nothing is followed. */
-  readonly filters: CallContext["filters"];
-  readonly ranges: CallContext["ranges"];
-  /** The OpenRPC document with the methods that the key may call. */
-  describe(grant: Grant): string;
-};
-
-/** Who calls, where, and for how long. The same for all members of a batch. */
-export type Caller = {
-  readonly network: CallableNetwork;
-  readonly grant: Grant;
-  readonly requestId: string;
-  readonly scope: RequestScope;
-};
-
-/** What the members of a batch share: the chain as it was when the first of them looked. */
-export type SharedView = {
-  readonly head: HeadView;
-  readonly chain: ChainView | undefined;
-  /** One node for all that asks for a tag: what is latest is told by each node for itself. */
-  readonly session: Session | undefined;
-};
+import { type SharedView, viewOf } from "./shared-view.ts";
 
 export class Call implements CallContext {
   readonly message: CallMessage;
@@ -51,6 +16,12 @@ export class Call implements CallContext {
   readonly network: NetworkFacts;
   /** What the answer stands on; undefined for one that was made here. */
   notes: Note | undefined;
+  /** What it costs. */
+  computeUnits = 0;
+  /** How often nodes were asked for it, or the head was that they tell. */
+  #asked = 0;
+  /** Of that, how often an equal call was in flight. */
+  #merged = 0;
   #view: SharedView | undefined;
   readonly #sharedView: (() => SharedView) | undefined;
 
@@ -68,7 +39,9 @@ export class Call implements CallContext {
   }
 
   get head(): HeadView {
-    return this.#viewed().head;
+    const { head, chain } = this.#viewed();
+    if (!chain) this.#asked += 1;
+    return head;
   }
 
   get chain(): ChainView | undefined {
@@ -87,6 +60,25 @@ export class Call implements CallContext {
     return this.caller.grant.name;
   }
 
+  get account(): CallContext["account"] {
+    return this.caller.grant;
+  }
+
+  /** Callers may invent method names; this is one of the catalogue's or the configuration's, or `other`. */
+  get label(): string {
+    if (!this.method) return "other";
+    const { name } = this.method;
+    const { catalogue } = this.caller.network;
+    return catalogue.isDeclared(name) || catalogue.allowPatterns.includes(name) ? name : "other";
+  }
+
+  /** Why no node was asked for it; undefined when one was, or is asked for such calls nowhere. */
+  get saving(): Saving | undefined {
+    if (this.#asked > 0) return this.#asked === this.#merged ? "merging" : undefined;
+    if (OF_THE_GATEWAY.test(this.message.method)) return undefined;
+    return this.notes === undefined || this.notes.source === "local" ? "here" : "store";
+  }
+
   get delivery(): RequestScope {
     return this.caller.scope;
   }
@@ -102,6 +94,7 @@ export class Call implements CallContext {
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
     this.notes ??= FROM_UPSTREAM;
+    this.#asked += 1;
     // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
     // read while it comes has one reader.
     const isQuestion =
@@ -112,8 +105,13 @@ export class Call implements CallContext {
     return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), {
       ...options,
       session: isTogether ? session : undefined,
+      onMerged: this.#onMerged,
     });
   }
+
+  readonly #onMerged = (): void => {
+    this.#merged += 1;
+  };
 
   readonly isAgreedUpon = (method: string): boolean =>
     this.caller.network.pool.agreementOn(method) !== undefined;
@@ -128,32 +126,11 @@ export class Call implements CallContext {
   }
 }
 
+/** No node has such methods. */
+const OF_THE_GATEWAY = /^(rpc\.|headgate_)/;
+
 const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
 const FROM_UPSTREAM: Note = { source: "upstream", proof: "none" };
-
-/** The chain and its head as they are now. @param isShared For all members of a batch. */
-export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
-  const chain = network.chain?.view(isShared);
-  const session = isShared ? { node: undefined } : undefined;
-  if (!chain) {
-    const signal = (): AbortSignal => scope.signal();
-    const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
-    return { head, chain, session };
-  }
-  const head = {
-    latest: () => chain.latest(),
-    atLeast: (number: number) => chain.atLeast(number, scope.signal()),
-    pin: <Reference>(reference: Reference) => chain.pin(reference),
-  };
-  return { head, chain, session };
-}
-
-/** The network's facts, with the key's own log range where it is the smaller one. */
-function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
-  const { logs } = facts.limits;
-  if (grant.logBlocks === undefined || grant.logBlocks >= logs.blocks) return facts;
-  return { ...facts, limits: { ...facts.limits, logs: { ...logs, blocks: grant.logBlocks } } };
-}

@@ -1,6 +1,9 @@
 // The life of one call, from a readable message to an answer: the steps it passes, in order.
 import type { Logger } from "pino";
-import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Costs } from "../access/limits/costs.ts";
+import type { Meter } from "../access/limits/meter.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Outcome } from "../methods/method.ts";
 import { checkAddresses, checkParams } from "../methods/validate.ts";
@@ -12,19 +15,17 @@ type Step = (call: Call, next: () => Outcome) => Outcome;
 
 export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
-  readonly metrics: Pick<Metrics, "callEnded">;
+  readonly metrics: Pick<Metrics, "callEnded" | "callSaved">;
+  readonly costs: Pick<Costs, "of">;
   readonly log: Logger;
 };
-
-/** What an unknown or unpriced call costs, in compute units: asking is not free. */
-const UNKNOWN_METHOD_COST = 1;
 
 /** Leads calls through their steps. The answer is raw JSON; refusals and failures are thrown. */
 export function lifeOfACall(parts: LifeParts): (call: Call) => Outcome {
   const steps: readonly Step[] = [
     record(parts), // outermost, so that refusals are counted too
     authorize,
-    charge(parts.clock), // before validation: malformed calls are not free
+    charge(parts), // before validation: malformed calls are not free
     answer,
   ];
   const from = (step: number, call: Call): Outcome =>
@@ -33,17 +34,46 @@ export function lifeOfACall(parts: LifeParts): (call: Call) => Outcome {
 }
 
 const authorize: Step = (call, next) => {
-  if (!call.caller.grant.allowsMethod(call.message.method)) throw errors.methodNotForKey();
+  const rule = call.caller.grant.scope.forbidsCall(call);
+  if (rule === "contracts") throw errors.rejectedByKey(rule);
+  if (rule) throw errors.methodNotForKey(rule);
   return next();
 };
 
+/** The call counts as running from here until its answer is ready; a refused one is not charged. */
 const charge =
-  (clock: LifeParts["clock"]): Step =>
+  ({ clock, costs }: LifeParts): Step =>
   (call, next) => {
-    const short = call.caller.grant.charge(priceOf(call), clock.now());
-    if (short) throw errors.rateLimited(short);
-    return next();
+    const { meter } = call.caller.grant;
+    refuse(meter.begin());
+    try {
+      const short = meter.charge(costs.of(call.method), clock.now());
+      if (short instanceof Promise) return ending(meter, whenCharged(short, next));
+      refuse(short);
+      const outcome = next();
+      if (outcome instanceof Promise) return ending(meter, outcome);
+      meter.end();
+      return outcome;
+    } catch (error) {
+      meter.end();
+      throw error;
+    }
   };
+
+const refuse = (short: RateLimit | undefined): void => {
+  if (short) throw errors.rateLimited(short);
+};
+
+async function whenCharged(
+  short: Promise<RateLimit | undefined>,
+  next: () => Outcome,
+): Promise<AnswerJson> {
+  refuse(await short);
+  return next();
+}
+
+const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson> =>
+  outcome.finally(() => meter.end());
 
 /** Innermost: the parameters are checked and the method answers. */
 const answer: Step = (call) => {
@@ -54,17 +84,16 @@ const answer: Step = (call) => {
   return call.method.answer(args, call);
 };
 
-const priceOf = ({ method }: Call): number => method?.cost ?? UNKNOWN_METHOD_COST;
-
 const record =
-  ({ clock, metrics, log }: LifeParts): Step =>
+  ({ clock, metrics, costs, log }: LifeParts): Step =>
   (call, next) => {
     const startedAt = clock.now();
     const ended = (outcome: CallRecord["outcome"], error?: unknown): void => {
       const seconds = (clock.now() - startedAt) / 1000;
-      const method = labelOf(call);
+      const method = call.label;
+      call.computeUnits = costs.of(call.method);
       const network = call.network.name;
-      metrics.callEnded({ network, method, outcome, computeUnits: priceOf(call), seconds });
+      metrics.callEnded({ network, method, outcome, computeUnits: call.computeUnits, seconds });
       if (log.isLevelEnabled("debug")) {
         const { requestId: request, grant } = call.caller;
         const code = error instanceof RpcError ? error.code : undefined;
@@ -100,10 +129,6 @@ function watched(
     throw error;
   }
 }
-
-/** Callers may invent method names; labels are only those that the catalogue declares. */
-const labelOf = ({ method, caller }: Call): string =>
-  method && caller.network.catalogue.isDeclared(method.name) ? method.name : "other";
 
 const outcomeOf = (error: unknown): CallRecord["outcome"] => {
   if (!(error instanceof RpcError) || error.status === 500) return "failed";

@@ -1,0 +1,61 @@
+// What one process asks of a limit's entry: one request at a time, which those who come meanwhile wait for.
+import type { Clock } from "../../lib/clock.ts";
+
+export type LeaseRequestParts = {
+  readonly clock: Pick<Clock, "now" | "after">;
+  /** When the state last said anything, by our clock. */
+  readonly answeredAtMs: () => number;
+  /** The state is silent, or refused: it counts as away. */
+  readonly onLost: () => void;
+};
+
+/** Longer no call waits for a lease: then the state counts as away. */
+const PATIENCE_MS = 1000;
+
+export class LeaseRequest {
+  isRunning = false;
+  /** When the last one began. */
+  triedAtMs = Number.NEGATIVE_INFINITY;
+  /** Resolves when the one that is under way has ended, or nobody is to wait for it any longer. */
+  coming: Promise<void> = Promise.resolve();
+  readonly #parts: LeaseRequestParts;
+
+  constructor(parts: LeaseRequestParts) {
+    this.#parts = parts;
+  }
+
+  /** Only while none is running. */
+  begin(request: Promise<void>, onEnd: () => void): void {
+    const { clock, onLost } = this.#parts;
+    this.isRunning = true;
+    this.triedAtMs = clock.now();
+    this.coming = new Promise((resolve) => {
+      const cancel = this.#whenLate(() => {
+        onLost();
+        resolve();
+      });
+      const ended = (): void => {
+        cancel();
+        this.isRunning = false;
+        onEnd();
+        resolve();
+      };
+      request.then(ended, () => {
+        onLost();
+        ended();
+      });
+    });
+  }
+
+  /** Others may be faster again and again: as long as the state answers, it is not away. */
+  #whenLate(task: () => void): () => void {
+    const { clock, answeredAtMs } = this.#parts;
+    const look = (): void => {
+      const silentMs = clock.now() - Math.max(answeredAtMs(), this.triedAtMs);
+      if (silentMs >= PATIENCE_MS) task();
+      else cancel = clock.after(PATIENCE_MS - silentMs, look);
+    };
+    let cancel = clock.after(PATIENCE_MS, look);
+    return () => cancel();
+  }
+}

@@ -1,0 +1,222 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../upstream/fake-clock.ts";
+import { type FakeProcess, FakeState, pass, startFakeProcess } from "./fake-fleet.ts";
+import type { LimitSettings } from "./meter.ts";
+
+const PERIOD_MS = 10;
+
+/** A stretch of time in which everything stays as it is. */
+type Stretch = {
+  readonly periods: number;
+  /** Calls of each process in each period. */
+  readonly calls: readonly number[];
+  readonly units: number;
+  readonly latencyMs: number;
+  readonly trouble: "none" | "away" | "no answers";
+  /** The process that dies at its beginning, giving nothing back, and is started again. */
+  readonly dies: number | undefined;
+};
+
+const stretch = (trouble: fc.Arbitrary<Stretch["trouble"]>): fc.Arbitrary<Stretch> =>
+  fc.record({
+    periods: fc.integer({ min: 1, max: 150 }),
+    calls: fc.array(fc.constantFrom(0, 0, 1, 3, 20), { minLength: 4, maxLength: 4 }),
+    units: fc.constantFrom(1, 2, 7, 30),
+    latencyMs: fc.constantFrom(0, 2, 30, 300),
+    trouble,
+    dies: fc.option(fc.nat(3), { nil: undefined, freq: 4 }),
+  });
+
+const quiet = stretch(fc.constant("none" as const));
+const troubled = stretch(fc.constantFrom("none", "none", "away", "no answers"));
+
+class World {
+  readonly clock = new FakeClock();
+  readonly state = new FakeState({ clock: this.clock });
+  readonly processes: FakeProcess[] = [];
+  /** What was taken by processes that died. */
+  #takenByDead = 0;
+  /** What was taken in each period. */
+  readonly taken: number[] = [];
+  readonly #settings: LimitSettings;
+
+  constructor(settings: LimitSettings, processes: number) {
+    this.#settings = settings;
+    for (let at = 0; at < processes; at++) this.#start(at);
+  }
+
+  get total(): number {
+    return this.processes.reduce((sum, { taken }) => sum + taken, this.#takenByDead);
+  }
+
+  get seconds(): number {
+    return this.clock.now() / 1000;
+  }
+
+  async run({ periods, calls, units, latencyMs, trouble, dies }: Stretch): Promise<void> {
+    if (dies !== undefined && dies < this.processes.length) this.#replace(dies);
+    this.state.latencyMs = latencyMs;
+    this.state.isAway = trouble === "away";
+    this.state.losesAnswers = trouble === "no answers";
+    for (let period = 0; period < periods; period++) {
+      const before = this.total;
+      this.processes.forEach((each, at) => {
+        for (let call = 0; call < (calls[at] ?? 0); call++) each.ask(units);
+      });
+      await pass(this.clock, PERIOD_MS);
+      this.taken.push(this.total - before);
+    }
+  }
+
+  /** The most that was taken in any window, beyond what the rate gives in it. */
+  mostBeyond(perSecond: number): number {
+    let most = 0;
+    let beyond = 0;
+    for (const taken of this.taken) {
+      beyond = Math.max(0, beyond) + taken - (perSecond * PERIOD_MS) / 1000;
+      most = Math.max(most, beyond);
+    }
+    return most;
+  }
+
+  /** Everything is well again, and one process has much to do. */
+  async recover(periods: number): Promise<void> {
+    await this.run({ ...CALM, periods: 400, calls: [] });
+    await this.run({ ...CALM, periods, calls: [20] });
+  }
+
+  #start(at: number): void {
+    const id = `m${at}`;
+    this.processes[at] = startFakeProcess({ id, settings: this.#settings }, this);
+  }
+
+  #replace(at: number): void {
+    const dead = this.processes[at];
+    if (dead) dead.die();
+    this.#takenByDead += dead?.taken ?? 0;
+    this.#start(at);
+  }
+}
+
+const CALM = { units: 1, latencyMs: 2, trouble: "none", dies: undefined } as const;
+
+const RATE = 300;
+const BURST = 200;
+const rate: LimitSettings = {
+  rate: { computeUnitsPerSecond: RATE, burstComputeUnits: BURST },
+  computeUnits: {},
+};
+
+describe("leases of a rate", () => {
+  it(
+    "give burst + rate × time together, whoever asks, dies or is slow",
+    () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 4 }),
+          fc.array(quiet, { maxLength: 6 }),
+          async (processes, stretches) => {
+            const world = new World(rate, processes);
+            for (const each of stretches) await world.run(each);
+            expect(world.total).toBeLessThanOrEqual(BURST + RATE * world.seconds + 1e-6);
+            // What a process holds when the window begins was given before.
+            expect(world.mostBeyond(RATE)).toBeLessThanOrEqual(2 * BURST + 1e-6);
+            const before = world.total;
+            await world.recover(500);
+            expect(world.total - before).toBeGreaterThanOrEqual(RATE * 5 * 0.95);
+          },
+        ),
+        { numRuns: 15 },
+      ),
+    60_000,
+  );
+
+  it(
+    "go on by themselves after the state was away, with nobody left waiting",
+    () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 4 }),
+          fc.array(troubled, { maxLength: 6 }),
+          async (processes, stretches) => {
+            const world = new World(rate, processes);
+            for (const each of stretches) await world.run(each);
+            const outages = stretches.filter(({ trouble }) => trouble !== "none").length;
+            const most = (1 + outages + processes) * BURST + RATE * world.seconds * (1 + outages);
+            expect(world.total).toBeLessThanOrEqual(most);
+            const before = world.total;
+            await world.recover(500);
+            expect(world.total - before).toBeGreaterThanOrEqual(RATE * 5 * 0.95);
+            expect(world.total - before).toBeLessThanOrEqual(RATE * 9 + BURST);
+            await world.run({ ...CALM, periods: 120, calls: [] });
+            expect(world.processes.map(({ waiting }) => waiting)).toEqual(
+              world.processes.map(() => 0),
+            );
+          },
+        ),
+        { numRuns: 15 },
+      ),
+    60_000,
+  );
+});
+
+const LIMIT = 2000;
+const day: LimitSettings = { computeUnits: { perDay: LIMIT } };
+
+describe("leases of a day", () => {
+  it(
+    "never give more than the limit, and all of it but what died with a process",
+    () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 4 }),
+          fc.array(quiet, { maxLength: 5 }),
+          async (processes, stretches) => {
+            const world = new World(day, processes);
+            for (const each of stretches) await world.run(each);
+            expect(world.total).toBeLessThanOrEqual(LIMIT);
+            await world.recover(1000);
+            expect(world.total).toBeLessThanOrEqual(LIMIT);
+            if (stretches.every(({ dies }) => dies === undefined)) expect(world.total).toBe(LIMIT);
+          },
+        ),
+        { numRuns: 15 },
+      ),
+    60_000,
+  );
+
+  it(
+    "are booked whole when the state is back, and then nothing more is given",
+    () =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 4 }),
+          fc.array(troubled, { maxLength: 5 }),
+          async (processes, stretches) => {
+            const world = new World(day, processes);
+            for (const each of stretches) await world.run({ ...each, dies: undefined });
+            // Those who never saw each other take themselves for alone, and each keeps to the limit.
+            expect(world.total).toBeLessThanOrEqual(LIMIT * processes);
+            await world.recover(1000);
+            const isUnsure = stretches.some(({ trouble }) => trouble === "no answers");
+            if (!isUnsure) expect(world.total).toBeGreaterThanOrEqual(LIMIT * 0.95);
+            await world.run({ ...CALM, periods: 800, calls: [] }); // what nobody uses goes back
+            const booked = Number.parseFloat(
+              world.state.texts.get("limits demo 1970-01-01") ?? "0",
+            );
+            expect(booked).toBeGreaterThanOrEqual(world.total);
+            if (!isUnsure) expect(booked).toBe(world.total);
+            const before = world.total;
+            await world.run({ ...CALM, periods: 100, calls: [20, 20, 20, 20] });
+            expect(world.total - before).toBeLessThanOrEqual(Math.max(0, LIMIT - booked));
+            expect(world.processes.map(({ waiting }) => waiting)).toEqual(
+              world.processes.map(() => 0),
+            );
+          },
+        ),
+        { numRuns: 15 },
+      ),
+    60_000,
+  );
+});

@@ -1,0 +1,85 @@
+// How many processes share the limits: each leaves a sign of life in the state.
+import type { Clock } from "../../lib/clock.ts";
+import type { State } from "../../state/state.ts";
+
+export type MembersParts = {
+  readonly state: Pick<State, "get" | "replace" | "list">;
+  readonly clock: Pick<Clock, "now">;
+};
+
+/** Whose sign did not change for so long is dead. */
+const DEAD_AFTER_MS = 5000;
+/** Its entry goes when it was dead for a while: by then it would have come back. */
+const FORGOTTEN_AFTER_MS = 60_000;
+
+export class Members {
+  /** What each other member's sign was, and since when by our clock: theirs may differ. */
+  readonly #seen = new Map<string, { text: string; sinceMs: number }>();
+  #count = 1;
+  /** What we wrote last. */
+  #sign: string | undefined;
+  #beats = 0;
+  #isClosed = false;
+  #beating: Promise<void> = Promise.resolve();
+  readonly #key: string;
+  readonly #parts: MembersParts;
+
+  constructor(options: { id: string }, parts: MembersParts) {
+    this.#key = `members ${options.id}`;
+    this.#parts = parts;
+  }
+
+  /** This process and all others that live; as last known while the state is away. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Once a second. Never rejects. */
+  beat(): Promise<void> {
+    this.#beating = this.#beating.then(() => this.#beat()).catch(() => undefined);
+    return this.#beating;
+  }
+
+  /** The others need not wait until we look dead. Never rejects. */
+  async close(): Promise<void> {
+    await this.#beating;
+    this.#isClosed = true;
+    await this.#parts.state.replace(this.#key, this.#sign, undefined).catch(() => false);
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#isClosed) return;
+    const { state, clock } = this.#parts;
+    this.#beats += 1;
+    const sign = String(this.#beats);
+    if (!(await state.replace(this.#key, this.#sign, sign))) {
+      // An earlier process of this name, or a change that nobody confirmed.
+      await state.replace(this.#key, await state.get(this.#key), sign);
+    }
+    this.#sign = sign;
+    const entries = await state.list("members ");
+    this.#look(
+      entries.filter(({ key }) => key !== this.#key),
+      clock.now(),
+    );
+    await this.#forget(clock.now());
+  }
+
+  #look(others: readonly { key: string; text: string }[], nowMs: number): void {
+    const keys = new Set(others.map(({ key }) => key));
+    for (const key of this.#seen.keys()) if (!keys.has(key)) this.#seen.delete(key);
+    for (const { key, text } of others) {
+      if (this.#seen.get(key)?.text !== text) this.#seen.set(key, { text, sinceMs: nowMs });
+    }
+    const alive = [...this.#seen.values()].filter(({ sinceMs }) => nowMs - sinceMs < DEAD_AFTER_MS);
+    this.#count = 1 + alive.length;
+  }
+
+  async #forget(nowMs: number): Promise<void> {
+    for (const [key, { text, sinceMs }] of this.#seen) {
+      if (nowMs - sinceMs < FORGOTTEN_AFTER_MS) continue;
+      await this.#parts.state.replace(key, text, undefined);
+      this.#seen.delete(key);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+// So many compute units in a UTC day or month, for all processes together.
+import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
+import type { Allowance, AllowanceState } from "./allowance.ts";
+import { Lease, type LeaseParts } from "./lease.ts";
+import { type CountedWindow, type WindowKind, windowAt } from "./windows.ts";
+
+/** What is held goes back when the key was quiet for so long: at the end of a quota others miss it. */
+const IDLE_MS = 5000;
+
+export type QuotaOptions = {
+  readonly name: string;
+  readonly kind: WindowKind;
+  readonly limit: number;
+  readonly mark: string;
+};
+
+export class Quota implements Allowance {
+  /** Changes when the configuration does. */
+  #limit: number;
+  #window: CountedWindow;
+  /** By the clock that never goes backwards: calls do not ask for the wall time. */
+  #endsAtMs: number;
+  #lease: Lease;
+  readonly #options: QuotaOptions;
+  readonly #parts: LeaseParts;
+
+  constructor(options: QuotaOptions, parts: LeaseParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#limit = options.limit;
+    const wallMs = parts.clock.wallTime();
+    this.#window = windowAt(options.kind, wallMs);
+    this.#endsAtMs = this.#endsAt(wallMs);
+    this.#lease = this.#newLease();
+  }
+
+  resize(limit: number): void {
+    this.#limit = limit;
+    this.#lease.resize({ size: limit, perSecond: 0 });
+  }
+
+  lacks(units: number, nowMs: number): boolean {
+    if (nowMs >= this.#endsAtMs) this.#lookAtTheTime();
+    return this.#lease.lacks(units);
+  }
+
+  take(units: number, nowMs: number): void {
+    this.#lease.take(units, nowMs);
+  }
+
+  shortage(units: number, nowMs: number): RateLimit | "coming" | undefined {
+    const found = this.#lease.find(units, nowMs);
+    if (found === "none") return this.told(nowMs);
+    return found === "coming" ? found : undefined;
+  }
+
+  told(nowMs: number): RateLimit {
+    return {
+      limit: this.#limit,
+      remaining: this.#remaining(nowMs),
+      retryAfter: Math.max(1, Math.ceil((this.#endsAtMs - nowMs) / 1000)),
+      rule: this.#options.kind,
+    };
+  }
+
+  get coming(): Promise<void> {
+    return this.#lease.coming;
+  }
+
+  /** The wall time is looked at again: it may have been set meanwhile. */
+  tend(nowMs: number): void {
+    this.#lookAtTheTime();
+    this.#lease.tend(nowMs, IDLE_MS);
+  }
+
+  close(): Promise<void> {
+    return this.#lease.close();
+  }
+
+  get state(): AllowanceState {
+    const remaining = this.#remaining(this.#parts.clock.now());
+    return { limit: this.#limit, remaining, endsAtMs: this.#window.endsAtMs };
+  }
+
+  #remaining(nowMs: number): number {
+    return Math.max(0, Math.floor(this.#lease.left(nowMs)));
+  }
+
+  #lookAtTheTime(): void {
+    const wallMs = this.#parts.clock.wallTime();
+    const window = windowAt(this.#options.kind, wallMs);
+    const isAnother = window.label !== this.#window.label;
+    this.#window = window;
+    this.#endsAtMs = this.#endsAt(wallMs);
+    if (!isAnother) return;
+    void this.#lease.close(); // never rejects
+    this.#lease = this.#newLease();
+  }
+
+  #endsAt(wallMs: number): number {
+    return this.#parts.clock.now() + (this.#window.endsAtMs - wallMs);
+  }
+
+  #newLease(): Lease {
+    const { name, mark } = this.#options;
+    const bounds = { size: this.#limit, perSecond: 0 };
+    return new Lease({ key: `limits ${name} ${this.#window.label}`, bounds, mark }, this.#parts);
+  }
+}

@@ -1,0 +1,130 @@
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../upstream/fake-clock.ts";
+import { day, MemoryState, okCall } from "./memory-state.ts";
+import { UsageBook } from "./usage-book.ts";
+import { readUsage } from "./usage-report.ts";
+
+const log = pino({ level: "silent" });
+const clock = new FakeClock();
+let state: MemoryState;
+let books: UsageBook[];
+
+const bookOf = (member = "a-0"): UsageBook => {
+  const book = new UsageBook({ member, keptDays: 400 }, { state, clock, log });
+  books.push(book);
+  return book;
+};
+const today = () => ({ from: day(clock), to: day(clock) });
+const totalCalls = async (): Promise<number> =>
+  (await readUsage(state, today(), { clock })).reduce((sum, { calls }) => sum + calls, 0);
+
+beforeEach(() => {
+  state = new MemoryState();
+  books = [];
+});
+afterEach(() => Promise.all(books.map((book) => book.close())));
+
+describe("the usage book", () => {
+  it("writes what was counted twice a second, and nothing while nothing changes", async () => {
+    const book = bookOf();
+    book.start();
+    book.of("app").record(okCall);
+    await clock.advance(499);
+    expect(await totalCalls()).toBe(0);
+    await clock.advance(1);
+    expect(await totalCalls()).toBe(1);
+    const { changes } = state;
+    await clock.advance(500);
+    expect(state.changes).toBe(changes);
+  });
+
+  it("counts each of a call's figures under its key, network and method", async () => {
+    const book = bookOf();
+    const usage = book.of("app");
+    usage.record({ ...okCall, computeUnits: 10, saved: "store" });
+    usage.record({ ...okCall, outcome: "error", computeUnits: 5 });
+    usage.record({ ...okCall, outcome: "refused", computeUnits: 7 });
+    usage.record({ ...okCall, saved: "merging", method: "eth_getLogs", network: "bsc" });
+    await book.write();
+    expect(await readUsage(state, today(), { clock })).toEqual([
+      expect.objectContaining({ key: "app", network: "bsc", calls: 1, savedByMerging: 1 }),
+      {
+        day: day(clock),
+        key: "app",
+        network: "eth",
+        method: "eth_call",
+        calls: 2,
+        computeUnits: 15,
+        bytes: 300,
+        requestBytes: 120,
+        errors: 1,
+        refused: 1,
+        savedByStore: 1,
+        savedByMerging: 0,
+        savedHere: 0,
+        savedComputeUnits: 10,
+      },
+    ]);
+  });
+
+  it("goes on where it was after a restart, and adds up what several members wrote", async () => {
+    for (const member of ["a-0", "a-1", "a-0", "a-0"]) {
+      const book = bookOf(member);
+      book.of("app").record(okCall);
+      await book.close();
+    }
+    expect((await state.list("usage ")).map(({ key }) => key)).toEqual([
+      `usage ${day(clock)} app a-0`,
+      `usage ${day(clock)} app a-1`,
+    ]);
+    expect(await totalCalls()).toBe(4);
+  });
+
+  it("keeps counting while the state is away, days apart, and writes it when it is back", async () => {
+    const book = bookOf();
+    book.start();
+    const first = day(clock);
+    state.isAway = true;
+    book.of("app").record(okCall);
+    await clock.advance(86_400_000);
+    book.of("app").record(okCall);
+    book.of("app").record(okCall);
+    await clock.advance(500);
+    state.isAway = false;
+    await clock.advance(500);
+    const rows = await readUsage(state, { from: first, to: day(clock) }, { clock });
+    expect(rows.map(({ day: on, calls }) => [on, calls])).toEqual([
+      [first, 1],
+      [day(clock), 2],
+    ]);
+  });
+
+  it("tells a key's holder what was counted until now, and of no other key", async () => {
+    const book = bookOf();
+    book.of("app").record(okCall);
+    book.of("app.2").record(okCall);
+    expect(await book.of("app").read(today())).toEqual([
+      expect.objectContaining({ key: "app", calls: 1 }),
+    ]);
+    state.isAway = true;
+    await expect(book.of("app").read(today())).rejects.toThrow("away");
+    state.isAway = false;
+  });
+
+  it("removes what is older than it keeps, day by day", async () => {
+    const entries = ["2025-01-30", "2025-01-31", "2025-02-01"].map(
+      (each) => `usage ${each} app a-0`,
+    );
+    for (const key of entries) await state.replace(key, undefined, "{}");
+    await clock.advance(Date.UTC(2026, 2, 6) - clock.wallTime()); // the 400th day of January 31st
+    bookOf().start();
+    const kept = async () => {
+      await clock.advance(60_000);
+      return (await state.list("usage ")).map(({ key }) => key);
+    };
+    await expect.poll(kept).toEqual(entries.slice(1));
+    await clock.advance(86_400_000);
+    await expect.poll(kept).toEqual(entries.slice(2));
+  });
+});

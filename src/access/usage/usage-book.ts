@@ -1,0 +1,136 @@
+// What was done with each key: counted in memory, and written to the state twice a second.
+import type { Logger } from "pino";
+import type { Clock } from "../../lib/clock.ts";
+import type { State } from "../../state/state.ts";
+import { DayUsage } from "./day-usage.ts";
+import { KeyUsage, type KeyUsageParts } from "./key-usage.ts";
+import { keepRemovingOldUsage, sleptFully } from "./retention.ts";
+import { dayOf } from "./usage-days.ts";
+import { readUsage, usageEntryKey } from "./usage-report.ts";
+import { writeUsage } from "./write-usage.ts";
+
+/** A killed process loses what it counted in this time. */
+const WRITE_EVERY_MS = 500;
+
+export type UsageBookOptions = {
+  /** Who writes: the same after a restart, and no other's; see `memberId`. */
+  readonly member: string;
+  /** How many days the state keeps. */
+  readonly keptDays: number;
+};
+
+export type UsageBookParts = {
+  readonly state: State;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "warn" | "info" | "error">;
+};
+
+export class UsageBook {
+  #options: UsageBookOptions;
+  readonly #parts: UsageBookParts;
+  readonly #keys = new Map<string, KeyUsage>();
+  /** By their entries: those of today, and those that are not written yet. */
+  readonly #days = new Map<string, DayUsage>();
+  readonly #closing = new AbortController();
+  /** The write that runs, or has run last. Never rejects. */
+  #running: Promise<unknown> = Promise.resolve();
+  /** The one that will begin after it. */
+  #next: Promise<void> | undefined;
+  #isFailing = false;
+  #loop: Promise<unknown> = Promise.resolve();
+  readonly #keyParts: KeyUsageParts;
+
+  constructor(options: UsageBookOptions, parts: UsageBookParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#keyParts = {
+      clock: parts.clock,
+      open: (day, name) => this.#open(day, name),
+      read: async (key, range) => {
+        await this.write();
+        return readUsage(parts.state, { ...range, key }, parts);
+      },
+    };
+  }
+
+  /** The same for the same name, always. */
+  of(name: string): KeyUsage {
+    const known = this.#keys.get(name);
+    if (known) return known;
+    const usage = new KeyUsage(name, this.#keyParts);
+    this.#keys.set(name, usage);
+    return usage;
+  }
+
+  reconfigure({ keptDays }: Pick<UsageBookOptions, "keptDays">): void {
+    this.#options = { ...this.#options, keptDays };
+  }
+
+  /** Begins to write, and to remove what is too old. */
+  start(): void {
+    const { signal } = this.#closing;
+    const keptDays = (): number => this.#options.keptDays;
+    this.#loop = Promise.all([
+      this.#keepWriting(),
+      keepRemovingOldUsage({ keptDays, signal }, this.#parts),
+    ]);
+  }
+
+  /** Writes what is left; what the state does not take now is lost, and logged. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#loop;
+    await this.write().catch((error: unknown) =>
+      this.#parts.log.error({ err: error }, "what was counted last could not be written"),
+    );
+  }
+
+  /** Everything that was counted before this call is in the state when it resolves. @throws When the state is away. */
+  write(): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      const writing = this.#writeOnce();
+      this.#running = writing.catch(() => undefined);
+      return writing;
+    });
+    return this.#next;
+  }
+
+  async #writeOnce(): Promise<void> {
+    const changed = [...this.#days.values()].filter((day) => day.isChanged);
+    await writeUsage(changed, this.#parts);
+    const today = dayOf(this.#parts.clock.wallTime());
+    for (const day of this.#days.values()) {
+      if (day.day === today || day.isChanged) continue;
+      day.isOpen = false;
+      this.#days.delete(day.entryKey);
+    }
+  }
+
+  async #keepWriting(): Promise<void> {
+    const { clock } = this.#parts;
+    while (await sleptFully(clock.sleep(WRITE_EVERY_MS, this.#closing.signal))) {
+      try {
+        await this.write();
+        if (this.#isFailing) this.#parts.log.info("what the keys did is written again");
+        this.#isFailing = false;
+      } catch (error) {
+        if (!this.#isFailing)
+          this.#parts.log.warn(
+            { reason: (error as Error).message },
+            "what the keys did is counted, and written later",
+          );
+        this.#isFailing = true;
+      }
+    }
+  }
+
+  #open(day: string, name: string): DayUsage {
+    const entryKey = usageEntryKey({ day, key: name, member: this.#options.member });
+    const known = this.#days.get(entryKey);
+    if (known) return known;
+    const opened = new DayUsage({ day, entryKey });
+    this.#days.set(entryKey, opened);
+    return opened;
+  }
+}

@@ -1,0 +1,117 @@
+// A gateway that is killed under load loses at most a second of the bill, and never counts a call twice.
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { post, read } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+
+/** What may be lost: what was counted in the last second. */
+const LOST_MS = 1_000;
+const CALLERS = 4;
+
+const CALL = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_chainId", params: [] });
+
+/** Callers that ask without a pause until the gateway is gone. */
+class Load {
+  made = 0;
+  /** When each answer was there. */
+  readonly answeredAtMs: number[] = [];
+  readonly #callers: readonly Promise<void>[];
+
+  constructor(url: string) {
+    this.#callers = Array.from({ length: CALLERS }, () => this.#call(url));
+  }
+
+  ended(): Promise<unknown> {
+    return Promise.all(this.#callers);
+  }
+
+  answeredUntil(ms: number): number {
+    return this.answeredAtMs.filter((at) => at <= ms).length;
+  }
+
+  async #call(url: string): Promise<void> {
+    for (;;) {
+      this.made += 1;
+      try {
+        await (await post(url, CALL)).text();
+      } catch {
+        return;
+      }
+      this.answeredAtMs.push(performance.now());
+    }
+  }
+}
+
+const engines = [
+  { engine: "LMDB", isThere: true },
+  { engine: "Redis", isThere: hasRedis },
+];
+
+describe.each(engines.filter(({ isThere }) => isThere))("a gateway on $engine", ({ engine }) => {
+  let data: string;
+  let node: ScriptedNode;
+  let redis: RedisServer | undefined;
+  let gateway: RunningGateway;
+
+  const start = (): Promise<RunningGateway> =>
+    startGatewayProcess({
+      data,
+      log: { level: "info" },
+      ...(redis ? { state: redis.url } : {}),
+      networks: {
+        main: { family: "evm", chainId: 1, window: { blocks: 0 }, upstreams: [{ url: node.url }] },
+      },
+    });
+  const counted = async (): Promise<number> => {
+    type Usage = { readonly usage: readonly { readonly method: string; readonly calls: number }[] };
+    const { usage } = await read<Usage>(gateway.endpoint("main"), "headgate_usage");
+    return usage.find(({ method }) => method === "eth_chainId")?.calls ?? 0;
+  };
+
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), "headgate-usage-"));
+    node = await startScriptedNode((call) => result(call, '"0x10"'));
+    if (engine === "Redis") redis = await startRedis();
+    gateway = await start();
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await node.close();
+    await redis?.close();
+    await rm(data, { recursive: true, force: true });
+  });
+
+  it("loses at most a second when it is killed, and goes on from there", async () => {
+    let before = 0;
+    for (const runMs of [1_700, 2_450]) {
+      const load = new Load(gateway.endpoint("main"));
+      await pause(runMs + Math.random() * 500);
+      const killedAtMs = performance.now();
+      gateway.process.kill("SIGKILL");
+      await once(gateway.process, "exit");
+      await load.ended();
+      await gateway.stop();
+      gateway = await start();
+      const now = (await counted()) - before;
+      expect(now).toBeLessThanOrEqual(load.made);
+      expect(now).toBeGreaterThanOrEqual(load.answeredUntil(killedAtMs - LOST_MS));
+      expect(load.answeredUntil(killedAtMs - LOST_MS)).toBeGreaterThan(50);
+      before += now;
+    }
+  });
+
+  it("loses nothing when it ends in good order", async () => {
+    const before = await counted();
+    const calls = Array.from({ length: 100 }, () => post(gateway.endpoint("main"), CALL));
+    for (const call of calls) await (await call).text();
+    expect(await gateway.stop()).toBe(0);
+    gateway = await start();
+    expect(await counted()).toBe(before + 100);
+  });
+});

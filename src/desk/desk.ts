@@ -1,31 +1,48 @@
-// HTTP for operators, on its own port: metrics for Prometheus. Keys and usage will follow.
-import { createServer, type Server, type ServerResponse } from "node:http";
+// HTTP for operators, on its own port: keys, the bill, metrics, and how the gateway does.
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Metrics } from "../observe/metrics.ts";
+import { getRequestListener } from "@hono/node-server";
+import { Token } from "./admission.ts";
+import { deskApp } from "./desk-app.ts";
+import type { DeskParts } from "./desk-parts.ts";
+import { Problem, problemResponse } from "./problem.ts";
+
+export type DeskOptions = {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** undefined: this machine alone is answered. */
+  readonly token: string | undefined;
+};
 
 export class Desk {
-  readonly #options: { host: string; port: number };
-  readonly #metrics: Pick<Metrics, "exposition" | "contentType">;
+  readonly #place: { host: string; port: number };
   readonly #server: Server;
+  #token: Token | undefined;
 
-  constructor(
-    options: { host: string; port: number },
-    parts: { metrics: Pick<Metrics, "exposition" | "contentType"> },
-  ) {
-    this.#options = options;
-    this.#metrics = parts.metrics;
-    this.#server = createServer((request, response) => {
-      request.resume();
-      if (request.method === "GET" && request.url === "/metrics") void this.#tellMetrics(response);
-      else response.writeHead(404, { "Content-Type": "text/plain" }).end("try GET /metrics\n");
-    });
+  constructor({ host, port, token }: DeskOptions, parts: DeskParts) {
+    this.#place = { host, port };
+    this.reconfigure({ token });
+    const app = deskApp({ token: () => this.#token }, parts);
+    this.#server = boundedServer(
+      getRequestListener((request, bindings) => app.fetch(request, bindings), {
+        overrideGlobalObjects: false,
+        errorHandler: () =>
+          problemResponse(new Problem(400, "this is no request that can be read")),
+      }),
+    );
+  }
+
+  /** The next request needs this token. */
+  reconfigure({ token }: { readonly token?: string | undefined }): void {
+    this.#token = token === undefined ? undefined : new Token(token);
   }
 
   /** @returns The port, also when any was asked for. */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject);
-      this.#server.listen(this.#options, () => {
+      this.#server.listen(this.#place, () => {
         this.#server.off("error", reject);
         resolve((this.#server.address() as AddressInfo).port);
       });
@@ -38,9 +55,23 @@ export class Desk {
       this.#server.closeAllConnections();
     });
   }
+}
 
-  async #tellMetrics(response: ServerResponse): Promise<void> {
-    const text = await this.#metrics.exposition();
-    response.writeHead(200, { "Content-Type": this.#metrics.contentType }).end(text);
-  }
+const HEADERS_MS = 10_000;
+const BODY_MS = 30_000;
+const MOST_CONNECTIONS = 100;
+
+function boundedServer(serve: ReturnType<typeof getRequestListener>): Server {
+  const bounds = {
+    headersTimeout: HEADERS_MS,
+    requestTimeout: HEADERS_MS + BODY_MS,
+    keepAliveTimeout: HEADERS_MS,
+    connectionsCheckingInterval: 1_000,
+    maxHeaderSize: 16_384,
+  };
+  const server = createServer(bounds, (request, response) => void serve(request, response));
+  server.maxConnections = MOST_CONNECTIONS;
+  // Who stops reading its answer is cut off.
+  server.setTimeout(HEADERS_MS + BODY_MS);
+  return server;
 }

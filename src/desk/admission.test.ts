@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { refusalOf, Token } from "./admission.ts";
+
+type Headers = Readonly<Record<string, string>>;
+
+const visit = (headers: Headers, verb = "GET") => ({
+  verb,
+  header: (name: string) => headers[name],
+});
+
+describe("with a token", () => {
+  const token = new Token("0123456789abcdef");
+
+  it.each([
+    { authorization: "Bearer 0123456789abcdef", want: undefined },
+    { authorization: "bearer  0123456789abcdef ", want: undefined },
+    { authorization: "Bearer 0123456789abcdeF", want: 401 },
+    { authorization: "Bearer 0123456789abcdef0", want: 401 },
+    { authorization: "Bearer ", want: 401 },
+    { authorization: "Basic 0123456789abcdef", want: 401 },
+    { authorization: "0123456789abcdef", want: 401 },
+    { authorization: undefined, want: 401 },
+  ])("$authorization answers $want", ({ authorization, want }) => {
+    const headers: Headers = authorization === undefined ? {} : { authorization };
+    expect(refusalOf(visit(headers), token)?.status).toBe(want);
+  });
+
+  it("other hosts and pages are answered: no page can make a browser send it", () => {
+    const headers = {
+      authorization: "Bearer 0123456789abcdef",
+      host: "gateway.example.com",
+      origin: "https://dashboard.example.com",
+    };
+    expect(refusalOf(visit(headers, "POST"), token)).toBeUndefined();
+  });
+});
+
+describe("without a token", () => {
+  it.each([
+    "localhost:8546",
+    "localhost",
+    "127.0.0.1:8546",
+    "127.1.2.3",
+    "[::1]:8546",
+    "LocalHost:1",
+  ])("Host %s is this machine", (host) => {
+    expect(refusalOf(visit({ host }), undefined)).toBeUndefined();
+  });
+
+  it.each([
+    { host: "evil.example.com" }, // it may mean 127.0.0.1 by now
+    { host: "127.0.0.1.example.com:8546" },
+    { host: "localhost.example.com" },
+    { host: "10.0.0.1:8546" },
+    { host: "" },
+    {},
+    { host: "localhost:8546", origin: "https://evil.example.com" },
+    { host: "localhost:8546", origin: "http://localhost:3000" },
+    { host: "localhost:8546", origin: "https://localhost:8546" },
+    { host: "localhost:8546", origin: "null" },
+    { host: "localhost:8546", "sec-fetch-site": "cross-site" },
+    { host: "localhost:8546", "sec-fetch-site": "same-site" },
+  ])("%j is refused", (headers: Headers) => {
+    expect(refusalOf(visit(headers), undefined)?.status).toBe(403);
+  });
+
+  it("a page that came from here is answered", () => {
+    const headers = {
+      host: "localhost:8546",
+      origin: "http://localhost:8546",
+      "sec-fetch-site": "same-origin",
+    };
+    expect(refusalOf(visit(headers), undefined)).toBeUndefined();
+  });
+
+  it.each([
+    { type: "application/json", want: undefined },
+    { type: "application/json; charset=utf-8", want: undefined },
+    // What a form can send without asking.
+    { type: "text/plain", want: 415 },
+    { type: "application/x-www-form-urlencoded", want: 415 },
+    { type: "text/plain; application/json", want: 415 },
+    { type: undefined, want: 415 },
+  ])("a change sent as $type answers $want", ({ type, want }) => {
+    const headers: Headers = { host: "localhost", ...(type ? { "content-type": type } : {}) };
+    for (const verb of ["POST", "PATCH", "DELETE"])
+      expect(refusalOf(visit(headers, verb), undefined)?.status).toBe(want);
+  });
+});

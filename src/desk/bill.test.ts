@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeDesk } from "./fake-desk.ts";
+
+let desk: Awaited<ReturnType<typeof fakeDesk>>;
+beforeEach(async () => {
+  desk = await fakeDesk();
+});
+afterEach(() => desk.close());
+
+describe("the bill", () => {
+  const written = async () => {
+    for (const day of ["1970-01-01", "1970-01-02"]) {
+      const text = JSON.stringify({ "eth-mainnet": { eth_call: [3, 15, 900] } });
+      for (const key of ["app", "other"])
+        await desk.state.replace(`usage ${day} ${key} member`, undefined, text);
+    }
+    return desk;
+  };
+
+  it.each([
+    { query: "", rows: 2 }, // this month, until today
+    { query: "?to=1970-01-31", rows: 4 },
+    { query: "?to=1970-01-31&key=app", rows: 2 },
+    { query: "?to=1970-01-31&network=none", rows: 0 },
+    { query: "?from=1970-01-02&to=1970-01-02", rows: 2 },
+  ])("of /usage$query has $rows rows", async ({ query, rows }) => {
+    const { ask } = await written();
+    const bill = (await ask("GET", `/usage${query}`)).json as { rows: object[]; total: object };
+    expect(bill.rows).toHaveLength(rows);
+    expect(bill.total).toMatchObject({ calls: rows * 3, computeUnits: rows * 15 });
+  });
+
+  it("of one key has nothing of others", async () => {
+    const { ask } = await written();
+    const { rows } = (await ask("GET", "/keys/app/usage")).json as { rows: { key: string }[] };
+    expect(rows.map(({ key }) => key)).toEqual(["app"]);
+  });
+
+  it.each([
+    { query: "?format=csv", accept: "*/*", type: "text/csv" },
+    { query: "", accept: "text/csv", type: "text/csv" },
+    { query: "?format=json", accept: "text/csv", type: "application/json" },
+    { query: "", accept: "text/csv, application/json", type: "application/json" },
+    { query: "", accept: "*/*", type: "application/json" },
+  ])("of /usage$query, Accept $accept, is $type", async ({ query, accept, type }) => {
+    const { ask } = await written();
+    const { headers, text } = await ask("GET", `/usage${query}`, { headers: { accept } });
+    expect(headers.get("content-type")?.split(";")[0]).toBe(type);
+    if (type === "text/csv")
+      expect(text).toMatch(/^day,key,network,method,calls,.*\r\n1970-01-01,app,/);
+  });
+
+  it.each([
+    { query: "?from=yesterday", mistake: "from: want a UTC day such as 2026-11-21" },
+    {
+      query: "?from=1970-01-02",
+      mistake: "from: 1970-01-02 is after 1970-01-01, the last day asked for",
+    },
+    { query: "?format=xml", mistake: "format: expected json or csv" },
+    { query: "?form=1970-01-02", mistake: /form/ },
+  ])("of /usage$query is refused", async ({ query, mistake }) => {
+    const { ask } = desk;
+    const { mistakes } = (await ask("GET", `/usage${query}`)).json as { mistakes: string[] };
+    expect(mistakes).toEqual([
+      typeof mistake === "string" ? mistake : expect.stringMatching(mistake),
+    ]);
+  });
+});

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { DeskParts } from "./desk-parts.ts";
+import { fakeDesk } from "./fake-desk.ts";
+
+let close: () => Promise<void> = async () => undefined;
+afterEach(() => close());
+
+const open = async (overrides: Partial<DeskParts> = {}) => {
+  const desk = await fakeDesk(overrides);
+  close = desk.close;
+  return desk;
+};
+
+describe("administration's door", () => {
+  it("asks for the token on every path, also where there is nothing", async () => {
+    const { ask } = await open();
+    for (const path of ["/keys", "/metrics", "/openapi.json", "/nothing"]) {
+      const told = await ask("GET", path, { headers: { authorization: "Bearer wrong" } });
+      expect(told.json).toMatchObject({ status: 401, title: "Unauthorized" });
+      expect(told.headers.get("www-authenticate")).toBe('Bearer realm="headgate"');
+    }
+  });
+
+  it("holds back the refusals of an address that guesses, and never who knows the token", async () => {
+    const desk = await open();
+    const guess = () => desk.ask("GET", "/keys", { headers: { authorization: "Bearer wrong" } });
+    for (let tries = 0; tries < 10; tries += 1) expect((await guess()).status).toBe(401);
+    const slowed = guess();
+    await vi.waitFor(() => expect(desk.clock.waiting).toBe(1));
+    expect((await desk.ask("GET", "/keys")).status).toBe(200);
+    await desk.clock.advance(100);
+    expect((await slowed).status).toBe(401);
+    expect(JSON.stringify(desk.logged)).not.toContain('wrong"');
+  });
+
+  it.each([
+    { verb: "GET", path: "/", status: 404 },
+    { verb: "GET", path: "/keys/a/b/c", status: 404 },
+    { verb: "DELETE", path: "/keys/app", status: 405, allow: "GET, PATCH" },
+    { verb: "GET", path: "/reload", status: 405, allow: "POST" },
+    { verb: "PUT", path: "/keys", status: 405, allow: "GET, POST" },
+  ])("$verb $path answers $status", async ({ verb, path, status, allow }) => {
+    const { ask } = await open();
+    const told = await ask(verb, path);
+    expect(told.json).toMatchObject({ type: "about:blank", status });
+    expect(told.headers.get("allow")).toBe(allow ?? null);
+    expect(told.headers.get("content-type")).toBe("application/problem+json");
+    expect(told.headers.get("cache-control")).toBe("no-store");
+  });
+
+  it("takes bodies of 64 KiB, and JSON alone", async () => {
+    const { ask } = await open();
+    const body = JSON.stringify({ name: "a".repeat(65_536) });
+    const length = { "content-length": String(body.length) };
+    expect((await ask("POST", "/keys", { body, headers: length })).status).toBe(413);
+    const chunked = { "transfer-encoding": "chunked" };
+    expect((await ask("POST", "/keys", { body, headers: chunked })).status).toBe(411);
+    const headers = { "content-type": "text/plain" };
+    expect((await ask("POST", "/keys", { body: "{}", headers })).status).toBe(415);
+  });
+
+  it("says that the state is away", async () => {
+    const list = async () => {
+      throw errors.stateUnavailable();
+    };
+    const { ask } = await open({ keys: { list } as unknown as DeskParts["keys"] });
+    expect((await ask("GET", "/keys")).json).toMatchObject({
+      status: 503,
+      detail: errors.stateUnavailable().message,
+    });
+  });
+
+  it("tells nothing of a fault of its own but where the log has it", async () => {
+    const networks = async () => {
+      throw new Error("a secret");
+    };
+    const { ask, logged } = await open({ networks });
+    const { text, json } = await ask("GET", "/status");
+    expect(json).toMatchObject({ status: 500, detail: "internal error" });
+    expect(text).not.toContain("a secret");
+    const { requestId } = json as { requestId: string };
+    expect(logged).toMatchObject([{ requestId, text: "administration failed" }]);
+  });
+});
+
+describe("the reload", () => {
+  it("tells what changed", async () => {
+    const { ask, logged } = await open({
+      reload: async () => ({ kind: "reloaded", changed: ["log.level: info → debug"] }),
+    });
+    expect((await ask("POST", "/reload")).json).toEqual({ changed: ["log.level: info → debug"] });
+    expect(logged).toMatchObject([{ text: "the configuration was reloaded" }]);
+  });
+
+  it("tells the mistakes of a file that changes nothing", async () => {
+    const mistakes = ["listen.port: needs a restart"];
+    const { ask, logged } = await open({ reload: async () => ({ kind: "mistakes", mistakes }) });
+    expect((await ask("POST", "/reload")).json).toMatchObject({ status: 422, mistakes });
+    expect(logged).toEqual([]);
+  });
+});
+
+describe("a reload that cannot be done", () => {
+  it("answers 409 and why", async () => {
+    const why = "there is no configuration file";
+    const { ask } = await open({ reload: async () => ({ kind: "refused", why }) });
+    expect((await ask("POST", "/reload")).json).toMatchObject({ status: 409, detail: why });
+  });
+});
+
+describe("metrics", () => {
+  it("come as Prometheus wants them", async () => {
+    const { ask } = await open();
+    const { text, headers } = await ask("GET", "/metrics");
+    expect(text).toBe("headgate_up 1\n");
+    expect(headers.get("content-type")).toBe("text/plain; version=0.0.4");
+  });
+});

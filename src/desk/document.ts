@@ -1,0 +1,41 @@
+// The OpenAPI document of administration, made from the declarations: docs/openapi.json, and
+// GET /openapi.json.
+import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
+import { keyRoutes } from "./key-routes.ts";
+import { operationRoutes } from "./operation-routes.ts";
+import { requestSchemas } from "./request-schemas.ts";
+import { version } from "./version.ts";
+
+export const declaredRoutes: readonly RouteConfig[] = [
+  ...Object.values(keyRoutes),
+  ...Object.values(operationRoutes),
+];
+
+export function deskDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
+  const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
+  for (const [name, schema] of Object.entries(requestSchemas))
+    registry.registerComponent("schemas", name, schema);
+  registry.registerComponent("securitySchemes", "token", { type: "http", scheme: "bearer" });
+  for (const route of declaredRoutes) registry.registerPath(route);
+  return getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: {
+      title: "Headgate administration",
+      version,
+      description:
+        "On the admin port. With `admin.token` every request carries it; without, only this machine is answered.",
+      license: { name: "Apache-2.0" },
+    },
+    servers: [{ url: "http://127.0.0.1:8546" }],
+    // Without a token nothing is needed: the second of the two.
+    security: [{ token: [] }, {}],
+    tags: [{ name: "keys" }, { name: "usage" }, { name: "operation" }],
+  });
+}
+
+/** Which verbs a path has; empty where there is nothing. */
+export const verbsOf = (path: string): string[] =>
+  declaredRoutes.filter((route) => isAt(route, path)).map(({ method }) => method.toUpperCase());
+
+export const isAt = (route: Pick<RouteConfig, "path">, path: string): boolean =>
+  new RegExp(`^${route.path.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);

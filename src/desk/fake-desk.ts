@@ -1,0 +1,113 @@
+// Administration for tests: over a real state in a folder of its own, asked without a socket. Every
+// answer is held against what its route declares.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RouteConfig } from "@hono/zod-openapi";
+import { KeyBook } from "../access/keys/key-book.ts";
+import { Guesses } from "../access/scope/guesses.ts";
+import { LmdbState } from "../state/lmdb-state.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { Token } from "./admission.ts";
+import { deskApp } from "./desk-app.ts";
+import type { DeskParts } from "./desk-parts.ts";
+import { declaredRoutes, isAt } from "./document.ts";
+import { billReader } from "./read-bill.ts";
+import { problem } from "./schemas.ts";
+
+export const TOKEN = "a-token-of-the-tests";
+
+export type Asked = { body?: unknown; headers?: Record<string, string> };
+export type Told = { status: number; headers: Headers; text: string; json: unknown };
+type Sender = (path: string, request: RequestInit) => Response | Promise<Response>;
+
+export async function fakeDesk(overrides: Partial<DeskParts> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-desk-"));
+  const state = new LmdbState({ path: folder });
+  const clock = new FakeClock();
+  const logged: object[] = [];
+  const note = (about: object, text: string): void => void logged.push({ ...about, text });
+  const keys = new KeyBook(
+    { keys: [configuredKey], networks: ["eth-mainnet"], secret: "a secret of the tests" },
+    { state, clock },
+  );
+  const app = deskApp(
+    { token: () => new Token(TOKEN) },
+    {
+      metrics: {
+        exposition: async () => "headgate_up 1\n",
+        contentType: "text/plain; version=0.0.4",
+      },
+      keys,
+      readBill: billReader({ state, clock, prices: () => undefined }),
+      networks: async () => [],
+      reload: async () => ({ kind: "reloaded", changed: [] }),
+      guesses: new Guesses(),
+      clock,
+      log: { info: note, warn: note, error: note } as DeskParts["log"],
+      ...overrides,
+    },
+  );
+  const send: Sender = (path, request) => app.request(path, request);
+  const close = async (): Promise<void> => {
+    await state.close();
+    await rm(folder, { recursive: true });
+  };
+  return { ask: asker(send), state, clock, logged, close, app };
+}
+
+const configuredKey = {
+  name: "in-file",
+  hash: `sha256:${"ab".repeat(32)}`,
+  computeUnits: {},
+  limits: { logs: {} },
+};
+
+/** Asks with the token, in JSON. @throws When an answer is not as its route declares. */
+export const asker =
+  (send: Sender) =>
+  async (verb: string, path: string, { body, headers = {} }: Asked = {}): Promise<Told> => {
+    const response = await send(path, {
+      method: verb,
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const type = response.headers.get("content-type") ?? "";
+    const json: unknown = /json/.test(type) ? JSON.parse(text) : undefined;
+    check({
+      verb,
+      path: path.replace(/\?.*/, ""),
+      status: response.status,
+      type,
+      value: json ?? text,
+    });
+    return { status: response.status, headers: response.headers, text, json };
+  };
+
+type Answer = { verb: string; path: string; status: number; type: string; value: unknown };
+
+function check({ verb, path, status, type, value }: Answer): void {
+  const route = declaredRoutes.find(
+    (each) => each.method === verb.toLowerCase() && isAt(each, path),
+  );
+  if (!route || status === 500) return void problem.parse(value);
+  const [mediaType = ""] = type.split(";");
+  const schema = schemaOf(route, status, mediaType);
+  if (!schema) throw new Error(`${verb} ${path} answered ${status} ${type}, which is not declared`);
+  schema.parse(value);
+}
+
+function schemaOf(route: RouteConfig, status: number, mediaType: string) {
+  const declared = route.responses[status];
+  const content = declared && "content" in declared ? declared.content : undefined;
+  const media = content?.[mediaType];
+  const schema = media && "schema" in media ? media.schema : undefined;
+  return schema && "parse" in schema ? schema : undefined;
+}

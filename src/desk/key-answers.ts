@@ -1,0 +1,93 @@
+// What is done with keys when an operator asks for it. Declarations: key-routes.ts.
+import type { KeyBook } from "../access/keys/key-book.ts";
+import type { DeskParts } from "./desk-parts.ts";
+import { keyRoutes } from "./key-routes.ts";
+import { problems } from "./problem.ts";
+import { rotation } from "./request-schemas.ts";
+import { type DeskApp, type DeskContext, readBody, tellChange } from "./visitor.ts";
+
+type KeyParts = Pick<DeskParts, "keys" | "log">;
+
+const OVERLAP_MS = 24 * 3_600_000;
+
+export function addKeyAnswers(app: DeskApp, parts: KeyParts): void {
+  const { keys } = parts;
+  app.openapi(keyRoutes.list, async (context) =>
+    context.json({ keys: [...(await keys.list())] }, 200),
+  );
+  app.openapi(keyRoutes.create, async (context) => {
+    const outcome = await keys.create(await readBody(context));
+    return context.json(told(outcome, { context, parts, what: "a key was made" }), 201);
+  });
+  app.openapi(keyRoutes.show, async (context) => {
+    const { name } = context.req.valid("param");
+    const key = await keys.show(name);
+    if (!key) throw problems.unknown(`there is no key of the name ${name}`);
+    return context.json(key, 200);
+  });
+  addChanges(app, parts);
+}
+
+function addChanges(app: DeskApp, parts: KeyParts): void {
+  const { keys } = parts;
+  app.openapi(keyRoutes.update, async (context) => {
+    const { name } = context.req.valid("param");
+    const outcome = await keys.update(name, await readBody(context));
+    return context.json(
+      told(outcome, { context, parts, what: "a key's settings were changed" }),
+      200,
+    );
+  });
+  app.openapi(keyRoutes.rotate, async (context) => {
+    const { name } = context.req.valid("param");
+    const outcome = await keys.rotate(name, { overlapMs: overlapOf(await readBody(context)) });
+    return context.json(told(outcome, { context, parts, what: "a key was rotated" }), 200);
+  });
+  app.openapi(keyRoutes.revoke, async (context) => {
+    const outcome = await keys.revoke(context.req.valid("param").name);
+    return context.json(told(outcome, { context, parts, what: "a key was revoked" }), 200);
+  });
+  app.openapi(keyRoutes.disable, async (context) => {
+    const outcome = await keys.disable(context.req.valid("param").name);
+    return context.json(told(outcome, { context, parts, what: "a key was disabled" }), 200);
+  });
+  app.openapi(keyRoutes.enable, async (context) => {
+    const outcome = await keys.enable(context.req.valid("param").name);
+    return context.json(told(outcome, { context, parts, what: "a key was enabled" }), 200);
+  });
+}
+
+type Visit = { readonly context: DeskContext; readonly parts: KeyParts; readonly what: string };
+type Making = Awaited<ReturnType<KeyBook["create"]>>;
+type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
+type Shown = Extract<Changing, { kind: "changed" }>["key"];
+
+/** What is answered of an outcome; it is told in the log as well. @throws Problem */
+function told(outcome: Making, visit: Visit): Shown & { key: string };
+function told(outcome: Changing, visit: Visit): Shown;
+function told(outcome: Making | Changing, visit: Visit): Shown & { key?: string } {
+  const { context, parts, what } = visit;
+  switch (outcome.kind) {
+    case "mistakes":
+      throw problems.mistakes(outcome.mistakes);
+    case "unknown":
+      throw problems.unknown(outcome.why);
+    case "taken":
+    case "refused":
+      throw problems.conflict(outcome.why);
+    case "changed":
+      tellChange(context, parts, { what, key: outcome.key.name });
+      return outcome.key;
+    case "made":
+      tellChange(context, parts, { what, key: outcome.key.name });
+      return { ...outcome.key, key: outcome.text };
+  }
+}
+
+function overlapOf(body: unknown): number {
+  const read = rotation.safeParse(body);
+  if (read.success) return read.data.overlap ?? OVERLAP_MS;
+  throw problems.mistakes(
+    read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
+  );
+}

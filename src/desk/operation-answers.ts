@@ -1,0 +1,69 @@
+// The bill, how the gateway does, and the reload. Declarations: operation-routes.ts.
+import { type Bill, usageCsv } from "../access/usage/bill.ts";
+import type { DeskParts, UsageAsked } from "./desk-parts.ts";
+import { deskDocument } from "./document.ts";
+import { operationRoutes } from "./operation-routes.ts";
+import { problems } from "./problem.ts";
+import { version } from "./version.ts";
+import { type DeskApp, type DeskContext, tellChange } from "./visitor.ts";
+
+export function addOperationAnswers(app: DeskApp, parts: DeskParts): void {
+  const { metrics, networks, clock } = parts;
+  const startedAtMs = clock.now();
+  let document: ReturnType<typeof deskDocument> | undefined; // made when first asked for: it takes memory
+  addBills(app, parts);
+  app.openapi(operationRoutes.status, async (context) => {
+    const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
+    return context.json({ version, uptimeSeconds, networks: await networks() }, 200);
+  });
+  app.openapi(operationRoutes.reload, async (context) => {
+    const outcome = await parts.reload();
+    if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
+    if (outcome.kind === "refused") throw problems.conflict(outcome.why);
+    tellChange(context, parts, { what: "the configuration was reloaded" });
+    return context.json({ changed: [...outcome.changed] }, 200);
+  });
+  app.openapi(operationRoutes.metrics, async (context) =>
+    context.text(await metrics.exposition(), 200, { "Content-Type": metrics.contentType }),
+  );
+  app.openapi(operationRoutes.document, (context) => {
+    document ??= deskDocument();
+    return context.json(document, 200);
+  });
+}
+
+function addBills(app: DeskApp, parts: DeskParts): void {
+  app.openapi(operationRoutes.usage, async (context) => {
+    const { format, ...asked } = context.req.valid("query");
+    return tellBill(context, await readBill(parts, asked), format);
+  });
+  app.openapi(operationRoutes.usageOfKey, async (context) => {
+    const { name: key } = context.req.valid("param");
+    const { format, ...asked } = context.req.valid("query");
+    const bill = await readBill(parts, { ...asked, key });
+    // A key that was taken out of the file still has its bill.
+    if (bill.rows.length === 0 && !(await parts.keys.show(key)))
+      throw problems.unknown(`there is no key of the name ${key}`);
+    return tellBill(context, bill, format);
+  });
+}
+
+async function readBill(parts: Pick<DeskParts, "readBill">, asked: UsageAsked): Promise<Bill> {
+  const read = await parts.readBill(asked);
+  if ("kind" in read) throw problems.mistakes(read.mistakes);
+  return read;
+}
+
+function tellBill(context: DeskContext, bill: Bill, format: "json" | "csv" | undefined) {
+  const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
+  context.header("Vary", "Accept");
+  if (isCsv) {
+    const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
+    return context.text(usageCsv(bill), 200, type);
+  }
+  return context.json({ ...bill, rows: [...bill.rows] }, 200);
+}
+
+/** JSON is what whoever takes everything gets. */
+const prefersCsv = (accept = ""): boolean =>
+  /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);

@@ -1,0 +1,68 @@
+// What an operator is told when something cannot be done: RFC 9457 problem details.
+import { STATUS_CODES } from "node:http";
+
+/** Thrown anywhere on the way; `desk-app.ts` makes the answer of it. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: number;
+  /** What is wrong with what was sent, one line each with its path. */
+  readonly mistakes: readonly string[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of our own faults, for finding them in the log. */
+  readonly requestId: string | undefined;
+
+  constructor(
+    status: number,
+    detail: string,
+    options: {
+      mistakes?: readonly string[] | undefined;
+      headers?: Readonly<Record<string, string>>;
+      requestId?: string;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: options.cause });
+    this.status = status;
+    this.mistakes = options.mistakes;
+    this.headers = options.headers ?? {};
+    this.requestId = options.requestId;
+  }
+}
+
+export const problems = {
+  wrongToken: () =>
+    new Problem(401, "this needs the administration's token: Authorization: Bearer …", {
+      headers: { "WWW-Authenticate": 'Bearer realm="headgate"' },
+    }),
+  tooManyGuesses: (retryAfterMs: number) =>
+    new Problem(429, "too many requests came without the token, try again later", {
+      headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) },
+    }),
+  elsewhere: (detail: string) => new Problem(403, detail),
+  notJson: () => new Problem(415, "send Content-Type: application/json"),
+  malformed: (cause: unknown) => new Problem(400, "the body is no JSON object", { cause }),
+  lengthNotTold: () => new Problem(411, "send the body with a Content-Length, not in chunks"),
+  bodyTooLarge: (mostBytes: number) => new Problem(413, `a body may have ${mostBytes} bytes`),
+  mistakes: (mistakes: readonly string[]) =>
+    new Problem(422, "there are mistakes; nothing was changed", { mistakes }),
+  unknown: (detail: string) => new Problem(404, detail),
+  conflict: (detail: string) => new Problem(409, detail),
+  broken: (cause: unknown) => new Problem(400, "the request broke off", { cause }),
+  internal: (requestId: string, cause: unknown) =>
+    new Problem(500, "internal error", { requestId, cause }),
+  unknownPath: () =>
+    new Problem(404, "there is nothing here; GET /openapi.json tells what there is"),
+  verbNotAllowed: (verb: string, allowed: readonly string[]) =>
+    new Problem(405, `${verb} is not allowed here`, { headers: { Allow: allowed.join(", ") } }),
+};
+
+/** The answer to a request that could not be done. */
+export function problemResponse(problem: Problem): Response {
+  const { status, message: detail, mistakes, headers, requestId } = problem;
+  const title = STATUS_CODES[status] ?? "Problem";
+  const body = { type: "about:blank", title, status, detail, mistakes, requestId };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { "Content-Type": "application/problem+json", ...headers },
+  });
+}

@@ -1,0 +1,147 @@
+// What administration answers, as schemas: the document and the tests read them.
+import { z } from "@hono/zod-openapi";
+
+const count = z.int().min(0);
+const day = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d$/)
+  .openapi({ example: "2026-11-21" });
+const time = z.iso.datetime();
+const texts = z.array(z.string()).optional();
+
+const settings = z.strictObject({
+  networks: texts,
+  methods: texts,
+  origins: texts,
+  addresses: texts,
+  contracts: texts,
+  readOnly: z.boolean().optional(),
+  expires: time.optional(),
+  rate: z.strictObject({ computeUnits: z.number(), burst: z.number().optional() }).optional(),
+  computeUnits: z.strictObject({ perDay: count.optional(), perMonth: count.optional() }).optional(),
+  concurrentCalls: count.optional(),
+  limits: z
+    .strictObject({
+      logs: z.strictObject({ blocks: count.optional() }).optional(),
+      batch: count.optional(),
+    })
+    .optional(),
+});
+
+const keyFields = {
+  name: z.string(),
+  source: z
+    .enum(["file", "made"])
+    .describe("Keys of the configuration file are changed there, and by a reload."),
+  status: z.enum(["active", "disabled", "expired", "revoked"]),
+  createdAt: time.optional(),
+  rotatedAt: time.optional(),
+  oldKeyWorksUntil: time.optional().describe("The text from before the last rotation."),
+  revokedAt: time.optional(),
+  settings: settings.describe("As they would be written in the file."),
+};
+
+export const shownKey = z.strictObject(keyFields).openapi("Key");
+
+export const madeKey = z
+  .strictObject({
+    ...keyFields,
+    key: z.string().describe("The key itself. It is told this once, and is kept nowhere."),
+  })
+  .openapi("MadeKey");
+
+export const problem = z
+  .strictObject({
+    type: z.literal("about:blank"),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    mistakes: z.array(z.string()).optional().describe("One line each, with its path."),
+    requestId: z.string().optional().describe("Of our own faults: the log has it too."),
+  })
+  .openapi("Problem");
+
+const counts = {
+  calls: count.describe("Answered with a result or an error, and charged."),
+  computeUnits: z.number(),
+  bytes: count.describe("Of the answers, before compression."),
+  requestBytes: count,
+  errors: count.describe("Of the calls, those that were answered with an error."),
+  refused: count.describe("Turned away by the key's scope or limits; they cost nothing."),
+  savedByStore: count,
+  savedByMerging: count.describe("They shared the answer to an equal call."),
+  savedHere: count.describe("Computed here, where a node would have been asked otherwise."),
+  savedComputeUnits: z.number(),
+  cost: z.number().optional().describe("By the configured prices; left out without any."),
+  savedCost: z.number().optional(),
+};
+
+const usageRow = z
+  .strictObject({ day, key: z.string(), network: z.string(), method: z.string(), ...counts })
+  .openapi("UsageRow");
+const sum = z.strictObject(counts).openapi("UsageSum");
+
+export const bill = z
+  .strictObject({
+    from: day,
+    to: day,
+    currency: z.string().optional(),
+    rows: z.array(usageRow).describe("By day, key, network and method."),
+    keys: z.record(z.string(), sum).describe("Sums by the name of the key."),
+    total: sum,
+  })
+  .openapi("Bill");
+
+const breaker = z.strictObject({
+  group: z.string(),
+  breaker: z.enum(["closed", "half-open", "open"]),
+  errorRate: z.number(),
+  medianMs: z.number().optional(),
+  p95Ms: z.number().optional(),
+});
+
+const upstreamStatus = z
+  .strictObject({
+    upstream: z.string(),
+    isUsable: z.boolean(),
+    head: z.int().optional().describe("Left out while the node has not told it."),
+    lagBlocks: z.number(),
+    lagSeconds: z.number(),
+    isElsewhere: z.boolean().describe("Its head is not on the chain that is followed."),
+    inFlight: z.int(),
+    groups: z.array(breaker),
+    budget: z.strictObject({
+      perSecond: z.number().optional(),
+      pausedForMs: z.number(),
+      monthUsed: z.number().optional(),
+      monthLeft: z.number().optional(),
+    }),
+    lackedMethods: z.int(),
+  })
+  .openapi("UpstreamStatus");
+
+export const status = z
+  .strictObject({
+    version: z.string(),
+    uptimeSeconds: z.number(),
+    networks: z.array(
+      z.strictObject({
+        network: z.string(),
+        family: z.enum(["evm", "conflux"]),
+        chainId: z.int(),
+        isReady: z.boolean(),
+        whyNotReady: z.string().optional(),
+        head: z.int().optional().describe("The newest block or epoch of the followed chain."),
+        upstreams: z.array(upstreamStatus),
+      }),
+    ),
+  })
+  .openapi("Status");
+
+export const reloaded = z
+  .strictObject({
+    changed: z.array(z.string()).describe("One line for each setting; empty: nothing changed."),
+  })
+  .openapi("Reloaded");
+
+export type Status = z.output<typeof status>;

@@ -1,0 +1,4 @@
+// The release that runs.
+import manifest from "../../package.json" with { type: "json" };
+
+export const version: string = manifest.version;

@@ -1,0 +1,64 @@
+// The parts of administration, joined: beside the networks in one process, or over several processes.
+import type { Logger } from "pino";
+import { KeyBook } from "../access/keys/key-book.ts";
+import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
+import { type PriceList, priceList } from "../access/usage/prices.ts";
+import type { Config } from "../config/schema.ts";
+import { Desk } from "../desk/desk.ts";
+import type { DeskParts } from "../desk/desk-parts.ts";
+import { billReader } from "../desk/read-bill.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
+
+export type AdministrationParts = Pick<DeskParts, "metrics" | "networks" | "reload"> & {
+  readonly state: State;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+/** Refusals of wrong tokens that wait: each holds one of the few connections. */
+const HELD = 20;
+
+export class Administration {
+  readonly #keys: KeyBook;
+  readonly #desk: Desk;
+  #prices: PriceList | undefined;
+
+  constructor(config: Config, parts: AdministrationParts) {
+    const { state, clock } = parts;
+    this.#keys = new KeyBook(
+      { ...configuredIn(config), secret: config.keySecret },
+      { state, clock },
+    );
+    this.#prices = pricesOf(config);
+    const { listen, token } = config.admin;
+    this.#desk = new Desk(
+      { ...listen, token },
+      {
+        ...parts,
+        keys: this.#keys,
+        readBill: billReader({ state, clock, prices: () => this.#prices }),
+        guesses: new Guesses({ ...GUESS_LIMITS, held: HELD }),
+      },
+    );
+  }
+
+  /** @returns The port, also when any was asked for. */
+  listen(): Promise<number> {
+    return this.#desk.listen();
+  }
+
+  reconfigure(config: Config): void {
+    this.#keys.reconfigure(configuredIn(config));
+    this.#prices = pricesOf(config);
+    this.#desk.reconfigure(config.admin);
+  }
+
+  close(): Promise<void> {
+    return this.#desk.close();
+  }
+}
+
+const configuredIn = ({ keys, networks }: Config) => ({ keys, networks: Object.keys(networks) });
+
+const pricesOf = ({ prices }: Config): PriceList | undefined => prices && priceList(prices);

@@ -1,0 +1,85 @@
+// Who is answered by the administration of the real gateway, and how many at once.
+import { rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type RunningGateway,
+  runCommand,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+
+const networks = {
+  // Nobody listens there: administration is answered without any node.
+  main: {
+    family: "evm",
+    chainId: 1,
+    window: { blocks: 0 },
+    upstreams: [{ url: "http://127.0.0.1:9" }],
+  },
+};
+
+let gateway: RunningGateway;
+let desk: string;
+beforeAll(async () => {
+  gateway = await startGatewayProcess({ networks });
+  desk = gateway.metricsUrl.replace(/\/metrics$/, "");
+});
+afterAll(() => gateway.stop());
+
+/** As a browser whose name for this machine is a stranger's; `fetch` writes its own Host. */
+const statusOf = (url: string, headers: Record<string, string>, method = "GET"): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.on("error", reject).end();
+  });
+
+describe("without a token", () => {
+  it("this machine is answered, and no page of others", async () => {
+    expect(await statusOf(`${desk}/keys`, {})).toBe(200);
+    expect(await statusOf(`${desk}/metrics`, {})).toBe(200);
+    expect(await statusOf(`${desk}/keys`, { host: "evil.example.com" })).toBe(403);
+    expect(await statusOf(`${desk}/keys`, { origin: "https://evil.example.com" })).toBe(403);
+    const asForm = { "content-type": "text/plain" };
+    expect(await statusOf(`${desk}/keys/app/revoke`, asForm, "POST")).toBe(415);
+    const asked = { "content-type": "application/json" };
+    expect(await statusOf(`${desk}/keys/app/revoke`, asked, "POST")).toBe(404);
+  });
+
+  it("nobody starts a gateway whose administration others reach", async () => {
+    const path = join(tmpdir(), `headgate-desk-${process.pid}.yaml`);
+    const admin = { listen: { host: "0.0.0.0", port: 0 } };
+    await writeFile(path, JSON.stringify({ networks, admin }));
+    const { code, stderr } = await runCommand(["--config", path]);
+    await rm(path);
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      "admin.token: missing; who listens on 0.0.0.0, beyond this machine, needs a token of at least 16 characters\n",
+    );
+  });
+});
+
+describe("administration's connections", () => {
+  it("are a hundred at most, and free again when some end", async () => {
+    const { port, hostname } = new URL(desk);
+    const sockets = Array.from({ length: 110 }, () => connect(Number(port), hostname));
+    const ended = new Set<unknown>();
+    for (const socket of sockets)
+      socket.on("error", () => undefined).on("close", () => ended.add(socket));
+    await until("some are turned away", async () => (ended.size >= 10 ? true : undefined));
+    expect(ended.size).toBeLessThan(20);
+    for (const socket of sockets) socket.destroy();
+    await until("others are answered", async () =>
+      statusOf(`${desk}/keys`, {}).then(
+        (status) => (status === 200 ? true : undefined),
+        () => undefined,
+      ),
+    );
+  });
+});

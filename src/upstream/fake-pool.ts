@@ -3,7 +3,7 @@ import pino from "pino";
 import type { CallOptions } from "./asking/call-options.ts";
 import type { Connection, Exchange } from "./connection/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { Pool } from "./pool.ts";
+import { Pool, type PoolOptions } from "./pool.ts";
 
 const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
@@ -25,29 +25,33 @@ const POLICY = {
   agreement: {},
 };
 
-/** A pool whose nodes say what the scripts say; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
+/** A pool whose nodes say what the scripts say (`scripts` may grow); `optionsOf` makes options of other nodes; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
 export function poolOf(scripts: Record<string, Script>) {
   const logged: string[] = [];
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
   const clock = new FakeClock();
   const asked: string[] = [];
   const askedAgain: string[] = [];
+  const closedNodes: string[] = [];
   const counted: string[] = [];
-  const connections = Object.entries(scripts).map(([name, script]): Connection => {
+  const connectionTo = (name: string): Connection => {
     const closed = new AbortController();
     return {
       send: async ({ id, json }, signal) => {
         const { method } = JSON.parse(json) as { method: string };
         asked.push(`${name} ${method}`);
         if (closed.signal.aborted) return { kind: "unreachable", reason: "closed" };
-        const answer = await script(method, signal);
+        const answer = await (scripts[name] as Script)(method, signal);
         if (typeof answer !== "string") return answer;
         return { kind: "answered", status: 200, body: Buffer.from(`{"id":${id},${answer}}`) };
       },
-      close: async () => closed.abort(),
+      close: async () => {
+        closedNodes.push(name);
+        closed.abort();
+      },
     };
-  });
-  const upstreams = Object.keys(scripts).map((name) => ({
+  };
+  const upstreamOf = (name: string) => ({
     name,
     url: `https://${name}.example.com/s3cr3t`,
     headers: {},
@@ -58,25 +62,27 @@ export function poolOf(scripts: Record<string, Script>) {
     price: 0,
     rate: {},
     probe: false,
-  }));
-  const pool = new Pool(
-    { network: "n", family: "evm", chainId: 1, responseBytes: 1_000, upstreams, ...POLICY },
-    {
-      clock,
-      log,
-      metrics: {
-        upstreamAnswered: ({ upstream, kind, purpose }) =>
-          void counted.push(`${upstream} ${kind} ${purpose}`),
-        upstreamUsable: () => undefined,
-        upstreamDissented: () => undefined,
-        watchUpstreams: () => undefined,
-        upstreamAskedAgain: (_, why) => void askedAgain.push(why),
-      },
-      state: { get: async () => undefined, replace: async () => true },
-      connect: () => connections.shift() as Connection,
+  });
+  const optionsOf = (...names: string[]): PoolOptions => ({
+    ...{ network: "n", family: "evm", chainId: 1, responseBytes: 1_000, ...POLICY },
+    upstreams: names.map(upstreamOf),
+  });
+  const pool = new Pool(optionsOf(...Object.keys(scripts)), {
+    clock,
+    log,
+    metrics: {
+      upstreamAnswered: ({ upstream, kind, purpose }) =>
+        void counted.push(`${upstream} ${kind} ${purpose}`),
+      upstreamUsable: () => undefined,
+      upstreamDissented: () => undefined,
+      upstreamGone: (_, upstream) => void counted.push(`${upstream} gone`),
+      watchUpstreams: () => undefined,
+      upstreamAskedAgain: (_, why) => void askedAgain.push(why),
     },
-  );
-  return { pool, clock, asked, askedAgain, counted, logged };
+    state: { get: async () => undefined, replace: async () => true },
+    connect: ({ url }) => connectionTo(new URL(url).hostname.split(".")[0] ?? ""),
+  });
+  return { pool, optionsOf, clock, asked, askedAgain, closedNodes, counted, logged };
 }
 
 /** The same, after the first check; `outcome` is the result or the error of a call, as text. */

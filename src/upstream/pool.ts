@@ -1,6 +1,8 @@
 // The nodes of one network: who is asked what, and in which order.
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { Occupancy } from "../lib/occupancy.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import { headTold, tellsHead } from "./announcements.ts";
 import { type AgreementRule, rulesByMethod } from "./asking/agreement.ts";
 import { Asking } from "./asking/asking.ts";
@@ -14,13 +16,14 @@ import { HeadTimes } from "./health/head-times.ts";
 import { MethodTimes } from "./health/method-times.ts";
 import { snapshotOf } from "./health/snapshot.ts";
 import { traitsOf } from "./method-traits.ts";
+import { letGo, type PoolChange, sameNode, untilReady } from "./pool-change.ts";
 import { Upstream } from "./upstream.ts";
 import type { UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
 type Shared = "network" | "family" | "chainId" | "responseBytes";
 
 export type PoolOptions = Pick<UpstreamOptions, Shared> & {
-  readonly upstreams: readonly Omit<UpstreamOptions, Shared | "hasOthers">[];
+  readonly upstreams: readonly Omit<UpstreamOptions, Shared>[];
   readonly hedging: HedgingOptions;
   /** A node so many blocks behind the best one is not taken to lag. */
   readonly toleratedLag: number;
@@ -28,8 +31,11 @@ export type PoolOptions = Pick<UpstreamOptions, Shared> & {
   readonly agreement: Readonly<Record<string, AgreementRule>>;
 };
 
-export type PoolParts = Omit<UpstreamParts, "heads"> & {
-  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "watchUpstreams">;
+export type PoolParts = Omit<UpstreamParts, "heads" | "hasOthers"> & {
+  readonly metrics: Pick<
+    Metrics,
+    "upstreamAskedAgain" | "upstreamDissented" | "upstreamGone" | "watchUpstreams"
+  >;
 };
 
 const TELL_AGAIN_AFTER_MS = 60_000;
@@ -38,15 +44,19 @@ const MOST_WAITING = 2_000;
 const PATIENCE = { ms: 3_000, leastMs: 600, mostWaiting: MOST_WAITING };
 
 export class Pool {
-  /** How many must say the same to a method; undefined where one node's word counts. */
-  readonly agreementOn: (method: string) => AgreementRule | undefined;
   /** When the network's head reached which number. */
   readonly #heads: HeadTimes;
-  readonly #upstreams: readonly Upstream[];
+  #upstreams: readonly Upstream[];
   readonly #patience: Patience;
   readonly #times: MethodTimes;
-  readonly #hedges: HedgeBudget;
-  readonly #order: NodeOrder;
+  #rules: (method: string) => AgreementRule | undefined;
+  #hedges: HedgeBudget;
+  #order: NodeOrder;
+  /** The calls that were begun with the nodes of now. */
+  #callers = new Occupancy();
+  /** Nodes that are gone from the configuration and have calls in flight. */
+  #leaving: Promise<unknown> = Promise.resolve();
+  readonly #closing = new AbortController();
   /** The head that a caller was told last: it falls only when no node knows better. */
   #toldHead = 0;
   /** Calls that wait for some node's budget. */
@@ -54,27 +64,26 @@ export class Pool {
   /** When the log told of a node that dissents. */
   readonly #toldAt = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
-  readonly #options: PoolOptions;
+  #options: PoolOptions;
   readonly #parts: PoolParts;
 
   constructor(options: PoolOptions, parts: PoolParts) {
-    const { network, family, chainId, responseBytes, upstreams, hedging, agreement } = options;
+    const { network, upstreams, hedging, agreement } = options;
     this.#options = options;
     this.#parts = parts;
     this.#heads = new HeadTimes(parts);
     this.#patience = new Patience(PATIENCE, parts);
     this.#times = new MethodTimes(parts);
     this.#hedges = new HedgeBudget(hedging);
-    this.agreementOn = rulesByMethod(agreement);
+    this.#rules = rulesByMethod(agreement);
     this.#order = new NodeOrder(options);
-    const shared = { network, family, chainId, responseBytes, hasOthers: upstreams.length > 1 };
-    const all = { ...parts, heads: this.#heads };
-    this.#upstreams = upstreams.map(
-      (upstream) => new Upstream({ ...shared, ...upstream }, all, () => this.#onChange()),
-    );
-    parts.metrics.watchUpstreams(network, () =>
-      this.#upstreams.map((upstream) => snapshotOf(upstream, this.#heads)),
-    );
+    this.#upstreams = upstreams.map((upstream) => this.#make(optionsOf(upstream, options)));
+    parts.metrics.watchUpstreams(network, () => this.snapshots());
+  }
+
+  /** How each node does, in the order of the configuration. */
+  snapshots(): readonly UpstreamSnapshot[] {
+    return this.#upstreams.map((upstream) => snapshotOf(upstream, this.#heads));
   }
 
   /** Resolves when what was known of the nodes is read; they are checked in the background. */
@@ -83,8 +92,65 @@ export class Pool {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+    await this.#leaving;
     this.#patience.end();
+  }
+
+  /**
+   * Makes the nodes ready that other options name; nobody notices before the change is committed. A
+   * node that stays as it is configured stays as it is. Not for another network, family or chain.
+   */
+  async prepare(options: PoolOptions): Promise<PoolChange> {
+    const next = options.upstreams.map((each) => {
+      const wanted = optionsOf(each, options);
+      return sameNode(this.#upstreams, wanted) ?? this.#make(wanted);
+    });
+    const added = next.filter((node) => !this.#upstreams.includes(node));
+    const cancel = async (): Promise<void> => {
+      await Promise.all(added.map((node) => node.close()));
+    };
+    try {
+      await Promise.all(added.map((node) => node.start()));
+    } catch (error) {
+      await cancel();
+      throw error;
+    }
+    await untilReady({ next, added }, this.#parts);
+    return { commit: (withinMs) => this.#take(options, next, withinMs), cancel };
+  }
+
+  #take(options: PoolOptions, next: readonly Upstream[], withinMs: number): void {
+    const { clock, metrics } = this.#parts;
+    const gone = this.#upstreams.filter((node) => !next.includes(node));
+    const callers = this.#callers;
+    this.#options = options;
+    this.#upstreams = next;
+    this.#rules = rulesByMethod(options.agreement);
+    this.#hedges = new HedgeBudget(options.hedging);
+    this.#order = new NodeOrder(options);
+    this.#callers = new Occupancy();
+    const left = letGo(gone, { withinMs, signal: this.#closing.signal }, { callers, clock }).then(
+      () => {
+        for (const { name } of gone)
+          if (this.#upstreams.every((node) => node.name !== name))
+            metrics.upstreamGone(options.network, name);
+      },
+    );
+    this.#leaving = Promise.all([this.#leaving, left]);
+    this.#onChange();
+  }
+
+  #make(options: UpstreamOptions): Upstream {
+    const hasOthers = (): boolean => this.#upstreams.length > 1;
+    const parts = { ...this.#parts, heads: this.#heads, hasOthers };
+    return new Upstream(options, parts, () => this.#onChange());
+  }
+
+  /** How many must say the same to a method; undefined where one node's word counts. */
+  agreementOn(method: string): AgreementRule | undefined {
+    return this.#rules(method);
   }
 
   /** All nodes, in the order of the configuration. */
@@ -129,6 +195,20 @@ export class Pool {
     options: CallOptions = {},
   ): Promise<Buffer> {
     if (!this.#upstreams.some(isUsable) && !signal.aborted) await this.#patience.wait(signal);
+    const callers = this.#callers;
+    callers.enter();
+    try {
+      return await this.#call(method, paramsJson, { signal, options });
+    } finally {
+      callers.leave();
+    }
+  }
+
+  async #call(
+    method: string,
+    paramsJson: string,
+    { signal, options }: { signal: AbortSignal; options: CallOptions },
+  ): Promise<Buffer> {
     const nodes = this.#order.forCall(this.usable(), method, options);
     if (nodes.length === 0) throw errors.noUpstream();
     if (signal.aborted) throw errors.upstreamTimeout();
@@ -208,5 +288,10 @@ export class Pool {
     if (this.#upstreams.some(isUsable)) this.#patience.end();
   }
 }
+
+const optionsOf = (
+  upstream: PoolOptions["upstreams"][number],
+  { network, family, chainId, responseBytes }: PoolOptions,
+): UpstreamOptions => ({ network, family, chainId, responseBytes, ...upstream });
 
 const isUsable = ({ state }: Upstream): boolean => state === "usable";

@@ -33,8 +33,6 @@ export type UpstreamOptions = ConnectionOptions & {
   readonly price: number;
   /** Whether it is asked what it can do. */
   readonly probe: boolean;
-  /** There are other nodes of this network. */
-  readonly hasOthers: boolean;
   readonly rate: Omit<RateBudgetOptions, "network" | "upstream">;
 };
 
@@ -43,6 +41,8 @@ export type UpstreamParts = {
   readonly log: Logger;
   /** Of all nodes of the network. */
   readonly heads: Pick<HeadTimes, "saw">;
+  /** There are other nodes of this network. */
+  readonly hasOthers: () => boolean;
   readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamUsable">;
   /** Keeps what was learned and used over restarts. */
   readonly state: Pick<State, "get" | "replace">;

@@ -35,6 +35,7 @@ export class Upstream {
   /** Its head is not on the chain that is followed. */
   isElsewhere = false;
   #state: UpstreamState = "checking";
+  #isClosed = false;
   readonly #identity: Identity;
   readonly #kept: KeptAbilities;
   /** undefined where the node is not to be probed. */
@@ -74,6 +75,11 @@ export class Upstream {
 
   get state(): UpstreamState {
     return this.#state;
+  }
+
+  /** It is no longer asked for anything. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** It is known whether the node can be used: it answered, or was silent long enough to be told of. */
@@ -166,6 +172,7 @@ export class Upstream {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#interview?.close();
     this.#identity.close();
     await this.#requests.close();
@@ -201,7 +208,7 @@ export class Upstream {
 
   /** What follows the chain has other nodes to go to, and does not wait for this one as long as callers do. */
   #followPatienceMs(group: MethodGroup): number | undefined {
-    if (!this.options.hasOthers) return undefined;
+    if (!this.#parts.hasOthers()) return undefined;
     const { p95Ms = 0 } = this.health.group(group);
     return Math.max(FOLLOW_PATIENCE.leastMs, FOLLOW_PATIENCE.times * p95Ms);
   }
@@ -214,6 +221,7 @@ export class Upstream {
   }
 
   #become(state: UpstreamState): void {
+    if (this.#isClosed) return;
     const wasUsable = this.#state === "usable";
     this.#state = state;
     const { network } = this.options;

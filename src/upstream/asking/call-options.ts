@@ -18,6 +18,8 @@ export type CallOptions = {
   readonly variant?: Variant | undefined;
   /** Makes what reads the answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
+  /** Called when an equal call is in flight already, and its answer is shared. */
+  readonly onMerged?: (() => void) | undefined;
 };
 
 type Variant = {

@@ -38,6 +38,15 @@ describe("equal calls at the same time", () => {
     expect(asked).toHaveLength(1);
   });
 
+  it("are told when they are merged with another, the first one is not", () => {
+    const { coalescing } = coalesced();
+    const merged: number[] = [];
+    for (const n of [1, 2, 3]) {
+      void coalescing.call("m", "[1]", never, { onMerged: () => merged.push(n) });
+    }
+    expect(merged).toEqual([2, 3]);
+  });
+
   it("share a failure, and the next one is asked anew", async () => {
     const { coalescing, asked } = coalesced();
     const calls = [1, 2].map(() => outcomeOf(coalescing.call("m", "[]", never)));

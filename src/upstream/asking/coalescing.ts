@@ -37,8 +37,9 @@ export class Coalescing {
   ): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const question = questionOf(method, paramsJson, options);
-    const shared =
-      this.#inFlight.get(question) ?? this.#begin(question, { method, paramsJson, options });
+    const inFlight = this.#inFlight.get(question);
+    if (inFlight) options?.onMerged?.();
+    const shared = inFlight ?? this.#begin(question, { method, paramsJson, options });
     return this.#wait(question, shared, signal);
   }
 

@@ -26,6 +26,7 @@ class SharedTexts {
 
   async get(key: string): Promise<string | undefined> {
     await new Promise(setImmediate);
+    if (this.isBroken) throw new Error("no space left");
     return this.texts.get(key);
   }
 
@@ -175,6 +176,24 @@ it("keeps what could not be written until it can be", async () => {
   count.add(1);
   state.isBroken = true;
   await expect(count.close()).rejects.toThrow("no space left");
+});
+
+it("begins without what is kept while the state is away, and takes it up later", async () => {
+  const before = await startCount();
+  before.add(30);
+  await before.close();
+  state.isBroken = true;
+  const count = await startCount();
+  expect(count.used).toBe(0);
+  count.add(5);
+  await clock.advance(1000);
+  await turns();
+  expect(count.used).toBe(5);
+  state.isBroken = false;
+  await clock.advance(1000);
+  await turns();
+  expect(count.used).toBe(35);
+  await count.close();
 });
 
 it("leaves no timer behind", async () => {

@@ -36,6 +36,8 @@ export class MonthCount {
   /** One at a time, or the same use would be added twice. */
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
+  /** Until what is kept was read, nothing is known but our own use. */
+  #isRead = false;
   readonly #options: MonthCountOptions;
   readonly #parts: MonthCountParts;
 
@@ -45,10 +47,10 @@ export class MonthCount {
     this.#running = this.#begin(monthAt(parts.clock.wallTime()));
   }
 
-  /** Takes up what is kept. */
-  async start(): Promise<void> {
-    const counts = decode(await this.#parts.state.get(this.#options.key));
-    for (const tally of this.#tallies) tally.kept = counts.get(tally.month.label) ?? 0;
+  /** Takes up what is kept; while the state is away it begins without, and takes it up later. */
+  start(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeOrTryAgain());
+    return this.#writing;
   }
 
   get used(): number {
@@ -70,7 +72,7 @@ export class MonthCount {
     this.#isClosed = true;
     this.#cancelWrite?.();
     await this.#writing;
-    await this.#write();
+    if (this.#tallies.some(({ unwritten }) => unwritten > 0)) await this.#write();
   }
 
   #now(): Tally {
@@ -105,17 +107,19 @@ export class MonthCount {
     }
   }
 
-  /** Adds our use to what is there; another process may do the same, then again to what it left. */
+  /** Reads what is there and adds our use; another process may do the same, then again to what it left. */
   async #write(): Promise<void> {
     const { state } = this.#parts;
     const { key } = this.#options;
     for (;;) {
       const parcels = this.#tallies.map((tally) => ({ tally, units: tally.unwritten }));
-      if (parcels.every(({ units }) => units === 0)) return;
+      const isNothing = parcels.every(({ units }) => units === 0);
+      if (isNothing && this.#isRead) return;
       const text = await state.get(key);
       const counts = decode(text);
       for (const { tally, units } of parcels) add(counts, tally.month.label, units);
-      if (!(await state.replace(key, text, encode(counts)))) continue;
+      if (!isNothing && !(await state.replace(key, text, encode(counts)))) continue;
+      this.#isRead = true;
       for (const { tally, units } of parcels) {
         tally.kept = counts.get(tally.month.label) ?? 0;
         tally.unwritten -= units;

@@ -21,7 +21,7 @@ function upstreamAt(url: string) {
   const upstream = new Upstream(
     {
       ...{ name: "a", network: "n", family: "evm", chainId: 1, url, headers: {} },
-      ...{ connections: 1, timeoutMs: 1_000, responseBytes: 10_000, hasOthers: false },
+      ...{ connections: 1, timeoutMs: 1_000, responseBytes: 10_000 },
       ...{ vendor: "a", weight: 1, price: 0, rate: {}, probe: false },
     },
     {
@@ -29,6 +29,7 @@ function upstreamAt(url: string) {
       log: pino({ level: "silent" }),
       metrics: { upstreamAnswered, upstreamUsable: () => undefined },
       heads: { saw: () => undefined },
+      hasOthers: () => false,
       state: { get: async () => undefined, replace: async () => true },
       connect,
     },

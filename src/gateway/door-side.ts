@@ -1,0 +1,124 @@
+// What stands between callers and the networks, joined: keys, limits, the bill, and the door itself.
+import type { Logger } from "pino";
+import { KeyRing } from "../access/keys/key-ring.ts";
+import { Costs } from "../access/limits/costs.ts";
+import { Meters } from "../access/limits/meters.ts";
+import { clientAddress } from "../access/scope/client-address.ts";
+import { Guesses } from "../access/scope/guesses.ts";
+import { memberId } from "../access/usage/member-id.ts";
+import { UsageBook } from "../access/usage/usage-book.ts";
+import { bodyAnswerer } from "../calls/answer-body.ts";
+import type { Config } from "../config/schema.ts";
+import { Door } from "../door/door.ts";
+import { Endpoint } from "../door/endpoint.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { State } from "../state/state.ts";
+import type { Networks } from "./networks.ts";
+
+export type DoorSideOptions = {
+  /** Which of the gateway's processes this is; 0 where there is one. */
+  readonly slot: number;
+  /** Other processes answer the same keys. */
+  readonly hasOthers: boolean;
+};
+
+export type DoorSideParts = {
+  readonly networks: Networks;
+  readonly metrics: Metrics;
+  readonly state: State;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+export class DoorSide {
+  readonly #meters: Meters;
+  readonly #usages: UsageBook;
+  readonly #keys: KeyRing;
+  readonly #endpoint: Endpoint;
+  readonly #door: Door;
+  #drainMs: number;
+  /** What follows the configuration while calls come in. */
+  #rules: ReturnType<typeof rulesOf>;
+  readonly #parts: DoorSideParts;
+
+  constructor(config: Config, options: DoorSideOptions, parts: DoorSideParts) {
+    const { networks, metrics, state, clock, log } = parts;
+    const { slot, hasOthers } = options;
+    const member = memberId({ data: config.data, slot });
+    this.#parts = parts;
+    this.#drainMs = config.timeouts.drainMs;
+    this.#rules = rulesOf(config, parts);
+    this.#meters = new Meters({ memberId: member, isAlone: !hasOthers }, { state, clock });
+    this.#usages = new UsageBook({ member, ...config.usage }, { state, clock, log });
+    this.#keys = new KeyRing(
+      { configured: config.keys, secret: config.keySecret },
+      { state, meters: this.#meters, usages: this.#usages, clock, log },
+    );
+    this.#endpoint = new Endpoint(
+      { bodyBytes: config.limits.bodyBytes },
+      {
+        networks,
+        networkOfHost: (host) => networks.nameOfHost(host),
+        keys: this.#keys,
+        answerBody: (body, caller) => this.#rules.answerBody(body, caller),
+        clientAddress: (request) => this.#rules.clientAddress(request),
+        guesses: new Guesses(),
+        metrics,
+        clock,
+        log,
+      },
+    );
+    this.#door = new Door(
+      {
+        ...config.listen,
+        connections: config.limits.connections,
+        timeouts: config.timeouts,
+        reusePort: slot > 0,
+      },
+      { endpoint: this.#endpoint, whyNotReady: () => networks.whyNotReady(), metrics, clock },
+    );
+  }
+
+  /** Takes up what is known of keys and their use. */
+  async start(): Promise<void> {
+    await this.#meters.start();
+    await this.#keys.start();
+    this.#usages.start();
+  }
+
+  /** Lets callers in. @returns The port, also when any was asked for. */
+  listen(): Promise<number> {
+    return this.#door.listen();
+  }
+
+  reconfigure(config: Config): void {
+    this.#keys.reconfigure(config.keys);
+    this.#usages.reconfigure(config.usage);
+    this.#rules = rulesOf(config, this.#parts);
+    this.#endpoint.reconfigure(config.limits);
+    const { limits, timeouts } = config;
+    this.#door.reconfigure({ connections: limits.connections, timeouts });
+    this.#drainMs = timeouts.drainMs;
+  }
+
+  /** No new connections; running calls end. */
+  drain(): Promise<void> {
+    return this.#door.drain(this.#drainMs);
+  }
+
+  /** After it was drained. */
+  async close(): Promise<void> {
+    await this.#keys.close();
+    await this.#usages.close();
+    await this.#meters.close();
+  }
+}
+
+const rulesOf = ({ limits, costs, listen }: Config, { clock, log, metrics }: DoorSideParts) => ({
+  answerBody: bodyAnswerer(
+    { maxBatch: limits.batch },
+    { clock, log, metrics, costs: new Costs(costs) },
+  ),
+  clientAddress: clientAddress(listen),
+});

@@ -1,0 +1,152 @@
+// The networks that are served, and how they become those of another configuration: made ready beside
+// the running ones, then all swapped in one step.
+import type { Config } from "../config/schema.ts";
+import { hostResolver } from "../door/route.ts";
+import { UnservedFilters } from "../filters/unserved-filters.ts";
+import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
+import { LeavingNetworks } from "./leaving-networks.ts";
+
+/** One step to take, or to leave. */
+export type Change = {
+  /** @param withinMs How long calls in flight are waited for at what leaves. */
+  commit(withinMs: number): void | Promise<void>;
+  cancel(): Promise<void>;
+};
+
+/** Their names, in the order of the configuration, with what they are made of. */
+type Plan = Pick<Config, "data" | "limits" | "networks">;
+
+/** How long a network that is new is waited for, in milliseconds. */
+const PATIENCE_MS = 5_000;
+const LOOK_AGAIN_MS = 50;
+
+export class Networks {
+  #byName: ReadonlyMap<string, Network>;
+  #nameOfHost: (host: string | undefined) => string | undefined;
+  readonly #leaving: LeavingNetworks;
+  /** undefined where another process looks after the filters. */
+  readonly #unserved: UnservedFilters | undefined;
+  readonly #parts: NetworkParts;
+
+  constructor(plan: Plan, parts: NetworkParts) {
+    this.#parts = parts;
+    const made = Object.keys(plan.networks).map((name) => [name, this.#make(name, plan)] as const);
+    this.#byName = new Map(made);
+    this.#nameOfHost = resolverOf(plan);
+    this.#leaving = new LeavingNetworks(parts);
+    const { role, filterCount: count } = parts;
+    const isServed = (name: string): boolean => this.#byName.has(name);
+    if (role.kind !== "door") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
+  }
+
+  get(name: string): Network | undefined {
+    return this.#byName.get(name);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
+  get all(): readonly Network[] {
+    return [...this.#byName.values()];
+  }
+
+  /** The name of the network that a Host header means. */
+  nameOfHost(host: string | undefined): string | undefined {
+    return this.#nameOfHost(host);
+  }
+
+  async start(): Promise<void> {
+    for (const network of this.all) await network.start();
+    this.#unserved?.start();
+  }
+
+  async close(): Promise<void> {
+    await this.#unserved?.close();
+    await Promise.all([...this.all.map((network) => network.close()), this.#leaving.empty()]);
+  }
+
+  /** Why some network cannot serve now; empty when all can. */
+  async whyNotReady(): Promise<readonly string[]> {
+    const reasons = await Promise.all(this.all.map((network) => network.whyNotReady()));
+    return reasons.filter((reason) => reason !== undefined);
+  }
+
+  /** How each does, in the order of the configuration. */
+  status(): Promise<Awaited<ReturnType<Network["status"]>>[]> {
+    return Promise.all(this.all.map((network) => network.status()));
+  }
+
+  /** Makes ready what another configuration needs; callers notice nothing before the change is committed. */
+  async prepare(plan: Plan): Promise<Change> {
+    const prepared = await Promise.allSettled(
+      Object.entries(plan.networks).map(([name, settings]) => this.#prepare(name, settings, plan)),
+    );
+    const next = prepared.filter(isFulfilled).map(({ value }) => value);
+    const cancel = async (): Promise<void> => {
+      await Promise.all(next.map((each) => each.cancel()));
+    };
+    const failed = prepared.find(isRejected);
+    if (failed) {
+      await cancel();
+      throw failed.reason;
+    }
+    return { commit: (withinMs) => this.#take(plan, next, withinMs), cancel };
+  }
+
+  #take(plan: Plan, next: readonly Prepared[], withinMs: number): void {
+    const before = this.#byName;
+    for (const { commit } of next) commit(withinMs);
+    this.#byName = new Map(next.map(({ name, network }) => [name, network]));
+    this.#nameOfHost = resolverOf(plan);
+    for (const [name, network] of before)
+      if (this.#byName.get(name) !== network)
+        this.#leaving.letGo(name, network, { withinMs, isReplaced: () => this.#byName.has(name) });
+  }
+
+  async #prepare(name: string, settings: NetworkSettings, plan: Plan): Promise<Prepared> {
+    const running = this.#byName.get(name);
+    const filtersPerKey = plan.limits.filters;
+    if (running?.canBecome(settings))
+      return { name, network: running, ...(await running.prepare({ settings, filtersPerKey })) };
+    // Its store has one owner: the one that was removed a moment ago still closes it.
+    await this.#leaving.gone(name);
+    const network = this.#make(name, plan);
+    const cancel = (): Promise<void> => network.close();
+    try {
+      await network.start();
+      await this.#untilReady(network);
+    } catch (error) {
+      await cancel();
+      throw error;
+    }
+    return { name, network, commit: () => undefined, cancel };
+  }
+
+  #make(name: string, { data, limits, networks }: Plan): Network {
+    const settings = networks[name] as NetworkSettings;
+    return new Network({ name, settings, data, filtersPerKey: limits.filters }, this.#parts);
+  }
+
+  async #untilReady(network: Network): Promise<void> {
+    const { clock, log } = this.#parts;
+    const giveUpAt = clock.now() + PATIENCE_MS;
+    let reason = await network.whyNotReady();
+    while (reason !== undefined && clock.now() < giveUpAt) {
+      await clock.sleep(LOOK_AGAIN_MS);
+      reason = await network.whyNotReady();
+    }
+    if (reason !== undefined) log.warn({ reason }, "a network that was added is not ready yet");
+  }
+}
+
+type Prepared = Change & { readonly name: string; readonly network: Network };
+
+const resolverOf = ({ networks }: Plan): ((host: string | undefined) => string | undefined) =>
+  hostResolver(Object.entries(networks).map(([name, { hosts }]) => ({ name, hosts })));
+
+const isFulfilled = <Value>(
+  result: PromiseSettledResult<Value>,
+): result is PromiseFulfilledResult<Value> => result.status === "fulfilled";
+const isRejected = (result: PromiseSettledResult<unknown>): result is PromiseRejectedResult =>
+  result.status === "rejected";

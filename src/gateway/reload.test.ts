@@ -1,0 +1,117 @@
+import pino from "pino";
+import { describe, expect, it } from "vitest";
+import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
+import type { Config } from "../config/schema.ts";
+import { Reload } from "./reload.ts";
+
+const upstreams = [{ url: "http://127.0.0.1:1/secret-in-url" }];
+function configOf(changed: object = {}): Config {
+  const networks = { main: { family: "evm", chainId: 1, upstreams } };
+  const parsed = parseConfig(JSON.stringify({ networks, ...changed }), {});
+  if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join("\n"));
+  return parsed.config;
+}
+
+/** A gateway that notes what is done to it; `hold` makes its networks wait. */
+function running() {
+  const done: string[] = [];
+  const held = { until: Promise.resolve() };
+  const log = pino({}, { write: (line) => void done.push(`log ${JSON.parse(line).msg}`) });
+  const reload = new Reload(configOf(), {
+    log,
+    apply: ({ limits }) => void done.push(`apply ${limits.batch}`),
+    networks: {
+      prepare: async ({ limits }) => {
+        done.push(`prepare ${limits.batch}`);
+        await held.until;
+        if (limits.batch === 13) throw new Error("data: cannot write to ./data");
+        return {
+          commit: () => void done.push(`commit ${limits.batch}`),
+          cancel: async () => void done.push(`cancel ${limits.batch}`),
+        };
+      },
+    },
+  });
+  return { reload, done, held };
+}
+const batches = (batch: number): Config => configOf({ limits: { batch } });
+
+describe("a reload", () => {
+  it("takes what the file says, and nothing of a bad one", async () => {
+    const { reload, done } = running();
+    const bad: ParsedConfig = { kind: "mistakes", mistakes: ["limits.batch: x", "keys: y"] };
+    expect(await reload.again(() => bad)).toEqual(bad);
+    const mistake = "log configuration mistake";
+    expect(done).toEqual([mistake, mistake, "log configuration not reloaded: nothing changed"]);
+    const good: ParsedConfig = { kind: "config", config: batches(7) };
+    expect(await reload.again(() => good)).toMatchObject({ kind: "reloaded" });
+    expect(done).toContain("apply 7");
+    expect(await reload.again(undefined)).toMatchObject({ kind: "refused" });
+  });
+
+  it("makes ready, then commits and applies, and tells what changed", async () => {
+    const { reload, done } = running();
+    expect(await reload.to(batches(7))).toEqual({
+      kind: "reloaded",
+      changed: ["limits.batch: 100 → 7"],
+    });
+    expect(done).toEqual([
+      "prepare 7",
+      "log configuration changed",
+      "log configuration reloaded",
+      "commit 7",
+      "apply 7",
+    ]);
+  });
+
+  it("does nothing where nothing changed", async () => {
+    const { reload, done } = running();
+    expect(await reload.to(configOf())).toEqual({ kind: "reloaded", changed: [] });
+    expect(done).toEqual(["log configuration reloaded: nothing changed"]);
+  });
+
+  it("changes nothing when one of the changes needs a restart", async () => {
+    const { reload, done } = running();
+    const next = configOf({ limits: { batch: 7 }, data: "/elsewhere" });
+    const mistakes = ["data: needs a restart"];
+    expect(await reload.to(next)).toEqual({ kind: "mistakes", mistakes });
+    expect(done.at(-1)).toBe("log configuration not reloaded: nothing changed");
+    expect(done.every((line) => line.startsWith("log"))).toBe(true);
+    await reload.to(batches(8));
+    expect(done).toContain("apply 8");
+  });
+
+  it("changes nothing when a network cannot be made ready", async () => {
+    const { reload, done } = running();
+    const why = "data: cannot write to ./data";
+    expect(await reload.to(batches(13))).toEqual({ kind: "refused", why });
+    expect(done).not.toContain("apply 13");
+  });
+
+  it("is taken after the one before, and compared with what that one left", async () => {
+    const { reload, done, held } = running();
+    const first = Promise.withResolvers<void>();
+    held.until = first.promise;
+    const both = Promise.all([reload.to(batches(7)), reload.to(batches(7))]);
+    held.until = Promise.resolve();
+    first.resolve();
+    expect((await both).map((each) => each.kind === "reloaded" && each.changed.length)).toEqual([
+      1, 0,
+    ]);
+    expect(done.filter((line) => line.startsWith("prepare"))).toEqual(["prepare 7"]);
+  });
+
+  it("is given up when the gateway stops", async () => {
+    const { reload, done, held } = running();
+    const ready = Promise.withResolvers<void>();
+    held.until = ready.promise;
+    const reloaded = reload.to(batches(7));
+    await Promise.resolve();
+    const closed = reload.close();
+    ready.resolve();
+    expect(await reloaded).toEqual({ kind: "refused", why: "the gateway is stopping" });
+    await closed;
+    expect(done).toContain("cancel 7");
+    expect((await reload.to(batches(8))).kind).toBe("refused");
+  });
+});

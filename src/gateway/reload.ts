@@ -1,0 +1,107 @@
+// Another configuration for a running gateway: compared, made ready, and taken as one step.
+import type { Logger } from "pino";
+import { compareConfigs } from "../config/compare-configs.ts";
+import type { ParsedConfig } from "../config/parse-config.ts";
+import type { Config } from "../config/schema.ts";
+import type { Reloaded } from "../desk/desk-parts.ts";
+import type { Change } from "./networks.ts";
+
+export type ReloadParts = {
+  readonly networks: { prepare(config: Config): Promise<Change> };
+  /** Has all parts but the networks take over a configuration, at once. */
+  readonly apply: (config: Config) => void;
+  readonly log: Logger;
+};
+
+const NOT_RELOADED = "configuration not reloaded: nothing changed";
+const STOPPING = "the gateway is stopping";
+
+export class Reload {
+  /** What runs. */
+  #config: Config;
+  /** One after the other: each is compared with what the one before left. */
+  #last: Promise<unknown> = Promise.resolve();
+  #isStopping = false;
+  readonly #parts: ReloadParts;
+
+  constructor(config: Config, parts: ReloadParts) {
+    this.#config = config;
+    this.#parts = parts;
+  }
+
+  /** Takes the configuration, or leaves everything as it is. Never rejects. */
+  to(config: Config): Promise<Reloaded> {
+    const reloaded = this.#last.then(() => this.#reload(config));
+    this.#last = reloaded;
+    return reloaded;
+  }
+
+  /**
+   * As `to`, with what the file says now. A bad file changes nothing.
+   *
+   * @param read undefined where there is no file.
+   */
+  async again(read: (() => ParsedConfig) | undefined): Promise<Reloaded> {
+    if (!read) return this.#refuse("there is no configuration file: none was named at the start");
+    const parsed = read();
+    return parsed.kind === "config" ? this.to(parsed.config) : this.#tell(parsed);
+  }
+
+  /** From now on everything is refused; resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    await this.#last;
+  }
+
+  async #reload(config: Config): Promise<Reloaded> {
+    if (this.#isStopping) return this.#refuse(STOPPING);
+    const { log, networks, apply } = this.#parts;
+    const { changes, needRestart } = compareConfigs(this.#config, config);
+    if (needRestart.length > 0) return this.#tell({ kind: "mistakes", mistakes: needRestart });
+    if (changes.length === 0) {
+      log.info("configuration reloaded: nothing changed");
+      return { kind: "reloaded", changed: [] };
+    }
+    let prepared: Change;
+    try {
+      prepared = await networks.prepare(config);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : "the networks could not be made ready";
+      return this.#refuse(why);
+    }
+    if (this.#isStopping) {
+      await prepared.cancel();
+      return this.#refuse(STOPPING);
+    }
+    const changed = changes.map(({ line }) => line);
+    // The log's level may be among the changes: told while it is the more talkative one.
+    const isToldBefore = log.isLevelEnabled("info");
+    if (isToldBefore) this.#tellChanges(changed);
+    // In one turn: no call sees a part of it.
+    const committed = prepared.commit(config.timeouts.drainMs);
+    apply(config);
+    this.#config = config;
+    await committed; // by other processes
+    if (!isToldBefore) this.#tellChanges(changed);
+    return { kind: "reloaded", changed };
+  }
+
+  #tellChanges(changed: readonly string[]): void {
+    const { log } = this.#parts;
+    for (const change of changed) log.info({ change }, "configuration changed");
+    log.info({ changes: changed.length }, "configuration reloaded");
+  }
+
+  /** One line for each mistake. */
+  #tell(found: Extract<Reloaded, { kind: "mistakes" }>): Reloaded {
+    const { log } = this.#parts;
+    for (const mistake of found.mistakes) log.error({ mistake }, "configuration mistake");
+    log.error({ mistakes: found.mistakes.length }, NOT_RELOADED);
+    return found;
+  }
+
+  #refuse(why: string): Reloaded {
+    this.#parts.log.warn({ why }, NOT_RELOADED);
+    return { kind: "refused", why };
+  }
+}

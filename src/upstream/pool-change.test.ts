@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import type { Exchange } from "./connection/connection.ts";
+import { CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
+
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A pool of a and b that becomes one of other nodes. */
+async function changing() {
+  const answer = Promise.withResolvers<Exchange>();
+  const scripts: Parameters<typeof startedPoolOf>[0] = {
+    a: saying('"result":"a"'),
+    b: saying('"result":"b"'),
+  };
+  const parts = await startedPoolOf(scripts);
+  scripts["c"] = saying('"result":"c"');
+  scripts["silent"] = () => DOWN;
+  scripts["slow"] = (method) => (method === "eth_chainId" ? CHAIN_1 : answer.promise);
+  const become = async (...names: string[]) => {
+    const preparing = parts.pool.prepare(parts.optionsOf(...names));
+    for (let ms = 0; ms < 100; ms += 20) await parts.clock.advance(20);
+    return preparing;
+  };
+  return { ...parts, become, answer };
+}
+
+describe("a pool that gets other nodes", () => {
+  it("asks new nodes only once they are committed, and who they are before", async () => {
+    const { become, asked, outcome } = await changing();
+    const change = await become("c");
+    expect(asked).toEqual(["c eth_chainId"]);
+    expect(await outcome()).not.toBe('"c"');
+    change.commit(1_000);
+    expect(await outcome()).toBe('"c"');
+  });
+
+  it("keeps a node that stays as it is, with its connection", async () => {
+    const { pool, become, asked, closedNodes } = await changing();
+    const b = pool.nodes[1];
+    (await become("b", "c")).commit(1_000);
+    await soon();
+    expect(pool.nodes[0]).toBe(b);
+    expect(asked).toEqual(["c eth_chainId"]);
+    expect(closedNodes).toEqual(["a"]);
+  });
+
+  it("changes nothing when it is given up", async () => {
+    const { pool, become, closedNodes } = await changing();
+    const before = [...pool.nodes];
+    await (await become("c")).cancel();
+    expect(pool.nodes).toEqual(before);
+    expect(closedNodes).toEqual(["c"]);
+  });
+
+  it("closes a node that left when its calls are answered, and forgets its gauge", async () => {
+    const { become, closedNodes, counted, outcome, answer } = await changing();
+    (await become("slow")).commit(1_000);
+    const call = outcome();
+    (await become("c")).commit(1_000);
+    expect(await outcome()).toBe('"c"');
+    expect(closedNodes).not.toContain("slow");
+    answer.resolve(DOWN);
+    await call;
+    await soon();
+    expect(closedNodes).toContain("slow");
+    expect(counted.at(-1)).toBe("slow gone");
+  });
+
+  it("waits for the calls of a node that left no longer than told", async () => {
+    const { become, closedNodes, clock, outcome } = await changing();
+    (await become("slow")).commit(1_000);
+    void outcome();
+    (await become("c")).commit(1_000);
+    await clock.advance(999);
+    expect(closedNodes).not.toContain("slow");
+    await clock.advance(1);
+    await soon();
+    expect(closedNodes).toContain("slow");
+  });
+
+  it("waits for nobody when it is closed itself", async () => {
+    const { pool, become, closedNodes, outcome } = await changing();
+    (await become("slow")).commit(1_000);
+    void outcome();
+    (await become("c")).commit(1_000);
+    await pool.close();
+    expect(closedNodes).toContain("slow");
+  });
+
+  it("waits for a node that does not answer five seconds, and goes on", async () => {
+    const { pool, optionsOf, clock } = await changing();
+    let isPrepared = false;
+    const preparing = pool.prepare(optionsOf("silent")).then((change) => {
+      isPrepared = true;
+      return change;
+    });
+    for (let ms = 0; ms < 4_900; ms += 20) await clock.advance(20);
+    expect(isPrepared).toBe(false);
+    for (let ms = 0; ms < 200; ms += 20) await clock.advance(20);
+    await (await preparing).cancel();
+  });
+});

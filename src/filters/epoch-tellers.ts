@@ -3,7 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { Teller, Tellers } from "./walk.ts";
+import type { Teller, Tellers } from "./teller.ts";
 
 const NOTHING: Teller = {
   dropped: () => [],

@@ -31,7 +31,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
   const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
   const seen = isFollowed ? view : undefined;
   const book = new FilterBook(
-    { network: "main", perKey: 3, most: 10 },
+    { network: "main", perKey: 3, most: 10, isShared: false, sweeps: true },
     {
       state,
       chain: {
@@ -39,9 +39,12 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         liveView: async () => seen as never,
         headOfNodes: async () => headOfNodes,
       },
-      journal: new PendingJournal({ network: "main" }, { pool, state, clock }),
+      journal: new PendingJournal(
+        { network: "main", gateway: "test", prefix: "eth" },
+        { pool, state, clock },
+      ),
       tellers: blockTellers,
-      count: new FilterCount(),
+      count: new FilterCount({ state }),
       clock,
       metrics: {
         filtersCounted: (_, kinds) => {
@@ -62,7 +65,7 @@ const isThere = (book: FilterBook, id: string): Promise<boolean> =>
   );
 /** What the clock sets off takes a while on disk. */
 const swept = async (count: number): Promise<void> => {
-  while ((await state.list("filter ")).length !== count) await new Promise(setImmediate);
+  while ((await state.list("filter main ")).length !== count) await new Promise(setImmediate);
 };
 
 beforeEach(async () => {
@@ -154,7 +157,7 @@ describe("a filter", () => {
     const book = await open(false);
     for (let count = 0; count < 5; count += 1)
       await expect(make(book)).rejects.toMatchObject({ status: 503 });
-    expect(await state.list("filter ")).toEqual([]);
+    expect(await state.list("filter main ")).toEqual([]);
   });
 
   it("begins at the nodes' head before the chain is followed", async () => {
@@ -168,6 +171,6 @@ describe("a filter", () => {
     const id = await make(await open());
     const book = await open(false);
     await expect(book.changes(id, caller)).rejects.toMatchObject({ status: 503 });
-    expect(await state.list("filter ")).toHaveLength(1);
+    expect(await state.list("filter main ")).toHaveLength(1);
   });
 });

@@ -5,22 +5,25 @@ import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/or-aborted.ts";
 import type { Asked, Criteria, Cursor } from "./filter-record.ts";
-import { KeptFilters, type KeptFiltersParts } from "./kept-filters.ts";
+import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
-import type { PendingJournal } from "./pending-journal.ts";
-import { Lost, type Teller, type Tellers, walk } from "./walk.ts";
+import type { Journal } from "./pending-journal.ts";
+import type { Teller, Tellers } from "./teller.ts";
+import { withWay } from "./told-way.ts";
+import { Lost, walk } from "./walk.ts";
 
-export type FilterOptions = {
-  readonly network: string;
+export type FilterLimits = {
   /** The most filters of one key, over all networks. */
   readonly perKey: number;
   /** About so many items are told at once. */
   readonly most: number;
 };
 
+export type FilterOptions = FilterLimits & KeptFiltersOptions;
+
 export type FilterParts = KeptFiltersParts & {
   readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes">;
-  readonly journal: PendingJournal;
+  readonly journal: Journal;
   readonly tellers: Tellers;
 };
 
@@ -35,11 +38,18 @@ export type FilterCaller = {
 /** Its signal is made when it is asked for. */
 type Waiting = Pick<FilterCaller, "signal">;
 
+/** How long a place is waited for that another gateway was at, and how often it is looked, in milliseconds. */
+const REACHING_MS = 3_000;
+const REACHED_AGAIN_AFTER_MS = 50;
+/** How often it is looked whether the state is there again, in milliseconds. */
+const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
+
 export class FilterBook {
   readonly #kept: KeptFilters;
   readonly #tellers = new WeakMap<OpenFilter, Teller>();
   readonly #closing = new AbortController();
-  readonly #options: FilterOptions;
+  #takingUp: Promise<void> | undefined;
+  #options: FilterOptions;
   readonly #parts: FilterParts;
 
   constructor(options: FilterOptions, parts: FilterParts) {
@@ -48,17 +58,22 @@ export class FilterBook {
     this.#parts = parts;
   }
 
-  /** Takes up the filters that are kept. */
+  reconfigure(limits: FilterLimits): void {
+    this.#options = { ...this.#options, ...limits };
+    this.#kept.reconfigure(limits);
+  }
+
+  /** Takes up the filters that are kept; while the state is away it begins without, and does so later. */
   async start(): Promise<void> {
-    const records = await this.#kept.start();
-    const pending = records.flatMap((record) =>
-      record.kind === "pending" ? [record.told, ...record.unsure] : [],
-    );
-    await this.#parts.journal.start(pending.map(({ sequence }) => sequence));
+    this.#kept.start();
+    await this.#takeUp().catch(() => {
+      this.#takingUp = this.#takeUpLater();
+    });
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
+    await this.#takingUp;
     await this.#kept.close();
     await this.#parts.journal.close();
   }
@@ -87,28 +102,43 @@ export class FilterBook {
   async criteria(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
     if (filter.record.kind !== "logs") throw errors.filterNotFound();
-    filter.usedAtMs = this.#parts.clock.wallTime();
+    if (!(await filter.use(this.#parts.clock.wallTime()))) throw errors.filterNotFound();
     return filter.record.criteria;
   }
 
-  /** @returns Whether there was such a filter of this key. */
+  /** @returns Whether there was such a filter of this key. @throws RpcError */
   async remove(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<boolean> {
-    try {
-      await this.#kept.find(id, holder);
-    } catch {
-      return false;
+    return (await this.#kept.lookUp(id, holder)) !== undefined && this.#kept.end(id);
+  }
+
+  async #takeUpLater(): Promise<void> {
+    const { signal } = this.#closing;
+    let isDone = false;
+    while (!isDone && !signal.aborted) {
+      await this.#parts.clock.sleep(TAKEN_UP_AGAIN_AFTER_MS, signal).catch(() => undefined);
+      isDone = await this.#takeUp().then(
+        () => true,
+        () => false,
+      );
     }
-    return this.#kept.end(id);
+  }
+
+  async #takeUp(): Promise<void> {
+    const records = await this.#kept.takeUp();
+    const pending = records.flatMap((record) =>
+      record.kind === "pending" ? [record.told, ...record.unsure] : [],
+    );
+    await this.#parts.journal.start(pending.map(({ sequence }) => sequence));
   }
 
   async #beginning(asked: Asked, caller: Waiting): Promise<Cursor> {
     if (asked.kind === "pending") return { sequence: await this.#parts.journal.begin(caller) };
     const { chain } = this.#parts;
     // Before the chain is followed, what comes after the nodes' own head is new all the same.
+    const view = chain.view();
+    if (view && this.#options.isShared) return withWay(view.head, this.#tellerFor(asked), view);
     const head =
-      chain.view()?.head ??
-      (await chain.headOfNodes(caller.signal)) ??
-      (await this.#liveView(caller)).head;
+      view?.head ?? (await chain.headOfNodes(caller.signal)) ?? (await this.#liveView(caller)).head;
     return { number: head.number, hash: head.hash };
   }
 
@@ -116,12 +146,13 @@ export class FilterBook {
     const { chain, clock, journal } = this.#parts;
     if (filter.record.kind === "pending") {
       const [at] = places as readonly { sequence: number }[];
-      const changes = at && journal.since(at.sequence, this.#options.most);
+      const changes = at && (await journal.since(at.sequence, this.#options.most));
       if (!changes) throw new Lost();
       return changes;
     }
-    await this.#liveView(caller);
-    const options = { teller: this.#tellerOf(filter), most: this.#options.most };
+    await this.#reachPlaces(places as readonly Position[], caller);
+    const { most, isShared } = this.#options;
+    const options = { teller: this.#tellerOf(filter), most, isShared };
     const walked = await walk(places as readonly Position[], options, {
       view: () => chain.view(),
       clock,
@@ -129,6 +160,33 @@ export class FilterBook {
     });
     if (!walked) throw errors.chainMoves();
     return walked;
+  }
+
+  /**
+   * Another gateway, or a keeper that is gone, may have been further than this one is: what was never
+   * seen here is not taken for dropped before the nodes were looked at.
+   *
+   * @throws RpcError 503 while the chain is not there yet.
+   */
+  async #reachPlaces(places: readonly Position[], caller: Waiting): Promise<void> {
+    const { isShared } = this.#options;
+    let view = await this.#liveView(caller);
+    const isAhead = ({ number, hash }: Position): boolean =>
+      number > view.head.number && !view.droppedBlock(hash);
+    const isNew = (place: Position): boolean =>
+      isAhead(place) || (isShared && place.number >= view.tail && !view.droppedBlock(place.hash));
+    const unseen = places.filter(isNew);
+    if (unseen.length === 0) return;
+    const highest = Math.max(view.head.number + 1, ...unseen.map(({ number }) => number));
+    const { clock } = this.#parts;
+    const giveUpAt = clock.now() + REACHING_MS;
+    for (;;) {
+      view = await this.#within(view.reach(highest, caller.signal), caller);
+      if (!unseen.some(isAhead)) return;
+      if (clock.now() >= giveUpAt) throw errors.chainMoves();
+      // The chain may have been moved again while it was looked at.
+      await this.#within(clock.sleep(REACHED_AGAIN_AFTER_MS, caller.signal), caller);
+    }
   }
 
   /** @throws RpcError 503 while the chain is not followed yet. */
@@ -148,10 +206,13 @@ export class FilterBook {
   #tellerOf(filter: OpenFilter): Teller {
     const known = this.#tellers.get(filter);
     if (known) return known;
-    const { record } = filter;
-    const { tellers } = this.#parts;
-    const teller = record.kind === "logs" ? tellers.logs(record.criteria) : tellers.blocks;
+    const teller = this.#tellerFor(filter.record);
     this.#tellers.set(filter, teller);
     return teller;
+  }
+
+  #tellerFor(asked: Asked): Teller {
+    const { tellers } = this.#parts;
+    return asked.kind === "logs" ? tellers.logs(asked.criteria) : tellers.blocks;
   }
 }

@@ -2,6 +2,7 @@
 import type { Position } from "../chain/block-store.ts";
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
 
 /** Which of them is the network's family's. */
 export type Criteria = LogFilter | EpochLogFilter;
@@ -11,8 +12,19 @@ export type Asked =
   | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "pending" };
 
+/** A block, for the case that it is dropped. */
+export type ToldBlock = {
+  readonly hash: string;
+  readonly parentHash: string;
+  /** What the filter tells when it is dropped. */
+  readonly items: readonly RawJson[];
+};
+
+/** Where a client is, with the way there: newest block first. */
+export type ToldPosition = Position & { readonly way?: readonly ToldBlock[] };
+
 /** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
-export type Cursor = Position | { readonly sequence: number };
+export type Cursor = ToldPosition | { readonly sequence: number };
 
 export type FilterRecord = {
   /** The name of the key that made it. */
@@ -20,8 +32,8 @@ export type FilterRecord = {
   /** In milliseconds since 1970; written now and then only. */
   readonly usedAtMs: number;
 } & (
-  | ({ readonly kind: "logs"; readonly criteria: Criteria } & Told<Position>)
-  | ({ readonly kind: "blocks" } & Told<Position>)
+  | ({ readonly kind: "logs"; readonly criteria: Criteria } & Told<ToldPosition>)
+  | ({ readonly kind: "blocks" } & Told<ToldPosition>)
   | ({ readonly kind: "pending" } & Told<{ readonly sequence: number }>)
 );
 

@@ -13,7 +13,18 @@ import {
   type FilterRecord,
   weightOf,
 } from "./filter-record.ts";
-import { OpenFilter } from "./open-filter.ts";
+import { Lifetime } from "./lifetime.ts";
+import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
+
+export type KeptFiltersOptions = {
+  readonly network: string;
+  /** The most filters of one key, over all networks. */
+  readonly perKey: number;
+  /** Other processes may poll the same filters. */
+  readonly isShared: boolean;
+  /** Ends what nobody polls: of the processes of one gateway, one does. */
+  readonly sweeps: boolean;
+};
 
 export type KeptFiltersParts = {
   readonly state: State;
@@ -22,10 +33,6 @@ export type KeptFiltersParts = {
   readonly metrics: Pick<Metrics, "filtersCounted">;
 };
 
-type Counted = Asked & { readonly holder: string };
-
-/** A filter that is not polled for so long ends (decisions: filters), in milliseconds. */
-const LIFE_MS = 300_000;
 const SWEPT_EVERY_MS = 30_000;
 /** A key that has too many filters asks in vain: not each time is looked whether some have ended. */
 const SWEPT_AGAIN_AFTER_MS = 1_000;
@@ -34,39 +41,45 @@ const SWEPT_AT_ONCE = 500;
 
 export class KeptFilters {
   readonly #open = new Map<string, OpenFilter>();
-  /** While the gateway was away nobody could poll: that time does not count. */
-  #startedAtMs = 0;
+  readonly #lifetime: Lifetime;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   readonly #kinds = { logs: 0, blocks: 0, pending: 0 };
   readonly #closing = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
   readonly #prefix: string;
-  readonly #options: { readonly network: string; readonly perKey: number };
+  #options: KeptFiltersOptions;
   readonly #parts: KeptFiltersParts;
 
-  constructor(
-    options: { readonly network: string; readonly perKey: number },
-    parts: KeptFiltersParts,
-  ) {
+  constructor(options: KeptFiltersOptions, parts: KeptFiltersParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#lifetime = new Lifetime(parts);
     this.#prefix = `filter ${options.network} `;
   }
 
-  /** Takes up what is kept, and ends from then on what nobody polls any more. */
-  async start(): Promise<readonly FilterRecord[]> {
-    const { state, clock } = this.#parts;
-    this.#startedAtMs = clock.wallTime();
-    const records = (await state.list(this.#prefix)).map(({ text }) => decodeFilter(text));
-    for (const record of records) this.#count(record, 1);
-    this.#sweeping = this.#sweepAgainAndAgain();
+  reconfigure({ perKey }: { readonly perKey: number }): void {
+    this.#options = { ...this.#options, perKey };
+  }
+
+  /** Ends from now on what nobody polls any more. */
+  start(): void {
+    this.#lifetime.begin();
+    if (this.#options.sweeps) this.#sweeping = this.#sweepAgainAndAgain();
+  }
+
+  /** What is kept, for the one process that looks after it. @throws While the state is away. */
+  async takeUp(): Promise<readonly FilterRecord[]> {
+    if (!this.#options.sweeps) return [];
+    const entries = await this.#parts.state.list(this.#prefix);
+    const records = entries.map(({ text }) => decodeFilter(text));
+    this.#countAll(records);
     return records;
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#sweeping;
-    await Promise.all([...this.#open.values()].map((filter) => filter.atRest()));
+    await Promise.all([...this.#open.values()].map((filter) => filter.close()));
   }
 
   /**
@@ -75,66 +88,85 @@ export class KeptFilters {
    * @returns The id: 128 random bits as QUANTITY. @throws RpcError when its key has too many.
    */
   async add(asked: Asked, holder: string, begin: () => Promise<Cursor>): Promise<string> {
-    const made = { ...asked, holder };
-    await this.#makeRoomFor(made);
-    this.#count(made, 1); // before anything is waited for: many may be made at once
-    try {
-      const told = await begin();
-      const record = { ...made, usedAtMs: this.#parts.clock.wallTime(), told, unsure: [] };
-      const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
-      const text = encodeFilter(record as unknown as FilterRecord);
-      await this.#parts.state.replace(this.#prefix + id, undefined, text);
-      return id;
-    } catch (error) {
-      this.#count(made, -1);
-      throw error;
-    }
+    const { count, clock } = this.#parts;
+    const { perKey } = this.#options;
+    const weight = weightOf(asked);
+    if (!(await this.#hasRoom(holder, weight))) throw errors.tooManyFilters(perKey);
+    const told = await begin();
+    const record = { ...asked, holder, usedAtMs: clock.wallTime(), told, unsure: [] };
+    const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
+    const text = encodeFilter(record as unknown as FilterRecord);
+    const counted = { key: this.#prefix + id, text, holder, weight };
+    // Many may be made at once: who has room at first may have none now.
+    if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey);
+    this.#count(asked, 1);
+    return id;
   }
 
   /** @throws RpcError when there is no such filter of this key: unknown, ended, or of another key look the same. */
   async find(id: string, holder: string): Promise<OpenFilter> {
-    const name = id.toLowerCase();
-    const filter = this.#open.get(name) ?? (await this.#load(name));
-    if (filter?.record.holder !== holder || this.#isOver(filter.usedAtMs))
-      throw errors.filterNotFound();
+    const filter = await this.lookUp(id, holder);
+    if (!filter) throw errors.filterNotFound();
     return filter;
   }
 
+  /** As `find`; undefined when there is none. @throws RpcError while the state is away. */
+  async lookUp(id: string, holder: string): Promise<OpenFilter | undefined> {
+    const name = id.toLowerCase();
+    const filter = this.#open.get(name) ?? (await this.#load(name));
+    if (filter?.record.holder !== holder) return undefined;
+    const isOver = this.#lifetime.isOver(filter.usedAtMs) && !(await this.#isUsedElsewhere(name));
+    return isOver ? undefined : filter;
+  }
+
+  /** Another process may have polled it since. */
+  async #isUsedElsewhere(name: string): Promise<boolean> {
+    if (!this.#options.isShared) return false;
+    const text = await this.#lifetime.noting(this.#parts.state.get(this.#prefix + name));
+    return text !== undefined && !this.#lifetime.isOver(this.#lastUse(decodeFilter(text)));
+  }
+
   async #load(name: string): Promise<OpenFilter | undefined> {
-    const { state } = this.#parts;
+    const { state, clock } = this.#parts;
+    const { isShared } = this.#options;
     const key = this.#prefix + name;
-    const text = await state.get(key);
+    const text = await this.#lifetime.noting(state.get(key));
     // Another call may have been as fast: a filter is open once.
     const isOpen = this.#open.get(name);
     if (isOpen || text === undefined) return isOpen;
-    const filter = new OpenFilter(
-      { key, text, usedAtMs: this.#lastUse(decodeFilter(text)) },
-      { state },
-    );
+    const usedAtMs = this.#lastUse(decodeFilter(text));
+    const filter = new OpenFilter({ key, text, usedAtMs, isShared }, { state, clock });
     this.#open.set(name, filter);
     return filter;
   }
 
+  /** As far as it is known here: another process writes it late. */
   #lastUse({ usedAtMs }: FilterRecord): number {
-    return Math.max(usedAtMs, this.#startedAtMs);
-  }
-
-  #isOver(usedAtMs: number): boolean {
-    return this.#parts.clock.wallTime() - usedAtMs > LIFE_MS;
+    const lateMs = this.#options.isShared ? WRITTEN_LATE_MS : 0;
+    return usedAtMs + lateMs;
   }
 
   /** @returns false when it was gone already. */
   async end(id: string): Promise<boolean> {
-    const { state } = this.#parts;
     const name = id.toLowerCase();
-    this.#open.delete(name);
+    const key = this.#prefix + name;
     for (;;) {
-      const text = await state.get(this.#prefix + name);
+      const text = await this.#parts.state.get(key);
+      if (text === undefined) this.#open.delete(name);
       if (text === undefined) return false;
-      if (!(await state.replace(this.#prefix + name, text, undefined))) continue;
-      this.#count(decodeFilter(text), -1);
-      return true;
+      if (await this.#remove(key, text)) return true;
     }
+  }
+
+  /** @returns false when it is not as it was: another process polled it, or ended it. */
+  async #remove(key: string, text: string): Promise<boolean> {
+    const record = decodeFilter(text);
+    const { holder } = record;
+    const counted = { key, text, holder, weight: weightOf(record) };
+    if (!(await this.#parts.count.remove(counted))) return false;
+    this.#open.delete(key.slice(this.#prefix.length));
+    this.#count(record, -1);
+    return true;
   }
 
   async #sweepAgainAndAgain(): Promise<void> {
@@ -142,43 +174,55 @@ export class KeptFilters {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await clock.sleep(SWEPT_EVERY_MS, signal).catch(() => undefined);
-      if (!signal.aborted) await this.#sweep();
+      if (!signal.aborted) await this.#sweep().catch(() => undefined); // while the state is away
     }
   }
 
-  /** @throws RpcError */
-  async #makeRoomFor(filter: Counted): Promise<void> {
+  async #hasRoom(holder: string, weight: number): Promise<boolean> {
     const { count, clock } = this.#parts;
     const { perKey } = this.#options;
-    const isTooMuch = (): boolean => count.of(filter.holder) + weightOf(filter) > perKey;
-    if (!isTooMuch()) return;
-    if (clock.now() - this.#sweptAtMs > SWEPT_AGAIN_AFTER_MS) await this.#sweep();
-    if (isTooMuch()) throw errors.tooManyFilters(perKey);
+    if (await count.hasRoom(holder, weight, perKey)) return true;
+    if (clock.now() - this.#sweptAtMs <= SWEPT_AGAIN_AFTER_MS) return false;
+    await this.#sweep();
+    return count.hasRoom(holder, weight, perKey);
   }
 
   /** Ends the filters that nobody polls any more. */
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     this.#sweptAtMs = clock.now();
+    const left: FilterRecord[] = [];
     let looked = 0;
-    const entries = await state.list(this.#prefix);
+    const entries = await this.#lifetime.noting(state.list(this.#prefix));
     const ids = new Set(entries.map(({ key }) => key.slice(this.#prefix.length)));
     for (const id of this.#open.keys()) if (!ids.has(id)) this.#open.delete(id);
     for (const { key, text } of entries) {
       const id = key.slice(this.#prefix.length);
       const usedHereAtMs = this.#open.get(id)?.usedAtMs ?? Number.NEGATIVE_INFINITY;
+      const record = decodeFilter(text);
       // Another process may have polled it since.
-      const isOver = this.#isOver(usedHereAtMs) && this.#isOver(this.#lastUse(decodeFilter(text)));
-      if (isOver) await this.end(id);
+      const isOver = this.#lifetime.isOver(Math.max(usedHereAtMs, this.#lastUse(record)));
+      if (!isOver || !(await this.#remove(key, text))) left.push(record);
       looked += 1;
       if (looked % SWEPT_AT_ONCE === 0) await clock.yield();
     }
+    if (this.#options.isShared) this.#countAll(left);
   }
 
-  #count(filter: Counted, by: 1 | -1): void {
-    const { count, metrics } = this.#parts;
-    count.add(filter.holder, by * weightOf(filter));
-    this.#kinds[filter.kind] += by;
-    metrics.filtersCounted(this.#options.network, this.#kinds);
+  #count({ kind }: Asked, by: 1 | -1): void {
+    this.#kinds[kind] += by;
+    this.#tellCount();
+  }
+
+  #countAll(records: readonly FilterRecord[]): void {
+    for (const kind of ["logs", "blocks", "pending"] as const)
+      this.#kinds[kind] = records.filter((record) => record.kind === kind).length;
+    this.#tellCount();
+  }
+
+  /** Of several processes that change the filters, the one that sweeps counts them all. */
+  #tellCount(): void {
+    if (!this.#options.sweeps) return;
+    this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
   }
 }

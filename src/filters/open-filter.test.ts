@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { systemClock } from "../lib/clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { encodeFilter } from "./filter-record.ts";
 import { type Changes, type Delivery, type Look, OpenFilter } from "./open-filter.ts";
@@ -39,13 +41,14 @@ class Answer implements Delivery {
 let path: string;
 let state: LmdbState;
 let filter: OpenFilter;
+const clock = systemClock;
 
 beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-open-filter-"));
   state = new LmdbState({ path });
   const text = encodeFilter({ kind: "blocks", holder: "a", usedAtMs: 0, told: at(0), unsure: [] });
   await state.replace(KEY, undefined, text);
-  filter = new OpenFilter({ key: KEY, text, usedAtMs: 0 }, { state });
+  filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
 });
 afterEach(async () => {
   await filter.atRest();
@@ -115,7 +118,7 @@ describe("a poll", () => {
   it("starts from all places where a client may be after a crash, and settles when nothing is new", async () => {
     await filter.poll(upTo(2), new Answer().caller, 0);
     const text = (await state.get(KEY)) ?? "";
-    filter = new OpenFilter({ key: KEY, text, usedAtMs: 0 }, { state });
+    filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
     const seen: unknown[] = [];
     const look: Look = async (places) => {
       seen.push(places);
@@ -129,5 +132,76 @@ describe("a poll", () => {
   it("is told of a filter that is gone", async () => {
     await state.replace(KEY, await state.get(KEY), undefined);
     expect(await filter.poll(upTo(1), new Answer().caller, 0)).toBeUndefined();
+  });
+});
+
+describe("while the state is away", () => {
+  /** What becomes of the next changes, whose answer is lost; then it is there again. */
+  let fates: ("applied" | "never")[];
+
+  beforeEach(async () => {
+    fates = [];
+    const text = (await state.get(KEY)) ?? "";
+    const failing: Pick<LmdbState, "get" | "replace"> = {
+      get: (key) => state.get(key),
+      replace: async (key, expected, next) => {
+        const fate = fates.shift();
+        if (fate !== "never") {
+          const isDone = await state.replace(key, expected, next);
+          if (fate === undefined) return isDone;
+        }
+        throw errors.stateUnavailable();
+      },
+    };
+    filter = new OpenFilter(
+      { key: KEY, text, usedAtMs: 0, isShared: false },
+      { state: failing, clock },
+    );
+  });
+  /** Where the client may be, as the look is told. */
+  const places = async (): Promise<readonly unknown[]> => {
+    let seen: readonly unknown[] = [];
+    await heard(async (all) => {
+      seen = all;
+      return nothing(all);
+    });
+    return seen;
+  };
+
+  it.each(["applied", "never"] as const)(
+    "an answer that was sent is not told again (%s)",
+    async (fate) => {
+      const answer = new Answer();
+      expect(await itemsOf(filter.poll(upTo(2), answer.caller, 0))).toEqual(["1", "2"]);
+      fates = [fate];
+      answer.end(true);
+      await filter.atRest();
+      expect(await places()).toEqual([at(2)]);
+      expect(await heard(upTo(3))).toEqual(["3"]);
+    },
+  );
+
+  it.each(["applied", "never"] as const)(
+    "what was not told since its writing failed is told later (%s)",
+    async (fate) => {
+      fates = [fate];
+      const answer = new Answer();
+      await expect(filter.poll(upTo(2), answer.caller, 0)).rejects.toMatchObject({ code: -32603 });
+      answer.end(true);
+      expect(await places()).toEqual([at(0)]);
+      expect(await heard(upTo(3))).toEqual(["1", "2", "3"]);
+    },
+  );
+
+  it("settles by itself when the state is back: another process may be polled next", async () => {
+    const answer = new Answer();
+    await filter.poll(upTo(2), answer.caller, 0);
+    fates = ["never", "never"];
+    answer.end(true);
+    await vi.waitFor(
+      async () =>
+        expect(JSON.parse((await state.get(KEY)) ?? "")).toMatchObject({ told: at(2), unsure: [] }),
+      { timeout: 5_000 },
+    );
   });
 });

@@ -1,6 +1,7 @@
 // One filter while it is used: one poll after the other, and how far its client was told for certain.
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
 import { orAborted } from "../lib/or-aborted.ts";
 import type { State } from "../state/state.ts";
 import { type Cursor, decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
@@ -20,7 +21,16 @@ export type Look = (places: readonly Cursor[]) => Promise<Changes>;
 type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 
 /** How much later than in memory a use may be written, in milliseconds. */
-const WRITTEN_LATE_MS = 60_000;
+export const WRITTEN_LATE_MS = 60_000;
+/** How long another process may take to note that its answer was sent, and how often that is looked for. */
+const ELSEWHERE_PATIENCE_MS = 1_000;
+const LOOK_AGAIN_MS = 5;
+/** What another process began before that is not on its way any more, in milliseconds. */
+const ELSEWHERE_AT_MOST_MS = 5_000;
+/** How soon what could not be written is tried again, in milliseconds. */
+const OWED_AGAIN_AFTER_MS = 250;
+
+type Changed = Partial<Record<keyof FilterRecord, unknown>>;
 
 export class OpenFilter {
   record: FilterRecord;
@@ -36,20 +46,55 @@ export class OpenFilter {
   /** The poll that runs. */
   #turn: Promise<unknown> = Promise.resolve();
   #inLine = 0;
+  /**
+   * What the state does not have yet, since it could not be reached: where it has one of the texts, the
+   * change is to be made. A write that failed may have happened.
+   */
+  #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
+  #isPaying = false;
+  #isClosed = false;
   readonly #key: string;
-  readonly #state: State;
+  /** Other processes may poll it, too. */
+  readonly #isShared: boolean;
+  readonly #state: Pick<State, "get" | "replace">;
+  readonly #clock: Pick<Clock, "now" | "sleep">;
 
-  constructor(options: { key: string; text: string; usedAtMs: number }, parts: { state: State }) {
+  constructor(
+    options: { key: string; text: string; usedAtMs: number; isShared: boolean },
+    parts: { state: Pick<State, "get" | "replace">; clock: Pick<Clock, "now" | "sleep"> },
+  ) {
     this.#key = options.key;
     this.#text = options.text;
+    this.#isShared = options.isShared;
     this.usedAtMs = options.usedAtMs;
     this.record = decodeFilter(options.text);
     this.#state = parts.state;
+    this.#clock = parts.clock;
   }
 
-  /** Resolves when nothing is left to be written. */
+  /** Resolves when nothing is left to be written, or the state is away. */
   async atRest(): Promise<void> {
     await this.#turn;
+  }
+
+  /** As `atRest`, and what cannot be written is not tried again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
+  }
+
+  /** It is used without a poll. @returns false when it is gone. */
+  async use(nowMs: number): Promise<boolean> {
+    this.usedAtMs = nowMs;
+    if (!this.#isShared) return true;
+    const turn = this.#turn.then(async () => {
+      if (!(await this.#refresh())) return false;
+      const isOld = nowMs - this.record.usedAtMs > WRITTEN_LATE_MS;
+      if (isOld && !this.#onItsWay && !this.#owed) await this.#write({ usedAtMs: nowMs });
+      return true;
+    });
+    this.#turn = turn.catch(() => undefined);
+    return turn;
   }
 
   /**
@@ -97,12 +142,14 @@ export class OpenFilter {
     // Another poll may have been first in line.
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     if (!(await this.#refresh())) return "gone";
+    if (!(await this.#pay())) return "again";
+    if (this.#isShared && !(await this.#answeredElsewhere(nowMs))) return "gone";
     const changes = await look(this.#places());
     const { unsure } = this.record;
     const told = this.#seen ?? this.record.told;
     if (changes.items.length > 0) {
       const next = { told, unsure: [...unsure, changes.at], usedAtMs: nowMs };
-      if (!(await this.#write(next))) return "again";
+      if (!(await this.#writeOrOwe(next, { unsure }))) return "again";
       this.#send(delivery, { at: changes.at, isGivenUp }, unsure);
       return changes;
     }
@@ -123,6 +170,23 @@ export class OpenFilter {
     this.#text = text;
     this.record = decodeFilter(text);
     this.#seen = undefined;
+    return true;
+  }
+
+  /**
+   * Waits a little for another process whose answer is on its way: its client polls here next, and is not
+   * told twice. @returns false when the filter is gone.
+   */
+  async #answeredElsewhere(nowMs: number): Promise<boolean> {
+    const giveUpAt = this.#clock.now() + ELSEWHERE_PATIENCE_MS;
+    const isUnclear = (): boolean =>
+      !this.#onItsWay &&
+      this.record.unsure.length > 0 &&
+      nowMs - this.record.usedAtMs < ELSEWHERE_AT_MOST_MS;
+    while (isUnclear() && this.#clock.now() < giveUpAt) {
+      await this.#clock.sleep(LOOK_AGAIN_MS);
+      if (!(await this.#refresh())) return false;
+    }
     return true;
   }
 
@@ -151,13 +215,57 @@ export class OpenFilter {
       this.#onItsWay = undefined;
       const next = arrived ? { told: arrived, unsure: [] } : { unsure };
       // Not waited for by this answer: were it lost, the next poll would only be unsure.
-      this.#turn = this.#turn.then(() => this.#write(next)).catch(() => undefined);
+      this.#owe([this.#text], next);
       settle();
     });
   }
 
-  async #write(changed: Partial<Record<keyof FilterRecord, unknown>>): Promise<boolean> {
-    const record = { ...this.record, ...changed } as FilterRecord;
+  /** @param otherwise What holds when the write failed: nobody is told anything then. */
+  async #writeOrOwe(changed: Changed, otherwise: Changed): Promise<boolean> {
+    try {
+      return await this.#write(changed);
+    } catch (error) {
+      this.#owe([encodeFilter(this.#with(changed))], otherwise);
+      throw error;
+    }
+  }
+
+  #owe(texts: readonly string[], changed: Changed): void {
+    this.#owed = { texts: [...texts, ...(this.#owed?.texts ?? [])], changed };
+    if (!this.#isPaying) void this.#payAgainAndAgain();
+  }
+
+  /** In turn with the polls; another process may poll next, and is not to wait for one here. */
+  async #payAgainAndAgain(): Promise<void> {
+    this.#isPaying = true;
+    for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {
+      if (!isFirst) await this.#clock.sleep(OWED_AGAIN_AFTER_MS);
+      const turn = this.#turn.then(async () => {
+        const isUpToDate = isFirst && this.#owed?.texts.includes(this.#text);
+        if (!isUpToDate && !(await this.#refresh())) this.#owed = undefined;
+        await this.#pay();
+      });
+      this.#turn = turn.catch(() => undefined);
+      await this.#turn;
+    }
+    this.#isPaying = false;
+  }
+
+  /** @returns false when another process was faster. */
+  async #pay(): Promise<boolean> {
+    const owed = this.#owed;
+    if (!owed) return true;
+    if (owed.texts.includes(this.#text) && !(await this.#write(owed.changed))) return false;
+    this.#owed = undefined;
+    return true;
+  }
+
+  #with(changed: Changed): FilterRecord {
+    return { ...this.record, ...changed } as FilterRecord;
+  }
+
+  async #write(changed: Changed): Promise<boolean> {
+    const record = this.#with(changed);
     const text = encodeFilter(record);
     if (!(await this.#state.replace(this.#key, this.#text, text))) return false;
     this.record = record;

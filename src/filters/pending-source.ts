@@ -3,7 +3,7 @@ import { isHash } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 
-export type TellingNode = Pick<Upstream, "name" | "ask" | "watchPending">;
+export type TellingNode = Pick<Upstream, "ask" | "watchPending" | "isClosed">;
 
 export type SourceParts = {
   readonly clock: Pick<Clock, "sleep">;
@@ -50,11 +50,11 @@ export class PendingSource {
     });
   }
 
-  /** Listens until the signal aborts. */
+  /** Listens until the signal aborts, or the node is let go. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (!(await this.#watch(signal))) await this.#poll(signal);
-      if (signal.aborted) return;
+      if (signal.aborted || this.#node.isClosed) return;
       const restMs = this.#state === "missing" ? MISSING_FOR_MS : TRIED_AGAIN_AFTER_MS;
       await this.#parts.clock.sleep(restMs, signal).catch(() => undefined);
     }

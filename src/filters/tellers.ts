@@ -3,7 +3,7 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { asRemoved } from "./removed-log.ts";
-import type { Teller, Tellers } from "./walk.ts";
+import type { Teller, Tellers } from "./teller.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;
 

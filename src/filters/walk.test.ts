@@ -50,7 +50,7 @@ class HastyClock extends FakeClock {
 const walkOver = (nodes: Nodes) =>
   walk(
     [nodes.place(5)],
-    { teller: blockTellers.blocks, most: 100 },
+    { teller: blockTellers.blocks, most: 100, isShared: false },
     { view: nodes.view, clock: new HastyClock(), within: (promise) => promise },
   );
 

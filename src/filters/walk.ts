@@ -7,40 +7,22 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Criteria } from "./filter-record.ts";
+import type { ToldPosition } from "./filter-record.ts";
+import type { Teller } from "./teller.ts";
+import { takenBack, toldBlocks, withWay } from "./told-way.ts";
 
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
 export class Lost extends Error {}
 
-/** The filters of one family. */
-export type Tellers = {
-  logs(criteria: Criteria): Teller;
-  readonly blocks: Teller;
+export type Walked = { readonly items: readonly RawJson[]; readonly at: ToldPosition };
+
+export type WalkOptions = {
+  readonly teller: Teller;
+  /** About so many items are told at once; the next walk goes on behind them. */
+  readonly most: number;
+  /** The next walk may be another gateway's. */
+  readonly isShared: boolean;
 };
-
-/** What a filter tells of blocks. */
-export type Teller = {
-  /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
-  reverted?(fork: Position): readonly RawJson[];
-  /** Of a block that is no longer canonical. */
-  dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
-  /** Of a canonical block. */
-  added(block: StoredBlock, view: ChainView): readonly RawJson[];
-  /**
-   * Of the canonical blocks from one number to another, all within the window; of the first of them
-   * only, when they tell of more than `most` things. undefined when they are not all to be had.
-   */
-  addedWithin(
-    range: { readonly from: number; readonly to: number },
-    most: number,
-    view: ChainView,
-  ): Promise<Told | undefined>;
-};
-
-/** What blocks tell, up to and with the block `to`. */
-type Told = { readonly items: readonly RawJson[]; readonly to: number };
-
-export type Walked = { readonly items: readonly RawJson[]; readonly at: Position };
 
 export type WalkParts = {
   readonly view: () => ChainView | undefined;
@@ -69,16 +51,14 @@ const FETCHING_MS = 3_000;
 /**
  * What happened since a client was in one of the places.
  *
- * @param options.most About so many items are told at once; the next walk goes on behind them.
  * @returns undefined when the chain was moved again and again.
  * @throws Lost; RpcError when the nodes could not be asked.
  */
 export async function walk(
-  places: readonly Position[],
-  options: { readonly teller: Teller; readonly most: number },
+  places: readonly ToldPosition[],
+  { teller, most, isShared }: WalkOptions,
   parts: WalkParts,
 ): Promise<Walked | undefined> {
-  const { teller, most } = options;
   let lost = 0;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const view = parts.view();
@@ -88,7 +68,10 @@ export async function walk(
       const { items, fork } = await walkDown(places, teller, way);
       const up = await walkUp(fork, { teller, most, clock: parts.clock }, way);
       // Whatever was read in the meantime was read of the chain that ends in this head.
-      if (up && view.holds) return { items: [...items, ...up.items], at: up.at };
+      if (up && view.holds) {
+        const at = isShared ? withWay(up.at, teller, view) : up.at;
+        return { items: [...items, ...up.items], at };
+      }
     } catch (error) {
       lost += 1;
       if (!(error instanceof Lost) || lost >= LOST_AFTER) throw error;
@@ -104,24 +87,26 @@ export async function walk(
 
 /** Down from each of the places to the canonical chain; the lowest fork counts. Newest blocks first. */
 async function walkDown(
-  places: readonly Position[],
+  places: readonly ToldPosition[],
   teller: Teller,
   { view, fetch }: Way,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
+  const told = toldBlocks(places);
   let fork: Position | undefined;
   let fetched = 0;
   for (const place of places) {
-    let at = place;
+    let at: Position = place;
     while (!dropped.has(at.hash) && !(await isCanonical(at, { view, fetch }))) {
-      let block = view.droppedBlock(at.hash);
-      if (!block) {
+      const block = view.droppedBlock(at.hash);
+      let taken = block ? takenBack(block, teller, view) : told.get(at.hash);
+      if (!taken) {
         fetched += 1;
         if (fetched > FETCHED_AT_MOST) throw new Lost();
-        block = found(await fetch({ hash: at.hash }));
+        taken = takenBack(found(await fetch({ hash: at.hash })), teller, view);
       }
-      dropped.set(block.hash, { number: block.number, items: teller.dropped(block, view) });
-      at = { number: block.number - 1, hash: block.outline.parentHash };
+      dropped.set(at.hash, { number: at.number, items: taken.items });
+      at = { number: at.number - 1, hash: taken.parentHash };
     }
     if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
   }

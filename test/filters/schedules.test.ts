@@ -58,13 +58,16 @@ class World {
     const { chain, pool } = this.#followed;
     const parts = { state: this.#state, clock: systemClock };
     this.book = new FilterBook(
-      { network: "test", perKey: 1_000, most: ITEMS },
+      { network: "test", perKey: 1_000, most: ITEMS, isShared: false, sweeps: true },
       {
         ...parts,
         chain,
-        journal: new PendingJournal({ network: "test" }, { ...parts, pool }),
+        journal: new PendingJournal(
+          { network: "test", gateway: "test", prefix: "eth" },
+          { ...parts, pool },
+        ),
         tellers: blockTellers,
-        count: new FilterCount(),
+        count: new FilterCount({ state: this.#state }),
         metrics: new Metrics(),
       },
     );

@@ -1,0 +1,67 @@
+// The journal of pending transactions for a process that does not listen to nodes: the keeper does.
+import type { Clock } from "../lib/clock.ts";
+import { JournalCopy, type JournalState } from "./journal-copy.ts";
+import { type Journal, type Pending, pendingOf } from "./pending-journal.ts";
+
+/** Who listens to the nodes. */
+export type PendingKeeper = {
+  /** @throws RpcError */
+  beginPending(): Promise<number>;
+  /** Somebody has a filter. */
+  listenToPending(): void;
+};
+
+/** The keeper is told so often, in milliseconds, that it is listened for. */
+const TOLD_EVERY_MS = 30_000;
+
+export class JournalReader implements Journal {
+  readonly #copy: JournalCopy;
+  #hasRead = false;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  /** One at a time. */
+  #reading: Promise<unknown> = Promise.resolve();
+  readonly #parts: { readonly keeper: PendingKeeper; readonly clock: Pick<Clock, "now"> };
+
+  constructor(
+    options: { readonly network: string },
+    parts: {
+      readonly keeper: PendingKeeper;
+      readonly state: JournalState;
+      readonly clock: Pick<Clock, "now">;
+    },
+  ) {
+    this.#copy = new JournalCopy(options, parts);
+    this.#parts = parts;
+  }
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#reading;
+  }
+
+  begin(): Promise<number> {
+    return this.#parts.keeper.beginPending();
+  }
+
+  async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
+    this.#tellKeeper();
+    const reading = this.#reading.then(() => this.#read(sequence));
+    this.#reading = reading.catch(() => undefined);
+    await reading;
+    return pendingOf(this.#copy.since(sequence, most), sequence);
+  }
+
+  async #read(sequence: number): Promise<void> {
+    if (this.#hasRead) await this.#copy.catchUp();
+    if (!this.#hasRead || sequence > this.#copy.end) await this.#copy.readAnew();
+    this.#hasRead = true;
+  }
+
+  #tellKeeper(): void {
+    const now = this.#parts.clock.now();
+    if (now - this.#toldAtMs < TOLD_EVERY_MS) return;
+    this.#toldAtMs = now;
+    this.#parts.keeper.listenToPending();
+  }
+}

@@ -1,0 +1,246 @@
+// Filters and the journal of pending transactions as several processes or gateways have them: over one state.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../lib/clock.ts";
+import { LmdbState } from "../state/lmdb-state.ts";
+import type { State } from "../state/state.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { FilterCount } from "./filter-count.ts";
+import { encodeFilter } from "./filter-record.ts";
+import { JournalReader } from "./journal-reader.ts";
+import { type Look, OpenFilter } from "./open-filter.ts";
+import { PendingJournal } from "./pending-journal.ts";
+
+const never = { signal: new AbortController().signal };
+const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
+const asJson = (...numbers: number[]): string[] => numbers.map((number) => `"${hash(number)}"`);
+
+/** Announces what it is told to, to all who listen. */
+class Node {
+  readonly name = "node";
+  readonly listeners = new Set<{ onHash(hash: string): void }>();
+  readonly ask = async () => ({ kind: "missing" });
+  readonly watchPending = async (listener: { onHash(hash: string): void }, signal: AbortSignal) => {
+    this.listeners.add(listener);
+    signal.addEventListener("abort", () => this.listeners.delete(listener));
+    return true;
+  };
+  tell(...numbers: number[]): void {
+    for (const number of numbers)
+      for (const listener of this.listeners) listener.onHash(hash(number));
+  }
+}
+
+let path: string;
+let state: LmdbState;
+let clock: FakeClock;
+let node: Node;
+const closing: { close(): Promise<void> }[] = [];
+
+const journalOf = async (gateway: string, over: State = state): Promise<PendingJournal> => {
+  const pool = {
+    usable: () => [node] as never,
+    isSettled: () => true,
+    onChange: () => () => true,
+  };
+  const options = { network: "main", gateway, prefix: "eth" } as const;
+  const journal = new PendingJournal(options, { pool, state: over, clock });
+  closing.push(journal);
+  await journal.start([]);
+  return journal;
+};
+/** Lets what the clock set off be written. */
+const pass = async (ms: number, steps: number): Promise<void> => {
+  for (let step = 0; step < steps; step += 1) {
+    await clock.advance(ms);
+    await systemClock.sleep(5);
+  }
+};
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-shared-"));
+  state = new LmdbState({ path });
+  clock = new FakeClock();
+  node = new Node();
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((each) => each.close()));
+  await state.close();
+  await rm(path, { recursive: true });
+});
+
+describe("a journal of pending transactions that two gateways share", () => {
+  it("has each hash once, wherever it is read", async () => {
+    const [a, b] = [await journalOf("a"), await journalOf("b")];
+    const since = await a.begin(never);
+    await b.begin(never);
+    node.tell(1, 2, 3);
+    const first = await a.since(since);
+    expect(first?.items).toEqual(asJson(1, 2, 3));
+    node.tell(2, 4);
+    await a.since(since);
+    expect((await b.since(first?.at.sequence ?? 0))?.items).toEqual(asJson(4));
+    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3, 4));
+  });
+
+  it("loses nothing when the one who wrote it is gone without a word", async () => {
+    let isDead = false;
+    const dying: State = {
+      get: (key) => state.get(key),
+      list: (prefix) => state.list(prefix),
+      change: async (changes) => !isDead && state.change(changes),
+      replace: async (...all) => !isDead && state.replace(...all),
+      close: () => state.close(),
+    };
+    const [a, b] = [await journalOf("a", dying), await journalOf("b")];
+    const since = await a.begin(never);
+    await b.begin(never);
+    node.tell(1, 2);
+    await a.since(since);
+    isDead = true;
+    node.tell(3);
+    await pass(1_000, 2);
+    expect((await b.since(since))?.items).toEqual(asJson(1, 2)); // nobody writes: it may be alive yet
+    await pass(1_000, 6);
+    node.tell(4);
+    expect((await b.since(since))?.items).toEqual(asJson(1, 2, 3, 4));
+  });
+
+  it("is written on by whoever wrote it, at once, after a restart", async () => {
+    const a = await journalOf("a");
+    const since = await a.begin(never);
+    node.tell(1);
+    await a.since(since);
+    node.listeners.clear(); // killed: it lets nothing go
+    const again = await journalOf("a");
+    await again.begin(never);
+    node.tell(2);
+    expect((await again.since(since))?.items).toEqual(asJson(1, 2));
+  });
+
+  it("is read by processes that listen to no node", async () => {
+    const writer = await journalOf("a");
+    let told = 0;
+    const keeper = {
+      beginPending: () => writer.begin(never),
+      listenToPending: () => {
+        told += 1;
+      },
+    };
+    const reader = new JournalReader({ network: "main" }, { keeper, state, clock });
+    const since = await reader.begin();
+    const numbers = Array.from({ length: 700 }, (_, index) => index);
+    node.tell(...numbers);
+    await writer.since(since);
+    expect((await reader.since(since, 300))?.items).toEqual(asJson(...numbers.slice(0, 300)));
+    expect((await reader.since(since))?.items).toEqual(asJson(...numbers));
+    node.tell(1_000);
+    await writer.since(since);
+    expect((await reader.since(since + 700))?.items).toEqual(asJson(1_000));
+    expect(told).toBe(1);
+  });
+
+  it("is known to be lost by a reader that was away for longer than it reaches back", async () => {
+    const writer = await journalOf("a");
+    const keeper = { beginPending: () => writer.begin(never), listenToPending: () => undefined };
+    const reader = new JournalReader({ network: "main" }, { keeper, state, clock });
+    const since = await reader.begin();
+    await reader.since(since);
+    for (let from = 0; from < 40_000; from += 1_000) {
+      node.tell(...Array.from({ length: 1_000 }, (_, index) => from + index));
+      await writer.since(since + from);
+    }
+    expect(await reader.since(since)).toBeUndefined();
+  });
+});
+
+describe("a filter that two processes poll", () => {
+  const at = (number: number) => ({ number, hash: `0x${number}` });
+  const upTo =
+    (last: number): Look =>
+    async (places) => {
+      const from = Math.min(...places.map((place) => (place as { number: number }).number));
+      const items = Array.from({ length: last - from }, (_, index) => String(from + 1 + index));
+      return { items, at: at(last) };
+    };
+  const key = "filter main 0x1";
+  const open = (text: string) =>
+    new OpenFilter({ key, text, usedAtMs: 0, isShared: true }, { state, clock: systemClock });
+
+  it("waits for the other's answer to be sent: nothing is told twice", async () => {
+    const text = encodeFilter({
+      kind: "blocks",
+      holder: "a",
+      usedAtMs: 0,
+      told: at(0),
+      unsure: [],
+    });
+    await state.replace(key, undefined, text);
+    const [here, there] = [open(text), open(text)];
+    let sent: (wasSent: boolean) => void = () => undefined;
+    const delivery = {
+      onSent: (task: (wasSent: boolean) => void) => {
+        sent = task;
+      },
+    };
+    const first = await here.poll(upTo(2), { ...never, delivery }, 1);
+    expect(first?.items).toEqual(["1", "2"]);
+    const second = there.poll(upTo(3), { ...never, delivery: { onSent: (task) => task(true) } }, 2);
+    await systemClock.sleep(30);
+    sent(true);
+    expect((await second)?.items).toEqual(["3"]);
+    await Promise.all([here.atRest(), there.atRest()]);
+  });
+
+  it("goes on when the other died with its answer", async () => {
+    const text = encodeFilter({
+      kind: "blocks",
+      holder: "a",
+      usedAtMs: 0,
+      told: at(0),
+      unsure: [],
+    });
+    await state.replace(key, undefined, text);
+    await open(text).poll(upTo(2), { ...never, delivery: { onSent: () => undefined } }, 1);
+    const there = open(text);
+    const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
+    expect((await there.poll(upTo(3), { ...never, delivery }, 2))?.items).toEqual(["1", "2", "3"]);
+    await there.atRest();
+  });
+
+  it("is used up elsewhere, and gone here", async () => {
+    const text = encodeFilter({
+      kind: "blocks",
+      holder: "a",
+      usedAtMs: 0,
+      told: at(0),
+      unsure: [],
+    });
+    await state.replace(key, undefined, text);
+    const filter = open(text);
+    expect(await filter.use(1)).toBe(true);
+    await state.replace(key, text, undefined);
+    expect(await filter.use(2)).toBe(false);
+  });
+});
+
+describe("the filters of one key", () => {
+  it("are counted over all processes, however many are made at once", async () => {
+    const counts = [new FilterCount({ state }), new FilterCount({ state })];
+    const filter = (number: number) => ({
+      ...{ key: `filter main 0x${number}`, text: "t", holder: "a", weight: 1 },
+    });
+    const made = await Promise.all(
+      Array.from({ length: 40 }, (_, number) => counts[number % 2]?.add(filter(number), 25)),
+    );
+    expect(made.filter(Boolean)).toHaveLength(25);
+    expect(await state.list("filter main ")).toHaveLength(25);
+    const one = made.indexOf(true);
+    expect(await counts[0]?.remove(filter(one))).toBe(true);
+    expect(await counts[1]?.remove(filter(one))).toBe(false);
+    expect(await counts[0]?.add(filter(100), 25)).toBe(true);
+    expect(await counts[1]?.add(filter(101), 25)).toBe(false);
+  });
+});

@@ -1,0 +1,34 @@
+// What filters tell of blocks that came or went: each kind of filter, of each family, in its own words.
+import type { Position } from "../chain/block-store.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import type { StoredBlock } from "../chain/stored-block.ts";
+import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { Criteria } from "./filter-record.ts";
+
+/** The filters of one family. */
+export type Tellers = {
+  logs(criteria: Criteria): Teller;
+  readonly blocks: Teller;
+};
+
+/** What a filter tells of blocks. */
+export type Teller = {
+  /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
+  reverted?(fork: Position): readonly RawJson[];
+  /** Of a block that is no longer canonical. */
+  dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /** Of a canonical block. */
+  added(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /**
+   * Of the canonical blocks from one number to another, all within the window; of the first of them
+   * only, when they tell of more than `most` things. undefined when they are not all to be had.
+   */
+  addedWithin(
+    range: { readonly from: number; readonly to: number },
+    most: number,
+    view: ChainView,
+  ): Promise<Told | undefined>;
+};
+
+/** What blocks tell, up to and with the block `to`. */
+type Told = { readonly items: readonly RawJson[]; readonly to: number };

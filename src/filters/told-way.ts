@@ -1,0 +1,40 @@
+// The last blocks on the way to what a client was told, kept with its filter: another gateway, whose nodes
+// never had them, can take them back when they were dropped.
+import type { Position } from "../chain/block-store.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import type { StoredBlock } from "../chain/stored-block.ts";
+import type { ToldBlock, ToldPosition } from "./filter-record.ts";
+import type { Teller } from "./teller.ts";
+
+/** Two gateways that live differ in the newest blocks only. */
+const BLOCKS_AT_MOST = 16;
+/** A filter of so many logs is taken back with what nodes know of dropped blocks. */
+const CHARACTERS_AT_MOST = 65_536;
+
+/** @param view In which the position is canonical. */
+export function withWay({ number, hash }: Position, teller: Teller, view: ChainView): ToldPosition {
+  const way: ToldBlock[] = [];
+  let next = hash;
+  let characters = 0;
+  for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
+    const block = view.blockAt(number - below);
+    if (block?.hash !== next) break; // older than the window, or moved meanwhile
+    const told = takenBack(block, teller, view);
+    const items = told.items.map(String);
+    characters += items.reduce((sum, item) => sum + item.length, 0);
+    if (characters > CHARACTERS_AT_MOST) break;
+    next = block.outline.parentHash;
+    way.push({ ...told, items });
+  }
+  return { number, hash, way };
+}
+
+export const takenBack = (block: StoredBlock, teller: Teller, view: ChainView): ToldBlock => ({
+  hash: block.hash,
+  parentHash: block.outline.parentHash,
+  items: teller.dropped(block, view),
+});
+
+/** The blocks of all ways, by their hashes. */
+export const toldBlocks = (places: readonly ToldPosition[]): ReadonlyMap<string, ToldBlock> =>
+  new Map(places.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));

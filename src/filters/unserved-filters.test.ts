@@ -1,0 +1,82 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { LmdbState } from "../state/lmdb-state.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { FilterCount } from "./filter-count.ts";
+import { encodeFilter } from "./filter-record.ts";
+import { UnservedFilters } from "./unserved-filters.ts";
+
+const MINUTE_MS = 60_000;
+const told = { number: 1, hash: `0x${"a".repeat(64)}` };
+
+let path: string;
+let state: LmdbState;
+let clock: FakeClock;
+let count: FilterCount;
+let unserved: UnservedFilters;
+let isAway: boolean;
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-unserved-"));
+  state = new LmdbState({ path });
+  clock = new FakeClock();
+  count = new FilterCount({ state });
+  isAway = false;
+  const list: LmdbState["list"] = async (prefix) => {
+    if (isAway) throw errors.stateUnavailable();
+    return state.list(prefix);
+  };
+  const isServed = (network: string): boolean => network === "main";
+  unserved = new UnservedFilters({ state: { list }, count, clock, isServed });
+  unserved.start();
+});
+afterEach(async () => {
+  await unserved.close();
+  await state.close();
+  await rm(path, { recursive: true });
+});
+
+const add = (network: string, id: string, usedAtMs = clock.wallTime()): Promise<boolean> => {
+  const record = { kind: "blocks", holder: "web", usedAtMs, told, unsure: [] } as const;
+  const filter = { key: `filter ${network} ${id}`, text: encodeFilter(record) };
+  return count.add({ ...filter, holder: "web", weight: 1 }, 10);
+};
+const pass = async (minutes: number): Promise<void> => {
+  await clock.advance(minutes * MINUTE_MS);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+};
+const kept = async (): Promise<string[]> =>
+  (await state.list("filter ")).map(({ key }) => key.slice("filter ".length));
+
+/** What is removed takes a while on disk. */
+const leaves = (...keys: string[]): Promise<void> =>
+  vi.waitFor(async () => expect(await kept()).toEqual(keys));
+
+it("ends the filters of networks that are gone, once nobody polled them, and they count no more", async () => {
+  await add("main", "0x1");
+  await add("gone", "0x2");
+  await pass(5);
+  expect(await kept()).toEqual(["_count web", "gone 0x2", "main 0x1"]);
+  await add("gone", "0x3");
+  await pass(5);
+  await leaves("_count web", "gone 0x3", "main 0x1");
+  expect(await state.get("filter _count web")).toBe("2");
+  await pass(10);
+  await leaves("_count web", "main 0x1");
+  expect(await count.hasRoom("web", 9, 10)).toBe(true);
+  expect(await count.hasRoom("web", 10, 10)).toBe(false);
+});
+
+it("leaves them for a while after the state was away: another gateway may serve them", async () => {
+  await add("gone", "0x2");
+  isAway = true;
+  await pass(20);
+  isAway = false;
+  await pass(5);
+  expect(await kept()).toEqual(["_count web", "gone 0x2"]);
+  await pass(5);
+  await leaves();
+});

@@ -3,6 +3,13 @@
 import module from "node:module";
 import { join } from "node:path";
 
+if (Number(process.versions.node.split(".")[0]) < 24) {
+  process.stderr.write(
+    `headgate runs on Node.js 24, and this is ${process.versions.node}: use "npm start", which brings its own\n`,
+  );
+  process.exit(1);
+}
+
 // In here, where nobody else writes. A folder that cannot be written is no cache, and no error.
 module.enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/headgate"));
 await import("../src/main.ts");

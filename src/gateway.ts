@@ -1,23 +1,27 @@
 // The only place that creates and joins the parts. Read from top to bottom, it is the architecture.
 
-import { join } from "node:path";
 import type { Logger } from "pino";
-import { KeyRing } from "./access/key-ring.ts";
-import { bodyAnswerer } from "./calls/answer-body.ts";
+import { unservedNames } from "./access/limits/costs.ts";
+import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
-import { Desk } from "./desk/desk.ts";
-import { Door } from "./door/door.ts";
-import { Endpoint } from "./door/endpoint.ts";
-import { hostResolver } from "./door/route.ts";
+import type { Reloaded } from "./desk/desk-parts.ts";
 import { FilterCount } from "./filters/filter-count.ts";
+import { Administration } from "./gateway/administration.ts";
+import { DoorSide } from "./gateway/door-side.ts";
+import { Networks } from "./gateway/networks.ts";
+import { Reload } from "./gateway/reload.ts";
 import type { Clock } from "./lib/clock.ts";
-import { Network } from "./network.ts";
+import { LogLevels } from "./observe/log-levels.ts";
 import { Metrics } from "./observe/metrics.ts";
-import { LmdbState } from "./state/lmdb-state.ts";
+import { openState } from "./state/open-state.ts";
 
 export type Gateway = {
   /** Where callers and operators come in, with the ports really taken. */
   readonly urls: { readonly door: string; readonly desk: string };
+  /** Takes another configuration as one step, without dropping calls; or refuses it as a whole. Never rejects. */
+  reload(config: Config): Promise<Reloaded>;
+  /** The same with what the configuration file says now. */
+  reloadFile(): Promise<Reloaded>;
   /** Drains: no new connections, running calls end, then everything is closed. */
   stop(): Promise<void>;
 };
@@ -25,50 +29,65 @@ export type Gateway = {
 /** @throws When a port cannot be taken; then nothing keeps running. */
 export async function startGateway(
   config: Config,
-  parts: { clock: Clock; log: Logger },
+  parts: { clock: Clock; log: Logger; readAgain?: (() => ParsedConfig) | undefined },
 ): Promise<Gateway> {
   const { clock, log } = parts;
+  const levels = new LogLevels(log);
   const metrics = new Metrics();
-  const keys = new KeyRing(config.keys, clock.now());
 
-  // No network is called so: their names have no underscores.
-  const state = new LmdbState({ path: join(config.data, "_state") });
-  const filterCount = new FilterCount();
-
-  const networks = new Map<string, Network>();
-  for (const [name, settings] of Object.entries(config.networks)) {
-    const options = { name, settings, data: config.data, filtersPerKey: config.limits.filters };
-    networks.set(name, new Network(options, { clock, log, metrics, state, filterCount }));
-  }
-
-  const answerBody = bodyAnswerer({ maxBatch: config.limits.batch }, { clock, log, metrics });
-  const endpoint = new Endpoint(
-    { bodyBytes: config.limits.bodyBytes },
-    { networks, networkOfHost: networkOfHost(config), keys, answerBody, clock, log },
+  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const filterCount = new FilterCount({ state });
+  const isShared = config.state !== undefined;
+  const networks = new Networks(config, {
+    ...{ clock, log, metrics, state, filterCount, isShared },
+    role: { kind: "whole" },
+  });
+  const doorSide = new DoorSide(
+    config,
+    { slot: 0, hasOthers: isShared },
+    { networks, metrics, state, clock, log },
   );
-  const door = new Door(
-    { ...config.listen, connections: config.limits.connections, timeouts: config.timeouts },
-    { endpoint, whyNotReady: () => whyNotReady(networks), metrics, clock },
-  );
-  const desk = new Desk(config.admin.listen, { metrics });
+  const apply = (next: Config): void => {
+    doorSide.reconfigure(next);
+    levels.set(next.log.level);
+    desk.reconfigure(next);
+    warnOfUnservedCosts(next, networks, log);
+  };
+  const reload = new Reload(config, { networks, apply, log });
+  const desk = new Administration(config, {
+    metrics,
+    networks: () => networks.status(),
+    reload: () => reload.again(parts.readAgain),
+    state,
+    clock,
+    log,
+  });
 
   const stop = async (): Promise<void> => {
-    await door.drain(config.timeouts.drainMs);
-    await Promise.all([...networks.values()].map((network) => network.close()));
+    await Promise.all([reload.close(), doorSide.drain()]);
+    await networks.close();
     await desk.close();
+    await doorSide.close();
     await state.close();
   };
 
   try {
-    for (const network of networks.values()) await network.start();
+    warnOfUnservedCosts(config, networks, log);
+    await doorSide.start();
+    await networks.start();
     const deskPort = await desk.listen();
-    const doorPort = await door.listen();
+    const doorPort = await doorSide.listen();
     const urls = {
       door: urlOf(config.listen.host, doorPort),
       desk: urlOf(config.admin.listen.host, deskPort),
     };
-    log.info({ ...urls, networks: [...networks.keys()] }, "listening");
-    return { urls, stop };
+    log.info({ ...urls, networks: networks.names }, "listening");
+    return {
+      urls,
+      reload: (next) => reload.to(next),
+      reloadFile: () => reload.again(parts.readAgain),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -78,10 +97,9 @@ export async function startGateway(
 const urlOf = (host: string, port: number): string =>
   `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-const networkOfHost = (config: Config): ((host: string | undefined) => string | undefined) =>
-  hostResolver(Object.entries(config.networks).map(([name, { hosts }]) => ({ name, hosts })));
-
-async function whyNotReady(networks: ReadonlyMap<string, Network>): Promise<string[]> {
-  const reasons = await Promise.all([...networks.values()].map((network) => network.whyNotReady()));
-  return reasons.filter((reason) => reason !== undefined);
+function warnOfUnservedCosts({ costs }: Config, networks: Networks, log: Logger): void {
+  const isServed = (name: string): boolean =>
+    networks.all.some(({ catalogue }) => catalogue.find(name) !== undefined);
+  for (const name of unservedNames(costs, isServed))
+    log.warn({ setting: `costs.${name}` }, "no network serves a method of this name");
 }

@@ -2,18 +2,30 @@
 // The command line: argv → a command; exit codes; signals.
 import { CommandFailure } from "./cli/read-config.ts";
 import { type Running, run } from "./cli/run.ts";
+import { runChild } from "./processes/child.ts";
 
-/** SIGTERM and SIGINT drain; a second one ends at once. */
-function stopOnSignals(running: NonNullable<Running>): void {
+/**
+ * SIGTERM and SIGINT drain; a second one ends at once. SIGHUP: the configuration is read again; without
+ * one the terminal was closed, and that ends it too.
+ */
+function listenToSignals({ stop, reload }: NonNullable<Running>): void {
   let isStopping = false;
   const onSignal = (): void => {
     if (isStopping) process.exit(1);
     isStopping = true;
-    running.stop().then(() => process.exit(0), fail);
+    stop().then(() => process.exit(0), fail);
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  process.removeListener("SIGHUP", ignore);
+  process.on("SIGHUP", () => {
+    if (!reload) onSignal();
+    else if (!isStopping) void reload();
+  });
 }
+
+/** What is being started has read its configuration a moment ago. */
+const ignore = (): void => undefined;
 
 function fail(error: unknown): never {
   if (error instanceof CommandFailure) process.stderr.write(`${error.message}\n`);
@@ -22,8 +34,13 @@ function fail(error: unknown): never {
 }
 
 try {
-  const running = await run(process.argv.slice(2), process.env);
-  if (running) stopOnSignals(running);
+  const args = process.argv.slice(2);
+  if (args[0] === "child") runChild();
+  else {
+    process.on("SIGHUP", ignore);
+    const running = await run(args, process.env);
+    if (running) listenToSignals(running);
+  }
 } catch (error) {
   fail(error);
 }

@@ -1,28 +1,38 @@
 // The parts of one network, joined: upstreams → chain → filters → methods.
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { Grant } from "./access/key-ring.ts";
+import type { Grant } from "./access/keys/grant.ts";
+import { memberId } from "./access/usage/member-id.ts";
 import { Chain } from "./chain/chain.ts";
+import { ChainReader } from "./chain/chain-reader.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
+import type { Status } from "./desk/schemas.ts";
+import { shownUpstream } from "./desk/shown-upstream.ts";
 import { epochTellers } from "./filters/epoch-tellers.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import type { FilterCount } from "./filters/filter-count.ts";
+import { JournalReader } from "./filters/journal-reader.ts";
 import { PendingJournal } from "./filters/pending-journal.ts";
 import { blockTellers } from "./filters/tellers.ts";
 import type { Clock } from "./lib/clock.ts";
+import { Occupancy } from "./lib/occupancy.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
+import { keptNetwork, type NetworkRole, shareOf, stateFor } from "./network/role.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { State } from "./state/state.ts";
 import { Coalescing } from "./upstream/asking/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
 import { HeadWatch } from "./upstream/head-watch.ts";
 import { LearnedRange } from "./upstream/learned-range.ts";
-import { Pool } from "./upstream/pool.ts";
+import { Pool, type PoolOptions } from "./upstream/pool.ts";
+import type { PoolChange } from "./upstream/pool-change.ts";
+
+type NetworkStatus = Status["networks"][number];
 
 export type NetworkSettings = Config["networks"][string];
 
@@ -32,6 +42,9 @@ export type NetworkParts = {
   readonly metrics: Metrics;
   readonly state: State;
   readonly filterCount: FilterCount;
+  readonly role: NetworkRole;
+  /** Other gateways have the same state. */
+  readonly isShared: boolean;
 };
 
 /** How long /readyz waits for a head, in milliseconds. */
@@ -48,22 +61,50 @@ const followed = {
   },
 } as const;
 
+const factsOf = (
+  name: string,
+  { family, chainId, totalDifficulty, limits }: NetworkSettings,
+): NetworkFacts => ({ name, family, chainId, totalDifficulty, limits });
+
+const poolOptions = (
+  network: string,
+  settings: NetworkSettings,
+  role: NetworkRole,
+): PoolOptions => {
+  const { family, chainId, limits, hedging, toleratedLag, agreement } = settings;
+  const { responseBytes } = limits;
+  const upstreams = settings.upstreams.map((upstream) => shareOf(upstream, role));
+  return { network, family, chainId, upstreams, responseBytes, hedging, toleratedLag, agreement };
+};
+
+const storeOptions = ({ family, window, proof }: NetworkSettings) => ({
+  windowBlocks: window.blocks,
+  bytes: window.size,
+  proof: followed[family].canBeProven ? proof : ("off" as const),
+});
+
 export class Network {
-  readonly facts: NetworkFacts;
-  readonly catalogue: Catalogue;
+  /** Calls that are being answered. */
+  readonly visitors = new Occupancy();
+  facts: NetworkFacts;
+  catalogue: Catalogue;
   readonly pool: Pool;
   readonly coalescing: Coalescing;
   readonly head: Head;
   /** Where nothing is followed. */
   readonly #headWatch: HeadWatch | undefined;
-  readonly ranges: LearnedRange;
+  ranges: LearnedRange;
   /** undefined where nothing is followed. */
-  readonly chain: Chain | undefined;
+  readonly chain: Chain | ChainReader | undefined;
   /** undefined where nothing is followed. */
   readonly filters: FilterBook | undefined;
+  /** Says to the doors what happens to the chain, or hears it. */
+  #link: () => () => void = () => () => undefined;
+  #unlink: () => void = () => undefined;
+  readonly #role: NetworkRole;
   /** Documents by key: they are made once, when first asked for. */
-  readonly #documents = new Map<Grant, string>();
-  readonly #headAgeMs: number | undefined;
+  #documents = new WeakMap<Grant, string>();
+  #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
   constructor(
@@ -71,58 +112,55 @@ export class Network {
     parts: NetworkParts,
   ) {
     const { name, settings, data } = options;
-    const { family, chainId, upstreams, limits, methods, totalDifficulty, headAgeMs } = settings;
-    const { hedging, toleratedLag, agreement } = settings;
+    const { family, chainId, limits, methods, headAgeMs } = settings;
     const { clock, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
-    this.facts = { name, family, chainId, totalDifficulty, limits };
+    this.facts = factsOf(name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
-    this.pool = new Pool(
-      {
-        network: name,
-        family,
-        chainId,
-        upstreams,
-        responseBytes: limits.responseBytes,
-        hedging,
-        toleratedLag,
-        agreement,
-      },
-      { clock, log, metrics, state, connect },
-    );
+    const { role } = parts;
+    this.#role = role;
+    const poolState = stateFor(role, state);
+    this.pool = new Pool(poolOptions(name, settings, role), {
+      ...{ clock, log, metrics, connect },
+      state: poolState,
+    });
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
     this.ranges = new LearnedRange(limits.logs.blocks);
-    const { dialect, canBeProven, tellers, prefix } = followed[family];
-    this.chain =
-      settings.window.blocks > 0
-        ? new Chain(
-            {
-              network: name,
-              chainId,
-              path: join(data, name),
-              windowBlocks: settings.window.blocks,
-              bytes: settings.window.size,
-              proof: canBeProven ? settings.proof : "off",
-            },
-            { pool: this.pool, dialect, clock, log, metrics },
-          )
-        : undefined;
-    const { chain, pool } = this;
-    this.filters =
-      chain &&
-      new FilterBook(
-        { network: name, perKey: options.filtersPerKey, most: limits.logs.results },
-        {
-          state,
-          chain,
-          journal: new PendingJournal({ network: name, prefix }, { pool, state, clock }),
-          tellers: tellers(chainId),
-          count,
-          clock,
-          metrics,
-        },
+    const { dialect, tellers, prefix } = followed[family];
+    const { pool } = this;
+    const path = join(data, name);
+    const isFollowed = settings.window.blocks > 0;
+    const filterOptions = {
+      network: name,
+      perKey: options.filtersPerKey,
+      most: limits.logs.results,
+      isShared: parts.isShared || role.kind !== "whole",
+      sweeps: role.kind !== "door",
+    };
+    const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
+    if (isFollowed && role.kind === "door") {
+      const keeper = role.keeperOf(name);
+      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock });
+      const journal = new JournalReader({ network: name }, { keeper, state, clock });
+      this.chain = chain;
+      this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
+      this.#link = () => keeper.onNews((news) => chain.hear(news));
+    } else if (isFollowed) {
+      const chain = new Chain(
+        { network: name, chainId, path, ...storeOptions(settings) },
+        { pool, dialect, clock, log, metrics },
       );
+      const gateway = memberId({ data, slot: 0 });
+      const journal = new PendingJournal(
+        { network: name, gateway, prefix },
+        { pool, state, clock },
+      );
+      this.chain = chain;
+      this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
+      if (role.kind === "keeper") this.#link = () => role.serve(name, keptNetwork(chain, journal));
+    }
+    const { chain } = this;
     this.#headWatch = chain
       ? undefined
       : new HeadWatch({ family }, { nodes: () => pool.usable(), clock });
@@ -136,13 +174,53 @@ export class Network {
     this.#headWatch?.start();
     await this.chain?.start();
     await this.filters?.start();
+    this.#unlink = this.#link();
   }
 
   async close(): Promise<void> {
+    this.#unlink();
     await this.filters?.close();
     await this.chain?.close();
     await this.#headWatch?.close();
     await this.pool.close();
+  }
+
+  /** Whether it can go on with these settings; else it takes another network to serve them. */
+  canBecome({ family, chainId, window }: NetworkSettings): boolean {
+    const isFollowed = window.blocks > 0;
+    const { facts, chain } = this;
+    return (
+      facts.family === family && facts.chainId === chainId && isFollowed === (chain !== undefined)
+    );
+  }
+
+  /** Makes ready what other settings need; callers notice nothing before the change is committed. */
+  async prepare(next: { settings: NetworkSettings; filtersPerKey: number }): Promise<PoolChange> {
+    const { name } = this.facts;
+    const nodes = await this.pool.prepare(poolOptions(name, next.settings, this.#role));
+    const commit = (withinMs: number): void => {
+      nodes.commit(withinMs);
+      this.#reconfigure(next);
+    };
+    return { commit, cancel: () => nodes.cancel() };
+  }
+
+  #reconfigure({
+    settings,
+    filtersPerKey: perKey,
+  }: {
+    settings: NetworkSettings;
+    filtersPerKey: number;
+  }): void {
+    const { family, limits, methods, headAgeMs } = settings;
+    const { blocks, results: most } = limits.logs;
+    if (blocks !== this.facts.limits.logs.blocks) this.ranges = new LearnedRange(blocks);
+    this.facts = factsOf(this.facts.name, settings);
+    this.catalogue = catalogueFor({ family, ...methods });
+    this.#documents = new WeakMap();
+    this.#headAgeMs = headAgeMs;
+    this.chain?.reconfigure(storeOptions(settings));
+    this.filters?.reconfigure({ perKey, most });
   }
 
   /** The OpenRPC document of this network with the methods that the key may call. */
@@ -151,11 +229,24 @@ export class Network {
     if (known) return known;
     const { name: network, chainId } = this.facts;
     const { methods, allowPatterns } = this.catalogue;
-    const available = methods.filter(({ name }) => grant.allowsMethod(name));
+    const available = methods.filter((method) => grant.scope.offers(method));
     const options = { network, chainId, methods: available, allowPatterns };
     const document = JSON.stringify(openRpcDocument(options));
     this.#documents.set(grant, document);
     return document;
+  }
+
+  /** For operators. */
+  async status(): Promise<NetworkStatus> {
+    const { name: network, family, chainId } = this.facts;
+    const why = await this.whyNotReady();
+    const usable = new Set(this.pool.usable().map(({ name }) => name));
+    const upstreams = this.pool
+      .snapshots()
+      .map((snapshot) => shownUpstream(snapshot, usable.has(snapshot.upstream)));
+    const head = this.chain?.view()?.newest.number;
+    const isReady = why === undefined;
+    return { network, family, chainId, isReady, whyNotReady: why, head, upstreams };
   }
 
   /** Why this network cannot serve now, or undefined when it can: some upstream tells a young enough head. */

@@ -25,7 +25,6 @@ export type AdvanceParts = {
 
 export type AdvanceOptions = {
   readonly network: string;
-  readonly windowBlocks: number;
 };
 
 /** Blocks fetched side by side when the chain is behind. */
@@ -60,7 +59,7 @@ export class Advance {
       return true;
     }
     if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
-    if (target.number - head.number >= this.#options.windowBlocks)
+    if (target.number - head.number >= store.size.windowBlocks)
       return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
     const fork = await this.#findFork(head, target, node);
     if (fork === "unclear") return false;

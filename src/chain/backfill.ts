@@ -20,9 +20,6 @@ export type BackfillParts = {
 
 export type BackfillOptions = {
   readonly network: string;
-  readonly windowBlocks: number;
-  /** The budget of the store, in bytes. */
-  readonly bytes: number;
 };
 
 /** Few at once: callers wait for the same nodes. */
@@ -80,9 +77,9 @@ export class Backfill {
   /** How many blocks are missing below the tail; 0 also while there is no chain, or no room. */
   #missing(): number {
     const { store } = this.#parts;
-    const { head, tail } = store;
-    if (!head || tail === undefined || store.bytes > this.#options.bytes * FULL) return 0;
-    return tail - Math.max(0, head.number - this.#options.windowBlocks + 1);
+    const { head, tail, size } = store;
+    if (!head || tail === undefined || store.bytes > size.bytes * FULL) return 0;
+    return tail - Math.max(0, head.number - size.windowBlocks + 1);
   }
 
   async #fill(): Promise<void> {

@@ -44,14 +44,17 @@ export type HeadMove = {
   readonly added: readonly BlockRecord[];
 };
 
-export type StoreOptions = {
-  readonly path: string;
-  /** Another process is the keeper. */
-  readonly readOnly?: boolean;
+export type StoreSize = {
   /** How many of the newest blocks are kept. */
   readonly windowBlocks: number;
   /** What all blocks and their indexes may take on disk, in bytes. */
   readonly bytes: number;
+};
+
+export type StoreOptions = StoreSize & {
+  readonly path: string;
+  /** Another process is the keeper. */
+  readonly readOnly?: boolean;
 };
 
 /** Behind every key that begins with a hash. */
@@ -83,7 +86,7 @@ export class BlockStore {
   readonly #segments: Database<Buffer, Buffer>;
   readonly #segmentOrder: Database<Buffer, Buffer>;
   readonly #keptSegments: KeptSegments;
-  readonly #options: StoreOptions;
+  #options: StoreOptions;
 
   /** @throws When the folder cannot be read or written. */
   constructor(options: StoreOptions) {
@@ -119,6 +122,16 @@ export class BlockStore {
     return { wasCleared: found !== undefined };
   }
 
+  /** What is over another size leaves with the next changes. */
+  resize(size: StoreSize): void {
+    this.#options = { ...this.#options, ...size };
+    this.#keptSegments.resize(size);
+  }
+
+  get size(): StoreSize {
+    return this.#options;
+  }
+
   /** A short text that is kept beside the blocks. */
   note(name: string): string | undefined {
     return this.#notes.get(noteKey(name))?.toString();
@@ -142,6 +155,11 @@ export class BlockStore {
   }
 
   // Reading. All of one synchronous turn sees one state of the store.
+
+  /** From here on what another process has written is seen, in this turn already. */
+  refresh(): void {
+    this.#root.resetReadTxn();
+  }
 
   /** The newest canonical block; undefined before the first. */
   get head(): Position | undefined {

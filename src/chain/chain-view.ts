@@ -4,19 +4,13 @@ import { toQuantity } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference, Tag } from "./dialect.ts";
+import type { Keeper, NotFetched } from "./keeper.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 /** What became of a block that was looked for at the nodes. */
-export type Sought =
-  | StoredBlock
-  /** No node that answered has it in a chain that can be followed. */
-  | "unknown"
-  /** Somebody gave it, but so that it could not be proven. */
-  | "unproven"
-  /** The nodes could not be asked. */
-  | "unanswered";
+export type Sought = StoredBlock | NotFetched;
 
 export type ViewOptions = {
   readonly head: Position;
@@ -29,6 +23,8 @@ export type ViewOptions = {
 /** What the view has from the chain behind it. */
 export type ViewParts = {
   readonly store: BlockStore;
+  /** Who writes into the store. */
+  readonly keeper: Pick<Keeper, "keepTrace" | "keepSegment">;
   readonly clock: Clock;
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;
@@ -143,7 +139,7 @@ export class ChainView {
   async keepTrace(block: Position, place: TracePlace, json: Buffer): Promise<void> {
     const final = await this.tagged("finalized");
     if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
-    await this.#parts.store.keepTrace(block.hash, place, json);
+    await this.#parts.keeper.keepTrace(block.hash, place, json);
   }
 
   /** Logs of blocks older than the window that were kept, as a JSON array. */
@@ -154,7 +150,7 @@ export class ChainView {
   /** Keeps the logs of blocks that are final. Best effort. */
   async keepLogs(place: SegmentPlace, json: Buffer): Promise<void> {
     const final = await this.tagged("finalized");
-    if (final && place.to <= final.number) await this.#parts.store.keepSegment(place, json);
+    if (final && place.to <= final.number) await this.#parts.keeper.keepSegment(place, json);
   }
 
   /** The newest block that the nodes call safe or finalized; undefined when they know none. */

@@ -7,10 +7,13 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
-import type { ChainDialect, Reference } from "./dialect.ts";
+import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
+import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
 import { lockStore } from "./keeper-lock.ts";
 import { type ProofMode, Prover } from "./prover.ts";
+import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
@@ -36,12 +39,9 @@ export type ChainParts = {
 /** How long an answer waits for a block that a node told of, in milliseconds. */
 const PATIENCE_MS = 2_000;
 
-/** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
-const LIVE_PATIENCE_MS = 3_000;
-const LOOK_AGAIN_MS = 50;
-
-export class Chain {
+export class Chain implements Keeper {
   readonly #store: BlockStore;
+  readonly #prover: Prover;
   readonly #source: BlockSource;
   readonly #follower: Follower;
   readonly #backfill: Backfill;
@@ -54,7 +54,7 @@ export class Chain {
   readonly #unlock: () => void;
   readonly #closing = new AbortController();
   readonly #viewParts: ViewParts;
-  readonly #options: ChainOptions;
+  #options: ChainOptions;
   readonly #parts: ChainParts;
 
   /** @throws StoreUnavailable */
@@ -80,10 +80,11 @@ export class Chain {
     const nodes = () => pool.usable();
     const shared = { dialect, store, source, prover, nodes, clock, log, metrics };
     this.#store = store;
+    this.#prover = prover;
     this.#source = source;
-    this.#follower = new Follower({ network, windowBlocks }, shared);
+    this.#follower = new Follower({ network }, shared);
     this.#backfill = new Backfill(
-      { network, windowBlocks, bytes },
+      { network },
       { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
     );
     this.#tagged = new TaggedBlocks({ dialect, nodes });
@@ -95,9 +96,8 @@ export class Chain {
       store,
       clock,
       fetch: (reference) => this.#fetchOnce(reference),
-      tagged: async (tag) =>
-        this.#head &&
-        this.#tagged.find(tag, { head: this.#head, hashAt: (number) => store.hashAt(number) }),
+      keeper: this,
+      tagged: (tag) => this.tagged(tag),
       reach: (number, signal) => this.#reach(number, signal),
       hurry: () => this.#follower.hurry(),
       newest: () => this.view(),
@@ -114,6 +114,14 @@ export class Chain {
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
     this.#backfill.start();
+  }
+
+  /** Another size of the store, and another measure of proof: for what is taken in from now on. */
+  reconfigure(changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof">): void {
+    this.#options = { ...this.#options, ...changed };
+    this.#store.resize(changed);
+    this.#prover.setMode(changed.proof);
+    this.#backfill.look();
   }
 
   async close(): Promise<void> {
@@ -137,24 +145,56 @@ export class Chain {
   }
 
   /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
-  async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
-    for (const node of this.#parts.pool.bestForBlocks()) {
-      const position = await this.#parts.dialect.readPosition("latest", node, signal);
-      if (position) return position;
-    }
-    return undefined;
+  headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
+    return headOfNodes(this.#parts.pool.bestForBlocks(), signal, this.#parts);
   }
 
   /** As `view`, but waits a little for the first one after a start. */
-  async liveView(signal: AbortSignal): Promise<ChainView | undefined> {
+  liveView(signal: AbortSignal): Promise<ChainView | undefined> {
     const { clock } = this.#parts;
-    const giveUpAt = clock.now() + LIVE_PATIENCE_MS;
-    while (!this.view() && !signal.aborted && clock.now() < giveUpAt) {
-      const patience = clock.sleep(giveUpAt - clock.now(), signal).catch(() => undefined);
-      await Promise.race([this.#follower.lookAround(), patience]);
-      if (!this.view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
-    }
-    return this.view();
+    return firstView(signal, { view: () => this.view(), look: () => this.look(), clock });
+  }
+
+  // For the processes that read the store.
+
+  /** Calls `listener` after each move; returns how to stop. */
+  onMove(listener: () => void): () => void {
+    return this.#follower.onMove(listener);
+  }
+
+  news(): ChainNews {
+    const { isLive, leader } = this.#follower;
+    const standings = this.#parts.pool
+      .usable()
+      .flatMap(({ name, head, isElsewhere }) => (head ? [{ node: name, head, isElsewhere }] : []));
+    return { isLive, leader, standings };
+  }
+
+  look(): Promise<void> {
+    return this.#follower.lookAround();
+  }
+
+  hurry(): void {
+    this.#follower.hurry();
+  }
+
+  async fetch(reference: Reference): Promise<{ hash: string } | NotFetched> {
+    const sought = await this.#fetchOnce(reference);
+    return typeof sought === "string" ? sought : { hash: sought.hash };
+  }
+
+  async tagged(tag: Tag): Promise<Position | undefined> {
+    const head = this.#head;
+    const hashAt = (number: number): string | undefined => this.#store.hashAt(number);
+    return head && this.#tagged.find(tag, { head, hashAt });
+  }
+
+  keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void> {
+    return this.#store.keepTrace(hash, place, json);
+  }
+
+  keepSegment(place: SegmentPlace, json: Buffer): Promise<void> {
+    return this.#store.keepSegment(place, json);
   }
 
   /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */

@@ -36,7 +36,8 @@ export class Follower {
   /** What each node told last of its head. */
   readonly #heads = new Map<string, Position>();
   readonly #doubtedUntil = new Map<string, number>();
-  readonly #watched = new Set<string>();
+  /** Nodes that push their heads. One of the same name may take the place of another. */
+  readonly #watched = new Set<FollowedNode>();
   #leader: string | undefined;
   #isLive = false;
   /** The head that was gone to before the chain went live. */
@@ -131,7 +132,7 @@ export class Follower {
   #restMs(): number {
     const { store } = this.#parts;
     const pollMs = pollIntervalMs(store);
-    const isPushed = this.#leader !== undefined && this.#watched.has(this.#leader);
+    const isPushed = [...this.#watched].some(({ name }) => name === this.#leader);
     const isCalm = isPushed && this.#isLive && !this.#advance.isHeadDenied;
     return isCalm ? Math.max(PUSHED.leastMs, pollMs * PUSHED.times) : pollMs;
   }
@@ -233,9 +234,9 @@ export class Follower {
 
   /** Lets the node push its heads, where it can. */
   #watch(node: FollowedNode): void {
-    if (!node.canSubscribe || this.#watched.has(node.name)) return;
-    this.#watched.add(node.name);
-    const stop = (): boolean => this.#watched.delete(node.name);
+    if (!node.canSubscribe || this.#watched.has(node)) return;
+    this.#watched.add(node);
+    const stop = (): boolean => this.#watched.delete(node);
     const listener = {
       onHead: (head: Position) => {
         this.#heads.set(node.name, head);

@@ -13,12 +13,16 @@ export class KeptSegments {
   readonly #logs: Segments;
   /** Order of arrival → the key of the segment. */
   readonly #order: Segments;
-  readonly #bytes: number;
+  #bytes = 0;
 
   /** @param options.bytes The budget of the whole store. */
   constructor({ bytes }: { bytes: number }, { logs, order }: { logs: Segments; order: Segments }) {
     this.#logs = logs;
     this.#order = order;
+    this.resize({ bytes });
+  }
+
+  resize({ bytes }: { bytes: number }): void {
     this.#bytes = bytes * SHARE;
   }
 

@@ -27,7 +27,7 @@ export class Prover {
   /** Unknown until a first header is proven; foreign when all nodes agree on a hash that no known encoding gives. */
   #headers: HeaderEncoding;
   #isDistrusted = false;
-  readonly #mode: ProofMode;
+  #mode: ProofMode;
   readonly #byzantium: number | undefined;
   readonly #network: string;
   readonly #parts: {
@@ -54,6 +54,11 @@ export class Prover {
       : noted === "known" || noted === "foreign"
         ? noted
         : "unknown";
+  }
+
+  /** What is taken in from now on. */
+  setMode(mode: ProofMode): void {
+    this.#mode = mode;
   }
 
   prove({ block, receipts, uncles }: FetchedBlock): Verdict {

@@ -1,9 +1,9 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../lib/clock.ts";
-import { LmdbState } from "../state/lmdb-state.ts";
+import { lmdbPath, openState } from "../state/open-state.ts";
+import type { State } from "../state/state.ts";
 import { inspect } from "../upstream/abilities/inspect.ts";
 import { readAbilities } from "../upstream/abilities/kept-abilities.ts";
 import {
@@ -24,7 +24,8 @@ type UpstreamSettings = Settings["upstreams"][number];
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: (line: string) => void): Promise<void> {
   print("The configuration is valid.");
-  const state = openState(config.data);
+  const state = await keptState(config);
+  if (config.state) print(await isReachable(state));
   let unusable = 0;
   for (const [network, settings] of Object.entries(config.networks)) {
     for (const upstream of settings.upstreams) {
@@ -34,7 +35,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
       });
       for (const line of lines) print(line);
       const kept = { network, upstream: upstream.name, url: upstream.url };
-      const memory = state && (await readAbilities(kept, state));
+      const memory = state && (await readAbilities(kept, state).catch(() => undefined));
       for (const line of memory ? renderMemory(memory) : []) print(line);
       if (!isUsable) unusable += 1;
     }
@@ -79,12 +80,22 @@ async function takesBatches(
 }
 
 /** Of a gateway that ran here before, or runs now; undefined where none did, or its state cannot be read. */
-function openState(data: string): LmdbState | undefined {
-  const path = join(data, "_state");
-  if (!existsSync(path)) return undefined;
+async function keptState(config: Config): Promise<State | undefined> {
+  if (!config.state && !existsSync(lmdbPath(config.data))) return undefined;
   try {
-    return new LmdbState({ path });
+    return await openState(config, { clock: systemClock, log: SILENT });
   } catch {
     return undefined;
   }
 }
+
+const isReachable = async (state: State | undefined): Promise<string> =>
+  (await state?.get("abilities none").then(
+    () => true,
+    () => false,
+  ))
+    ? "✓ the shared state can be reached"
+    : "✗ the shared state cannot be reached now: a gateway starts without";
+
+/** What is kept is no loss when it cannot be read. */
+const SILENT = { info: () => undefined, warn: () => undefined };

@@ -1,6 +1,6 @@
 // Reads the configuration file for a command; a bad one ends the process with exit code 2.
 import { readFileSync } from "node:fs";
-import { parseConfig } from "../config/parse-config.ts";
+import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 
 /** A reason to end that a person can act on: shown as it is, without a stack. */
@@ -16,6 +16,16 @@ export class CommandFailure extends Error {
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** As `readConfig`; a file that cannot be read is a mistake too. For a gateway that runs already. */
+export function readAgain(path: string, environment: Environment): ParsedConfig {
+  try {
+    return parseConfig(readText(path), environment);
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    return { kind: "mistakes", mistakes: [error.message] };
+  }
+}
 
 /** @throws CommandFailure with one line per mistake. */
 export function readConfig(path: string, environment: Environment): Config {

@@ -3,8 +3,9 @@ import { parseArgs } from "node:util";
 import { declaredMethods } from "../methods/catalogue.ts";
 import { methodsMarkdown } from "../methods/describe.ts";
 import { check } from "./check.ts";
+import { keys, keysHelp } from "./keys.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
-import { serve } from "./serve.ts";
+import { type Served, serve } from "./serve.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -14,16 +15,21 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
         checks the configuration and tries each upstream
   headgate methods
         lists the methods with their prices
+${keysHelp()}
   headgate help
 `;
 
 /** What the process does next: it is done, or it serves until it is stopped. */
-export type Running = { stop(): Promise<void> } | undefined;
+export type Running = Served | undefined;
 
 /** @throws CommandFailure for whatever a person can put right. */
 export async function run(argv: readonly string[], environment: Environment): Promise<Running> {
-  const { command, configPath, port, help } = readArguments(argv);
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
+  if (argv[0] === "keys") {
+    await keys(argv.slice(1), environment, print);
+    return undefined;
+  }
+  const { command, configPath, port, help } = readArguments(argv);
   if (help) {
     print(HELP);
     return undefined;

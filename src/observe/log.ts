@@ -2,11 +2,21 @@
 import { type Logger, pino } from "pino";
 import pretty from "pino-pretty";
 
-/** @param options.readable For people at a terminal; else one JSON object a line. */
-export const createLog = (options: { level: string; readable: boolean }): Logger =>
-  options.readable
+/**
+ * @param options.readable For people at a terminal; else one JSON object a line.
+ * @param options.process Which of the gateway's processes writes it, where there are several.
+ */
+export function createLog(options: {
+  level: string;
+  readable: boolean;
+  process?: string | undefined;
+}): Logger {
+  const { level, readable, process } = options;
+  const base = process === undefined ? null : { process };
+  return readable
     ? pino(
-        { level: options.level },
+        { level, ...(base && { base }) },
         pretty({ ignore: "pid,hostname", singleLine: true, sync: true }),
       )
-    : pino({ level: options.level, base: null });
+    : pino({ level, base });
+}

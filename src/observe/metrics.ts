@@ -36,6 +36,16 @@ export class Metrics {
   readonly #computeUnits = this.#counter("compute_units_total", "What the calls cost.", [
     "network",
   ]);
+  readonly #keyGuesses = this.#counter(
+    "key_guesses_total",
+    "Unknown keys that callers sent, and whether their refusal was delayed.",
+    ["refused"],
+  );
+  readonly #callsSaved = this.#counter(
+    "calls_saved_total",
+    "Calls answered without a call of a node for them, and why none was needed.",
+    ["network", "how"],
+  );
   readonly #callSeconds = this.#histogram("call_seconds", "From a call's start to its answer.", [
     "network",
   ]);
@@ -115,6 +125,14 @@ export class Metrics {
     name: "headgate_upstream_usable",
     help: "1 while the node is asked, 0 while it is kept out.",
     labelNames: ["network", "upstream"],
+    aggregator: "min",
+    registers: [this.#registry],
+  });
+
+  readonly #stateReachable = new Gauge({
+    name: "headgate_state_reachable",
+    help: "1 while the shared state can be reached, 0 while it is away.",
+    aggregator: "min",
     registers: [this.#registry],
   });
 
@@ -127,6 +145,7 @@ export class Metrics {
       name: "headgate_upstream_calls_per_call",
       help: "Calls made to nodes, following the chain included, for each call answered.",
       labelNames: ["network"],
+      aggregator: "omit", // of several processes it is computed anew
       registers: [this.#registry],
       collect() {
         for (const [network, { calls, upstreamCalls }] of callsOf)
@@ -169,6 +188,15 @@ export class Metrics {
     this.#callSeconds.observe({ network }, seconds);
   }
 
+  keyGuessed(refused: "at once" | "delayed" | "turned away"): void {
+    this.#keyGuesses.add(refused, { refused });
+  }
+
+  /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */
+  callSaved(network: string, how: string): void {
+    this.#callsSaved.add(`${network} ${how}`, { network, how });
+  }
+
   upstreamAnswered(record: UpstreamRecord): void {
     const { network, upstream, kind, purpose, seconds, bytes } = record;
     const labels = { network, upstream, outcome: kind, purpose };
@@ -195,6 +223,26 @@ export class Metrics {
 
   upstreamUsable(network: string, upstream: string, usable: boolean): void {
     this.#upstreamUsable.set({ network, upstream }, usable ? 1 : 0);
+  }
+
+  readonly stateReachable = (isReachable: boolean): void => {
+    this.#stateReachable.set(isReachable ? 1 : 0);
+  };
+
+  /** It is no longer configured: what was counted stays, what is measured does not. */
+  networkGone(network: string): void {
+    for (const gauge of [
+      ...[this.#headNumber, this.#windowBlocks, this.#storeBytes, this.#filters],
+      ...[this.#fillRate, this.#fillSecondsLeft, this.#upstreamUsable],
+    ])
+      forget(gauge, network);
+    this.#upstreamGauges.forget(network);
+    this.#callsOf.delete(network);
+  }
+
+  /** It is no longer configured. */
+  upstreamGone(network: string, upstream: string): void {
+    this.#upstreamUsable.remove({ network, upstream });
   }
 
   headMoved(
@@ -236,6 +284,11 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
+  /** The same as values, for whoever adds up those of several processes. */
+  values(): Promise<readonly object[]> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -270,4 +323,11 @@ export class Metrics {
       registers: [this.#registry],
     });
   }
+}
+
+/** Whatever other labels there are. */
+function forget(gauge: Gauge, network: string): void {
+  void gauge.get().then(({ values }) => {
+    for (const { labels } of values) if (labels["network"] === network) gauge.remove(labels);
+  });
 }

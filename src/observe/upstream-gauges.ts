@@ -39,6 +39,8 @@ const GAUGES: readonly {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
+  /** What several processes that ask the same node have in all. Left out: the most of them. */
+  readonly together?: "sum" | "average" | "min";
   readonly values: (snapshot: UpstreamSnapshot) => readonly Value[];
 }[] = [
   {
@@ -63,11 +65,13 @@ const GAUGES: readonly {
   },
   {
     name: "in_flight",
+    together: "sum",
     help: "Calls that the node has not answered.",
     values: ({ inFlight }) => [{ value: inFlight }],
   },
   {
     name: "error_rate",
+    together: "average",
     help: "The share of recent calls that failed, by kind of work.",
     labels: ["group"],
     values: ({ groups }) =>
@@ -75,6 +79,7 @@ const GAUGES: readonly {
   },
   {
     name: "recent_seconds",
+    together: "average",
     help: "Recent answering times, by kind of work.",
     labels: ["group", "quantile"],
     values: ({ groups }) =>
@@ -92,6 +97,7 @@ const GAUGES: readonly {
   },
   {
     name: "rate_limit",
+    together: "sum",
     help: "Calls or credits a second that may be sent, configured or learned; none while unlimited.",
     values: ({ budget }) => [{ value: budget.perSecond }],
   },
@@ -107,6 +113,7 @@ const GAUGES: readonly {
   },
   {
     name: "month_left",
+    together: "min",
     help: "Calls or credits left in this calendar month.",
     values: ({ budget }) => [{ value: budget.monthLeft }],
   },
@@ -125,11 +132,12 @@ export class UpstreamGauges {
 
   constructor(parts: { registry: Registry }) {
     const readers = this.#readerByNetwork;
-    for (const { name, help, labels = [], values } of GAUGES)
+    for (const { name, help, labels = [], together = "max", values } of GAUGES)
       new Gauge({
         name: `headgate_upstream_${name}`,
         help,
         labelNames: ["network", "upstream", ...labels],
+        aggregator: together,
         registers: [parts.registry],
         collect() {
           this.reset();
@@ -144,5 +152,9 @@ export class UpstreamGauges {
 
   watch(network: string, read: Reader): void {
     this.#readerByNetwork.set(network, read);
+  }
+
+  forget(network: string): void {
+    this.#readerByNetwork.delete(network);
   }
 }

@@ -1,0 +1,133 @@
+// Two doors beside one process that does everything, both asked for what is stored. The load needs the same
+// cores: it comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of what a door does, and the
+// CPU time of each request is told beside what was served. In about a minute.
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { processesOf } from "../test/processes/callers.ts";
+import { startAnvil } from "../test/support/anvil-node.ts";
+import { ask } from "../test/support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../test/support/gateway-process.ts";
+import { until } from "../test/support/processes.ts";
+import { cpuSeconds, machineCpuSeconds } from "./process-cost.ts";
+
+const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 3);
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const CONNECTIONS = 64;
+
+type Run = {
+  readonly perSecond: number;
+  /** Of all processes of the gateway. */
+  readonly cpuMicros: number;
+  /** Cores that the load took, and everything else on the machine that is not the gateway. */
+  readonly loadShare: number;
+  readonly failures: number;
+};
+
+const print = (line = ""): void => void process.stdout.write(`${line}\n`);
+const run = promisify(execFile);
+
+if (availableParallelism() < 2) throw new Error("this machine has one core: nothing to compare");
+const anvil = await startAnvil();
+if (!anvil) throw new Error("there is no anvil for this machine");
+const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
+const questions = [
+  { method: "eth_getBlockByNumber", params: ["0x2", false] },
+  { method: "eth_getTransactionReceipt", params: [anvil.transactions[0]] },
+];
+
+const start = async (processes: number): Promise<RunningGateway> => {
+  const { url, chainId } = anvil;
+  const network = { family: "evm", chainId, upstreams: [{ url }] };
+  const gateway = await startGatewayProcess({
+    processes,
+    log: { level: "info" },
+    networks: { main: network },
+  });
+  await until("the chain is followed", async () => {
+    const { result } = await ask(gateway.endpoint("main"), "eth_getBlockByNumber", ["0x2", false]);
+    return result !== undefined;
+  });
+  return gateway;
+};
+
+const pidsOf = async ({ process: { pid = 0 } }: RunningGateway): Promise<number[]> => [
+  pid,
+  ...(await processesOf(pid)).values(),
+];
+const cost = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+
+/** What wrk is told, and how it tells what it saw: in one line. */
+const script = (question: object): string => `
+wrk.method = "POST"
+wrk.headers["content-type"] = "application/json"
+wrk.body = [[${JSON.stringify({ jsonrpc: "2.0", id: 1, ...question })}]]
+done = function(summary, latency, requests)
+  local e = summary.errors
+  io.write(string.format("SEEN %d %d %d\\n", summary.requests, summary.duration,
+    e.connect + e.read + e.write + e.status + e.timeout))
+end
+`;
+
+async function load(gateway: RunningGateway, question: object): Promise<Run> {
+  const path = join(folder, "load.lua");
+  writeFileSync(path, script(question));
+  const pids = await pidsOf(gateway);
+  const before = { gateway: cost(pids), machine: machineCpuSeconds() };
+  const args = ["-t1", `-c${CONNECTIONS}`, `-d${SECONDS}s`, "-s", path, gateway.endpoint("main")];
+  const { stdout } = await run("wrk", args);
+  const used = {
+    gateway: cost(pids) - before.gateway,
+    machine: machineCpuSeconds() - before.machine,
+  };
+  const [, requests = 0, micros = 1, failures = 0] =
+    /SEEN (\d+) (\d+) (\d+)/.exec(stdout)?.map(Number) ?? [];
+  return {
+    perSecond: requests / (micros / 1e6),
+    cpuMicros: (used.gateway * 1e6) / requests,
+    loadShare: (used.machine - used.gateway) / (micros / 1e6),
+    failures,
+  };
+}
+
+/** What other programs do at the same time only makes it worse: the best run is the least disturbed one. */
+const best = (runs: readonly Run[]): Run => ({
+  perSecond: Math.max(...runs.map(({ perSecond }) => perSecond)),
+  cpuMicros: Math.min(...runs.map(({ cpuMicros }) => cpuMicros)),
+  loadShare: Math.min(...runs.map(({ loadShare }) => loadShare)),
+  failures: runs.reduce((sum, { failures }) => sum + failures, 0),
+});
+
+const gateways = new Map([
+  [1, await start(1)],
+  [2, await start(2)],
+]);
+for (const question of questions) {
+  print(`\n${question.method}, ${CONNECTIONS} connections`);
+  const runs = new Map<number, Run[]>([
+    [1, []],
+    [2, []],
+  ]);
+  for (const gateway of gateways.values()) await load(gateway, question); // warm
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const [processes, gateway] of gateways)
+      runs.get(processes)?.push(await load(gateway, question));
+  for (const [processes, all] of runs) {
+    const { perSecond, cpuMicros, loadShare, failures } = best(all);
+    const name = processes === 1 ? "one process" : `${processes} doors and a keeper`;
+    print(
+      `  ${name.padEnd(22)} ${Math.round(perSecond)} a second, ${cpuMicros.toFixed(1)} us of CPU each; ` +
+        `all else took ${loadShare.toFixed(2)} cores; ${failures} failed`,
+    );
+  }
+  const [one, two] = [best(runs.get(1) ?? []), best(runs.get(2) ?? [])];
+  const byCpu = (2 * one.cpuMicros) / two.cpuMicros;
+  print(`  served ${(two.perSecond / one.perSecond).toFixed(2)} times as much;`);
+  print(`  two whole cores would serve ${byCpu.toFixed(2)} times what one does (by CPU time)`);
+}
+for (const gateway of gateways.values()) await gateway.stop();
+anvil.close();
+rmSync(folder, { recursive: true });

@@ -1,0 +1,138 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import type { BlockRecord } from "./block-record.ts";
+import { BlockStore } from "./block-store.ts";
+import { ChainReader } from "./chain-reader.ts";
+import type { ChainNews, Keeper } from "./keeper.ts";
+
+const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
+const record = (number: number): BlockRecord => ({
+  hash: hashOf(number),
+  outline: {
+    ...{ number, parentHash: hashOf(number - 1), timestamp: number, proof: "none" },
+    ...{ transactions: 0, transactionBytes: 0, receiptBytes: 0, uncles: 0, hasUncles: false },
+  },
+  block: Buffer.from("{}"),
+  ...{ transactionPieces: [], receiptPieces: [], transactionHashes: [], logs: [] },
+  uncles: undefined,
+});
+const live: ChainNews = { isLive: true, leader: "a", standings: [] };
+const signal = new AbortController().signal;
+
+const away = async (): Promise<never> => {
+  throw new Error("away");
+};
+const AWAY: Keeper = {
+  ...{ look: away, fetch: away, tagged: away, keepTrace: away, keepSegment: away },
+  hurry: () => undefined,
+};
+
+let path: string;
+let kept: BlockStore;
+let reader: ChainReader;
+let clock: FakeClock;
+/** What nodes were said to be. */
+let stood: unknown[];
+
+const read = (keeper: Partial<Keeper> = {}): void => {
+  const node = {
+    name: "a",
+    standsAt: (head: unknown, isElsewhere: boolean) => void stood.push([head, isElsewhere]),
+  };
+  const pool = { usable: () => [node], bestForBlocks: () => [], nodes: [node] };
+  const dialect = { readPosition: async () => ({ number: 3, hash: hashOf(3) }) };
+  reader = new ChainReader({ path }, {
+    ...{ pool, dialect, clock },
+    keeper: { ...AWAY, ...keeper },
+  } as never);
+};
+
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), "headgate-reader-"));
+  clock = new FakeClock();
+  stood = [];
+  kept = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
+  await kept.startAt(record(5));
+});
+afterEach(async () => {
+  await reader.close();
+  await kept.close();
+  await rm(path, { recursive: true });
+});
+
+describe("a chain that another process keeps", () => {
+  it("is shown once the keeper is live, and from then on whatever the keeper does", () => {
+    read();
+    expect(reader.view()).toBeUndefined();
+    reader.hear({ ...live, isLive: false });
+    expect(reader.view()).toBeUndefined();
+    reader.hear(live);
+    expect(reader.view()?.head.number).toBe(5);
+    reader.hear({ ...live, isLive: false, leader: undefined }); // another keeper begins
+    expect(reader.view()?.head.number).toBe(5);
+  });
+
+  it("has the head of the store, also when nobody told of it", async () => {
+    read();
+    reader.hear(live);
+    expect(reader.view()?.head.number).toBe(5);
+    await kept.move({ removed: 0, added: [record(6)] });
+    expect(reader.view()?.head).toEqual({ number: 6, hash: hashOf(6) });
+  });
+
+  it("waits for the keeper to look for a newer block", async () => {
+    const look = async (): Promise<void> => {
+      await kept.move({ removed: 0, added: [record(6)] });
+    };
+    read({ look });
+    reader.hear(live);
+    expect((await reader.view()?.reach(6, signal))?.head.number).toBe(6);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("does not wait for a keeper that is away", async () => {
+    read();
+    reader.hear(live);
+    expect((await reader.view()?.reach(6, signal))?.head.number).toBe(5);
+    expect(await reader.view()?.fetch({ number: 1 })).toBe("unanswered");
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("has the keeper fetch what is not in the store, and reads it there", async () => {
+    const fetch = async () => {
+      await kept.keep(record(2), true);
+      return { hash: hashOf(2) };
+    };
+    read({ fetch });
+    reader.hear(live);
+    expect(await reader.view()?.fetch({ number: 2 })).toMatchObject({ hash: hashOf(2) });
+  });
+
+  it("asks the keeper what is final once a head, and a node when the keeper is away", async () => {
+    let times = 0;
+    read({
+      tagged: async () => {
+        times += 1;
+        return { number: 4, hash: hashOf(4) };
+      },
+    });
+    reader.hear(live);
+    await reader.view()?.tagged("finalized");
+    expect(await reader.view()?.tagged("finalized")).toMatchObject({ number: 4 });
+    expect(times).toBe(1);
+    await reader.close();
+    read();
+    reader.hear(live);
+    expect(await reader.view()?.tagged("finalized")).toMatchObject({ number: 3 });
+  });
+
+  it("passes on where nodes stand", () => {
+    read();
+    const head = { number: 7, hash: undefined };
+    reader.hear({ ...live, standings: [{ node: "a", head, isElsewhere: true }] });
+    expect(stood).toEqual([[head, true]]);
+  });
+});

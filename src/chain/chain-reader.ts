@@ -1,0 +1,142 @@
+// The followed chain for a process that only reads its store: the keeper, another process, writes it. Heads
+// are read from the store, so all processes of a machine see one and the same; the rest the keeper tells.
+import type { Clock } from "../lib/clock.ts";
+import type { Pool } from "../upstream/pool.ts";
+import { BlockStore } from "./block-store.ts";
+import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
+import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import { firstView, headOfNodes } from "./first-view.ts";
+import type { ChainNews, Keeper } from "./keeper.ts";
+import type { Position } from "./store-keys.ts";
+import { StoredBlock } from "./stored-block.ts";
+import { TaggedBlocks } from "./tagged-blocks.ts";
+
+export type ChainReaderParts = {
+  readonly dialect: ChainDialect;
+  readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
+  readonly keeper: Keeper;
+  readonly clock: Clock;
+};
+
+/** How long an answer waits for a block that a node told of, in milliseconds. */
+const PATIENCE_MS = 2_000;
+
+export class ChainReader {
+  readonly #store: BlockStore;
+  /** For when the keeper is away. */
+  readonly #tagged: TaggedBlocks;
+  /** What the keeper said of each tag, at which head. */
+  readonly #told = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
+  /** The keeper was live once: while a new one finds its way, the store is as good as it was. */
+  #isLive = false;
+  #leader: string | undefined;
+  readonly #viewParts: ViewParts;
+  readonly #parts: ChainReaderParts;
+
+  /** @throws When the store is not there: its keeper comes first. */
+  constructor(options: { readonly path: string }, parts: ChainReaderParts) {
+    this.#parts = parts;
+    const { pool, dialect, clock, keeper } = parts;
+    const store = new BlockStore({ ...options, readOnly: true, windowBlocks: 0, bytes: 0 });
+    this.#store = store;
+    this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
+    this.#viewParts = {
+      store,
+      keeper,
+      clock,
+      fetch: (reference) => this.#fetch(reference),
+      tagged: (tag) => this.#findTagged(tag),
+      reach: (number, signal) => this.#reach(number, signal),
+      hurry: () => keeper.hurry(),
+      newest: () => this.view(),
+      leader: () => this.#leader,
+    };
+  }
+
+  /** The keeper has something to tell. */
+  hear({ isLive, leader, standings }: ChainNews): void {
+    this.#isLive ||= isLive;
+    this.#leader = leader;
+    for (const node of this.#parts.pool.nodes) {
+      const standing = standings.find((each) => each.node === node.name);
+      if (standing) node.standsAt(standing.head, standing.isElsewhere);
+    }
+  }
+
+  async start(): Promise<void> {
+    // It is the keeper that follows.
+  }
+
+  /** The store's size is the keeper's. */
+  reconfigure(): void {
+    this.#told.clear();
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+  }
+
+  /** See `Chain`. */
+  view(isShared = false): ChainView | undefined {
+    if (!this.#isLive) return undefined;
+    const store = this.#store;
+    store.refresh();
+    const { head, tail } = store;
+    return head && tail !== undefined
+      ? new ChainView({ head, tail, isShared }, this.#viewParts)
+      : undefined;
+  }
+
+  /** See `Chain`. */
+  headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
+    return headOfNodes(this.#parts.pool.bestForBlocks(), signal, this.#parts);
+  }
+
+  /** See `Chain`. */
+  liveView(signal: AbortSignal): Promise<ChainView | undefined> {
+    const { clock } = this.#parts;
+    return firstView(signal, { view: () => this.view(), look: () => this.#look(), clock });
+  }
+
+  /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */
+  async #reach(number: number, signal: AbortSignal): Promise<void> {
+    if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
+    const patience = new AbortController();
+    const { clock } = this.#parts;
+    const either = AbortSignal.any([signal, patience.signal]);
+    await Promise.race([this.#look(), clock.sleep(PATIENCE_MS, either).catch(() => undefined)]);
+    patience.abort();
+  }
+
+  #look(): Promise<void> {
+    return this.#parts.keeper.look().catch(() => undefined);
+  }
+
+  async #fetch(reference: Reference): Promise<Sought> {
+    const fetched = await this.#parts.keeper.fetch(reference).catch(() => "unanswered" as const);
+    if (typeof fetched === "string") return fetched;
+    const { hash } = fetched;
+    this.#store.refresh();
+    const outline = this.#store.outline(hash);
+    return outline ? new StoredBlock({ hash, outline }, { store: this.#store }) : "unanswered";
+  }
+
+  /** All processes go by the keeper's word: what one of them called final is so for the others. */
+  #findTagged(tag: Tag): Promise<Position | undefined> {
+    const { head } = this.#store;
+    if (!head) return Promise.resolve(undefined);
+    const told = this.#told.get(tag);
+    if (told?.head === head.hash) return told.position;
+    const hashAt = (number: number): string | undefined => this.#store.hashAt(number);
+    const position = this.#parts.keeper.tagged(tag).catch(() => {
+      this.#told.delete(tag);
+      return this.#tagged.find(tag, { head, hashAt });
+    });
+    this.#told.set(tag, { head: head.hash, position });
+    position.then(
+      (found) => found ?? this.#told.delete(tag),
+      () => this.#told.delete(tag),
+    );
+    return position;
+  }
+}

@@ -1,0 +1,40 @@
+// What the process that keeps a chain does for those that only read its store.
+import type { Reference, Tag } from "./dialect.ts";
+import type { Position, SegmentPlace, TracePlace } from "./store-keys.ts";
+
+/** Why a block that was looked for at the nodes is not there. */
+export type NotFetched =
+  /** No node that answered has it in a chain that can be followed. */
+  | "unknown"
+  /** Somebody gave it, but so that it could not be proven. */
+  | "unproven"
+  /** The nodes could not be asked. */
+  | "unanswered";
+
+/** Each of them rejects when the keeper is away, or takes too long. */
+export type Keeper = {
+  /** Looks at all nodes and goes where the head is; resolves when that is done. */
+  look(): Promise<void>;
+  /** The same, soon, and nobody waits for it. */
+  hurry(): void;
+  /** @returns The hash under which the block is in the store now. */
+  fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
+  tagged(tag: Tag): Promise<Position | undefined>;
+  keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void>;
+  keepSegment(place: SegmentPlace, json: Buffer): Promise<void>;
+};
+
+/** What readers cannot see in the store. */
+export type ChainNews = {
+  readonly isLive: boolean;
+  /** The name of the node whose chain is followed. */
+  readonly leader: string | undefined;
+  readonly standings: readonly Standing[];
+};
+
+/** Where a node was seen last. */
+type Standing = {
+  readonly node: string;
+  readonly head: { readonly number: number; readonly hash: string | undefined };
+  readonly isElsewhere: boolean;
+};

@@ -1,0 +1,87 @@
+// What one process does for the networks: all of it, or its part beside other processes.
+import type { Chain } from "../chain/chain.ts";
+import type { ChainNews, Keeper } from "../chain/keeper.ts";
+import type { PendingKeeper } from "../filters/journal-reader.ts";
+import type { PendingJournal } from "../filters/pending-journal.ts";
+import type { State } from "../state/state.ts";
+import type { UpstreamOptions } from "../upstream/upstream-options.ts";
+
+/** What a door asks of the keeper of one network, and hears from it. */
+export type NetworkKeeper = Keeper & PendingKeeper;
+export type RemoteKeeper = NetworkKeeper & {
+  /** Calls `listener` with what was told last, and with all that is told from then on; returns how to stop. */
+  onNews(listener: (news: ChainNews) => void): () => void;
+};
+
+/** What the keeper of one network hands to the doors. */
+export type KeptNetwork = {
+  readonly keeper: NetworkKeeper;
+  readonly news: () => ChainNews;
+  readonly onMove: (listener: () => void) => () => void;
+};
+
+export type NetworkRole =
+  | { readonly kind: "whole" }
+  /** Follows the chains and writes their stores. @param serve Returns how to stop. */
+  | {
+      readonly kind: "keeper";
+      readonly processes: number;
+      readonly serve: (network: string, kept: KeptNetwork) => () => void;
+    }
+  /** Answers callers, and reads what the keeper writes. */
+  | {
+      readonly kind: "door";
+      readonly processes: number;
+      readonly keeperOf: (network: string) => RemoteKeeper;
+    };
+
+export const keptNetwork = (chain: Chain, journal: PendingJournal): KeptNetwork => ({
+  news: () => chain.news(),
+  onMove: (listener) => chain.onMove(listener),
+  keeper: {
+    look: () => chain.look(),
+    hurry: () => chain.hurry(),
+    fetch: (reference) => chain.fetch(reference),
+    tagged: (tag) => chain.tagged(tag),
+    keepTrace: (hash, place, json) => chain.keepTrace(hash, place, json),
+    keepSegment: (place, json) => chain.keepSegment(place, json),
+    beginPending: () => journal.begin({ signal: NEVER }),
+    listenToPending: () => journal.listen(),
+  },
+});
+
+/** A door waits as long as its caller does. */
+const NEVER = new AbortController().signal;
+
+type Rated = Pick<UpstreamOptions, "probe" | "rate">;
+
+/** The part of one process in what may be asked of a node. What it can do is asked by one process. */
+export function shareOf<Upstream extends Rated>(upstream: Upstream, role: NetworkRole): Upstream {
+  if (role.kind === "whole") return upstream;
+  const { rate } = upstream;
+  const { perSecond, burst } = rate;
+  const share = (value: number | undefined): number | undefined =>
+    value === undefined ? undefined : value / role.processes;
+  return {
+    ...upstream,
+    probe: upstream.probe && role.kind === "keeper",
+    rate: {
+      ...rate,
+      perSecond: share(perSecond),
+      burst: burst && Math.max(1, burst / role.processes),
+    },
+  };
+}
+
+/** What was learned of nodes is read by doors, and written by the keeper, who knows more of them. */
+export const stateFor = (role: NetworkRole, state: State): State =>
+  role.kind !== "door"
+    ? state
+    : {
+        get: (key) => state.get(key),
+        list: (prefix) => state.list(prefix),
+        change: (changes) => state.change(changes),
+        replace: async (key, expected, next) =>
+          key.startsWith("abilities ") || state.replace(key, expected, next),
+        close: () => state.close(),
+      };

@@ -1,0 +1,73 @@
+// The metrics of several processes as those of one gateway. Counters never go down: what a process had
+// counted when it was heard of last stays when it ends.
+import { AggregatorRegistry, type Registry } from "prom-client";
+
+type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
+type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
+
+/** By process. */
+export type Measured = ReadonlyMap<string, readonly object[]>;
+
+const TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const CALLS_PER_CALL = "headgate_upstream_calls_per_call";
+/** How long processes have run, and the like, says nothing when it is added up. */
+const OF_ONE_PROCESS = /^(process_start_time_seconds|nodejs_version_info)$/;
+
+export class CombinedMetrics {
+  readonly contentType = TYPE;
+  /** Of processes that are no more: counters only. */
+  #ended: readonly object[] = [];
+  /** As each process told last: one that does not tell now has counted all the same. */
+  readonly #last = new Map<string, readonly object[]>();
+  readonly #measure: () => Promise<Measured>;
+
+  /** @param parts.measure Of the processes that answer in time. */
+  constructor(parts: { readonly measure: () => Promise<Measured> }) {
+    this.#measure = parts.measure;
+  }
+
+  /** The Prometheus text format. */
+  async exposition(): Promise<string> {
+    for (const [name, values] of await this.#measure()) this.#last.set(name, values);
+    const combined = combine([this.#ended, ...this.#last.values()]);
+    const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
+    return `${await combined.metrics()}${callsPerCall(metrics)}`;
+  }
+
+  /** A process of this name is no more; another one may take its place. */
+  async processEnded(name: string): Promise<void> {
+    const last = this.#last.get(name) ?? [];
+    this.#last.delete(name);
+    const counted = (last as Metric[]).filter(
+      ({ type }) => type === "counter" || type === "histogram",
+    );
+    this.#ended = await combine([this.#ended, counted]).getMetricsAsJSON();
+  }
+}
+
+function combine(all: readonly (readonly object[])[]): Registry {
+  const known = all.map((metrics) =>
+    (metrics as Metric[]).filter(({ name }) => !OF_ONE_PROCESS.test(name)),
+  );
+  return AggregatorRegistry.aggregate(known.filter((metrics) => metrics.length > 0));
+}
+
+/** One process follows the chain and others answer: only all of them together know it. */
+function callsPerCall(metrics: readonly Metric[]): string {
+  const upstreamCalls = sums(metrics, "headgate_upstream_calls_total");
+  const lines = [...sums(metrics, "headgate_calls_total")].map(
+    ([network, calls]) =>
+      `${CALLS_PER_CALL}{network="${network}"} ${(upstreamCalls.get(network) ?? 0) / calls}\n`,
+  );
+  const help = "Calls made to nodes, following the chain included, for each call answered.";
+  return `\n# HELP ${CALLS_PER_CALL} ${help}\n# TYPE ${CALLS_PER_CALL} gauge\n${lines.join("")}`;
+}
+
+function sums(metrics: readonly Metric[], name: string): Map<string, number> {
+  const byNetwork = new Map<string, number>();
+  for (const { labels, value } of metrics.find((metric) => metric.name === name)?.values ?? []) {
+    const network = String(labels["network"]);
+    byNetwork.set(network, (byNetwork.get(network) ?? 0) + value);
+  }
+  return byNetwork;
+}

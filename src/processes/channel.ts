@@ -1,0 +1,21 @@
+// A child's end of its line to the supervisor. When the line is cut the supervisor is gone, and so is the child.
+import type { FromChild, ToChild } from "./messages.ts";
+
+export type Channel = {
+  send(message: FromChild): void;
+  /** Calls `listener` with each message, the first ones too. */
+  listen(listener: (message: ToChild) => void): void;
+};
+
+/** @throws When this process was not started by a supervisor. */
+export function openChannel(): Channel {
+  if (!process.send) throw new Error("this process is started by a gateway, not by hand");
+  process.on("disconnect", () => process.exit(1));
+  return {
+    send: (message) => {
+      // Who is cut off ends: nobody waits for an answer.
+      if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+    },
+    listen: (listener) => void process.on("message", listener),
+  };
+}

@@ -1,0 +1,123 @@
+// A child of the supervisor: becomes what its first message says, and does what it is told from then on.
+import type { Config } from "../config/schema.ts";
+import type { Change } from "../gateway/networks.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../observe/log.ts";
+import { type Channel, openChannel } from "./channel.ts";
+import { startDoor } from "./door-process.ts";
+import { startKeeper } from "./keeper-process.ts";
+import type { ChildRole, Reply, Request, Start, ToChild } from "./messages.ts";
+import type { Worker } from "./worker.ts";
+
+/** Runs until it is told to stop, or the supervisor is gone. */
+export function runChild(): void {
+  const channel = openChannel();
+  let child: Child | undefined;
+  channel.listen((message) => {
+    if (message.kind === "start") child = new Child(message, channel);
+    else child?.hear(message);
+  });
+  // On a terminal they come to all processes: the supervisor says what is to be done.
+  process.on("SIGINT", () => undefined);
+  process.on("SIGHUP", () => undefined);
+  process.on("SIGTERM", () => void child?.stop());
+}
+
+const nameOf = (role: ChildRole): string =>
+  role.kind === "door" ? `door ${role.number}` : role.kind;
+
+class Child {
+  readonly #worker: Promise<Worker>;
+  /** What was made ready and is not taken yet. */
+  #prepared: { readonly config: Config; readonly change: Change } | undefined;
+  #isStopping = false;
+  readonly #channel: Channel;
+
+  constructor(start: Start, channel: Channel) {
+    this.#channel = channel;
+    process.title = `headgate ${nameOf(start.role)}`;
+    this.#worker = startWorker(start, channel);
+    this.#worker.then(
+      () => channel.send({ kind: "ready" }),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  hear(message: ToChild): void {
+    if (message.kind === "stop") void this.stop();
+    else if (message.kind === "request") void this.#serve(message.id, message.request);
+    else void this.#worker.then((worker) => worker.hear(message));
+  }
+
+  async stop(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    try {
+      await (await this.#worker).stop();
+      process.exit(0);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async #serve(id: number, request: Request): Promise<void> {
+    const reply: Reply = await this.#done(request).then(
+      (value) => ({ kind: "done", value }),
+      (error: unknown) => ({ kind: "failed", why: whyOf(error) }),
+    );
+    this.#channel.send({ kind: "reply", id, reply });
+  }
+
+  async #done(request: Request): Promise<unknown> {
+    const worker = await this.#worker;
+    switch (request.what) {
+      case "prepare":
+        return this.#prepare(request.config, worker);
+      case "commit":
+        return this.#commit(request.withinMs, worker);
+      case "cancel":
+        return this.#cancel();
+      case "measure":
+        return worker.metrics.values();
+      case "status":
+        return worker.networks.status();
+    }
+  }
+
+  async #prepare(config: Config, worker: Worker): Promise<void> {
+    await this.#cancel();
+    this.#prepared = { config, change: await worker.networks.prepare(config) };
+  }
+
+  async #commit(withinMs: number, worker: Worker): Promise<void> {
+    if (!this.#prepared) throw new Error("nothing was made ready");
+    const { config, change } = this.#prepared;
+    this.#prepared = undefined;
+    // In one turn: no call sees a part of it.
+    const committed = change.commit(withinMs);
+    worker.apply(config);
+    await committed;
+  }
+
+  async #cancel(): Promise<void> {
+    const prepared = this.#prepared;
+    this.#prepared = undefined;
+    await prepared?.change.cancel();
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#isStopping) this.#channel.send({ kind: "failed", why: whyOf(error) });
+    // The message is on its way before the process ends.
+    setImmediate(() => process.exit(1));
+  }
+}
+
+function startWorker(start: Start, channel: Channel): Promise<Worker> {
+  const { config, role } = start;
+  const readable = process.stdout.isTTY;
+  const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
+  const parts = { channel, clock: systemClock, log };
+  return role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, role, parts);
+}
+
+const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

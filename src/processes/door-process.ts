@@ -1,0 +1,58 @@
+// A process that answers callers, beside others on the same port, from what the keeper writes.
+import type { Logger } from "pino";
+import { FilterCount } from "../filters/filter-count.ts";
+import { DoorSide } from "../gateway/door-side.ts";
+import { Networks } from "../gateway/networks.ts";
+import type { Clock } from "../lib/clock.ts";
+import { LogLevels } from "../observe/log-levels.ts";
+import { Metrics } from "../observe/metrics.ts";
+import { openState } from "../state/open-state.ts";
+import type { Channel } from "./channel.ts";
+import { KeeperLink } from "./keeper-link.ts";
+import type { ChildRole, Start } from "./messages.ts";
+import type { Worker } from "./worker.ts";
+
+export async function startDoor(
+  { config, processes, news }: Start,
+  { number, port }: Extract<ChildRole, { kind: "door" }>,
+  parts: { readonly channel: Channel; readonly clock: Clock; readonly log: Logger },
+): Promise<Worker> {
+  const { channel, clock, log } = parts;
+  const levels = new LogLevels(log);
+  const metrics = new Metrics();
+  const send: ConstructorParameters<typeof KeeperLink>[1]["send"] = (question) =>
+    channel.send({ kind: "question", ...question });
+  const link = new KeeperLink({ door: number }, { send, clock });
+  for (const each of news) link.hearNews(each);
+  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const filterCount = new FilterCount({ state });
+  const networks = new Networks(config, {
+    ...{ clock, log, metrics, state, filterCount, isShared: true },
+    role: { kind: "door", processes, keeperOf: (network) => link.of(network) },
+  });
+  const listening = { ...config, listen: { ...config.listen, port } };
+  const options = { slot: number, hasOthers: true };
+  const doorSide = new DoorSide(listening, options, { networks, metrics, state, clock, log });
+  await doorSide.start();
+  await networks.start();
+  await doorSide.listen();
+  return {
+    networks,
+    metrics,
+    apply: (next) => {
+      levels.set(next.log.level);
+      doorSide.reconfigure(next);
+    },
+    hear: (message) => {
+      if (message.kind === "answer") link.hearAnswer(message);
+      else if (message.kind === "news") link.hearNews(message);
+      else if (message.kind === "keeper away") link.keeperIsAway();
+    },
+    stop: async () => {
+      await doorSide.drain();
+      await networks.close();
+      await doorSide.close();
+      await state.close();
+    },
+  };
+}

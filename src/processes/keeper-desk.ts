@@ -1,0 +1,84 @@
+// The keeper's side: it tells doors what happens to the chains, and does what they ask for.
+import type { Logger } from "pino";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
+import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
+
+export type KeeperDeskParts = {
+  readonly tell: (news: News) => void;
+  readonly answer: (answer: Answer) => void;
+  readonly clock: Pick<Clock, "after">;
+  readonly log: Pick<Logger, "error">;
+};
+
+/** Where nodes stand changes between two moves, too. */
+const TOLD_EVERY_MS = 1_000;
+
+export class KeeperDesk {
+  readonly #served = new Map<string, KeptNetwork>();
+  readonly #parts: KeeperDeskParts;
+
+  constructor(parts: KeeperDeskParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on doors are told of this network, and may ask. @returns How to stop. */
+  serve(network: string, kept: KeptNetwork): () => void {
+    this.#served.set(network, kept);
+    let cancel = (): void => undefined;
+    const tell = (): void => this.#parts.tell({ network, news: kept.news() });
+    const tellAgain = (): void => {
+      tell();
+      cancel = this.#parts.clock.after(TOLD_EVERY_MS, tellAgain);
+    };
+    tellAgain();
+    const stop = kept.onMove(tell);
+    return () => {
+      stop();
+      cancel();
+      // Another one of the same name may have taken its place.
+      if (this.#served.get(network) === kept) this.#served.delete(network);
+    };
+  }
+
+  async hear({ door, id, network, ask }: Question): Promise<void> {
+    this.#parts.answer({ door, id, result: await this.#resultOf(network, ask) });
+  }
+
+  async #resultOf(network: string, ask: Asked): Promise<Result> {
+    const kept = this.#served.get(network);
+    if (!kept) return { kind: "away" };
+    try {
+      return { kind: "done", value: await doneBy(kept.keeper, ask) };
+    } catch (error) {
+      if (error instanceof RpcError) {
+        const { code, message, status } = error;
+        return { kind: "refused", code, message, status };
+      }
+      this.#parts.log.error({ err: error, asked: ask.what, network }, "a door's question failed");
+      return { kind: "away" };
+    }
+  }
+}
+
+async function doneBy(keeper: NetworkKeeper, ask: Asked): Promise<Value> {
+  switch (ask.what) {
+    case "look":
+      return (await keeper.look()) as undefined;
+    case "hurry":
+      return keeper.hurry() as undefined;
+    case "fetch":
+      return keeper.fetch(ask.reference);
+    case "tagged":
+      return keeper.tagged(ask.tag);
+    case "keepTrace":
+      return (await keeper.keepTrace(ask.hash, ask.place, Buffer.from(ask.json))) as undefined;
+    case "keepSegment":
+      return (await keeper.keepSegment(ask.place, Buffer.from(ask.json))) as undefined;
+    case "beginPending":
+      return keeper.beginPending();
+    case "listenToPending":
+      return keeper.listenToPending() as undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import type { ChainNews } from "../chain/keeper.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import { KeeperDesk } from "./keeper-desk.ts";
+import { KeeperAway, KeeperLink } from "./keeper-link.ts";
+
+const news: ChainNews = { isLive: true, leader: "a", standings: [] };
+const position = { number: 7, hash: "0x7" };
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** A door and a keeper, joined by their messages as another process would get them. */
+function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
+  const clock = new FakeClock();
+  const failures: unknown[] = [];
+  let move: () => void = () => undefined;
+  const link = new KeeperLink(
+    { door: 2 },
+    { send: (question) => void (isCut || desk.hear(structuredClone(question))), clock },
+  );
+  const desk: KeeperDesk = new KeeperDesk({
+    tell: (each) => link.hearNews(structuredClone(each)),
+    answer: (answer) => link.hearAnswer(structuredClone(answer)),
+    clock,
+    log: { error: (told: unknown) => void failures.push(told) },
+  });
+  const kept: KeptNetwork = {
+    keeper: keeper as NetworkKeeper,
+    news: () => news,
+    onMove: (listener) => {
+      move = listener;
+      return () => undefined;
+    },
+  };
+  const stop = desk.serve("main", kept);
+  return { link, clock, failures, stop, move: () => move(), remote: link.of("main") };
+}
+
+describe("a door's line to the keeper", () => {
+  it("carries questions there and answers back", async () => {
+    const kept: unknown[] = [];
+    const { remote } = joined({
+      look: async () => undefined,
+      fetch: async (reference) => ("number" in reference ? "unknown" : { hash: reference.hash }),
+      tagged: async () => position,
+      keepSegment: async (place, json) => void kept.push(place, json.toString()),
+      beginPending: async () => 12,
+    });
+    expect(await remote.look()).toBeUndefined();
+    expect(await remote.fetch({ hash: "0x1" })).toEqual({ hash: "0x1" });
+    expect(await remote.fetch({ number: 1 })).toBe("unknown");
+    expect(await remote.tagged("finalized")).toEqual(position);
+    expect(await remote.beginPending()).toBe(12);
+    const blocks = { criteria: new Uint8Array(32), from: 1, to: 2 };
+    await remote.keepSegment(blocks, Buffer.from("[]"));
+    expect(kept).toEqual([blocks, "[]"]);
+  });
+
+  it("tells callers what the keeper refuses, and nothing of its bugs", async () => {
+    const { remote, failures } = joined({
+      beginPending: async () => {
+        throw errors.nobodyTellsPending();
+      },
+      tagged: async () => {
+        throw new Error("a bug");
+      },
+    });
+    await expect(remote.beginPending()).rejects.toMatchObject({ code: -32601 });
+    await expect(remote.tagged("safe")).rejects.toBeInstanceOf(KeeperAway);
+    expect(failures).toHaveLength(1);
+  });
+
+  it("gives up what a keeper that is gone was asked, and what nobody answers in time", async () => {
+    const { remote, link, clock } = joined({}, true);
+    const asked = expect(remote.look()).rejects.toBeInstanceOf(KeeperAway);
+    link.keeperIsAway();
+    await asked;
+    const unanswered = expect(remote.look()).rejects.toBeInstanceOf(KeeperAway);
+    await clock.advance(20_000);
+    await unanswered;
+    expect(clock.waiting).toBe(1); // the news
+  });
+
+  it("says that a network is not kept", async () => {
+    const { link } = joined({});
+    await expect(link.of("other").look()).rejects.toBeInstanceOf(KeeperAway);
+  });
+
+  it("does not send more to be kept than the keeper takes", async () => {
+    let kept = 0;
+    const held = Promise.withResolvers<void>();
+    const keepTrace = async (): Promise<void> => {
+      kept += 1;
+      await held.promise;
+    };
+    const { remote } = joined({ keepTrace });
+    const first = { index: 0, part: "trace" } as const;
+    const all = Array.from({ length: 50 }, () => remote.keepTrace("0x1", first, Buffer.from("1")));
+    await turn();
+    expect(kept).toBe(32);
+    held.resolve();
+    await Promise.all(all);
+    await remote.keepTrace("0x1", first, Buffer.from("1"));
+    expect(kept).toBe(33);
+  });
+
+  it("brings news: the last ones at once, then each move, and each second", async () => {
+    const { remote, clock, move, stop } = joined({});
+    const heard: ChainNews[] = [];
+    const stopListening = remote.onNews((each) => void heard.push(each));
+    expect(heard).toEqual([news]);
+    move();
+    await clock.advance(1_000);
+    expect(heard).toHaveLength(3);
+    stopListening();
+    move();
+    expect(heard).toHaveLength(3);
+    stop();
+    expect(clock.waiting).toBe(0);
+  });
+});

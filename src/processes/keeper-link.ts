@@ -1,0 +1,110 @@
+// A door's way to the keeper: questions go out through the supervisor, answers and news come in.
+import type { ChainNews, NotFetched } from "../chain/keeper.ts";
+import type { Position } from "../chain/store-keys.ts";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { RemoteKeeper } from "../network/role.ts";
+import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
+
+export type KeeperLinkParts = {
+  readonly send: (question: Question) => void;
+  readonly clock: Pick<Clock, "after">;
+};
+
+/** The keeper is away, or takes too long. */
+export class KeeperAway extends Error {
+  override readonly name = "KeeperAway";
+}
+
+/** Longer than the keeper itself waits for nodes, in milliseconds. */
+const PATIENCE_MS = 20_000;
+/** What is to be kept goes to the keeper while it is not behind with so many. */
+const KEPT_AT_ONCE = 32;
+
+export class KeeperLink {
+  readonly #waiting = new Map<number, (result: Result) => void>();
+  readonly #listeners = new Map<string, Set<(news: ChainNews) => void>>();
+  readonly #lastNews = new Map<string, ChainNews>();
+  #lastId = 0;
+  #keeping = 0;
+  readonly #door: number;
+  readonly #parts: KeeperLinkParts;
+
+  constructor(options: { readonly door: number }, parts: KeeperLinkParts) {
+    this.#door = options.door;
+    this.#parts = parts;
+  }
+
+  hearAnswer({ id, result }: Answer): void {
+    this.#waiting.get(id)?.(result);
+  }
+
+  hearNews({ network, news }: News): void {
+    this.#lastNews.set(network, news);
+    for (const listener of this.#listeners.get(network) ?? []) listener(news);
+  }
+
+  /** What it was asked is not answered any more. */
+  keeperIsAway(): void {
+    for (const settle of [...this.#waiting.values()]) settle({ kind: "away" });
+  }
+
+  of(network: string): RemoteKeeper {
+    const ask = (asked: Asked): Promise<Value> => this.#ask(network, asked);
+    return {
+      look: () => ask({ what: "look" }).then(() => undefined),
+      hurry: () => this.#tell(network, { what: "hurry" }),
+      fetch: (reference) =>
+        ask({ what: "fetch", reference }) as Promise<{ hash: string } | NotFetched>,
+      tagged: (tag) => ask({ what: "tagged", tag }) as Promise<Position | undefined>,
+      keepTrace: (hash, place, json) =>
+        this.#keep(network, { what: "keepTrace", hash, place, json }),
+      keepSegment: (place, json) => this.#keep(network, { what: "keepSegment", place, json }),
+      beginPending: () => ask({ what: "beginPending" }) as Promise<number>,
+      listenToPending: () => this.#tell(network, { what: "listenToPending" }),
+      onNews: (listener) => this.#listen(network, listener),
+    };
+  }
+
+  /** @throws KeeperAway; RpcError when the keeper says so. */
+  #ask(network: string, ask: Asked): Promise<Value> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      const cancel = this.#parts.clock.after(PATIENCE_MS, () => settle({ kind: "away" }));
+      const settle = (result: Result): void => {
+        cancel();
+        this.#waiting.delete(id);
+        if (result.kind === "done") resolve(result.value);
+        else
+          reject(result.kind === "away" ? new KeeperAway("the keeper is away") : errorOf(result));
+      };
+      this.#waiting.set(id, settle);
+      this.#parts.send({ door: this.#door, id, network, ask });
+    });
+  }
+
+  /** Nobody waits for what becomes of it. */
+  #tell(network: string, ask: Asked): void {
+    this.#ask(network, ask).catch(() => undefined);
+  }
+
+  /** As far as it goes: what is not kept is asked for again. */
+  async #keep(network: string, ask: Asked): Promise<void> {
+    if (this.#keeping >= KEPT_AT_ONCE) return;
+    this.#keeping += 1;
+    await this.#ask(network, ask).catch(() => undefined);
+    this.#keeping -= 1;
+  }
+
+  #listen(network: string, listener: (news: ChainNews) => void): () => void {
+    const listeners = this.#listeners.get(network) ?? new Set();
+    this.#listeners.set(network, listeners.add(listener));
+    const last = this.#lastNews.get(network);
+    if (last) listener(last);
+    return () => listeners.delete(listener);
+  }
+}
+
+const errorOf = ({ code, message, status }: Extract<Result, { kind: "refused" }>): RpcError =>
+  new RpcError(code, message, { status });

@@ -1,0 +1,47 @@
+// The process that follows all chains, writes their stores, and ends filters that nobody polls.
+import type { Logger } from "pino";
+import { FilterCount } from "../filters/filter-count.ts";
+import { Networks } from "../gateway/networks.ts";
+import type { Clock } from "../lib/clock.ts";
+import { LogLevels } from "../observe/log-levels.ts";
+import { Metrics } from "../observe/metrics.ts";
+import { openState } from "../state/open-state.ts";
+import type { Channel } from "./channel.ts";
+import { KeeperDesk } from "./keeper-desk.ts";
+import type { Start } from "./messages.ts";
+import type { Worker } from "./worker.ts";
+
+/** @throws StoreUnavailable */
+export async function startKeeper(
+  { config, processes }: Start,
+  parts: { readonly channel: Channel; readonly clock: Clock; readonly log: Logger },
+): Promise<Worker> {
+  const { channel, clock, log } = parts;
+  const levels = new LogLevels(log);
+  const metrics = new Metrics();
+  const desk = new KeeperDesk({
+    tell: (news) => channel.send({ kind: "news", ...news }),
+    answer: (answer) => channel.send({ kind: "answer", ...answer }),
+    clock,
+    log,
+  });
+  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const filterCount = new FilterCount({ state });
+  const networks = new Networks(config, {
+    ...{ clock, log, metrics, state, filterCount, isShared: true },
+    role: { kind: "keeper", processes, serve: (network, kept) => desk.serve(network, kept) },
+  });
+  await networks.start();
+  return {
+    networks,
+    metrics,
+    apply: (next) => levels.set(next.log.level),
+    hear: (message) => {
+      if (message.kind === "question") void desk.hear(message);
+    },
+    stop: async () => {
+      await networks.close();
+      await state.close();
+    },
+  };
+}

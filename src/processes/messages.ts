@@ -1,0 +1,105 @@
+// What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
+// and through the supervisor the doors and the keeper.
+import type { Reference, Tag } from "../chain/dialect.ts";
+import type { ChainNews, NotFetched } from "../chain/keeper.ts";
+import type { Position, SegmentPlace, TracePlace } from "../chain/store-keys.ts";
+import type { Config } from "../config/schema.ts";
+
+export type ChildRole =
+  | { readonly kind: "keeper" }
+  /** @param port The one that all doors listen on. */
+  | { readonly kind: "door"; readonly number: number; readonly port: number };
+
+/** The first message: with it, no secret is in an argument or in the environment. */
+export type Start = {
+  readonly config: Config;
+  readonly role: ChildRole;
+  /** How many processes ask the nodes: what may be asked of them is shared out. */
+  readonly processes: number;
+  /** What the keeper told last. */
+  readonly news: readonly News[];
+};
+
+export type ToChild =
+  | ({ readonly kind: "start" } & Start)
+  /** Is answered by a `reply` with the same id. */
+  | { readonly kind: "request"; readonly id: number; readonly request: Request }
+  /** Running calls end, everything is closed, and the process ends. */
+  | { readonly kind: "stop" }
+  /** To the keeper. */
+  | ({ readonly kind: "question" } & Question)
+  /** To a door. */
+  | ({ readonly kind: "answer" } & Answer)
+  /** To the doors. */
+  | ({ readonly kind: "news" } & News)
+  /** To the doors: the keeper is gone, and answers nothing of what it was asked. */
+  | { readonly kind: "keeper away" };
+
+export type FromChild =
+  /** It does what it is for: the keeper keeps, a door listens. */
+  | { readonly kind: "ready" }
+  /** It cannot begin, for a reason that a person can put right, and ends. */
+  | { readonly kind: "failed"; readonly why: string }
+  | { readonly kind: "reply"; readonly id: number; readonly reply: Reply }
+  | ({ readonly kind: "question" } & Question)
+  | ({ readonly kind: "answer" } & Answer)
+  | ({ readonly kind: "news" } & News);
+
+/** What the supervisor wants of any child. */
+export type Request =
+  /** Makes another configuration ready, beside the one that runs. */
+  | { readonly what: "prepare"; readonly config: Config }
+  /** Takes what was made ready. */
+  | { readonly what: "commit"; readonly withinMs: number }
+  | { readonly what: "cancel" }
+  /** See `Metrics.values`. */
+  | { readonly what: "measure" }
+  /** See `Networks.status`. */
+  | { readonly what: "status" };
+
+export type Reply =
+  | { readonly kind: "done"; readonly value: unknown }
+  | { readonly kind: "failed"; readonly why: string };
+
+/** What the keeper tells of one network. */
+export type News = { readonly network: string; readonly news: ChainNews };
+
+export type Question = {
+  /** Which door asks, and which of its questions it is. */
+  readonly door: number;
+  readonly id: number;
+  readonly network: string;
+  readonly ask: Asked;
+};
+
+export type Asked =
+  | { readonly what: "look" | "hurry" }
+  | { readonly what: "fetch"; readonly reference: Reference }
+  | { readonly what: "tagged"; readonly tag: Tag }
+  | {
+      readonly what: "keepTrace";
+      readonly hash: string;
+      readonly place: TracePlace;
+      readonly json: Uint8Array;
+    }
+  | { readonly what: "keepSegment"; readonly place: SegmentPlace; readonly json: Uint8Array }
+  /** Where a new filter for pending transactions begins. */
+  | { readonly what: "beginPending" }
+  /** Somebody has such a filter still. */
+  | { readonly what: "listenToPending" };
+
+export type Answer = { readonly door: number; readonly id: number; readonly result: Result };
+
+export type Result =
+  | { readonly kind: "done"; readonly value: Value }
+  /** The keeper's own error, as callers may know it. */
+  | {
+      readonly kind: "refused";
+      readonly code: number;
+      readonly message: string;
+      readonly status: number;
+    }
+  /** There is no keeper now, or it does not keep this network. */
+  | { readonly kind: "away" };
+
+export type Value = undefined | number | Position | { readonly hash: string } | NotFetched;

@@ -1,0 +1,164 @@
+// The processes behind one gateway: a keeper and doors, and what passes between them.
+import { type ChildProcess, fork } from "node:child_process";
+import type { Logger } from "pino";
+import type { Config } from "../config/schema.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Measured } from "../observe/combined-metrics.ts";
+import type { ChildRole, FromChild, News, Request, Start } from "./messages.ts";
+import { Supervised } from "./supervised.ts";
+
+export type ProcessesOptions = {
+  readonly doors: number;
+  /** The one that all doors listen on. */
+  readonly port: number;
+  /** The program, which becomes a child with the argument `child`. */
+  readonly program: string;
+};
+
+export type ProcessesParts = {
+  /** What children begin with. */
+  readonly config: () => Config;
+  readonly onEnd: (name: string) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+/** A process that hangs holds nobody up for longer, in milliseconds. */
+const PATIENCE_MS = 1_000;
+/** The making ready of networks, and a commit. */
+const PREPARING_PATIENCE_MS = 60_000;
+
+export class Processes {
+  readonly #keeper: Supervised;
+  readonly #doors: readonly Supervised[];
+  readonly #news = new Map<string, News>();
+  readonly #options: ProcessesOptions;
+  readonly #parts: ProcessesParts;
+
+  constructor(options: ProcessesOptions, parts: ProcessesParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#keeper = this.#place("keeper", { kind: "keeper" }, (message) =>
+      this.#hearKeeper(message),
+    );
+    this.#doors = Array.from({ length: options.doors }, (_, index) => {
+      const number = index + 1;
+      const role = { kind: "door", number, port: options.port } as const;
+      return this.#place(`door ${number}`, role, (message) => this.#hearDoor(message));
+    });
+  }
+
+  /** Resolves when all doors listen. @throws ChildFailed */
+  async start(): Promise<void> {
+    await this.#keeper.start();
+    await Promise.all(this.#doors.map((door) => door.start()));
+  }
+
+  /** Doors first: to their end they read what the keeper has written. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#doors.map((door) => door.stop()));
+    await this.#keeper.stop();
+  }
+
+  kill(): void {
+    for (const child of this.#all) child.kill();
+  }
+
+  /** Of those that answer in time. */
+  async measure(): Promise<Measured> {
+    const measured = await Promise.all(
+      this.#all.map(async (child) => {
+        const values = await child.request({ what: "measure" }, PATIENCE_MS).catch(() => undefined);
+        return values ? ([child.name, values as object[]] as const) : undefined;
+      }),
+    );
+    return new Map(measured.filter((each) => each !== undefined));
+  }
+
+  /** How the networks do, as the keeper sees them. */
+  status(): Promise<unknown> {
+    return this.#keeper.request({ what: "status" }, 3 * PATIENCE_MS);
+  }
+
+  /** The keeper first: doors read the stores that it makes. @throws ChildFailed; then nothing was changed. */
+  async prepare(config: Config): Promise<void> {
+    try {
+      await this.#keeper.request({ what: "prepare", config }, PREPARING_PATIENCE_MS);
+      await this.#askDoors({ what: "prepare", config });
+    } catch (error) {
+      await this.cancel();
+      throw error;
+    }
+  }
+
+  async cancel(): Promise<void> {
+    await Promise.allSettled(
+      this.#all.map((child) => child.request({ what: "cancel" }, PREPARING_PATIENCE_MS)),
+    );
+  }
+
+  /** Doors first: what the keeper lets go of is read by nobody then. */
+  async commit(withinMs: number): Promise<void> {
+    const commit = (child: Supervised): Promise<unknown> =>
+      child
+        .request({ what: "commit", withinMs }, PREPARING_PATIENCE_MS)
+        // It was started meanwhile, with the configuration of before.
+        .catch(() => child.send({ kind: "stop" }));
+    await Promise.all(this.#doors.map(commit));
+    await commit(this.#keeper);
+  }
+
+  async #askDoors(request: Request): Promise<void> {
+    await Promise.all(this.#doors.map((door) => door.request(request, PREPARING_PATIENCE_MS)));
+  }
+
+  get #all(): readonly Supervised[] {
+    return [this.#keeper, ...this.#doors];
+  }
+
+  #place(name: string, role: ChildRole, onMessage: (message: FromChild) => void): Supervised {
+    const { clock, log, config, onEnd } = this.#parts;
+    const start = (): Start => ({
+      config: config(),
+      role,
+      processes: this.#options.doors + 1,
+      news: role.kind === "door" ? [...this.#news.values()] : [],
+    });
+    return new Supervised(
+      { name },
+      {
+        ...{ start, onMessage, clock, log },
+        fork: () => forkChild(this.#options.program),
+        onEnd: () => {
+          if (role.kind === "keeper")
+            for (const door of this.#doors) door.send({ kind: "keeper away" });
+          onEnd(name);
+        },
+      },
+    );
+  }
+
+  #hearKeeper(message: FromChild): void {
+    if (message.kind === "answer") this.#doors[message.door - 1]?.send(message);
+    if (message.kind !== "news") return;
+    const { network, news } = message;
+    // A keeper that has just begun is not live: the store is as good as it was.
+    const isLive = news.isLive || this.#news.get(network)?.news.isLive === true;
+    this.#news.set(network, { network, news: { ...news, isLive } });
+    for (const door of this.#doors) door.send(message);
+  }
+
+  #hearDoor(message: FromChild): void {
+    if (message.kind !== "question") return;
+    const { door, id } = message;
+    if (this.#keeper.pid !== undefined) this.#keeper.send(message);
+    else this.#doors[door - 1]?.send({ kind: "answer", door, id, result: { kind: "away" } });
+  }
+}
+
+/** Its own log lines go where ours go. Bytes are sent as they are. */
+const forkChild = (program: string): ChildProcess =>
+  fork(program, ["child"], {
+    serialization: "advanced",
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });

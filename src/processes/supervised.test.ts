@@ -1,0 +1,134 @@
+import type { ChildProcess } from "node:child_process";
+import { EventEmitter } from "node:events";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../upstream/fake-clock.ts";
+import type { ToChild } from "./messages.ts";
+import { ChildFailed, Supervised } from "./supervised.ts";
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** A process that does what the test says. */
+class FakeChild extends EventEmitter {
+  readonly heard: ToChild[] = [];
+  readonly connected = true;
+  readonly pid = 4;
+  killedBy: string | undefined;
+  send(message: ToChild): void {
+    this.heard.push(message);
+  }
+  kill(signal: string): void {
+    this.killedBy = signal;
+  }
+  ready(): void {
+    this.emit("message", { kind: "ready" });
+  }
+  end(): void {
+    this.emit("exit", null, "SIGKILL");
+  }
+}
+
+function place() {
+  const clock = new FakeClock();
+  const children: FakeChild[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const supervised = new Supervised(
+    { name: "door 1" },
+    {
+      fork: () => {
+        const child = new FakeChild();
+        children.push(child);
+        return child as unknown as ChildProcess;
+      },
+      start: () => ({}) as never,
+      onMessage: () => undefined,
+      onEnd: () => undefined,
+      clock,
+      log: { warn: (line: Record<string, unknown>) => void lines.push(line) } as never,
+    },
+  );
+  const last = (): FakeChild => children.at(-1) as FakeChild;
+  return { clock, children, lines, supervised, last };
+}
+
+describe("a process that is supervised", () => {
+  it("is told what it is first, and is started when it is ready", async () => {
+    const { supervised, last } = place();
+    let isStarted = false;
+    const started = supervised.start().then(() => {
+      isStarted = true;
+    });
+    await turn();
+    expect(last().heard[0]?.kind).toBe("start");
+    expect(isStarted).toBe(false);
+    last().ready();
+    await started;
+  });
+
+  it("that cannot begin at all is not tried again, and says why", async () => {
+    const { supervised, last, children } = place();
+    const started = supervised.start();
+    last().emit("message", { kind: "failed", why: "the folder is another's" });
+    last().end();
+    await expect(started).rejects.toEqual(new ChildFailed("the folder is another's"));
+    expect(children).toHaveLength(1);
+  });
+
+  it("is started again at once; when it dies again and again, later and later", async () => {
+    const { supervised, last, children, clock, lines } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    const rests: unknown[] = [];
+    for (let death = 0; death < 9; death += 1) {
+      last().end();
+      await turn();
+      rests.push(lines.at(-1)?.["restMs"]);
+      await clock.advance(Number(rests.at(-1)));
+      expect(children).toHaveLength(death + 2);
+    }
+    expect(rests).toEqual([0, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+    await clock.advance(5_000);
+    last().end();
+    await turn();
+    expect(lines.at(-1)?.["restMs"]).toBe(0);
+  });
+
+  it("answers requests, or is given up when it hangs or dies", async () => {
+    const { supervised, last, clock } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    const answered = supervised.request({ what: "measure" }, 1_000);
+    const asked = last().heard.at(-1) as { id: number };
+    last().emit("message", {
+      kind: "reply",
+      id: asked.id,
+      reply: { kind: "done", value: [1] },
+    });
+    expect(await answered).toEqual([1]);
+    const hanging = expect(supervised.request({ what: "measure" }, 1_000)).rejects.toThrow(
+      "answer",
+    );
+    await clock.advance(1_000);
+    await hanging;
+    const dying = expect(supervised.request({ what: "measure" }, 1_000)).rejects.toThrow(
+      "not there",
+    );
+    last().end();
+    await dying;
+  });
+
+  it("is not started again when it was told to stop", async () => {
+    const { supervised, last, children, lines } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    const stopped = supervised.stop();
+    expect(last().heard.at(-1)).toEqual({ kind: "stop" });
+    last().end();
+    await stopped;
+    await turn();
+    expect(children).toHaveLength(1);
+    expect(lines).toEqual([]);
+  });
+});

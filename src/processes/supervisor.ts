@@ -1,0 +1,93 @@
+// The process that people start when there are several: runs a keeper and doors, and the operator's desk.
+import type { Logger } from "pino";
+import type { ParsedConfig } from "../config/parse-config.ts";
+import type { Config } from "../config/schema.ts";
+import type { Status } from "../desk/schemas.ts";
+import { Administration } from "../gateway/administration.ts";
+import { Reload } from "../gateway/reload.ts";
+import type { Gateway } from "../gateway.ts";
+import type { Clock } from "../lib/clock.ts";
+import { CombinedMetrics } from "../observe/combined-metrics.ts";
+import { LogLevels } from "../observe/log-levels.ts";
+import { openState } from "../state/open-state.ts";
+import { Processes } from "./processes.ts";
+import { freePort } from "./shared-port.ts";
+
+export type SupervisorOptions = { readonly doors: number; readonly program: string };
+
+export type SupervisorParts = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly readAgain?: (() => ParsedConfig) | undefined;
+};
+
+/** @throws ChildFailed, or when a port cannot be taken; then nothing keeps running. */
+export async function startSupervisor(
+  config: Config,
+  options: SupervisorOptions,
+  parts: SupervisorParts,
+): Promise<Gateway> {
+  const { clock, log } = parts;
+  const levels = new LogLevels(log);
+  process.title = "headgate supervisor";
+  const port = await freePort(config.listen);
+  let current = config;
+  const state = await openState(config, { clock, log });
+  const processes = new Processes(
+    { ...options, port },
+    { config: () => current, onEnd: (name) => void metrics.processEnded(name), clock, log },
+  );
+  const metrics = new CombinedMetrics({ measure: () => processes.measure() });
+  const prepare = async (next: Config) => {
+    await processes.prepare(next);
+    return {
+      commit: (withinMs: number) => {
+        current = next;
+        return processes.commit(withinMs);
+      },
+      cancel: () => processes.cancel(),
+    };
+  };
+  const apply = (next: Config): void => {
+    levels.set(next.log.level);
+    desk.reconfigure(next);
+  };
+  const reload = new Reload(config, { networks: { prepare }, apply, log });
+  const desk = new Administration(config, {
+    metrics,
+    networks: () => processes.status() as Promise<Status["networks"]>,
+    reload: () => reload.again(parts.readAgain),
+    state,
+    clock,
+    log,
+  });
+  const stop = async (): Promise<void> => {
+    await reload.close();
+    await processes.stop();
+    await desk.close();
+    await state.close();
+  };
+  try {
+    await processes.start();
+    const deskPort = await desk.listen();
+    const urls = {
+      door: urlOf(config.listen.host, port),
+      desk: urlOf(config.admin.listen.host, deskPort),
+    };
+    const { doors } = options;
+    log.info({ ...urls, networks: Object.keys(config.networks), doors }, "listening");
+    return {
+      urls,
+      reload: (next) => reload.to(next),
+      reloadFile: () => reload.again(parts.readAgain),
+      stop,
+    };
+  } catch (error) {
+    processes.kill();
+    await stop();
+    throw error;
+  }
+}
+
+const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,0 +1,153 @@
+// How a gateway of several processes ends: told to, killed, or with one configuration for another.
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Envelope } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { isAlive, until } from "../support/processes.ts";
+import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import { call, processesOf, startCaller } from "./callers.ts";
+
+const CALLS = 40;
+
+let node: ScriptedNode;
+let gateway: RunningGateway;
+let url: string;
+/** Lets the node answer what it was asked. */
+let answers: (() => void)[];
+
+beforeEach(async () => {
+  answers = [];
+  node = await startScriptedNode((question, response) => {
+    if (question.method !== "eth_call") return result(question, '"0x1"');
+    answers.push(() => response.end(result(question, '"0x2a"')));
+    return undefined;
+  });
+  gateway = await startGatewayProcess({
+    processes: 2,
+    networks: {
+      main: {
+        ...{ family: "evm", chainId: 1, window: { blocks: 0 } },
+        upstreams: [{ url: node.url, timeout: "20s" }],
+      },
+    },
+  });
+  url = gateway.endpoint("main");
+});
+afterEach(async () => {
+  for (const answer of answers.splice(0)) answer();
+  await gateway.stop();
+  await node.close();
+});
+
+/** Equal calls would be one for the node. */
+const slowCall = (index: number): Promise<Envelope> => {
+  const data = `0x${index.toString(16).padStart(8, "0")}`;
+  return call(url, "eth_call", [{ to: `0x${"1".repeat(40)}`, data }, "latest"]);
+};
+const asked = (count: number): Promise<unknown> =>
+  until("the node has all calls", async () => answers.length === count);
+
+describe("a gateway of several processes", () => {
+  it("that is told to end answers what it was asked, and no new connection", async () => {
+    const running = Array.from({ length: CALLS }, (_, index) => slowCall(index));
+    await asked(CALLS);
+    const ended = once(gateway.process, "exit");
+    gateway.process.kill("SIGTERM");
+    await until("nobody is let in", () =>
+      call(url, "eth_chainId").then(
+        () => false,
+        () => true,
+      ),
+    );
+    for (const answer of answers.splice(0)) answer();
+    const results = (await Promise.all(running)).map((each) => each.result);
+    expect(results).toEqual(Array(CALLS).fill("0x2a"));
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it("ends at once when it is told twice", async () => {
+    const children = [...(await processesOf(gateway.process.pid)).values()];
+    const running = slowCall(0).catch(() => "cut");
+    await asked(1);
+    gateway.process.kill("SIGTERM");
+    await until("nobody is let in", () =>
+      call(url, "eth_chainId").then(
+        () => false,
+        () => true,
+      ),
+    );
+    gateway.process.kill("SIGTERM");
+    await once(gateway.process, "exit");
+    expect(gateway.process.exitCode).toBe(1);
+    expect(await running).toBe("cut");
+    await until("all are gone", async () => !children.some(isAlive), 5_000);
+  });
+
+  it("leaves no process behind when the supervisor is killed", async () => {
+    const children = [...(await processesOf(gateway.process.pid)).values()];
+    expect(children).toHaveLength(3);
+    gateway.process.kill("SIGKILL");
+    await once(gateway.process, "exit");
+    await until("all are gone", async () => !children.some(isAlive), 5_000);
+  });
+
+  it("does not hang with a process that hangs", async () => {
+    const children = await processesOf(gateway.process.pid);
+    const hanging = children.get("door 2") ?? 0;
+    process.kill(hanging, "SIGSTOP");
+    const startedAt = performance.now();
+    const metrics = await (await fetch(gateway.metricsUrl)).text();
+    expect(metrics).toContain("headgate_http_requests_total");
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    process.kill(hanging, "SIGCONT");
+  });
+
+  it("says so, and starts nobody, when the port is taken", async () => {
+    const port = Number(new URL(gateway.url).port);
+    await expect(
+      startGatewayProcess({
+        processes: 2,
+        listen: { port },
+        networks: {
+          main: {
+            family: "evm",
+            chainId: 1,
+            window: { blocks: 0 },
+            upstreams: [{ url: node.url }],
+          },
+        },
+      }),
+    ).rejects.toThrow(`port ${port} is in use`);
+  });
+
+  it("takes another configuration in all processes, under load, without a failed call", async () => {
+    const path = gateway.process.spawnargs.at(-1) ?? "";
+    const settings = JSON.parse(await readFile(path, "utf8"));
+    const callers = Array.from({ length: 8 }, () => startCaller(url, "eth_chainId"));
+    await until("all call", async () => callers.every((each) => each.answers.length > 5));
+    settings.keys.push({ name: "second", key: "second-key" });
+    settings.networks.other = settings.networks.main;
+    await writeFile(path, JSON.stringify(settings));
+    gateway.process.kill("SIGHUP");
+    await until("it is reloaded", async () =>
+      gateway.log.some(({ msg }) => msg === "configuration reloaded"),
+    );
+    const other = gateway.endpoint("other", "second-key");
+    await until("it is in force", async () => (await call(other, "eth_chainId")).result === "0x1");
+    for (let count = 0; count < 32; count += 1)
+      expect((await call(other, "eth_chainId")).result).toBe("0x1");
+    await Promise.all(callers.map((each) => each.stop()));
+    for (const { failures, answers: told } of callers) {
+      expect(failures).toEqual([]);
+      expect(told.every((each) => each.result === "0x1")).toBe(true);
+    }
+    settings.networks.main.chainId = "no number";
+    await writeFile(path, JSON.stringify(settings));
+    gateway.process.kill("SIGHUP");
+    await until("the mistake is told", async () =>
+      gateway.log.some(({ level, mistake }) => level === 50 && mistake !== undefined),
+    );
+    expect((await call(url, "eth_chainId")).result).toBe("0x1");
+  });
+});

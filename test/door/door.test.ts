@@ -176,15 +176,15 @@ describe("a key", () => {
     ["", 401, -32000, "missing API key"],
     ["wrong", 401, -32000, "invalid API key"],
     ["old-key", 401, -32000, "invalid API key"],
-    ["narrow-key", 403, -32002, "rejected by API key settings"],
-    ["page-key", 403, -32002, "rejected by API key settings"],
-  ])("`%s` answers %i", async (key, status, code, message) => {
+    ["narrow-key", 403, -32002, "rejected by API key settings", { rule: "networks" }],
+    ["page-key", 403, -32002, "rejected by API key settings", { rule: "origins" }],
+  ])("`%s` answers %i", async (key, status, code, message, data?: object) => {
     const response = await post(gateway.endpoint("eth-main", key), SHA3);
     expect(response.status).toBe(status);
     expect(await envelope(response)).toEqual({
       jsonrpc: "2.0",
       id: null,
-      error: { code, message },
+      error: data ? { code, message, data } : { code, message },
     });
   });
 

@@ -14,10 +14,15 @@ export type RunningGateway = {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
   readonly metricsUrl: string;
+  readonly configPath: string;
   readonly process: ChildProcess;
   readonly log: readonly LogLine[];
   /** Where a network's calls go with a key. */
   endpoint(network: string, key?: string): string;
+  /** Writes another configuration, and tells nobody. */
+  write(settings: GatewaySettings | string): Promise<void>;
+  /** Writes another configuration, and SIGHUP; what the log says of it. A text is written as it is. */
+  reload(settings: GatewaySettings | string): Promise<readonly LogLine[]>;
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>;
 };
@@ -31,10 +36,14 @@ const KEY = "test-key";
 export async function startGatewayProcess(settings: GatewaySettings): Promise<RunningGateway> {
   const folder = await mkdtemp(join(tmpdir(), "headgate-test-"));
   const configPath = join(folder, "headgate.yaml");
-  await writeFile(
-    configPath,
-    JSON.stringify({ data: join(folder, "data"), ...withDefaults(settings) }),
-  );
+  const write = (written: GatewaySettings | string): Promise<void> =>
+    writeFile(
+      configPath,
+      typeof written === "string"
+        ? written
+        : JSON.stringify({ data: join(folder, "data"), ...withDefaults(written) }),
+    );
+  await write(settings);
   const child = runMain(["--config", configPath]);
   const log = collectLog(child);
   const ended = once(child, "exit");
@@ -46,9 +55,20 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ru
   return {
     url,
     metricsUrl: `${listening["desk"]}/metrics`,
+    configPath,
     process: child,
     log,
     endpoint: (network, key = KEY) => `${url}/${network}/v1/${key}`,
+    write,
+    reload: async (changed) => {
+      await write(changed);
+      const from = log.length;
+      child.kill("SIGHUP");
+      await until("the configuration is read again", async () =>
+        log.slice(from).some(({ msg }) => /^configuration (not )?reloaded/.test(msg ?? "")),
+      );
+      return log.slice(from).filter(({ msg }) => msg?.startsWith("configuration "));
+    },
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
       const [code] = (await ended) as [number | null];

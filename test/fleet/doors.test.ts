@@ -1,0 +1,118 @@
+// Keys, limits and the bill of one gateway that is several processes over one LMDB.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { call, processesOf } from "../processes/callers.ts";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { until } from "../support/processes.ts";
+import { type FleetGateway, startOne } from "./fleet.ts";
+import { BATCH, COSTS, exhausted, load, METHOD, passed, type Served } from "./load.ts";
+import { TRUSTING, visit } from "./visit.ts";
+
+const SECOND_MS = 1000;
+const RATE = 500;
+const PER_DAY = 5000;
+const CALLERS = 8;
+const KEYS = [
+  { name: "rated", key: "rated-key", rate: { computeUnits: RATE } },
+  { name: "daily", key: "daily-key", computeUnits: { perDay: PER_DAY } },
+  { name: "test", key: "test-key" },
+];
+
+const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
+
+type BillRow = { readonly method: string; readonly calls: number; readonly refused: number };
+
+describe.skipIf(!isHere)("two doors over one LMDB", () => {
+  let anvil: AnvilNode;
+  let gateway: FleetGateway;
+
+  beforeAll(async () => {
+    anvil = (await startAnvil()) as AnvilNode;
+    gateway = await startOne(anvil, {
+      processes: 2,
+      keys: KEYS,
+      costs: COSTS,
+      ...TRUSTING,
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    anvil.close();
+  });
+
+  /** Full load over connections enough for each door to have some. */
+  const use = (name: string, isOver: (units: number) => boolean): Promise<Served> =>
+    load([{ url: gateway.endpoint(`${name}-key`), callers: CALLERS }], isOver);
+
+  const doorsThatAnswered = (key: string): Set<unknown> => {
+    const calls = gateway.log.filter((line) => line["key"] === key && line["method"] === METHOD);
+    return new Set(calls.map((line) => line["process"]));
+  };
+
+  const billed = async (name: string, method: string): Promise<BillRow | undefined> => {
+    const { json } = await gateway.desk("GET", `/usage?key=${name}`);
+    const { rows } = json as { rows: readonly BillRow[] };
+    return rows.find((row) => row.method === method);
+  };
+
+  it("give a rate within 1 %, both together", async () => {
+    await use("rated", passed(2000)); // the burst is gone
+    const { units, seconds } = await use("rated", passed(5000));
+    // What a batch was answered may belong to the moment before.
+    expect(units).toBeLessThanOrEqual(RATE * seconds * 1.01 + BATCH);
+    expect(units).toBeGreaterThanOrEqual(RATE * seconds * 0.99 - BATCH);
+    expect(doorsThatAnswered("rated").size).toBe(2);
+  });
+
+  it("give a day's units to the last one and not one more, and bill them", async () => {
+    const { units, refused } = await use("daily", exhausted());
+    expect(units).toBe(PER_DAY);
+    expect(doorsThatAnswered("daily").size).toBe(2);
+    await until("all is written", async () => {
+      const row = await billed("daily", METHOD);
+      return row?.calls === units && row.refused === refused;
+    });
+  });
+
+  it("bill exactly what was answered, also when a door that was at rest is killed", async () => {
+    const before = (await billed("test", METHOD))?.calls ?? 0;
+    const callAndRead = async (count: number, expected: number): Promise<void> => {
+      for (let done = 0; done < count; done += 1)
+        expect(await call(gateway.endpoint(), METHOD)).toHaveProperty("result");
+      await until("all is written", async () => {
+        const calls = (await billed("test", METHOD))?.calls ?? 0;
+        expect(calls).toBeLessThanOrEqual(expected);
+        return calls === expected;
+      });
+    };
+    await callAndRead(400, before + 400);
+    const door = (await processesOf(gateway.pid)).get("door 1") ?? 0;
+    process.kill(door, "SIGKILL");
+    await until("it is replaced", async () => {
+      const next = (await processesOf(gateway.pid)).get("door 1");
+      return next !== undefined && next !== door;
+    });
+    await callAndRead(200, before + 600);
+  });
+
+  it("know a key, and that it is revoked, within a second", async () => {
+    const { json } = await gateway.desk("POST", "/keys", { name: "made" });
+    const madeAtMs = performance.now();
+    const { key } = json as { key: string };
+    // Each call has a connection of its own: any of the doors may get it.
+    const isTaken = async (): Promise<boolean> => (await visit(gateway.endpoint(key))) === 200;
+    const inARow = async (expected: boolean): Promise<number> => {
+      let sinceMs = performance.now();
+      for (let alike = 0; alike < 30; alike += 1) {
+        if ((await isTaken()) === expected) continue;
+        alike = -1;
+        sinceMs = performance.now();
+      }
+      return sinceMs;
+    };
+    expect((await inARow(true)) - madeAtMs).toBeLessThan(SECOND_MS);
+    await gateway.desk("POST", "/keys/made/revoke");
+    const revokedAtMs = performance.now();
+    expect((await inARow(false)) - revokedAtMs).toBeLessThan(SECOND_MS);
+  });
+});

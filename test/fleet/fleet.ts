@@ -1,0 +1,108 @@
+// Two gateways over one Redis and one anvil: what a fleet is, in small.
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { asker, TOKEN, type Told } from "../../src/desk/fake-desk.ts";
+import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import {
+  type GatewaySettings,
+  type RunningGateway,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
+import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
+
+export const canRunFleet = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
+
+/** One gateway of several, with a data folder that outlives its process. */
+export class FleetGateway {
+  readonly #options: StartOptions;
+  #running: RunningGateway;
+
+  constructor(options: StartOptions, parts: Running) {
+    this.#options = options;
+    this.#running = parts.running;
+  }
+
+  get log(): RunningGateway["log"] {
+    return this.#running.log;
+  }
+
+  get pid(): number | undefined {
+    return this.#running.process.pid;
+  }
+
+  endpoint(key?: string): string {
+    return this.#running.endpoint("main", key);
+  }
+
+  /** Asks its administration; the answer is held against the OpenAPI document. */
+  desk(verb: string, path: string, body?: unknown): Promise<Told> {
+    const desk = this.#running.metricsUrl.replace(/\/metrics$/, "");
+    return asker((at, init) => fetch(desk + at, init))(verb, path, { body });
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    const { process } = this.#running;
+    const dead = once(process, "exit");
+    process.kill("SIGKILL");
+    await dead;
+  }
+
+  /** After it was killed, or stopped. Its ports are others. */
+  async restart(): Promise<void> {
+    await this.#running.stop();
+    this.#running = await start(this.#options);
+  }
+
+  /** SIGTERM, and its exit code. */
+  stop(): Promise<number | null> {
+    return this.#running.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await rm(this.#options.data, { recursive: true, force: true });
+  }
+}
+
+export type Fleet = {
+  readonly anvil: AnvilNode;
+  readonly redis: RedisServer;
+  readonly gateways: readonly [FleetGateway, FleetGateway];
+  close(): Promise<void>;
+};
+
+/** @param settings What is different from two gateways with one key. */
+export async function startFleet(settings: object = {}): Promise<Fleet> {
+  const anvil = (await startAnvil()) as AnvilNode;
+  const redis = await startRedis();
+  const shared = { state: redis.url, ...settings };
+  const gateways = await Promise.all([startOne(anvil, shared), startOne(anvil, shared)]);
+  const close = async (): Promise<void> => {
+    await Promise.all(gateways.map((gateway) => gateway.close()));
+    await redis.close();
+    anvil.close();
+  };
+  return { anvil, redis, gateways: gateways as [FleetGateway, FleetGateway], close };
+}
+
+/** One gateway over the node, with an LMDB of its own unless the settings say otherwise. */
+export async function startOne(anvil: AnvilNode, more: object): Promise<FleetGateway> {
+  const upstreams = [{ url: anvil.url }];
+  const settings = {
+    admin: { listen: { port: 0 }, token: TOKEN },
+    networks: { main: { family: "evm", chainId: anvil.chainId, upstreams } },
+    ...more,
+  };
+  const data = await mkdtemp(join(tmpdir(), "headgate-fleet-"));
+  return new FleetGateway({ settings, data }, { running: await start({ settings, data }) });
+}
+
+type StartOptions = { readonly settings: GatewaySettings; readonly data: string };
+type Running = { readonly running: RunningGateway };
+
+const start = ({ settings, data }: StartOptions): Promise<RunningGateway> =>
+  startGatewayProcess({ data, ...settings });

@@ -1,0 +1,96 @@
+// Keys made, disabled and revoked at one gateway, as callers see them at both, who ask without a pause.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { canRunFleet, type Fleet, type FleetGateway, startFleet } from "./fleet.ts";
+import { TRUSTING, visit } from "./visit.ts";
+
+const SECOND_MS = 1000;
+
+/** Where a change is asked for, and in which gateway's administration. */
+const SIDES = [
+  { at: "the first", side: 0 },
+  { at: "the second", side: 1 },
+] as const;
+
+describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
+  let fleet: Fleet;
+
+  beforeAll(async () => {
+    fleet = await startFleet(TRUSTING);
+  });
+  afterAll(() => fleet.close());
+
+  const isTaken = async (gateway: FleetGateway, key: string): Promise<boolean> => {
+    const status = await visit(gateway.endpoint(key));
+    expect([200, 401]).toContain(status);
+    return status === 200;
+  };
+
+  /**
+   * Asks one gateway without a pause until the key is taken, or no longer.
+   *
+   * @returns When the first such answer was there, and when the last other one was asked for.
+   */
+  async function watch(gateway: FleetGateway, key: string, expected: boolean) {
+    let lastOtherMs = Number.NEGATIVE_INFINITY;
+    let seenAtMs = Number.POSITIVE_INFINITY;
+    let alike = 0;
+    while (alike < 20) {
+      const askedAtMs = performance.now();
+      const isAsExpected = (await isTaken(gateway, key)) === expected;
+      if (isAsExpected) seenAtMs = Math.min(seenAtMs, performance.now());
+      else lastOtherMs = askedAtMs;
+      alike = isAsExpected ? alike + 1 : 0;
+    }
+    return { seenAtMs, lastOtherMs };
+  }
+
+  /** Both gateways are asked while the change is made; it is there within a second of its answer. */
+  async function expectWithinASecond(
+    key: string,
+    expected: boolean,
+    change: () => Promise<{ readonly status: number }>,
+  ): Promise<void> {
+    const watching = fleet.gateways.map((gateway) => watch(gateway, key, expected));
+    expect((await change()).status).toBe(200);
+    const answeredAtMs = performance.now();
+    for (const { seenAtMs, lastOtherMs } of await Promise.all(watching)) {
+      expect(seenAtMs - answeredAtMs).toBeLessThan(SECOND_MS);
+      expect(lastOtherMs - answeredAtMs).toBeLessThan(SECOND_MS);
+    }
+  }
+
+  it.each(SIDES)(
+    "made, disabled, enabled and revoked at $at is so at both within a second",
+    async ({ side }) => {
+      const desk = fleet.gateways[side];
+      const name = `app-${side}`;
+      const { status, json } = await desk.desk("POST", "/keys", { name });
+      const madeAtMs = performance.now();
+      expect(status).toBe(201);
+      const { key } = json as { key: string };
+      for (const { seenAtMs } of await Promise.all(
+        fleet.gateways.map((gateway) => watch(gateway, key, true)),
+      ))
+        expect(seenAtMs - madeAtMs).toBeLessThan(SECOND_MS);
+      for (const [verb, expected] of [
+        ["disable", false],
+        ["enable", true],
+        ["revoke", false],
+      ] as const)
+        await expectWithinASecond(key, expected, () => desk.desk("POST", `/keys/${name}/${verb}`));
+    },
+  );
+
+  it("changed at one is held to its new rules at both within a second", async () => {
+    const [first] = fleet.gateways;
+    const { json } = await first.desk("POST", "/keys", { name: "narrowed" });
+    const { key } = json as { key: string };
+    await Promise.all(fleet.gateways.map((gateway) => watch(gateway, key, true)));
+    await first.desk("PATCH", "/keys/narrowed", { methods: ["net_version"] });
+    const changedAtMs = performance.now();
+    for (const gateway of fleet.gateways) {
+      while ((await visit(gateway.endpoint(key))) !== 403)
+        expect(performance.now() - changedAtMs).toBeLessThan(SECOND_MS);
+    }
+  });
+});

@@ -1,0 +1,120 @@
+// Limits and the bill of keys that are used at two gateways, at one far more than at the other.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask } from "../support/ask.ts";
+import { until } from "../support/processes.ts";
+import { canRunFleet, type Fleet, startFleet } from "./fleet.ts";
+import {
+  COSTS,
+  exhausted,
+  type IsOver,
+  load,
+  METHOD,
+  passed,
+  type Served,
+  type Share,
+} from "./load.ts";
+
+const RATE = 400;
+const PER_DAY = 3000;
+const KEYS = [
+  { name: "rated", key: "rated-key", rate: { computeUnits: RATE } },
+  { name: "daily", key: "daily-key", computeUnits: { perDay: PER_DAY } },
+  { name: "outlived", key: "outlived-key", computeUnits: { perDay: 20 * PER_DAY } },
+  { name: "after", key: "after-key", computeUnits: { perDay: PER_DAY } },
+];
+
+type BillRow = { readonly method: string; readonly calls: number; readonly refused: number };
+
+describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", () => {
+  let fleet: Fleet;
+  /** All that was answered with each key. */
+  const answered = new Map<string, { calls: number; refused: number }>();
+
+  beforeAll(async () => {
+    fleet = await startFleet({ keys: KEYS, costs: COSTS });
+  });
+  afterAll(() => fleet.close());
+
+  const urls = (name: string): [string, string] => [
+    fleet.gateways[0].endpoint(`${name}-key`),
+    fleet.gateways[1].endpoint(`${name}-key`),
+  ];
+  /** Four of five callers are at the first gateway. */
+  const unequal = (name: string): Share[] => {
+    const [first, second] = urls(name);
+    return [
+      { url: first, callers: 8 },
+      { url: second, callers: 2 },
+    ];
+  };
+  async function use(name: string, isOver: IsOver, shares = unequal(name)): Promise<Served> {
+    const served = await load(shares, isOver);
+    const before = answered.get(name) ?? { calls: 0, refused: 0 };
+    const [calls, refused] = [before.calls + served.units, before.refused + served.refused];
+    answered.set(name, { calls, refused });
+    return served;
+  }
+  function expectRate({ units, seconds }: Served): void {
+    expect(units).toBeLessThanOrEqual(RATE * seconds * 1.05);
+    expect(units).toBeGreaterThanOrEqual(RATE * seconds * 0.95);
+  }
+
+  it("give a rate within 5 %, both gateways together", async () => {
+    await use("rated", passed(1500)); // the burst is gone
+    const served = await use("rated", passed(5000));
+    expectRate(served);
+    expect(Math.min(...served.each)).toBeGreaterThan(0);
+  });
+
+  it("give a day's units to the last one, and not one more", async () => {
+    const served = await use("daily", exhausted());
+    expect(served.units).toBe(PER_DAY);
+    expect(Math.min(...served.each)).toBeGreaterThan(0);
+    expect((await use("daily", passed(500))).units).toBe(0);
+  });
+
+  it("keep a day's units when one gateway is killed, but for what it held", async () => {
+    const [first] = fleet.gateways;
+    const before = await use("outlived", passed(1000));
+    await first.kill();
+    const [, url] = urls("outlived");
+    const rest = await use("outlived", passed(2000), [{ url, callers: 4 }]);
+    await first.restart();
+    const last = await use("outlived", exhausted());
+    const total = before.units + rest.units + last.units;
+    expect(total).toBeLessThanOrEqual(20 * PER_DAY);
+    // What it held when it was killed: less than both used in half a second.
+    expect(total).toBeGreaterThanOrEqual(20 * PER_DAY - before.units / before.seconds / 2);
+  }, 60_000);
+
+  it("hold again after Redis was killed and started again under load", async () => {
+    const away = use("rated", passed(3000));
+    await fleet.redis.kill();
+    const alone = await away;
+    expect(alone.units).toBeGreaterThan(0);
+    expect(alone.units).toBeLessThanOrEqual(RATE + RATE * alone.seconds * 1.05);
+    const back = use("rated", passed(2500));
+    await fleet.redis.start();
+    await back;
+    expectRate(await use("rated", passed(5000)));
+    expect((await use("after", exhausted())).units).toBe(PER_DAY);
+    expect((await use("daily", passed(500))).units).toBe(0);
+  }, 60_000);
+
+  it.each(["rated", "daily", "after"])(
+    "are billed for exactly what was answered, and refused: %s",
+    async (name) => {
+      const [first] = fleet.gateways;
+      // What each gateway counted last: once that is written, so is all before it.
+      const last = "net_version";
+      for (const url of urls(name)) await ask(url, last);
+      const rows = await until("both gateways have written their counts", async () => {
+        const { json } = await first.desk("GET", `/usage?key=${name}`);
+        const bill = (json as { rows: readonly BillRow[] }).rows;
+        const marked = bill.find(({ method }) => method === last);
+        return marked && marked.calls + marked.refused === 2 ? bill : undefined;
+      });
+      expect(rows.find(({ method }) => method === METHOD)).toMatchObject(answered.get(name) ?? {});
+    },
+  );
+});

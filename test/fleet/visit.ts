@@ -1,0 +1,27 @@
+// One call on a connection of its own, each from another address: guesses from one address are slowed. The
+// gateway is to trust its own machine as a proxy.
+import { request } from "node:http";
+
+export const TRUSTING = { listen: { port: 0, trustedProxies: ["127.0.0.1"] } };
+
+const BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}';
+let visitors = 0;
+
+/** @returns The status of the answer. */
+export function visit(url: string): Promise<number | undefined> {
+  visitors += 1;
+  const [high, middle, low] = [visitors >> 16, visitors >> 8, visitors].map((part) => part & 255);
+  const headers = {
+    "content-type": "application/json",
+    "content-length": BODY.length,
+    "x-forwarded-for": `10.${high}.${middle}.${low}`,
+  };
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", agent: false, headers }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode));
+    });
+    sent.on("error", reject);
+    sent.end(BODY);
+  });
+}

@@ -5,6 +5,7 @@
 const floors = [
   "main",
   "cli",
+  "processes",
   "gateway",
   "network",
   "door|desk",

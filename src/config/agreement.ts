@@ -2,6 +2,7 @@
 // whatever can be read of a configuration, so that other mistakes do not hide these.
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { isLoopback } from "./admin-settings.ts";
 import { type Path, pathText } from "./path.ts";
 import { didYouMean } from "./suggestion.ts";
 
@@ -9,9 +10,10 @@ type Disagreement = { path: (string | number)[]; message: string };
 
 /** Everything in which the settings contradict each other. */
 export function disagreements(config: unknown): readonly Disagreement[] {
-  const { keys, networks } = readable.parse(config);
+  const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
   return [
+    ...tokenNeeded(admin),
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
     ...keys.flatMap((key, at) => unknownNetworks(key.networks, at, Object.keys(networks))),
@@ -42,12 +44,27 @@ const readableKey = z
 const readableNetwork = z
   .object({ hosts: texts, upstreams: z.array(z.object({ name: text }).catch({})).catch([]) })
   .catch({ hosts: [], upstreams: [] });
+const readableAdmin = z
+  .object({ listen: z.object({ host: text }).catch({}), token: z.unknown().optional() })
+  .catch({ listen: {}, token: undefined });
 const readable = z
   .object({
     keys: z.array(readableKey).catch([]),
     networks: z.record(z.string(), readableNetwork).catch({}),
+    admin: readableAdmin,
   })
-  .catch({ keys: [], networks: {} });
+  .catch({ keys: [], networks: {}, admin: { listen: {}, token: undefined } });
+
+/** A stranger who reaches the administration can make keys. */
+const tokenNeeded = ({ listen, token }: z.output<typeof readableAdmin>): Disagreement[] =>
+  token !== undefined || listen.host === undefined || isLoopback(listen.host)
+    ? []
+    : [
+        {
+          path: ["admin", "token"],
+          message: `missing; who listens on ${listen.host}, beyond this machine, needs a token of at least 16 characters`,
+        },
+      ];
 
 type Named = { path: (string | number)[]; value: string | undefined };
 

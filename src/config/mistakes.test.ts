@@ -152,8 +152,8 @@ describe("one mistake is one line with its path", () => {
     [{ rates: {} }, ".rates: unknown setting; did you mean rate?"],
     [{ networks: ["b"] }, ".networks[0]: no network has this name"],
     [
-      { origins: ["app.example.com"] },
-      ".origins[0]: expected an origin such as https://app.example.com or https://*.example.com, or *, got a text",
+      { origins: ["app.example.com/path"] },
+      ".origins[0]: expected an origin such as https://app.example.com, a host such as app.example.com or *.example.com, or *, got a text",
     ],
     [
       { expires: "2030-01-31" },

@@ -49,8 +49,12 @@ function unknown(path: Path, name: string): Mistake {
   return { path, message: "unknown setting; is a colon, a space or a quote wrong?" };
 }
 
-/** Keys, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
-const mayBeSecret = (path: Path): boolean => path[0] === "keys" || path.includes("upstreams");
+/** Keys, tokens, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
+const mayBeSecret = (path: Path): boolean =>
+  path[0] === "keys" ||
+  path[0] === "keySecret" ||
+  path.includes("upstreams") ||
+  path.includes("token");
 
 /** The names of headers are whatever is written there. */
 const withoutHeader = (path: Path): Path => (path.at(-2) === "headers" ? path.slice(0, -1) : path);

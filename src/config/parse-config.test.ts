@@ -31,8 +31,15 @@ const withKey = (settings: Settings): Settings => ({
 describe("the shortest configuration", () => {
   it("is filled up with every default", () => {
     expect(configOf({ networks: { a: evm } })).toEqual({
-      listen: { host: "127.0.0.1", port: 8545 },
+      listen: {
+        host: "127.0.0.1",
+        port: 8545,
+        trustedProxies: [],
+        forwardedHeader: "x-forwarded-for",
+      },
       admin: { listen: { host: "127.0.0.1", port: 8546 } },
+      costs: {},
+      usage: { keptDays: 400 },
       data: "./data",
       processes: 1,
       log: { level: "info" },
@@ -141,15 +148,20 @@ describe("what is written", () => {
     expect(configOf(withKey(settings)).keys[0]).toMatchObject(want);
   });
 
-  it("has either the text of a key or its hash", () => {
+  it("has either the text of a key or its hash, and becomes the hash", () => {
     const hash = `sha256:${"aB".repeat(32)}`;
     const keys = [
       { name: "x", key: "text" },
       { name: "y", hash },
     ];
     expect(configOf({ keys, networks: { a: evm } }).keys).toEqual([
-      { name: "x", key: "text", limits: { logs: {} } },
-      { name: "y", hash: hash.toLowerCase(), limits: { logs: {} } },
+      {
+        name: "x",
+        hash: "sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1",
+        computeUnits: {},
+        limits: { logs: {} },
+      },
+      { name: "y", hash: hash.toLowerCase(), computeUnits: {}, limits: { logs: {} } },
     ]);
   });
 });

@@ -1,8 +1,10 @@
 // The settings of the process: where it listens, how it logs, what it takes from one caller at most.
 import { z } from "zod";
+import { proxySettings } from "./proxy-settings.ts";
 import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
 
-const listen = (port: number) =>
+/** A place to listen. @param port Where nothing is configured. */
+export const listenOn = (port: number) =>
   z.strictObject({
     host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
       .prefault("127.0.0.1")
@@ -11,12 +13,7 @@ const listen = (port: number) =>
   });
 
 /** Where callers come in. */
-export const publicListen = listen(8545);
-
-/** The operator's side. */
-export const admin = z.strictObject({
-  listen: listen(8546).prefault({}).describe("Where metrics and administration listen."),
-});
+export const publicListen = listenOn(8545).extend(proxySettings);
 
 export const log = z.strictObject({
   level: z

@@ -37,7 +37,7 @@ export async function* answersInTurn<Node, Answer>(
   try {
     askNext();
     while (running.size > 0) {
-      const first = await within(SLOW_MS, Promise.race(running.values()), parts.clock);
+      const first = await within(SLOW_MS, Promise.race(running.values()), parts);
       if (!first) askNext();
       else {
         running.delete(first.node);

@@ -1,6 +1,7 @@
 // The followed chain for a process that only reads its store: the keeper, another process, writes it. Heads
 // are read from the store, so all processes of a machine see one and the same; the rest the keeper tells.
 import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/within.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
@@ -101,11 +102,7 @@ export class ChainReader {
   /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */
   async #reach(number: number, signal: AbortSignal): Promise<void> {
     if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
-    const patience = new AbortController();
-    const { clock } = this.#parts;
-    const either = AbortSignal.any([signal, patience.signal]);
-    await Promise.race([this.#look(), clock.sleep(PATIENCE_MS, either).catch(() => undefined)]);
-    patience.abort();
+    await within(PATIENCE_MS, this.#look(), { clock: this.#parts.clock, signal });
   }
 
   #look(): Promise<void> {

@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
 import { chooseLeader } from "./choose-leader.ts";
 
-const node = (name: string, number: number, isDoubted = false) => ({ name, number, isDoubted });
+const node = (name: string, number: number, isDoubted = false) => ({
+  ...{ name, number, isDoubted },
+  isElsewhere: false,
+});
+const elsewhere = (name: string, number: number) => ({ ...node(name, number), isElsewhere: true });
 
 it.each([
   { why: "there is none", nodes: [], present: undefined, want: undefined },
@@ -36,6 +40,30 @@ it.each([
     why: "all are doubted, and it is the best",
     nodes: [node("a", 4, true), node("b", 5, true)],
     present: undefined,
+    want: "b",
+  },
+  {
+    why: "the leader left our chain, and it did not",
+    nodes: [elsewhere("a", 5), node("b", 5)],
+    present: "a",
+    want: "b",
+  },
+  {
+    why: "the leader left our chain, and it did not and is one behind",
+    nodes: [elsewhere("a", 5), node("b", 4)],
+    present: "a",
+    want: "b",
+  },
+  {
+    why: "it left our chain, and the other is far behind",
+    nodes: [elsewhere("a", 5), node("b", 3)],
+    present: "a",
+    want: "a",
+  },
+  {
+    why: "all left our chain, and it leads already",
+    nodes: [elsewhere("a", 5), elsewhere("b", 5)],
+    present: "b",
     want: "b",
   },
 ])("$want leads since $why", ({ nodes, present, want }) => {

@@ -6,6 +6,8 @@ export type SeenHead = {
   readonly number: number;
   /** It failed lately: its chain could not be read or proven. */
   readonly isDoubted: boolean;
+  /** Its head is not higher than ours, and another block than ours at that height. */
+  readonly isElsewhere: boolean;
 };
 
 /** A node so many blocks behind the best one is still followed: nodes hear of blocks at different times. */
@@ -13,7 +15,8 @@ const TOLERATED_LAG = 1;
 
 /**
  * The present leader as long as it keeps up, so that two nodes on two forks do not pull the chain to
- * and fro; else the best of those that are not doubted, the first of equals.
+ * and fro; else the best of those that are not doubted, the first of equals. A leader that left our
+ * chain for a branch that is not longer is not followed while others as high as it are still with us.
  *
  * @param nodes In the order of the configuration.
  */
@@ -24,7 +27,12 @@ export function chooseLeader(
   const trusted = nodes.filter(({ isDoubted }) => !isDoubted);
   const choice = trusted.length > 0 ? trusted : nodes;
   const best = Math.max(...choice.map(({ number }) => number));
-  const leader = choice.find(({ name }) => name === present);
+  const loyal = choice.filter(({ isElsewhere }) => !isElsewhere);
+  const mayLead = loyal.some(({ number }) => number >= best - TOLERATED_LAG) ? loyal : choice;
+  const leader = mayLead.find(({ name }) => name === present);
   if (leader && leader.number >= best - TOLERATED_LAG) return leader.name;
-  return choice.find(({ number }) => number === best)?.name;
+  return mayLead.reduce<SeenHead | undefined>(higher, undefined)?.name;
 }
+
+const higher = (one: SeenHead | undefined, other: SeenHead): SeenHead =>
+  one && one.number >= other.number ? one : other;

@@ -1,5 +1,6 @@
 // What is done while the chain is not followed yet: waiting a little, or going by a node's word.
 import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/within.ts";
 import type { ChainView } from "./chain-view.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
 import type { Position } from "./store-keys.ts";
@@ -21,8 +22,7 @@ export async function firstView(
   const { view, look, clock } = parts;
   const giveUpAt = clock.now() + LIVE_PATIENCE_MS;
   while (!view() && !signal.aborted && clock.now() < giveUpAt) {
-    const patience = clock.sleep(giveUpAt - clock.now(), signal).catch(() => undefined);
-    await Promise.race([look(), patience]);
+    await within(giveUpAt - clock.now(), look(), { clock, signal });
     if (!view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
   }
   return view();

@@ -144,7 +144,8 @@ export class Follower {
     const leader = this.#chooseLeader(nodes);
     const now = this.#parts.clock.now();
     const isDue = now - this.#lookedAroundAt >= LOOK_AROUND_MS;
-    if (isUrgent || isDue || !leader || !(await this.#tellsItsHead(leader))) {
+    const isAlone = !isUrgent && !isDue && leader && (await this.#tellsItsHead(leader));
+    if (!isAlone || this.#isElsewhere(leader)) {
       this.#lookedAroundAt = now;
       await this.#readHeads(nodes);
     }
@@ -178,6 +179,7 @@ export class Follower {
       name,
       number: this.#heads.get(name)?.number ?? -1,
       isDoubted: this.#isDoubted(name),
+      isElsewhere: this.#isElsewhere({ name }),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
@@ -195,7 +197,7 @@ export class Follower {
   async #readHeads(nodes: readonly FollowedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#readHead(node));
     await Promise.any(reads).catch(() => undefined);
-    await within(PATIENCE_MS, Promise.allSettled(reads), this.#parts.clock);
+    await within(PATIENCE_MS, Promise.allSettled(reads), this.#parts);
   }
 
   /** false when it failed or takes its time: then the others are asked as well. */
@@ -204,7 +206,7 @@ export class Follower {
       () => true,
       () => false,
     );
-    return (await within(PATIENCE_MS, read, this.#parts.clock)) ?? false;
+    return (await within(PATIENCE_MS, read, this.#parts)) ?? false;
   }
 
   /** Rejects when the node does not tell it. A node is asked once at a time. */
@@ -226,10 +228,16 @@ export class Follower {
   /** Which nodes callers' questions should go to: those on the chain that callers are shown. */
   #tellWhereItStands(node: FollowedNode): void {
     const head = this.#heads.get(node.name);
-    if (!head) return;
+    if (head) node.standsAt(head, this.#isElsewhere(node));
+  }
+
+  /** Where our chain has a block, the node's head is another one. */
+  #isElsewhere({ name }: Pick<FollowedNode, "name">): boolean {
     const { store } = this.#parts;
-    const ours = head.number <= (store.head?.number ?? -1) ? store.hashAt(head.number) : undefined;
-    node.standsAt(head, ours !== undefined && ours !== head.hash);
+    const head = this.#heads.get(name);
+    if (!head || head.number > (store.head?.number ?? -1)) return false;
+    const ours = store.hashAt(head.number);
+    return ours !== undefined && ours !== head.hash;
   }
 
   /** Lets the node push its heads, where it can. */

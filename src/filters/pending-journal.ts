@@ -3,6 +3,7 @@
 // several gateways one writes the journal; the others listen too, to go on when it is gone.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/within.ts";
 import type { State } from "../state/state.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { JournalCopy } from "./journal-copy.ts";
@@ -119,10 +120,7 @@ export class PendingJournal implements Journal {
   /** The end, once all is here that the nodes know: what was there before a filter is not told by it. */
   async #caughtUp(): Promise<number> {
     const { clock } = this.#parts;
-    const patient = new AbortController();
-    const patience = clock.sleep(PATIENCE_MS, patient.signal).catch(() => undefined);
-    await Promise.race([this.#sources.catchUp(), patience]);
-    patient.abort();
+    await within(PATIENCE_MS, this.#sources.catchUp(), { clock });
     await this.#inTurn(() => this.#flush());
     const giveUpAt = clock.now() + WRITER_PATIENCE_MS;
     // Another gateway writes: what was told here was told there.

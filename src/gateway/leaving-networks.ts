@@ -1,4 +1,5 @@
 // Networks that are served no longer, until their calls in flight have ended and they are closed.
+import { within } from "../lib/within.ts";
 import type { Network, NetworkParts } from "../network.ts";
 
 export type LeavingOptions = {
@@ -38,10 +39,7 @@ export class LeavingNetworks {
 
   /** When the calls in flight have ended, or their time is over. */
   async #close(network: Network, withinMs: number): Promise<void> {
-    const patience = new AbortController();
-    const timeIsUp = this.#parts.clock.sleep(withinMs, patience.signal).catch(() => undefined);
-    await Promise.race([network.visitors.empty(), timeIsUp]);
-    patience.abort();
+    await within(withinMs, network.visitors.empty(), this.#parts);
     await network.close();
   }
 }

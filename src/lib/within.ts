@@ -2,17 +2,18 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * What the work gives; undefined when it takes longer. The work goes on.
+ * What the work gives; undefined when it takes longer, or the signal ends the waiting. The work goes on.
  *
  * @param ms In milliseconds.
  */
 export async function within<Value>(
   ms: number,
   work: Promise<Value>,
-  clock: Pick<Clock, "sleep">,
+  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal?: AbortSignal },
 ): Promise<Value | undefined> {
   const patience = new AbortController();
-  const end = clock.sleep(ms, patience.signal).then(
+  const either = signal ? AbortSignal.any([patience.signal, signal]) : patience.signal;
+  const end = clock.sleep(ms, either).then(
     () => undefined,
     () => undefined,
   );

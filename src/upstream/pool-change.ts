@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../lib/clock.ts";
 import type { Occupancy } from "../lib/occupancy.ts";
+import { within } from "../lib/within.ts";
 import type { Upstream } from "./upstream.ts";
 import type { UpstreamOptions } from "./upstream-options.ts";
 
@@ -47,11 +48,7 @@ export async function letGo(
 ): Promise<void> {
   if (nodes.length === 0) return;
   const giveUpAt = clock.now() + withinMs;
-  const patience = new AbortController();
-  const either = AbortSignal.any([patience.signal, signal]);
-  const timeIsUp = clock.sleep(withinMs, either).catch(() => undefined);
-  await Promise.race([callers.empty(), timeIsUp]);
-  patience.abort();
+  await within(withinMs, callers.empty(), { clock, signal });
   // Blocks are fetched of nodes without the pool.
   const isBusy = (): boolean => nodes.some(({ health }) => health.inFlight > 0);
   while (isBusy() && clock.now() < giveUpAt && !signal.aborted) await clock.sleep(LOOK_AGAIN_MS);

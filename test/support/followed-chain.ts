@@ -13,8 +13,9 @@ import type { GeneratedChain } from "./generated-chain.ts";
 export class ModelNode {
   readonly name: string;
   readonly canSubscribe = false;
-  readonly standsAt = (): void => undefined;
   isAlive = true;
+  /** As the follower tells it. */
+  isElsewhere = false;
   readonly #model: GeneratedChain;
 
   constructor(name: string, model: GeneratedChain) {
@@ -22,6 +23,9 @@ export class ModelNode {
     this.#model = model;
   }
 
+  readonly standsAt = (_head: unknown, isElsewhere: boolean): void => {
+    this.isElsewhere = isElsewhere;
+  };
   readonly isMissing = (): boolean => false;
   readonly watchHeads = async (): Promise<boolean> => false;
   readonly watchPending = async (): Promise<boolean> => false;

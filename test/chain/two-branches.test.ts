@@ -1,0 +1,68 @@
+// Two nodes that are on two branches for a while: whose chain is followed?
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { type FollowedChain, followChain, ModelNode } from "../support/followed-chain.ts";
+import { GeneratedChain } from "../support/generated-chain.ts";
+import { until } from "../support/processes.ts";
+
+let close: () => Promise<void>;
+
+afterEach(() => close());
+
+/** Both nodes have the same chain; the first one leads. */
+async function openTwo(blockSeconds: number) {
+  const models = [1, 2].map(() => new GeneratedChain({ seed: 7, blockSeconds }));
+  const [first, second] = models as [GeneratedChain, GeneratedChain];
+  for (const model of models) model.extend(10);
+  const path = await mkdtemp(join(tmpdir(), "headgate-branches-"));
+  const nodes = [new ModelNode("first", first), new ModelNode("second", second)] as const;
+  const followed = await followChain(first, { path, windowBlocks: 8, nodes });
+  close = async () => {
+    await followed.chain.close();
+    await rm(path, { recursive: true, force: true });
+  };
+  await followed.settled();
+  return { ...followed, first, second, nodes };
+}
+
+const headIs = ({ chain }: Pick<FollowedChain, "chain">, { head }: GeneratedChain): boolean =>
+  chain.view()?.head.hash === head.hash;
+
+it.each([
+  ["as high", 1],
+  ["a block lower", 2],
+])("does not follow one node to a branch that is %s", async (_, depth) => {
+  const { first, second, nodes, ...followed } = await openTwo(1);
+  first.reorganise(depth, 1);
+  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  expect(headIs(followed, second)).toBe(true);
+  second.extend(1);
+  await until("the chain goes on", async () => headIs(followed, second));
+});
+
+it("follows both to a branch that is as high", async () => {
+  const { first, second, nodes, ...followed } = await openTwo(1);
+  first.reorganise(1, 1);
+  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  second.reorganise(1, 1);
+  await until("both are followed", async () => headIs(followed, second));
+  expect(headIs(followed, first)).toBe(true);
+});
+
+it("follows one node to a branch that is two blocks longer", async () => {
+  const { first, nodes, ...followed } = await openTwo(1);
+  first.reorganise(1, 1);
+  await until("the first node is found elsewhere", async () => nodes[0].isElsewhere);
+  first.extend(2);
+  await until("it is followed", async () => headIs(followed, first));
+  expect(nodes.map(({ isElsewhere }) => isElsewhere)).toEqual([false, true]);
+});
+
+it("follows a node to a branch that is as high when the other one is away", async () => {
+  const { first, nodes, ...followed } = await openTwo(1);
+  nodes[1].isAlive = false;
+  first.reorganise(1, 1);
+  await until("it is followed", async () => headIs(followed, first));
+});

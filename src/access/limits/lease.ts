@@ -96,6 +96,7 @@ export class Lease {
   /** Once a second. @param idleMs What is held goes back when it was not used for so long. */
   tend(nowMs: number, idleMs: number): void {
     if (this.#local) this.#tryAgain(nowMs);
+    else if (this.#unbooked > 0) this.#ask();
     else if (this.#held > 0 && nowMs - this.#usedAtMs >= idleMs) this.#ask("back");
   }
 
@@ -132,11 +133,12 @@ export class Lease {
     const returned = direction === "back" ? this.#held : 0;
     this.#held -= returned;
     let asked = { least: 0, wanted: 0 };
-    const moved = await this.#entry.move((left) => {
-      const booked =
-        this.#most === Number.POSITIVE_INFINITY ? this.#unbooked : Math.min(this.#unbooked, left);
-      if (direction === "back") return booked - returned;
-      asked = this.#demand.wanted(this.#held, this.#parts.clock.now(), this.#most);
+    const moved = await this.#entry.move((left, found) => {
+      const owed = Math.max(0, this.#unbooked - found);
+      const spare = Math.max(0, found - this.#unbooked);
+      const booked = this.#most === Number.POSITIVE_INFINITY ? owed : Math.min(owed, left);
+      if (direction === "back") return booked - returned - spare;
+      asked = this.#demand.wanted(this.#held + spare, this.#parts.clock.now(), this.#most);
       return booked + grantOf(left - booked, asked, this.#share);
     });
     const received = moved + returned;

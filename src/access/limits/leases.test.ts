@@ -143,7 +143,9 @@ describe("leases of a rate", () => {
             const world = new World(rate, processes);
             for (const each of stretches) await world.run(each);
             const outages = stretches.filter(({ trouble }) => trouble !== "none").length;
-            const most = (1 + outages + processes) * BURST + RATE * world.seconds * (1 + outages);
+            // Those who never saw each other take themselves for alone.
+            const rates = Math.max(1 + outages, processes);
+            const most = (1 + outages + processes) * BURST + RATE * world.seconds * rates;
             expect(world.total).toBeLessThanOrEqual(most);
             const before = world.total;
             await world.recover(500);
@@ -219,4 +221,28 @@ describe("leases of a day", () => {
       ),
     60_000,
   );
+
+  it("do not book again what a change booked whose answer was lost", async () => {
+    const world = new World(day, 1);
+    const one = { units: 1, latencyMs: 0, dies: undefined };
+    await world.run({ ...one, trouble: "no answers", periods: 115, calls: [3] });
+    await world.run({ ...one, trouble: "none", periods: 400, calls: [20] });
+    expect(world.total).toBe(LIMIT);
+    await world.run({ ...CALM, periods: 800, calls: [] });
+    expect(Number.parseFloat(world.state.texts.get("limits demo 1970-01-01") ?? "")).toBe(LIMIT);
+  });
+
+  it("book what was spent while the state came back slowly", async () => {
+    const world = new World(day, 2);
+    const one = { units: 1, latencyMs: 0, dies: undefined };
+    await world.run({ ...one, trouble: "none", periods: 1, calls: [0, 1] });
+    await world.run({ ...one, trouble: "away", periods: 21, calls: [3, 3] });
+    await world.run({ ...one, trouble: "none", periods: 79, calls: [] });
+    const slow = { ...one, trouble: "none", latencyMs: 300 } as const;
+    await world.run({ ...slow, periods: 34, calls: [0, 1], units: 2 });
+    await world.run({ ...CALM, periods: 800, calls: [] });
+    expect(Number.parseFloat(world.state.texts.get("limits demo 1970-01-01") ?? "")).toBe(
+      world.total,
+    );
+  });
 });

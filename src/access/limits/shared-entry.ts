@@ -65,13 +65,13 @@ export class SharedEntry {
   }
 
   /**
-   * Takes what `plan` says of what is left; gives back when that is negative. The plan is asked again
-   * when another process was faster.
+   * Takes what `plan` says of what is left; gives back when that is negative. The plan is told what an
+   * earlier change took that was thought to have failed, and asked again when another process was faster.
    *
-   * @returns What was taken; with what an earlier change took that was thought to have failed.
+   * @returns What was taken, with what was found.
    * @throws When the state is away. Then nothing was taken, or it is found by a later call.
    */
-  async move(plan: (left: number) => number): Promise<number> {
+  async move(plan: (left: number, found: number) => number): Promise<number> {
     let isFresh = false;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       if (!this.#isKnown || (this.#isContended && !isFresh)) {
@@ -79,7 +79,7 @@ export class SharedEntry {
         isFresh = true;
       }
       const nowMs = this.#parts.clock.now();
-      const units = plan(this.left(nowMs));
+      const units = plan(this.left(nowMs), this.#found);
       if (units === 0 && isFresh) return this.#withFound(0);
       if (units !== 0 && (await this.#write(units, nowMs))) return this.#withFound(units);
       if (units !== 0 && !isFresh) this.#isContended = true;

@@ -8,6 +8,7 @@ import type { Asked, Criteria, Cursor } from "./filter-record.ts";
 import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import type { Journal } from "./pending-journal.ts";
+import { reachPlaces } from "./reach-places.ts";
 import type { Teller, Tellers } from "./teller.ts";
 import { withWay } from "./told-way.ts";
 import { Lost, walk } from "./walk.ts";
@@ -38,9 +39,6 @@ export type FilterCaller = {
 /** Its signal is made when it is asked for. */
 type Waiting = Pick<FilterCaller, "signal">;
 
-/** How long a place is waited for that another gateway was at, and how often it is looked, in milliseconds. */
-const REACHING_MS = 3_000;
-const REACHED_AGAIN_AFTER_MS = 50;
 /** How often it is looked whether the state is there again, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
@@ -150,43 +148,24 @@ export class FilterBook {
       if (!changes) throw new Lost();
       return changes;
     }
-    await this.#reachPlaces(places as readonly Position[], caller);
     const { most, isShared } = this.#options;
+    const within = <Value>(promise: Promise<Value>): Promise<Value> =>
+      this.#within(promise, caller);
+    await reachPlaces(places as readonly Position[], this.#options, {
+      view: () => this.#liveView(caller),
+      headOfNodes: () => chain.headOfNodes(caller.signal),
+      clock,
+      caller,
+      within,
+    });
     const options = { teller: this.#tellerOf(filter), most, isShared };
     const walked = await walk(places as readonly Position[], options, {
       view: () => chain.view(),
       clock,
-      within: (promise) => this.#within(promise, caller),
+      within,
     });
     if (!walked) throw errors.chainMoves();
     return walked;
-  }
-
-  /**
-   * Another gateway, or a keeper that is gone, may have been further than this one is: what was never
-   * seen here is not taken for dropped before the nodes were looked at.
-   *
-   * @throws RpcError 503 while the chain is not there yet.
-   */
-  async #reachPlaces(places: readonly Position[], caller: Waiting): Promise<void> {
-    const { isShared } = this.#options;
-    let view = await this.#liveView(caller);
-    const isAhead = ({ number, hash }: Position): boolean =>
-      number > view.head.number && !view.droppedBlock(hash);
-    const isNew = (place: Position): boolean =>
-      isAhead(place) || (isShared && place.number >= view.tail && !view.droppedBlock(place.hash));
-    const unseen = places.filter(isNew);
-    if (unseen.length === 0) return;
-    const highest = Math.max(view.head.number + 1, ...unseen.map(({ number }) => number));
-    const { clock } = this.#parts;
-    const giveUpAt = clock.now() + REACHING_MS;
-    for (;;) {
-      view = await this.#within(view.reach(highest, caller.signal), caller);
-      if (!unseen.some(isAhead)) return;
-      if (clock.now() >= giveUpAt) throw errors.chainMoves();
-      // The chain may have been moved again while it was looked at.
-      await this.#within(clock.sleep(REACHED_AGAIN_AFTER_MS, caller.signal), caller);
-    }
   }
 
   /** @throws RpcError 503 while the chain is not followed yet. */

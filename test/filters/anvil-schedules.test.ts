@@ -14,6 +14,7 @@ import { type RunningGateway, startGatewayProcess } from "../support/gateway-pro
 import { Random } from "../support/generated-chain/random.ts";
 import { until } from "../support/processes.ts";
 import { FilterClient, type Log } from "./filter-client.ts";
+import { reorganise } from "./reorganise.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 const SCHEDULES = 20;
@@ -141,7 +142,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
       case 0:
       case 1: {
         const depth = 1 + random.below(8);
-        await read(anvil.url, "anvil_reorg", depth, []);
+        await reorganise(anvil.url, depth);
         break;
       }
       case 2:
@@ -180,7 +181,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     gateway.process.kill("SIGKILL");
     await dead;
     await emit();
-    if (random.below(2)) await read(anvil.url, "anvil_reorg", 1 + random.below(4), []);
+    if (random.below(2)) await reorganise(anvil.url, 1 + random.below(4));
     await remember();
     await start();
     await settled();

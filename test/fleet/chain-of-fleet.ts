@@ -1,6 +1,7 @@
 // The chain below a fleet: moved, reorganised, and what is canonical on it by the node's own word.
 import { inputWord } from "../../src/devnet/contracts.ts";
 import type { Log } from "../filters/filter-client.ts";
+import { reorganise } from "../filters/reorganise.ts";
 import { post, read } from "../support/ask.ts";
 import { until } from "../support/processes.ts";
 import type { Fleet } from "./fleet.ts";
@@ -63,7 +64,7 @@ export class ChainOfFleet {
 
   /** Other blocks take the place of the last ones. */
   async reorganise(depth: number): Promise<void> {
-    await read(this.#url, "anvil_reorg", depth, []);
+    await reorganise(this.#url, depth);
     await this.#remember();
   }
 

@@ -11,16 +11,17 @@ import { readGateway } from "./watch.ts";
 import { type Network, openWorld, type World } from "./world.ts";
 
 const { CI, HEADGATE_SEED, HEADGATE_SECONDS } = process.env;
-/** Of all mixtures together: three networks of one gateway fail side by side, a third of it each. */
+/** Of all mixtures together: four networks of one gateway fail side by side, a quarter of it each. */
 const SECONDS = Number(HEADGATE_SECONDS ?? (CI === "true" ? 300 : 60));
 const FIRST_SEED = Number(HEADGATE_SEED ?? Date.now() % 1_000_000);
 const MIXTURES = [
   { seed: FIRST_SEED, nodes: 3 },
   { seed: FIRST_SEED + 1, nodes: 4 },
   { seed: FIRST_SEED + 2, nodes: 3 },
+  { seed: FIRST_SEED + 3, nodes: 4 },
 ];
 const RUN_MS = (SECONDS / MIXTURES.length) * 1000;
-const PER_SECOND = 80;
+const PER_SECOND = 60;
 const LONGEST_MS = 3_000;
 /** What a young heap grows by in a minute; whether it goes on is for the soak to tell. */
 const MEMORY_BOUND_BYTES = 192 * 2 ** 20;

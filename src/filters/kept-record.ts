@@ -1,0 +1,130 @@
+// The record of one filter as the state has it. Other processes change it too; and what could not be
+// written, since the state was away, is owed to it.
+import type { Clock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
+import { decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
+
+export type KeptRecordParts = {
+  readonly state: Pick<State, "get" | "replace">;
+  readonly clock: Pick<Clock, "sleep">;
+};
+
+export type Changed = Partial<Record<keyof FilterRecord, unknown>>;
+
+/** How soon what could not be written is tried again, in milliseconds. */
+const OWED_AGAIN_AFTER_MS = 250;
+
+export class KeptRecord {
+  /** What was read or written last; another object after each change. */
+  record: FilterRecord;
+  /** The same, as it is kept. */
+  #text: string;
+  /**
+   * What the state does not have yet, since it could not be reached: where it has one of the texts, the
+   * change is to be made. A write that failed may have happened.
+   */
+  #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
+  #isPaying = false;
+  #isClosed = false;
+  /** What runs, or did. */
+  #turn: Promise<unknown> = Promise.resolve();
+  readonly #key: string;
+  readonly #parts: KeptRecordParts;
+
+  constructor(options: { key: string; text: string }, parts: KeptRecordParts) {
+    this.#key = options.key;
+    this.#text = options.text;
+    this.record = decodeFilter(options.text);
+    this.#parts = parts;
+  }
+
+  /** One task after the other. One that fails holds up nobody. */
+  inTurn<Value>(task: () => Promise<Value>): Promise<Value> {
+    const turn = this.#turn.then(task);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Resolves when nothing is left to be written, or the state is away. */
+  async atRest(): Promise<void> {
+    await this.#turn;
+  }
+
+  /** As `atRest`, and what cannot be written is not tried again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
+  }
+
+  get isOwed(): boolean {
+    return this.#owed !== undefined;
+  }
+
+  /** Another process may have changed it. @returns false when it is gone. */
+  async refresh(): Promise<boolean> {
+    const text = await this.#parts.state.get(this.#key);
+    if (text === undefined) return false;
+    if (text === this.#text) return true;
+    this.#text = text;
+    this.record = decodeFilter(text);
+    return true;
+  }
+
+  /** @returns false when another process was faster. */
+  async write(changed: Changed): Promise<boolean> {
+    const record = this.#with(changed);
+    const text = encodeFilter(record);
+    if (!(await this.#parts.state.replace(this.#key, this.#text, text))) return false;
+    this.record = record;
+    this.#text = text;
+    return true;
+  }
+
+  /** @param otherwise What holds when the write failed: nobody is told anything then. */
+  async writeOrOwe(changed: Changed, otherwise: Changed): Promise<boolean> {
+    try {
+      return await this.write(changed);
+    } catch (error) {
+      this.#owe([encodeFilter(this.#with(changed))], otherwise);
+      throw error;
+    }
+  }
+
+  /** Writes it in turn, again and again until it is written; nobody waits for it. */
+  owe(changed: Changed): void {
+    this.#owe([this.#text], changed);
+  }
+
+  /** Writes what is owed. @returns false when another process was faster. */
+  async pay(): Promise<boolean> {
+    const owed = this.#owed;
+    if (!owed) return true;
+    if (owed.texts.includes(this.#text) && !(await this.write(owed.changed))) return false;
+    this.#owed = undefined;
+    return true;
+  }
+
+  #owe(texts: readonly string[], changed: Changed): void {
+    this.#owed = { texts: [...texts, ...(this.#owed?.texts ?? [])], changed };
+    if (!this.#isPaying) void this.#payAgainAndAgain();
+  }
+
+  /** In turn with the polls; another process may poll next, and is not to wait for one here. */
+  async #payAgainAndAgain(): Promise<void> {
+    this.#isPaying = true;
+    for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {
+      if (!isFirst) await this.#parts.clock.sleep(OWED_AGAIN_AFTER_MS);
+      const paid = this.inTurn(async () => {
+        const isUpToDate = isFirst && this.#owed?.texts.includes(this.#text);
+        if (!isUpToDate && !(await this.refresh())) this.#owed = undefined;
+        await this.pay();
+      });
+      await paid.catch(() => undefined); // the state is away
+    }
+    this.#isPaying = false;
+  }
+
+  #with(changed: Changed): FilterRecord {
+    return { ...this.record, ...changed } as FilterRecord;
+  }
+}

@@ -1,0 +1,159 @@
+// Puts a call to the nodes of a network: in which order, beside which others, and whose word counts.
+import type { Logger } from "pino";
+import { errors } from "../../jsonrpc/rpc-error.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import { headTold, tellsHead } from "../announcements.ts";
+import { MethodTimes } from "../health/method-times.ts";
+import { traitsOf } from "../method-traits.ts";
+import type { Upstream } from "../upstream.ts";
+import { type AgreementRule, rulesByMethod } from "./agreement.ts";
+import { Asking, type Question } from "./asking.ts";
+import type { CallOptions } from "./call-options.ts";
+import { headOf } from "./candidates.ts";
+import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./hedging.ts";
+import { NodeOrder } from "./node-order.ts";
+import { type Ballot, Voting } from "./voting.ts";
+
+export type DispatcherOptions = {
+  readonly network: string;
+  readonly hedging: HedgingOptions;
+  /** A node so many blocks behind the best one is not taken to lag. */
+  readonly toleratedLag: number;
+  /** What several vendors must agree on, by method or pattern; the first that fits. */
+  readonly agreement: Readonly<Record<string, AgreementRule>>;
+};
+
+export type DispatcherParts = {
+  /** The nodes that may be asked now, in the order of the configuration. */
+  readonly usable: () => readonly Upstream[];
+  /** Whether the network has more nodes than one. */
+  readonly hasOthers: () => boolean;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented">;
+  readonly log: Pick<Logger, "warn">;
+};
+
+/** Calls that wait for a node, or for its budget. */
+export const MOST_WAITING = 2_000;
+const TELL_AGAIN_AFTER_MS = 60_000;
+
+export class Dispatcher {
+  readonly #times: MethodTimes;
+  #agreementOn: (method: string) => AgreementRule | undefined;
+  #hedges: HedgeBudget;
+  #order: NodeOrder;
+  /** The head that a caller was told last: it falls only when no node knows better. */
+  #toldHead = 0;
+  /** Calls that wait for some node's budget. */
+  #waiting = 0;
+  /** When the log told of a node that dissents. */
+  readonly #toldAt = new Map<string, number>();
+  #options: DispatcherOptions;
+  readonly #parts: DispatcherParts;
+
+  constructor(options: DispatcherOptions, parts: DispatcherParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#times = new MethodTimes(parts);
+    this.#hedges = new HedgeBudget(options.hedging);
+    this.#agreementOn = rulesByMethod(options.agreement);
+    this.#order = new NodeOrder(options);
+  }
+
+  reconfigure(options: DispatcherOptions): void {
+    this.#options = options;
+    this.#hedges = new HedgeBudget(options.hedging);
+    this.#agreementOn = rulesByMethod(options.agreement);
+    this.#order = new NodeOrder(options);
+  }
+
+  /** How many must say the same to a method; undefined where one node's word counts. */
+  agreementOn(method: string): AgreementRule | undefined {
+    return this.#agreementOn(method);
+  }
+
+  /** The nodes that may be asked now, best first for blocks. */
+  bestForBlocks(): readonly Upstream[] {
+    return this.#order.forBlocks(this.#parts.usable());
+  }
+
+  /** See `Pool.call`. */
+  async call(
+    method: string,
+    paramsJson: string,
+    { signal, options }: { signal: AbortSignal; options: CallOptions },
+  ): Promise<Buffer> {
+    const nodes = this.#order.forCall(this.#parts.usable(), method, options);
+    if (nodes.length === 0) throw errors.noUpstream();
+    if (signal.aborted) throw errors.upstreamTimeout();
+    const rule = options.reader ? undefined : this.#agreementOn(method);
+    const isDoubtful = options.isDoubtful ?? this.#headDoubt(method, paramsJson);
+    const question = {
+      ...{ method, paramsJson, traits: traitsOf(method) },
+      options: { ...options, isDoubtful },
+    };
+    const said = rule
+      ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
+      : await this.#asking(nodes, question).outcome(signal);
+    if (said.kind === "result") {
+      this.#toldHead = headTold(method, paramsJson, said.json) ?? this.#toldHead;
+      return said.json;
+    }
+    throw errors.refusedByNode(said.code, said.message, said.json);
+  }
+
+  /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
+  #headDoubt(method: string, paramsJson: string): CallOptions["isDoubtful"] {
+    if (!tellsHead(method, paramsJson)) return undefined;
+    return (reply) => {
+      const told = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
+      const tolerated = (headOf(this.#parts.usable()) ?? 0) - this.#options.toleratedLag;
+      return told !== undefined && told < Math.max(this.#toldHead, tolerated);
+    };
+  }
+
+  #asking(nodes: readonly Upstream[], question: Question): Asking {
+    const { clock, metrics, usable, hasOthers } = this.#parts;
+    const { network, hedging } = this.#options;
+    const { method } = question;
+    this.#hedges.earn();
+    return new Asking(question, {
+      clock,
+      nodes,
+      newcomers: hasOthers() ? usable : undefined,
+      headNumber: headOf(nodes),
+      hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),
+      mayHedge: () => this.#hedges.spend(),
+      onAnswered: (ms) => this.#times.answered(method, ms),
+      onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
+      onWaiting: (count) => this.#waits(count),
+    });
+  }
+
+  #voting(nodes: readonly Upstream[], ballot: Ballot): Voting {
+    const { clock, metrics, log } = this.#parts;
+    const onDissent = (upstream: string): void => {
+      const { method } = ballot;
+      metrics.upstreamDissented(this.#options.network, upstream);
+      if (this.#isToldAnew(upstream, clock.now()))
+        log.warn({ upstream, method }, "an upstream answered otherwise than the others");
+    };
+    return new Voting(ballot, { clock, nodes, onDissent });
+  }
+
+  /** One line in the log for each node that dissents, not one for each time it does. */
+  #isToldAnew(upstream: string, now: number): boolean {
+    const toldAt = this.#toldAt.get(upstream) ?? Number.NEGATIVE_INFINITY;
+    if (now - toldAt < TELL_AGAIN_AFTER_MS) return false;
+    this.#toldAt.set(upstream, now);
+    return true;
+  }
+
+  /** @returns false when too many wait already. */
+  #waits(count: 1 | -1): boolean {
+    if (count > 0 && this.#waiting >= MOST_WAITING) return false;
+    this.#waiting += count;
+    return true;
+  }
+}

@@ -1,12 +1,14 @@
 // Takes the stored chain to the head that a node tells of: over the blocks between, or back to the
 // fork and up the other branch, or anew where nothing is in common.
 import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import { findFork } from "./find-fork.ts";
+import { Insistence } from "./insistence.ts";
 import { type Link, planMove } from "./plan-move.ts";
 import type { Prover } from "./prover.ts";
 
@@ -15,6 +17,9 @@ export type AdvanceParts = {
   readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
   readonly prover: Pick<Prover, "takeDistrust">;
+  /** Whether all nodes of the configuration may be asked now. */
+  readonly isComplete: () => boolean;
+  readonly clock: Pick<Clock, "now">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
   /** Ends what is under way. */
@@ -29,23 +34,27 @@ export type AdvanceOptions = {
 
 /** Blocks fetched side by side when the chain is behind. */
 const AT_ONCE = 8;
-/** So often must a node deny our head before it counts as gone without another in its place. */
+/** So often must the nodes deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
 
 export class Advance {
-  /** How often in a row the nodes denied our head. */
-  #denials = 0;
+  /** The nodes deny our head. */
+  readonly #denial: Insistence;
+  /** A node is on a chain that has nothing in common with ours, or is far ahead of it. */
+  readonly #strangeness: Insistence;
   readonly #options: AdvanceOptions;
   readonly #parts: AdvanceParts;
 
   constructor(options: AdvanceOptions, parts: AdvanceParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#denial = new Insistence(parts);
+    this.#strangeness = new Insistence(parts);
   }
 
   /** Whether some node denied our head when last looked at. */
   get isHeadDenied(): boolean {
-    return this.#denials > 0;
+    return this.#denial.times > 0;
   }
 
   /** @returns false when the node could not lead there. */
@@ -55,7 +64,7 @@ export class Advance {
     const { head } = store;
     if (!head) return this.#startAt(target, nodes);
     if (target.hash === head.hash) {
-      this.#denials = 0;
+      this.#denial.end();
       return true;
     }
     if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
@@ -76,13 +85,19 @@ export class Advance {
     return true;
   }
 
-  /** More nodes know the block than deny it; of as many, the first of the configuration decides. */
+  /**
+   * More nodes know the block than deny it; of as many, the first of the configuration decides. Where
+   * some are silent, the others must say so for a while.
+   */
   async #isBelieved({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await Promise.all(
       nodes.map((node) => this.#parts.dialect.knowsBlock(hash, node, this.#parts.signal)),
     );
     const count = (answer: boolean): number => known.filter((each) => each === answer).length;
-    return count(true) > count(false) || (count(true) === count(false) && known[0] === true);
+    if (count(true) < count(false) || (count(true) === count(false) && known[0] !== true))
+      return false;
+    this.#strangeness.say();
+    return this.#areAllHeard(known) || this.#strangeness.isLong;
   }
 
   /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
@@ -103,14 +118,22 @@ export class Advance {
     return true;
   }
 
-  /** Whether no node knows our head any more, several times in a row: then a lower head is the head. */
+  /** Whether no node knows our head any more, again and again: then a lower head is the head. */
   async #isGone(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await Promise.all(
       nodes.map((node) => this.#parts.dialect.knowsBlock(head.hash, node, this.#parts.signal)),
     );
-    const isDenied = known.includes(false) && !known.includes(true);
-    this.#denials = isDenied ? this.#denials + 1 : 0;
-    return this.#denials >= DENIALS;
+    if (known.includes(true) || !known.includes(false)) {
+      this.#denial.end();
+      return false;
+    }
+    this.#denial.say();
+    return this.#denial.times >= DENIALS && (this.#areAllHeard(known) || this.#denial.isLong);
+  }
+
+  /** Whether none is silent, nor away. */
+  #areAllHeard(answers: readonly unknown[]): boolean {
+    return this.#parts.isComplete() && !answers.includes(undefined);
   }
 
   /** The newest block that the stored chain and the node's have in common. */
@@ -218,7 +241,8 @@ export class Advance {
   #tellMove(removed: number): void {
     const { store, log, metrics } = this.#parts;
     const { head } = store;
-    this.#denials = 0;
+    this.#denial.end();
+    this.#strangeness.end();
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");
     const number = head?.number ?? 0;
     const blocks = head ? number - (store.tail ?? number) + 1 : 0;

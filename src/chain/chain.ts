@@ -30,7 +30,7 @@ export type ChainOptions = {
 
 export type ChainParts = {
   readonly dialect: ChainDialect;
-  readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "isSettled" | "onChange">;
+  readonly pool: Pick<Pool, "nodes" | "usable" | "bestForBlocks" | "isSettled" | "onChange">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -82,7 +82,8 @@ export class Chain implements Keeper {
     this.#store = store;
     this.#prover = prover;
     this.#source = source;
-    this.#follower = new Follower({ network }, shared);
+    const isComplete = (): boolean => pool.usable().length === pool.nodes.length;
+    this.#follower = new Follower({ network }, { ...shared, isComplete });
     this.#backfill = new Backfill(
       { network },
       { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },

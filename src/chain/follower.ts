@@ -1,11 +1,11 @@
 // Follows the head of one network: hears or asks what a node's newest block is, and has the stored
 // chain taken there (advance.ts). Nobody else moves it.
 import type { Clock } from "../lib/clock.ts";
-import { within } from "../lib/within.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
 import type { Position } from "./block-store.ts";
 import { chooseLeader } from "./choose-leader.ts";
+import { NodeHeads } from "./node-heads.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 
 export type FollowedNode = Pick<
@@ -23,18 +23,13 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
 const DOUBT_MS = 10_000;
 /** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
-/** The leader is waited for so long, and when the first node told its head, the others, in milliseconds. */
-const PATIENCE_MS = 250;
 /** On a chain that never stands still, so many looks are enough. */
 const LIVE_AFTER = 3;
 /** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
-const SAYS_NOTHING = new Error("the node does not tell its head");
-
 export class Follower {
-  /** What each node told last of its head. */
-  readonly #heads = new Map<string, Position>();
+  readonly #heads: NodeHeads;
   readonly #doubtedUntil = new Map<string, number>();
   /** Nodes that push their heads. One of the same name may take the place of another. */
   readonly #watched = new Set<FollowedNode>();
@@ -44,8 +39,6 @@ export class Follower {
   #reached: string | undefined;
   #triesToGoLive = 0;
   #lookedAroundAt = Number.NEGATIVE_INFINITY;
-  /** Of nodes that were asked for their head and have not told it yet. */
-  readonly #reading = new Map<string, Promise<void>>();
   /** Who waits for all nodes to be looked at once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
@@ -61,7 +54,9 @@ export class Follower {
     const onMoved = (): void => {
       for (const listener of [...this.#onMove]) listener();
     };
-    this.#advance = new Advance(options, { ...parts, signal: this.#closing.signal, onMoved });
+    const { signal } = this.#closing;
+    this.#heads = new NodeHeads({ ...parts, signal });
+    this.#advance = new Advance(options, { ...parts, signal, onMoved });
   }
 
   start(): void {
@@ -144,13 +139,13 @@ export class Follower {
     const leader = this.#chooseLeader(nodes);
     const now = this.#parts.clock.now();
     const isDue = now - this.#lookedAroundAt >= LOOK_AROUND_MS;
-    const isAlone = !isUrgent && !isDue && leader && (await this.#tellsItsHead(leader));
+    const isAlone = !isUrgent && !isDue && leader && (await this.#heads.read(leader));
     if (!isAlone || this.#isElsewhere(leader)) {
       this.#lookedAroundAt = now;
-      await this.#readHeads(nodes);
+      await this.#heads.readAll(nodes);
     }
     const chosen = this.#chooseLeader(nodes);
-    const head = chosen && this.#heads.get(chosen.name);
+    const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
     const isThere = await this.#advance.to(head, chosen, nodes);
     for (const node of nodes) this.#tellWhereItStands(node);
@@ -175,11 +170,11 @@ export class Follower {
   }
 
   #chooseLeader(nodes: readonly FollowedNode[]): FollowedNode | undefined {
-    const seen = nodes.map(({ name }) => ({
-      name,
-      number: this.#heads.get(name)?.number ?? -1,
-      isDoubted: this.#isDoubted(name),
-      isElsewhere: this.#isElsewhere({ name }),
+    const seen = nodes.map((node) => ({
+      name: node.name,
+      number: this.#heads.of(node)?.number ?? -1,
+      isDoubted: this.#isDoubted(node.name),
+      isElsewhere: this.#isElsewhere(node),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
@@ -193,48 +188,16 @@ export class Follower {
     return (this.#doubtedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
-  /** Resolves when all told their heads, or some did and the others take their time. */
-  async #readHeads(nodes: readonly FollowedNode[]): Promise<void> {
-    const reads = nodes.map((node) => this.#readHead(node));
-    await Promise.any(reads).catch(() => undefined);
-    await within(PATIENCE_MS, Promise.allSettled(reads), this.#parts);
-  }
-
-  /** false when it failed or takes its time: then the others are asked as well. */
-  async #tellsItsHead(leader: FollowedNode): Promise<boolean> {
-    const read = this.#readHead(leader).then(
-      () => true,
-      () => false,
-    );
-    return (await within(PATIENCE_MS, read, this.#parts)) ?? false;
-  }
-
-  /** Rejects when the node does not tell it. A node is asked once at a time. */
-  #readHead(node: FollowedNode): Promise<void> {
-    const reading = this.#reading.get(node.name) ?? this.#askForHead(node);
-    this.#reading.set(node.name, reading);
-    return reading;
-  }
-
-  async #askForHead(node: FollowedNode): Promise<void> {
-    const { dialect } = this.#parts;
-    const position = await dialect.readPosition("latest", node, this.#closing.signal);
-    this.#reading.delete(node.name);
-    if (position) this.#heads.set(node.name, position);
-    else this.#heads.delete(node.name);
-    if (!position) throw SAYS_NOTHING;
-  }
-
   /** Which nodes callers' questions should go to: those on the chain that callers are shown. */
   #tellWhereItStands(node: FollowedNode): void {
-    const head = this.#heads.get(node.name);
+    const head = this.#heads.of(node);
     if (head) node.standsAt(head, this.#isElsewhere(node));
   }
 
   /** Where our chain has a block, the node's head is another one. */
-  #isElsewhere({ name }: Pick<FollowedNode, "name">): boolean {
+  #isElsewhere(node: FollowedNode): boolean {
     const { store } = this.#parts;
-    const head = this.#heads.get(name);
+    const head = this.#heads.of(node);
     if (!head || head.number > (store.head?.number ?? -1)) return false;
     const ours = store.hashAt(head.number);
     return ours !== undefined && ours !== head.hash;
@@ -247,7 +210,7 @@ export class Follower {
     const stop = (): boolean => this.#watched.delete(node);
     const listener = {
       onHead: (head: Position) => {
-        this.#heads.set(node.name, head);
+        this.#heads.tell(node, head);
         this.#wake();
       },
       onEnd: () => {

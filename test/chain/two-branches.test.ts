@@ -1,4 +1,4 @@
-// Two nodes that are on two branches for a while: whose chain is followed?
+// Two nodes that do not say the same for a while, or of which one says nothing: whose chain is followed?
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,5 +64,24 @@ it("follows a node to a branch that is as high when the other one is away", asyn
   const { first, nodes, ...followed } = await openTwo(1);
   nodes[1].isAlive = false;
   first.reorganise(1, 1);
+  await until("it is followed", async () => headIs(followed, first));
+});
+
+it("does not go back with one node while the other is silent", async () => {
+  const { first, second, nodes, ...followed } = await openTwo(1);
+  nodes[1].isAlive = false;
+  first.rollBack(3);
+  const last = nodes[0].asked + 20;
+  await until("the first node was looked at often", async () => {
+    await followed.chain.look();
+    return nodes[0].asked > last;
+  });
+  expect(headIs(followed, second)).toBe(true);
+});
+
+it("goes back with one node in the end, when the other stays silent", async () => {
+  const { first, nodes, ...followed } = await openTwo(1);
+  nodes[1].isAlive = false;
+  first.rollBack(3);
   await until("it is followed", async () => headIs(followed, first));
 });

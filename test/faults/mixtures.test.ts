@@ -1,6 +1,7 @@
 // Nodes that fail in all ways at random moments, one always well: nobody is told anything wrong, no
 // call fails, none stalls. HEADGATE_SEED and HEADGATE_SECONDS repeat a run, or make it longer.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RunningGateway } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import type { Sample } from "./load.ts";
 import { carryOut, stepsText } from "./mixture.ts";
@@ -57,7 +58,11 @@ async function run(mixture: Mixture, network: Network): Promise<void> {
   await load.stop();
   const samples = load.take();
   const tally = tallySamples(samples);
-  const hint = `seed ${mixture.seed}\n${stepsText(steps)}\n\n${flawTimes(samples, startedAtMs)}`;
+  const hint = [
+    `seed ${mixture.seed}\n${stepsText(steps)}`,
+    saidBy(world.gateway, `network-${MIXTURES.indexOf(mixture) + 1}`, startedAtMs),
+    flawTimes(samples, startedAtMs),
+  ].join("\n\n");
   seenOf.set(mixture, { tally, hint });
   process.stdout.write(
     `seed ${mixture.seed}: ${tally.requests} requests, p99 ${Math.round(tally.p99Ms)} ms, ` +
@@ -89,6 +94,16 @@ describe(`nodes that fail at random for ${SECONDS} s in all, one of them well`, 
     });
   });
 });
+
+/** What the gateway's log says of a network. */
+const saidBy = ({ log }: RunningGateway, network: string, startedAtMs: number): string =>
+  log
+    .filter((line) => line["network"] === network && Number(line.level) >= 30)
+    .map(({ time, level: _, network: __, ...line }) => {
+      const seconds = ((Number(new Date(String(time))) - startedAtMs) / 1000).toFixed(1);
+      return `${seconds} s: ${JSON.stringify(line)}`;
+    })
+    .join("\n");
 
 /** When the first flaws were, to be held against the steps. */
 const flawTimes = (samples: readonly Sample[], startedAtMs: number): string =>

@@ -14,6 +14,8 @@ export class ModelNode {
   readonly name: string;
   readonly canSubscribe = false;
   isAlive = true;
+  /** How many calls came. */
+  asked = 0;
   /** As the follower tells it. */
   isElsewhere = false;
   readonly #model: GeneratedChain;
@@ -30,6 +32,7 @@ export class ModelNode {
   readonly watchHeads = async (): Promise<boolean> => false;
   readonly watchPending = async (): Promise<boolean> => false;
   readonly ask = async (method: string, paramsJson: string) => {
+    this.asked += 1;
     if (!this.isAlive) return { kind: "failed", reason: "it is away" } as const;
     const json = answerOf(this.#model, method, JSON.parse(paramsJson));
     return json === undefined
@@ -51,6 +54,7 @@ export async function followChain(
 ): Promise<FollowedChain> {
   const { path, windowBlocks, nodes = [new ModelNode("node", model)] } = options;
   const pool = {
+    nodes: nodes as never,
     usable: () => nodes.filter(({ isAlive }) => isAlive) as never,
     bestForBlocks: () => nodes.filter(({ isAlive }) => isAlive) as never,
     isSettled: () => true,

@@ -95,8 +95,13 @@ export async function runCommand(
   return { code, stdout, stderr };
 }
 
+/** As `npm start` has it. */
+const YOUNG_SPACE = "--max-semi-space-size=16";
+
 const runMain = (args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, ["bin/headgate.mjs", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  spawn(process.execPath, [YOUNG_SPACE, "bin/headgate.mjs", ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 
 const withDefaults = (settings: GatewaySettings): object => ({
   listen: { port: 0 },

@@ -97,7 +97,7 @@ export class Advance {
     if (count(true) < count(false) || (count(true) === count(false) && known[0] !== true))
       return false;
     this.#strangeness.say();
-    return this.#areAllHeard(known) || this.#strangeness.isLong;
+    return !known.includes(undefined) || this.#strangeness.isLong;
   }
 
   /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
@@ -128,12 +128,8 @@ export class Advance {
       return false;
     }
     this.#denial.say();
-    return this.#denial.times >= DENIALS && (this.#areAllHeard(known) || this.#denial.isLong);
-  }
-
-  /** Whether none is silent, nor away. */
-  #areAllHeard(answers: readonly unknown[]): boolean {
-    return this.#parts.isComplete() && !answers.includes(undefined);
+    const areAllHeard = this.#parts.isComplete() && !known.includes(undefined);
+    return this.#denial.times >= DENIALS && (areAllHeard || this.#denial.isLong);
   }
 
   /** The newest block that the stored chain and the node's have in common. */

@@ -37,6 +37,12 @@ it.each([
     want: "b",
   },
   {
+    why: "it is doubted, and the other one says nothing",
+    nodes: [node("a", 4, true), node("b", -1)],
+    present: "b",
+    want: "a",
+  },
+  {
     why: "all are doubted, and it is the best",
     nodes: [node("a", 4, true), node("b", 5, true)],
     present: undefined,

@@ -2,7 +2,7 @@
 
 export type SeenHead = {
   readonly name: string;
-  /** The newest block that the node told of; -1 before the first. */
+  /** The newest block that the node tells of; -1 while it tells of none. */
   readonly number: number;
   /** It failed lately: its chain could not be read or proven. */
   readonly isDoubted: boolean;
@@ -24,7 +24,7 @@ export function chooseLeader(
   nodes: readonly SeenHead[],
   present: string | undefined,
 ): string | undefined {
-  const trusted = nodes.filter(({ isDoubted }) => !isDoubted);
+  const trusted = nodes.filter(({ number, isDoubted }) => !isDoubted && number >= 0);
   const choice = trusted.length > 0 ? trusted : nodes;
   const best = Math.max(...choice.map(({ number }) => number));
   const loyal = choice.filter(({ isElsewhere }) => !isElsewhere);

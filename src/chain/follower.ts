@@ -20,7 +20,7 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
-const DOUBT_MS = 10_000;
+const DOUBT_MS = 3_000;
 /** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
 /** On a chain that never stands still, so many looks are enough. */

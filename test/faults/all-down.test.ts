@@ -16,7 +16,7 @@ const DOWN_MS = 10_000 + FULL_AFTER_MS;
 /** What a heap may take more before it is collected; it stays there. */
 const RESIDENT_BOUND_BYTES = 96 * 2 ** 20;
 /** What is left after each collection: that is kept. */
-const KEPT_BOUND_BYTES = 16 * 2 ** 20;
+const KEPT_BOUND_BYTES = 24 * 2 ** 20;
 /** Long enough for a collection or two. */
 const LOOK_MS = 3_000;
 

@@ -67,7 +67,7 @@ export class Judge {
       return this.#latestOf(method, params[0], { result, ...times });
     const view = this.#chain.upTo(this.#chain.headNumber());
     const want = JSON.parse(`{${nodeAnswer(view, method, params)}}`) as Envelope;
-    return isDeepStrictEqual(result, want.result) ? undefined : describe(result);
+    return isDeepStrictEqual(result, want.result) ? undefined : describe(result, want.result);
   }
 
   #judgeHead(number: number, floor: number, times: Times): string | undefined {
@@ -113,5 +113,15 @@ function judgeError(
   return { kind: "error", why: `${code} ${message}` };
 }
 
-const describe = (result: unknown): string =>
-  result === null ? "null" : `other content ${JSON.stringify(result).slice(0, 80)}`;
+/** From a little before where they part. */
+function describe(result: unknown, want: unknown): string {
+  if (result === null) return "null";
+  const [seen, expected] = [result, want].map((value) => JSON.stringify(value) ?? "nothing") as [
+    string,
+    string,
+  ];
+  let at = 0;
+  while (at < seen.length && seen[at] === expected[at]) at += 1;
+  const part = (text: string): string => text.slice(Math.max(0, at - 60), at + 60);
+  return `other content ${part(seen)} instead of ${part(expected)}`;
+}

@@ -100,7 +100,7 @@ const saidBy = ({ log }: RunningGateway, network: string, startedAtMs: number): 
   log
     .filter((line) => line["network"] === network && Number(line.level) >= 30)
     .map(({ time, level: _, network: __, ...line }) => {
-      const seconds = ((Number(new Date(String(time))) - startedAtMs) / 1000).toFixed(1);
+      const seconds = ((Number(time) - startedAtMs) / 1000).toFixed(1);
       return `${seconds} s: ${JSON.stringify(line)}`;
     })
     .join("\n");

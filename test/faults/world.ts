@@ -1,8 +1,9 @@
 // A gateway over nodes that can be broken, with a load on each of its networks.
+
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { Load } from "./load.ts";
-import { STATE_METHODS } from "./node-answers.ts";
+import { CHAIN_ID, STATE_METHODS } from "./node-answers.ts";
 import type { NodeHandle, Nodes } from "./nodes.ts";
 import { readGauge } from "./watch.ts";
 
@@ -45,7 +46,7 @@ export async function openWorld(
         networkName(index),
         {
           family: "evm",
-          chainId: 1,
+          chainId: CHAIN_ID,
           upstreams: nodesOf[index]?.map(({ url }, node) => ({ url, name: `node-${node + 1}` })),
           window: { blocks: isFollowed ? WINDOW_BLOCKS : 0 },
         },

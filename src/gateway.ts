@@ -11,6 +11,7 @@ import { DoorSide } from "./gateway/door-side.ts";
 import { Networks } from "./gateway/networks.ts";
 import { Reload } from "./gateway/reload.ts";
 import type { Clock } from "./lib/clock.ts";
+import { urlOf } from "./lib/url-of.ts";
 import { LogLevels } from "./observe/log-levels.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { openState } from "./state/open-state.ts";
@@ -93,9 +94,6 @@ export async function startGateway(
     throw error;
   }
 }
-
-const urlOf = (host: string, port: number): string =>
-  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 function warnOfUnservedCosts({ costs }: Config, networks: Networks, log: Logger): void {
   const isServed = (name: string): boolean =>

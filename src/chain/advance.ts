@@ -90,9 +90,7 @@ export class Advance {
    * some are silent, the others must say so for a while.
    */
   async #isBelieved({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
-    const known = await Promise.all(
-      nodes.map((node) => this.#parts.dialect.knowsBlock(hash, node, this.#parts.signal)),
-    );
+    const known = await this.#whoKnows(hash, nodes);
     const count = (answer: boolean): number => known.filter((each) => each === answer).length;
     if (count(true) < count(false) || (count(true) === count(false) && known[0] !== true))
       return false;
@@ -120,9 +118,7 @@ export class Advance {
 
   /** Whether no node knows our head any more, again and again: then a lower head is the head. */
   async #isGone(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
-    const known = await Promise.all(
-      nodes.map((node) => this.#parts.dialect.knowsBlock(head.hash, node, this.#parts.signal)),
-    );
+    const known = await this.#whoKnows(head.hash, nodes);
     if (known.includes(true) || !known.includes(false)) {
       this.#denial.end();
       return false;
@@ -130,6 +126,12 @@ export class Advance {
     this.#denial.say();
     const areAllHeard = this.#parts.isComplete() && !known.includes(undefined);
     return this.#denial.times >= DENIALS && (areAllHeard || this.#denial.isLong);
+  }
+
+  /** For each node whether it knows the block; undefined of one that is silent. */
+  #whoKnows(hash: string, nodes: readonly AskedNode[]): Promise<(boolean | undefined)[]> {
+    const { dialect, signal } = this.#parts;
+    return Promise.all(nodes.map((node) => dialect.knowsBlock(hash, node, signal)));
   }
 
   /** The newest block that the stored chain and the node's have in common. */

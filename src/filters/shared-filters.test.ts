@@ -165,20 +165,20 @@ describe("a filter that two processes poll", () => {
       const items = Array.from({ length: last - from }, (_, index) => String(from + 1 + index));
       return { items, at: at(last) };
     };
+  const text = encodeFilter({
+    kind: "blocks",
+    holder: "a",
+    usedAtMs: 0,
+    told: at(0),
+    unsure: [],
+  });
   const key = "filter main 0x1";
-  const open = (text: string) =>
+  const open = () =>
     new OpenFilter({ key, text, usedAtMs: 0, isShared: true }, { state, clock: systemClock });
 
   it("waits for the other's answer to be sent: nothing is told twice", async () => {
-    const text = encodeFilter({
-      kind: "blocks",
-      holder: "a",
-      usedAtMs: 0,
-      told: at(0),
-      unsure: [],
-    });
     await state.replace(key, undefined, text);
-    const [here, there] = [open(text), open(text)];
+    const [here, there] = [open(), open()];
     let sent: (wasSent: boolean) => void = () => undefined;
     const delivery = {
       onSent: (task: (wasSent: boolean) => void) => {
@@ -195,31 +195,17 @@ describe("a filter that two processes poll", () => {
   });
 
   it("goes on when the other died with its answer", async () => {
-    const text = encodeFilter({
-      kind: "blocks",
-      holder: "a",
-      usedAtMs: 0,
-      told: at(0),
-      unsure: [],
-    });
     await state.replace(key, undefined, text);
-    await open(text).poll(upTo(2), { ...never, delivery: { onSent: () => undefined } }, 1);
-    const there = open(text);
+    await open().poll(upTo(2), { ...never, delivery: { onSent: () => undefined } }, 1);
+    const there = open();
     const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
     expect((await there.poll(upTo(3), { ...never, delivery }, 2))?.items).toEqual(["1", "2", "3"]);
     await there.atRest();
   });
 
   it("is used up elsewhere, and gone here", async () => {
-    const text = encodeFilter({
-      kind: "blocks",
-      holder: "a",
-      usedAtMs: 0,
-      told: at(0),
-      unsure: [],
-    });
     await state.replace(key, undefined, text);
-    const filter = open(text);
+    const filter = open();
     expect(await filter.use(1)).toBe(true);
     await state.replace(key, text, undefined);
     expect(await filter.use(2)).toBe(false);

@@ -7,6 +7,7 @@ import { Administration } from "../gateway/administration.ts";
 import { Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
+import { urlOf } from "../lib/url-of.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { openState } from "../state/open-state.ts";
@@ -88,6 +89,3 @@ export async function startSupervisor(
     throw error;
   }
 }
-
-const urlOf = (host: string, port: number): string =>
-  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -40,9 +40,7 @@ const TELL_AGAIN_AFTER_MS = 60_000;
 
 export class Dispatcher {
   readonly #times: MethodTimes;
-  #agreementOn: (method: string) => AgreementRule | undefined;
-  #hedges: HedgeBudget;
-  #order: NodeOrder;
+  #policies: Policies;
   /** The head that a caller was told last: it falls only when no node knows better. */
   #toldHead = 0;
   /** Calls that wait for some node's budget. */
@@ -56,26 +54,22 @@ export class Dispatcher {
     this.#options = options;
     this.#parts = parts;
     this.#times = new MethodTimes(parts);
-    this.#hedges = new HedgeBudget(options.hedging);
-    this.#agreementOn = rulesByMethod(options.agreement);
-    this.#order = new NodeOrder(options);
+    this.#policies = policiesOf(options);
   }
 
   reconfigure(options: DispatcherOptions): void {
     this.#options = options;
-    this.#hedges = new HedgeBudget(options.hedging);
-    this.#agreementOn = rulesByMethod(options.agreement);
-    this.#order = new NodeOrder(options);
+    this.#policies = policiesOf(options);
   }
 
   /** How many must say the same to a method; undefined where one node's word counts. */
   agreementOn(method: string): AgreementRule | undefined {
-    return this.#agreementOn(method);
+    return this.#policies.agreementOn(method);
   }
 
   /** The nodes that may be asked now, best first for blocks. */
   bestForBlocks(): readonly Upstream[] {
-    return this.#order.forBlocks(this.#parts.usable());
+    return this.#policies.order.forBlocks(this.#parts.usable());
   }
 
   /** See `Pool.call`. */
@@ -84,10 +78,10 @@ export class Dispatcher {
     paramsJson: string,
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
-    const nodes = this.#order.forCall(this.#parts.usable(), method, options);
+    const nodes = this.#policies.order.forCall(this.#parts.usable(), method, options);
     if (nodes.length === 0) throw errors.noUpstream();
     if (signal.aborted) throw errors.upstreamTimeout();
-    const rule = options.reader ? undefined : this.#agreementOn(method);
+    const rule = options.reader ? undefined : this.#policies.agreementOn(method);
     const isDoubtful = options.isDoubtful ?? this.#headDoubt(method, paramsJson);
     const question = {
       ...{ method, paramsJson, traits: traitsOf(method) },
@@ -117,14 +111,14 @@ export class Dispatcher {
     const { clock, metrics, usable, hasOthers } = this.#parts;
     const { network, hedging } = this.#options;
     const { method } = question;
-    this.#hedges.earn();
+    this.#policies.hedges.earn();
     return new Asking(question, {
       clock,
       nodes,
       newcomers: hasOthers() ? usable : undefined,
       headNumber: headOf(nodes),
       hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),
-      mayHedge: () => this.#hedges.spend(),
+      mayHedge: () => this.#policies.hedges.spend(),
       onAnswered: (ms) => this.#times.answered(method, ms),
       onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
       onWaiting: (count) => this.#waits(count),
@@ -157,3 +151,12 @@ export class Dispatcher {
     return true;
   }
 }
+
+/** What the options make of each call. */
+type Policies = ReturnType<typeof policiesOf>;
+
+const policiesOf = (options: DispatcherOptions) => ({
+  agreementOn: rulesByMethod(options.agreement),
+  hedges: new HedgeBudget(options.hedging),
+  order: new NodeOrder(options),
+});

@@ -163,7 +163,7 @@ export class Network {
     const { chain } = this;
     this.#headWatch = chain
       ? undefined
-      : new HeadWatch({ family }, { nodes: () => pool.usable(), clock });
+      : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }

@@ -1,10 +1,21 @@
-// Where the heads of nodes are whose chain nobody follows: asked now and then, so that who lags is known.
+// Where the heads of nodes are whose chain nobody follows: asked twice a block, so that who lags is known.
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "./upstream.ts";
 
 type WatchedNode = Pick<Upstream, "ask">;
 
-const EVERY_MS = 2_000;
+export type HeadWatchParts = {
+  readonly pool: {
+    /** Those that may be asked now. */
+    usable(): readonly WatchedNode[];
+    /** Between two blocks, in milliseconds; undefined while that is not known. */
+    readonly blockMs: number | undefined;
+  };
+  readonly clock: Pick<Clock, "sleep">;
+};
+
+const SHORTEST_MS = 500;
+const LONGEST_MS = 6_000;
 
 const QUESTIONS = {
   evm: ["eth_blockNumber", "[]"],
@@ -17,17 +28,11 @@ export class HeadWatch {
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
   readonly #family: "evm" | "conflux";
-  readonly #nodes: () => readonly WatchedNode[];
-  readonly #clock: Pick<Clock, "sleep">;
+  readonly #parts: HeadWatchParts;
 
-  /** @param parts.nodes Those that may be asked now. */
-  constructor(
-    options: { family: "evm" | "conflux" },
-    parts: { nodes: () => readonly WatchedNode[]; clock: Pick<Clock, "sleep"> },
-  ) {
+  constructor(options: { family: "evm" | "conflux" }, parts: HeadWatchParts) {
     this.#family = options.family;
-    this.#nodes = parts.nodes;
-    this.#clock = parts.clock;
+    this.#parts = parts;
   }
 
   start(): void {
@@ -41,11 +46,14 @@ export class HeadWatch {
 
   async #run(): Promise<void> {
     const { signal } = this.#closing;
+    const { pool, clock } = this.#parts;
     while (!signal.aborted) {
-      const nodes = this.#nodes();
+      const nodes = pool.usable();
       // With one node there is nothing to compare.
       if (nodes.length > 1) for (const node of nodes) void this.#ask(node);
-      await this.#clock.sleep(EVERY_MS, signal).catch(() => undefined);
+      const halfBlockMs = (pool.blockMs ?? 0) / 2;
+      const pauseMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, halfBlockMs));
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
     }
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "./asking/call-options.ts";
+import type { Exchange } from "./connection/connection.ts";
 import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
 import type { Reply } from "./reply.ts";
 
@@ -280,6 +281,28 @@ describe("single nodes", () => {
     for (const [index, number] of heads.entries())
       pool.nodes[index]?.standsAt({ number, hash: undefined }, false);
     expect(await outcome("m", undefined, { block })).toBe(`"${want}"`);
+  });
+
+  it.each([
+    { call: "of the newest state", method: "eth_call", options: {}, want: "new" },
+    { call: "of a block that both have", method: "eth_call", options: { block: 5 }, want: "old" },
+    { call: "to send", method: "eth_sendRawTransaction", options: {}, want: "old" },
+  ])("behind the best one are not hurried to: $call", async ({ method, options, want }) => {
+    let answer: (told: Exchange) => void = () => undefined;
+    const slow = new Promise<Exchange>((resolve) => {
+      answer = resolve;
+    });
+    const { outcome, pool, clock } = await startedPoolOf({
+      a: saying(slow),
+      b: saying('"result":"old"'),
+    });
+    pool.nodes[0]?.standsAt({ number: 9, hash: undefined }, false);
+    pool.nodes[1]?.standsAt({ number: 5, hash: undefined }, false);
+    const call = outcome(method, undefined, options);
+    await clock.advance(500);
+    await clock.advance(50);
+    answer({ kind: "answered", status: 200, body: Buffer.from('{"id":2,"result":"new"}') });
+    expect(await call).toBe(`"${want}"`);
   });
 
   it("on another branch are asked last, however high they are", async () => {

@@ -122,6 +122,11 @@ export class Pool {
     return this.#dispatcher.agreementOn(method);
   }
 
+  /** The mean time between the newest blocks, as nodes told of them, in milliseconds. */
+  get blockMs(): number | undefined {
+    return this.#heads.blockMs;
+  }
+
   /** All nodes, in the order of the configuration. */
   get nodes(): readonly Upstream[] {
     return this.#upstreams;

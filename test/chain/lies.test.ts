@@ -224,10 +224,11 @@ const WINDOW = 8;
 
 type NetworkSettings = Readonly<Record<string, unknown>>;
 
+/** The liar is the cheaper one: while it is trusted it is asked first. */
 const of = (liar: LyingNode, honest?: LyingNode): NetworkSettings => ({
   upstreams: [
     { name: "liar", url: liar.url },
-    ...(honest ? [{ name: "honest", url: honest.url }] : []),
+    ...(honest ? [{ name: "honest", url: honest.url, price: 1 }] : []),
   ],
 });
 const GROWTH = 3;

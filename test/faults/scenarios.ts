@@ -33,7 +33,7 @@ const passedOn: Readonly<Record<string, readonly Fault[]>> = {
   "resets connections": [{ kind: "reset" }],
   "429 with Retry-After": [tooMany],
   "500, 502, 503": [errors],
-  // Nobody reads the chain here: two seconds are left to find out.
+  // Nobody reads the chain here: with blocks of a second, less than two seconds are left to find out.
   "its head stands still, 2 blocks back": [{ kind: "stale", blocks: 2 }],
 };
 

@@ -35,6 +35,49 @@ describe("a call whose node takes long", () => {
     expect(aborted).toEqual([OUTRUN]);
   });
 
+  describe("when the second one lags", () => {
+    const nodes = [{}, { isBehind: true }];
+
+    it("takes the first one's answer, which comes a little later", async () => {
+      const { log, clock, answer, left, idle } = asking(nodes);
+      await clock.advance(DELAY_MS);
+      await answer("b", result("old"));
+      expect(log).toEqual(["0 a", "slow", "50 b", "answered in 0"]);
+      await answer("a", result("new"));
+      expect(log.at(-1)).toBe("new");
+      expect(left()).toEqual(idle);
+    });
+
+    it("takes the second one's at once when the first fails, then or before", async () => {
+      for (const order of ["ab", "ba"]) {
+        const { log, clock, answer, left, idle } = asking(nodes);
+        await clock.advance(DELAY_MS);
+        for (const name of order) await answer(name, name === "a" ? failed : result("old"));
+        expect(log.at(-1)).toBe("old");
+        expect(left()).toEqual(idle);
+      }
+    });
+
+    it.each([
+      { node: "says nothing", isHeard: false, ends: 4 * DELAY_MS },
+      { node: "answers others", isHeard: true, ends: 2_000 },
+    ])("waits $ends ms for a first one that $node", async ({ isHeard, ends }) => {
+      const { log, clock, answer } = asking([{ isHeard }, { isBehind: true }]);
+      await clock.advance(DELAY_MS);
+      await answer("b", result("old"));
+      const then = log.length;
+      while (log.length === then) await clock.advance(DELAY_MS);
+      expect([clock.now() - DELAY_MS, log.at(-1)]).toEqual([ends, "old"]);
+    });
+
+    it("takes its answer at once where it was the first to be asked", async () => {
+      const { log, clock, answer } = asking([{ isBehind: true }, {}]);
+      await clock.advance(DELAY_MS);
+      await answer("a", result("old"));
+      expect(log.at(-1)).toBe("old");
+    });
+  });
+
   it("is measured at the loser too, when that answers within a second", async () => {
     const { log, aborted, clock, answer, left, idle } = asking([{}, {}]);
     await clock.advance(DELAY_MS);

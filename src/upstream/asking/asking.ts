@@ -25,6 +25,8 @@ export type AskingParts = {
   readonly newcomers?: (() => readonly AskedUpstream[]) | undefined;
   /** The number of the network's head; undefined while none is known. */
   readonly headNumber: number | undefined;
+  /** Whether a node lags, so far as it matters to this call; left out where it does not. */
+  readonly isBehind?: ((node: AskedUpstream) => boolean) | undefined;
   /** How long a node is waited for before another is asked too, in milliseconds. */
   readonly hedgeDelayMs: number;
   /** Whether one more call may be spent on this. */
@@ -34,7 +36,8 @@ export type AskingParts = {
   readonly onAskedAgain: (why: Again) => void;
 } & BudgetWaitParts;
 
-export type AskedUpstream = QueuedUpstream & Pick<Upstream, "ask" | "rememberMissing">;
+export type AskedUpstream = QueuedUpstream &
+  Pick<Upstream, "ask" | "rememberMissing" | "head" | "isElsewhere">;
 
 type Again = "failed" | "doubted" | "slow";
 type Running = Attempt<AskedUpstream>;
@@ -199,7 +202,8 @@ export class Asking {
     }
   }
 
-  #hear(reply: Said, { node, order }: Running): void {
+  #hear(reply: Said, attempt: Running): void {
+    const { node, order } = attempt;
     const { variant, isDoubtful } = this.#question.options;
     if (variant?.isMissing(reply)) {
       node.rememberMissing(variant.name);
@@ -210,7 +214,8 @@ export class Asking {
     const isLacking = reply.kind === "refused" && reply.lacks !== undefined;
     const isDoubted = isDoubtful?.(reply) ?? false; // told of all that is said, whatever it is taken for
     if (!isLacking && !isDoubted) {
-      this.#settle(reply);
+      if (!this.#isHasty(attempt)) this.#settle(reply);
+      else if (!this.#doubt.said) this.#doubt.begin(reply, order);
       return;
     }
     if (!this.#doubt.said) {
@@ -218,6 +223,12 @@ export class Asking {
       if (this.#doubt.isPerhapsAll) this.#queue.dropOpen(this.#question.traits.group);
     }
     this.#askNext("doubted");
+  }
+
+  /** A node that lags was only asked since better ones are slow: those are waited for a little more. */
+  #isHasty({ node, order }: Running): boolean {
+    const isOvertaking = [...this.#running].some((other) => other.order < order);
+    return isOvertaking && (this.#parts.isBehind?.(node) ?? false);
   }
 
   #mayAskAnother(reply: Reply): boolean {

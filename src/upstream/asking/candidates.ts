@@ -44,6 +44,12 @@ export function headOf(
   return highest;
 }
 
+/** Whether a node lags as it counts for calls that speak of no block. */
+export const isBehind = (
+  node: Pick<Upstream, "head" | "isElsewhere">,
+  network: { readonly head: number | undefined; readonly toleratedLag: number },
+): boolean => lagOf(node, { reaches: undefined, ...network }) > 0;
+
 function candidateOf(
   node: RankedUpstream,
   { method, traits, block, reaches = block, toleratedLag }: Wanted,
@@ -69,7 +75,7 @@ function candidateOf(
 type Need = { reaches: number | undefined; head: number | undefined; toleratedLag: number };
 
 function lagOf(
-  { head: own, isElsewhere }: RankedUpstream,
+  { head: own, isElsewhere }: Pick<Upstream, "head" | "isElsewhere">,
   { reaches, head, toleratedLag }: Need,
 ): number {
   if (isElsewhere) return Number.POSITIVE_INFINITY;

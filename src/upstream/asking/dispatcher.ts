@@ -8,9 +8,9 @@ import { MethodTimes } from "../health/method-times.ts";
 import { traitsOf } from "../method-traits.ts";
 import type { Upstream } from "../upstream.ts";
 import { type AgreementRule, rulesByMethod } from "./agreement.ts";
-import { Asking, type Question } from "./asking.ts";
+import { Asking, type AskingParts, type Question } from "./asking.ts";
 import type { CallOptions } from "./call-options.ts";
-import { headOf } from "./candidates.ts";
+import { headOf, isBehind } from "./candidates.ts";
 import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./hedging.ts";
 import { NodeOrder } from "./node-order.ts";
 import { type Ballot, Voting } from "./voting.ts";
@@ -117,12 +117,21 @@ export class Dispatcher {
       nodes,
       newcomers: hasOthers() ? usable : undefined,
       headNumber: headOf(nodes),
+      isBehind: this.#lagJudge(question),
       hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),
       mayHedge: () => this.#policies.hedges.spend(),
       onAnswered: (ms) => this.#times.answered(method, ms),
       onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
       onWaiting: (count) => this.#waits(count),
     });
+  }
+
+  /** What speaks of a block is refused by those who do not have it; what is sent may go to any. */
+  #lagJudge({ traits, options: { block, reaches } }: Question): AskingParts["isBehind"] {
+    if (block !== undefined || reaches !== undefined) return undefined;
+    if (traits.group === "submission") return undefined;
+    const { toleratedLag } = this.#options;
+    return (node) => isBehind(node, { head: headOf(this.#parts.usable()), toleratedLag });
   }
 
   #voting(nodes: readonly Upstream[], ballot: Ballot): Voting {

@@ -30,6 +30,7 @@ type Node = {
   readonly says?: readonly Reply[];
   /** It has stopped: many calls to it are late. */
   readonly isStalled?: boolean;
+  readonly isBehind?: boolean;
   /** It answers other calls meanwhile. */
   readonly isHeard?: boolean;
   /** How long it has no budget. */
@@ -67,6 +68,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
     nodes: usable(),
     newcomers: nodes.some(({ fromMs }) => fromMs) ? usable : undefined,
     headNumber: undefined,
+    isBehind: (node) => nodes[asked.indexOf(node)]?.isBehind ?? false,
     hedgeDelayMs,
     mayHedge: () => call.mayHedge ?? true,
     onAnswered: (ms) => void log.push(`answered in ${ms}`),

@@ -30,3 +30,19 @@ it("does not remember without end", async () => {
   expect(heads.secondsBehind(2_999)).toBe(0);
   expect(heads.secondsBehind(1)).toBeLessThanOrEqual(3);
 });
+
+it("tells the time between the newest blocks", async () => {
+  const clock = new FakeClock();
+  const heads = new HeadTimes({ clock });
+  expect(heads.blockMs).toBeUndefined();
+  heads.saw(100);
+  expect(heads.blockMs).toBeUndefined();
+  await clock.advance(60_000);
+  heads.saw(102); // it was not looked at meanwhile
+  expect(heads.blockMs).toBe(30_000);
+  for (let number = 103; number < 120; number += 1) {
+    await clock.advance(2_000);
+    heads.saw(number);
+  }
+  expect(heads.blockMs).toBe(2_000);
+});

@@ -2,6 +2,8 @@
 import type { Clock } from "../../lib/clock.ts";
 
 const REMEMBERED = 1_024;
+/** The time between blocks is measured over so many of the newest heads. */
+const MEASURED = 16;
 
 export class HeadTimes {
   /** By number, rising; never more than `REMEMBERED`. */
@@ -24,6 +26,14 @@ export class HeadTimes {
     this.#reachedAt.set(number, this.#clock.now());
     const [oldest] = this.#reachedAt.keys();
     if (oldest !== undefined && this.#reachedAt.size > REMEMBERED) this.#reachedAt.delete(oldest);
+  }
+
+  /** The mean time between the newest blocks, in milliseconds; undefined before two were seen. */
+  get blockMs(): number | undefined {
+    const newest = [...this.#reachedAt].slice(-MEASURED);
+    const [[number, at] = [0, 0]] = newest;
+    const [last, lastAt] = newest.at(-1) ?? [0, 0];
+    return last > number ? (lastAt - at) / (last - number) : undefined;
   }
 
   /** For how long there has been a newer block than this, in seconds; at least, when it is very old. */

@@ -161,9 +161,7 @@ export class Network {
       if (role.kind === "keeper") this.#link = () => role.serve(name, keptNetwork(chain, journal));
     }
     const { chain } = this;
-    this.#headWatch = chain
-      ? undefined
-      : new HeadWatch({ family }, { pool, clock });
+    this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
   }

@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
 import { FilterCount } from "../../src/filters/filter-count.ts";
 import type { Delivery } from "../../src/filters/open-filter.ts";
@@ -211,25 +211,24 @@ async function runSchedule(world: World): Promise<void> {
   }
 }
 
-describe.each(Array.from({ length: WORLDS }, (_, index) => index + 1))("world %i", (seed) => {
-  let path: string;
-  let world: World;
-
-  beforeAll(async () => {
-    path = await mkdtemp(join(tmpdir(), "headgate-schedules-"));
-    world = new World(seed, path);
-    await world.open();
-  });
-
-  afterAll(async () => {
-    await world.close();
-    await rm(path, { recursive: true, force: true });
-  });
-
-  it(`leaves every client with the canonical logs, after each of ${SCHEDULES} schedules`, async () => {
-    for (let schedule = 0; schedule < SCHEDULES; schedule += 1)
-      await runSchedule(world).catch((cause: unknown) => {
-        throw new Error(`seed ${seed}, schedule ${schedule}`, { cause });
-      });
-  }, 60_000);
+/** While one waits for the disk, others go on. */
+describe.concurrent("a random world", () => {
+  it.each(Array.from({ length: WORLDS }, (_, index) => index + 1))(
+    `leaves every client with the canonical logs, after each of ${SCHEDULES} schedules, seed %i`,
+    async (seed) => {
+      const path = await mkdtemp(join(tmpdir(), "headgate-schedules-"));
+      const world = new World(seed, path);
+      await world.open();
+      try {
+        for (let schedule = 0; schedule < SCHEDULES; schedule += 1)
+          await runSchedule(world).catch((cause: unknown) => {
+            throw new Error(`seed ${seed}, schedule ${schedule}`, { cause });
+          });
+      } finally {
+        await world.close();
+        await rm(path, { recursive: true, force: true });
+      }
+    },
+    120_000,
+  );
 });

@@ -2,7 +2,6 @@
 // The command line: argv → a command; exit codes; signals.
 import { CommandFailure } from "./cli/read-config.ts";
 import { type Running, run } from "./cli/run.ts";
-import { runChild } from "./processes/child.ts";
 
 /**
  * SIGTERM and SIGINT drain; a second one ends at once. SIGHUP: the configuration is read again; without
@@ -35,8 +34,10 @@ function fail(error: unknown): never {
 
 try {
   const args = process.argv.slice(2);
-  if (args[0] === "child") runChild();
-  else {
+  if (args[0] === "child") {
+    const { runChild } = await import("./processes/child.ts");
+    runChild();
+  } else {
     process.on("SIGHUP", ignore);
     const running = await run(args, process.env);
     if (running) listenToSignals(running);

@@ -1,11 +1,9 @@
-// Turns the command line into a command.
+// Turns the command line into a command. What runs a gateway is loaded only where one runs: else each
+// command would take twice as long.
 import { parseArgs } from "node:util";
-import { declaredMethods } from "../methods/catalogue.ts";
-import { methodsMarkdown } from "../methods/describe.ts";
-import { check } from "./check.ts";
 import { keys, keysHelp } from "./keys.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
-import { type Served, serve } from "./serve.ts";
+import type { Served } from "./serve.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -35,15 +33,22 @@ export async function run(argv: readonly string[], environment: Environment): Pr
     return undefined;
   }
   switch (command) {
-    case "serve":
+    case "serve": {
+      const { serve } = await import("./serve.ts");
       return serve({ configPath, port }, environment);
-    case "check":
+    }
+    case "check": {
       if (!configPath) throw new CommandFailure("check: --config is missing", { exitCode: 2 });
+      const { check } = await import("./check.ts");
       await check(readConfig(configPath, environment), print);
       return undefined;
-    case "methods":
+    }
+    case "methods": {
+      const { declaredMethods } = await import("../methods/catalogue.ts");
+      const { methodsMarkdown } = await import("../methods/describe.ts");
       print(methodsMarkdown(declaredMethods));
       return undefined;
+    }
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });
   }

@@ -5,6 +5,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import type { AskedNode, ChainDialect, Fetched, FetchedBlock, Reference } from "./dialect.ts";
+import { Insistence } from "./insistence.ts";
 import type { Prover } from "./prover.ts";
 
 export type SourceParts = {
@@ -35,12 +36,15 @@ export class BlockSource {
   /** When a node last gave a block that failed, by node and block. Bounded. */
   readonly #failedAt = new Map<string, number>();
   readonly #toldAt = new Map<string, number>();
+  /** Some nodes give blocks of no known encoding, and the others do not say. */
+  readonly #strangeness: Insistence;
   readonly #network: string;
   readonly #parts: SourceParts;
 
   constructor(options: { network: string }, parts: SourceParts) {
     this.#network = options.network;
     this.#parts = parts;
+    this.#strangeness = new Insistence(parts);
   }
 
   /** The block from the first of the nodes that gives it so that it can be proven. */
@@ -100,18 +104,22 @@ export class BlockSource {
     return { kind: "failed", part };
   }
 
-  /** All nodes gave one and the same block whose header does not hash, and this network may be like that. */
+  /**
+   * All nodes gave one and the same block whose header does not hash, or some did for a while and the
+   * others gave none: this network may be like that.
+   */
   #agreedForeign<Given extends { fetched: FetchedBlock }>(
     given: readonly Given[],
     asked: readonly AskedNode[],
   ): Given | undefined {
     const [first] = given;
     const isAgreed = given.every(({ fetched }) => fetched.block.hash === first?.fetched.block.hash);
+    const all = this.#parts.allNodes();
     // A node that was not asked yet may prove it.
-    const isAskedOfAll = this.#parts
-      .allNodes()
-      ?.every(({ name }) => asked.some((node) => node.name === name));
+    const isAskedOfAll = all?.every(({ name }) => asked.some((node) => node.name === name));
     if (!first || !isAgreed || !isAskedOfAll) return undefined;
+    this.#strangeness.say();
+    if (given.length < asked.length && !this.#strangeness.isLong) return undefined;
     return this.#parts.prover.acceptForeignHeaders() ? first : undefined;
   }
 

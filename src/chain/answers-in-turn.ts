@@ -6,6 +6,8 @@ export type Answered<Node, Answer> = { readonly node: Node; readonly answer: Ans
 
 /** A node is given so long, in milliseconds, before the next one is asked beside it. */
 const SLOW_MS = 500;
+/** Made once: nobody reads where it was made. */
+const UNWANTED = new Error("no more answers are wanted");
 
 /**
  * Gives the answers as they come, as long as somebody wants more of them; then what still runs is aborted.
@@ -47,6 +49,6 @@ export async function* answersInTurn<Node, Answer>(
     }
   } finally {
     signal.removeEventListener("abort", end);
-    ending.abort();
+    ending.abort(UNWANTED);
   }
 }

@@ -1,6 +1,9 @@
 // Waiting that ends after a while, whatever becomes of what was waited for.
 import type { Clock } from "./clock.ts";
 
+/** Made once: a reason that is made anew each time costs more than the waiting. */
+const OVER = new Error("no longer waited for");
+
 /**
  * What the work gives; undefined when it takes longer, or the signal ends the waiting. The work goes on.
  *
@@ -20,6 +23,6 @@ export async function within<Value>(
   try {
     return await Promise.race([work, end]);
   } finally {
-    patience.abort();
+    patience.abort(OVER);
   }
 }

@@ -1,0 +1,128 @@
+// The tables of the block store, in one LMDB environment: what lies under which key, and what is there.
+import { type Database, open, type RootDatabase } from "lmdb";
+import { decodeOutline, type Outline } from "./block-record.ts";
+import { unpack, viewOf } from "./packing.ts";
+import {
+  HEAD,
+  hashKey,
+  numberKey,
+  type Part,
+  type Position,
+  partKey,
+  positionBytes,
+  positionIn,
+  TAIL,
+} from "./store-keys.ts";
+
+export type Table = Database<Buffer, Buffer>;
+
+export class BlockTables {
+  readonly root: RootDatabase<Buffer, Buffer>;
+  /** The head, the tail, and short texts. */
+  readonly notes: Table;
+  /** Parts of blocks. */
+  readonly parts: Table;
+  /** Block number → hash, of the window and of older blocks that were kept. */
+  readonly canonical: Table;
+  /** Transaction hash → block number and index, of canonical blocks. */
+  readonly transactions: Table;
+  /** Segment and term → postings. */
+  readonly terms: Table;
+  /** Number and hash of blocks that a reorganisation dropped: filters tell of them while the window has their number. */
+  readonly dropped: Table;
+  /** Order of arrival → number and hash, of kept blocks older than the window. */
+  readonly kept: Table;
+  /** Traces of transactions of blocks that are here. */
+  readonly traces: Table;
+  /** Logs of old blocks, which are not here themselves: the entries, and the order in which they came. */
+  readonly segments: Table;
+  readonly segmentOrder: Table;
+
+  /** @throws When the folder cannot be read or written. */
+  constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
+    const binary = { encoding: "binary", keyEncoding: "binary" } as const;
+    this.root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly, maxDbs: 10, ...binary });
+    const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
+    this.notes = table("notes");
+    this.parts = table("parts");
+    this.canonical = table("canonical");
+    this.transactions = table("transactions");
+    this.terms = table("terms");
+    this.dropped = table("dropped");
+    this.kept = table("kept");
+    this.traces = table("traces");
+    this.segments = table("segments");
+    this.segmentOrder = table("segment order");
+  }
+
+  /** The newest canonical block; undefined before the first. */
+  get head(): Position | undefined {
+    const bytes = this.notes.getBinaryFast(HEAD);
+    return bytes && positionIn(bytes);
+  }
+
+  /** From this number up to the head, every block is here. */
+  get tail(): number | undefined {
+    return this.notes.getBinaryFast(TAIL)?.readUInt32BE(0);
+  }
+
+  /** The canonical block's hash; undefined when the block is not here. */
+  hashAt(number: number): string | undefined {
+    const bytes = this.canonical.getBinaryFast(numberKey(number));
+    return bytes && `0x${bytes.toString("hex", 0, 32)}`;
+  }
+
+  outline(hash: string): Outline | undefined {
+    const bytes = this.part(hash, "outline");
+    return bytes && decodeOutline(bytes);
+  }
+
+  /** Where a canonical transaction is. */
+  transactionPlace(hash: string): { number: number; index: number } | undefined {
+    const bytes = this.transactions.getBinaryFast(hashKey(hash));
+    return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
+  }
+
+  /**
+   * One part of a block.
+   *
+   * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
+   */
+  part(hash: string | Buffer, part: Part, piece = 0): Buffer | undefined {
+    const stored = viewOf(this.parts.getBinaryFast(partKey(hash, part, piece)));
+    return stored && unpack(stored);
+  }
+
+  /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
+  get bytes(): number {
+    const pages = this.#ofBlocks.reduce((sum, table) => {
+      const stats = table.getStats() as Record<string, number>;
+      const { treeBranchPageCount = 0, treeLeafPageCount = 0, overflowPages = 0 } = stats;
+      return sum + treeBranchPageCount + treeLeafPageCount + overflowPages;
+    }, 0);
+    return pages * ((this.root.getStats() as { pageSize?: number }).pageSize ?? 4096);
+  }
+
+  // Writing: inside a transaction.
+
+  putHead(position: Position): void {
+    this.notes.putSync(HEAD, positionBytes(position));
+  }
+
+  putTail(number: number): void {
+    this.notes.putSync(TAIL, Buffer.from(numberKey(number)));
+  }
+
+  /** No block is here any more; the notes stay. */
+  clear(): void {
+    for (const table of this.#ofBlocks) table.clearSync();
+    this.notes.removeSync(HEAD);
+    this.notes.removeSync(TAIL);
+  }
+
+  get #ofBlocks(): readonly Table[] {
+    const { parts, canonical, transactions, terms, dropped, kept, traces } = this;
+    const ofBlocks = [parts, canonical, transactions, terms, dropped, kept, traces];
+    return [...ofBlocks, this.segments, this.segmentOrder];
+  }
+}

@@ -1,0 +1,91 @@
+// What leaves the block store: what is older than the window, and what the budget has no room for.
+// Inside a transaction of the store.
+import type { BlockEntries } from "./block-entries.ts";
+import type { BlockTables } from "./block-tables.ts";
+import type { KeptSegments } from "./kept-segments.ts";
+import { segmentOf } from "./postings.ts";
+import { numberKey, positionIn, termKey } from "./store-keys.ts";
+
+export type StoreSize = {
+  /** How many of the newest blocks are kept. */
+  readonly windowBlocks: number;
+  /** What all blocks and their indexes may take on disk, in bytes. */
+  readonly bytes: number;
+};
+
+/** So many of the last kept blocks stay whatever the budget: somebody is about to read them. */
+const KEPT_AT_LEAST = 4;
+/** What goes in one transaction at most when old index segments are dropped. */
+const DROPPED_AT_ONCE = 4096;
+
+export type StoreRoomParts = {
+  readonly tables: BlockTables;
+  readonly entries: BlockEntries;
+  readonly keptSegments: Pick<KeptSegments, "removeOldest">;
+};
+
+export class StoreRoom {
+  size: StoreSize;
+  readonly #parts: StoreRoomParts;
+
+  constructor(size: StoreSize, parts: StoreRoomParts) {
+    this.size = size;
+    this.#parts = parts;
+  }
+
+  /** After a move of the head. @param tail From there on, blocks are here. */
+  shrink(head: number, tail: number): void {
+    const { entries, tables } = this.#parts;
+    const first = Math.max(tail, head - this.size.windowBlocks + 1);
+    for (let number = tail; number < first; number += 1) entries.eraseAt(number);
+    this.#eraseDropped(first);
+    this.#dropTerms(segmentOf(first));
+    tables.putTail(first);
+    this.make();
+  }
+
+  /** Until the budget is kept; the tail rises when what was kept of older blocks is not enough. */
+  make(): void {
+    const { tables, entries, keptSegments } = this.#parts;
+    const { tail, head } = tables;
+    if (tail === undefined) return;
+    let first = tail;
+    while (tables.bytes > this.size.bytes) {
+      if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
+      if (head === undefined || first >= head.number) break;
+      entries.eraseAt(first);
+      first += 1;
+    }
+    if (first !== tail) tables.putTail(first);
+  }
+
+  /** @returns false when there are too few. */
+  #eraseOldestKept(tail: number): boolean {
+    const { tables, entries } = this.#parts;
+    const [oldest] = [...tables.kept.getRange({ limit: 1 })];
+    const { entryCount = 0 } = tables.kept.getStats() as { entryCount?: number };
+    if (!oldest || entryCount <= KEPT_AT_LEAST) return false;
+    const position = positionIn(oldest.value);
+    tables.kept.removeSync(oldest.key);
+    // The window may have grown over it since.
+    if (tables.hashAt(position.number) !== position.hash || position.number < tail)
+      entries.erase(position);
+    return true;
+  }
+
+  #eraseDropped(tail: number): void {
+    const { tables, entries } = this.#parts;
+    for (const key of [...tables.dropped.getKeys({ end: numberKey(tail) })]) {
+      const position = positionIn(key);
+      if (tables.hashAt(position.number) !== position.hash) entries.erase(position);
+      tables.dropped.removeSync(key);
+    }
+  }
+
+  /** Index segments wholly below the window, a bounded number of entries at a time. */
+  #dropTerms(first: number): void {
+    const { terms } = this.#parts.tables;
+    for (const key of [...terms.getKeys({ end: termKey(first, 0), limit: DROPPED_AT_ONCE })])
+      terms.removeSync(key);
+  }
+}

@@ -114,9 +114,10 @@ export class BlockSource {
   ): Given | undefined {
     const [first] = given;
     const isAgreed = given.every(({ fetched }) => fetched.block.hash === first?.fetched.block.hash);
-    const all = this.#parts.allNodes();
     // A node that was not asked yet may prove it.
-    const isAskedOfAll = all?.every(({ name }) => asked.some((node) => node.name === name));
+    const isAskedOfAll = this.#parts
+      .allNodes()
+      ?.every(({ name }) => asked.some((node) => node.name === name));
     if (!first || !isAgreed || !isAskedOfAll) return undefined;
     this.#strangeness.say();
     if (given.length < asked.length && !this.#strangeness.isLong) return undefined;

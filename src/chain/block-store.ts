@@ -2,7 +2,7 @@
 // number read. Every change is one transaction, so the store is always at a head that it had.
 import { BlockEntries } from "./block-entries.ts";
 import type { BlockRecord, Outline } from "./block-record.ts";
-import { BlockTables } from "./block-tables.ts";
+import { append, BlockTables } from "./block-tables.ts";
 import { KeptSegments } from "./kept-segments.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
 import {
@@ -225,9 +225,7 @@ export class BlockStore {
         this.#entries.makeCanonical(record);
       if (this.outline(record.hash)) return;
       this.#entries.putParts(record, compressed);
-      const last = [...kept.getKeys({ reverse: true, limit: 1 })][0];
-      const order = (last?.readUInt32BE(0) ?? 0) + 1;
-      kept.putSync(numberKey(order), positionBytes(positionOf(record)));
+      append(kept, positionBytes(positionOf(record)));
       this.#room.make();
     });
   }

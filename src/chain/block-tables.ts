@@ -95,12 +95,7 @@ export class BlockTables {
 
   /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
   get bytes(): number {
-    const pages = this.#ofBlocks.reduce((sum, table) => {
-      const stats = table.getStats() as Record<string, number>;
-      const { treeBranchPageCount = 0, treeLeafPageCount = 0, overflowPages = 0 } = stats;
-      return sum + treeBranchPageCount + treeLeafPageCount + overflowPages;
-    }, 0);
-    return pages * ((this.root.getStats() as { pageSize?: number }).pageSize ?? 4096);
+    return this.#ofBlocks.reduce((sum, table) => sum + bytesOf(table), 0);
   }
 
   // Writing: inside a transaction.
@@ -125,4 +120,21 @@ export class BlockTables {
     const ofBlocks = [parts, canonical, transactions, terms, dropped, kept, traces];
     return [...ofBlocks, this.segments, this.segmentOrder];
   }
+}
+
+/** What a table takes on disk, in bytes. */
+export function bytesOf(table: Table): number {
+  const {
+    treeBranchPageCount = 0,
+    treeLeafPageCount = 0,
+    overflowPages = 0,
+    pageSize = 4096,
+  } = table.getStats() as Record<string, number>;
+  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
+}
+
+/** Puts it behind what came before, in a table whose keys are the order of arrival. */
+export function append(table: Table, value: Buffer): void {
+  const [last] = [...table.getKeys({ reverse: true, limit: 1 })];
+  table.putSync(numberKey((last?.readUInt32BE(0) ?? 0) + 1), value);
 }

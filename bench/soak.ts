@@ -1,5 +1,6 @@
-// Half an hour of callers while nodes fail at random: memory and open files are to stay what they were.
-// `--minutes 30`, `--seed 1`. Ends with 1 when something grew or a call was answered wrongly.
+// Half an hour of callers while nodes fail at random and somebody attacks: memory and open files are to
+// stay what they were. `--minutes 30`, `--seed 1`, `--calm` without the attacker. Ends with 1 when
+// something grew, a call was not answered rightly, or the gateway was not there for its health check.
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { growthOf } from "../test/faults/growth.ts";
@@ -9,11 +10,24 @@ import { Nodes } from "../test/faults/nodes.ts";
 import { flawsText, type Tally, tallySamples } from "../test/faults/tally-samples.ts";
 import { type Reading, readGateway } from "../test/faults/watch.ts";
 import { type Network, openWorld } from "../test/faults/world.ts";
+import { Attacker } from "./attacks/attacker.ts";
+import { HealthCheck } from "./attacks/health-check.ts";
 
-type Look = Reading & { readonly minute: number; readonly tally: Tally };
+type Look = Reading & {
+  readonly minute: number;
+  readonly tally: Tally;
+  /** The slowest health check, in milliseconds. */
+  readonly healthMs: number;
+  readonly attack: string;
+};
 
 const PER_SECOND = 150;
 const LOOK_MS = 10_000;
+/** One attack lasts about as long as one look at the gateway. */
+const ATTACK_MS = 9_500;
+/** Callers, nodes, attacker and gateway share the machine: a check that takes longer was not there. */
+const MOST_HEALTH_MS = 1_000;
+const ATTACKERS_KEY = "attackers-key";
 /** The first minutes are not judged: the heap finds its size. */
 const WARM_UP_MINUTES = 5;
 
@@ -21,6 +35,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "30" },
     seed: { type: "string", default: `${Date.now() % 1_000_000}` },
+    calm: { type: "boolean", default: false },
   },
 });
 const minutes = Number(values.minutes);
@@ -28,18 +43,29 @@ const seed = Number(values.seed);
 
 const nodes = new Nodes({ seed, blockMs: 1_000 });
 const shape = { nodes: 4, isFollowed: true };
-const world = await openWorld([shape], { perSecond: PER_SECOND, seed }, { nodes });
+const keys = [{ name: "attacker", key: ATTACKERS_KEY }];
+const world = await openWorld([shape], { perSecond: PER_SECOND, seed, keys }, { nodes });
 const [network] = world.networks as [Network];
+const target = { url: world.gateway.url, network: "network-1", key: ATTACKERS_KEY };
+const attacker = new Attacker({
+  target: { ...target, localAddress: "127.0.0.2" },
+  eachMs: ATTACK_MS,
+});
+const health = new HealthCheck({ url: `${world.gateway.url}/healthz` });
 console.log(`seed ${seed}, ${minutes} minutes, ${PER_SECOND} requests a second`);
 
 try {
   network.load.start();
+  health.start();
+  if (!values.calm) attacker.start();
   const steps = planMixture({ seed, ms: minutes * 60_000, nodes: shape.nodes });
   const [looks] = await Promise.all([lookUntilEnd(), carryOut(steps, network)]);
   const problems = judge(looks);
   console.log(problems.length === 0 ? "flat: nothing grew" : problems.join("\n"));
   process.exitCode = problems.length === 0 ? 0 : 1;
 } finally {
+  health.stop();
+  await attacker.stop();
   await world.close();
   nodes.stop();
 }
@@ -49,12 +75,15 @@ async function lookUntilEnd(): Promise<readonly Look[]> {
   const startedAt = performance.now();
   const seen: Look[] = [];
   console.log(
-    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | wrong | errors",
+    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | errors",
   );
   for (let look = 1; look * LOOK_MS <= minutes * 60_000; look += 1) {
     await pause(Math.max(0, startedAt + look * LOOK_MS - performance.now()));
     const tally = tallySamples(network.load.take());
-    seen.push({ minute: (look * LOOK_MS) / 60_000, tally, ...(await readGateway(world.gateway)) });
+    const healthMs = health.takeSlowestMs();
+    const minute = (look * LOOK_MS) / 60_000;
+    const reading = await readGateway(world.gateway);
+    seen.push({ minute, tally, healthMs, attack: attacker.current, ...reading });
     if ((look * LOOK_MS) % 60_000 === 0) console.log(row(seen.slice(-60_000 / LOOK_MS)));
   }
   return seen;
@@ -72,6 +101,7 @@ function row(minuteOf: readonly Look[]): string {
     most(({ inFlight }) => inFlight),
     Math.round(sum(({ tally }) => tally.requests) / 60),
     most(({ tally }) => Math.round(tally.p99Ms)),
+    most(({ healthMs }) => Math.round(healthMs)),
     sum(({ tally }) => tally.wrong),
     sum(({ tally }) => tally.errors),
   ].join(" | ");
@@ -89,6 +119,9 @@ function judge(all: readonly Look[]): string[] {
   );
   return [
     ...flaws.map((text) => `not right: ${text}`),
+    ...all
+      .filter(({ healthMs }) => healthMs > MOST_HEALTH_MS)
+      .map(({ healthMs, attack }) => `health took ${Math.round(healthMs)} ms (attack: ${attack})`),
     ...(memory.growth > Math.max(8, memory.mean * 0.05) ? ["memory grew"] : []),
     ...(files.growth > Math.max(20, files.mean * 0.2) ? ["open files grew"] : []),
   ];

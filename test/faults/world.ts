@@ -25,14 +25,19 @@ export type World = {
   close(): Promise<void>;
 };
 
+const CALLERS_KEY = { name: "test", key: "test-key" };
 const WINDOW_BLOCKS = 200;
 /** How long a call may take, in milliseconds. */
 export const CALL_TIMEOUT_MS = 4_000;
 
-/** The chains are stored, the loads not started. */
+/**
+ * The chains are stored, the loads not started.
+ *
+ * @param options.keys Of the configuration, beside that of the load.
+ */
 export async function openWorld(
   shapes: readonly NetworkShape[],
-  options: { perSecond: number; seed: number },
+  options: { perSecond: number; seed: number; keys?: readonly object[] },
   parts: { nodes: Nodes },
 ): Promise<World> {
   const nodesOf = await Promise.all(
@@ -40,6 +45,7 @@ export async function openWorld(
   );
   const gateway = await startGatewayProcess({
     log: { level: "info" },
+    keys: [CALLERS_KEY, ...(options.keys ?? [])],
     timeouts: { call: `${CALL_TIMEOUT_MS}ms` },
     networks: Object.fromEntries(
       shapes.map(({ isFollowed }, index) => [

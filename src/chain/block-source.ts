@@ -1,12 +1,13 @@
 // Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
 import type { Logger } from "pino";
+import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
-import { type BlockRecord, recordOf } from "./block-record.ts";
+import { type BlockJson, type BlockRecord, recordOf } from "./block-record.ts";
 import type { AskedNode, ChainDialect, Fetched, FetchedBlock, Reference } from "./dialect.ts";
 import { Insistence } from "./insistence.ts";
-import type { Prover } from "./prover.ts";
+import type { Prover, Verdict } from "./prover.ts";
 
 export type SourceParts = {
   readonly dialect: Pick<ChainDialect, "fetchBlock">;
@@ -89,9 +90,7 @@ export class BlockSource {
     fetched: FetchedBlock,
     node: AskedNode,
   ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string } {
-    const verdict = isTheOneAskedFor(reference, fetched)
-      ? this.#parts.prover.prove(fetched)
-      : ({ kind: "failed", part: "identity", reason: "another block than asked for" } as const);
+    const verdict = this.#judge(reference, fetched);
     const record =
       verdict.kind === "proven" ? recordOf(fetched.json, fetched, verdict.level) : undefined;
     if (record) return { kind: "found", record };
@@ -102,6 +101,15 @@ export class BlockSource {
     this.#report(node, { part, reason }, fetched);
     this.#remember(node, reference);
     return { kind: "failed", part };
+  }
+
+  #judge(reference: Reference, fetched: FetchedBlock): Verdict {
+    if (!isTheOneAskedFor(reference, fetched))
+      return { kind: "failed", part: "identity", reason: "another block than asked for" };
+    // What is proven was parsed; what is stored and served are the node's bytes.
+    const ambiguity = ambiguityOf(fetched.json);
+    if (ambiguity !== undefined) return { kind: "failed", part: "shape", reason: ambiguity };
+    return this.#parts.prover.prove(fetched);
   }
 
   /**
@@ -156,3 +164,6 @@ const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolea
   "hash" in reference
     ? block.hash.toLowerCase() === reference.hash.toLowerCase()
     : Number(block.number) === reference.number;
+
+const ambiguityOf = ({ block, receipts, uncles }: BlockJson): string | undefined =>
+  ambiguityIn(block) ?? ambiguityIn(receipts) ?? (uncles && ambiguityIn(uncles));

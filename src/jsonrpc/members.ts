@@ -133,7 +133,7 @@ function skipScalar(json: Buffer, from: number): number {
 }
 
 /** The place behind the closing quote of the string that opens at `open`, or -1. */
-function skipString(json: Buffer, open: number): number {
+export function skipString(json: Buffer, open: number): number {
   const { length } = json;
   let at = open + 1;
   const soon = Math.min(at + SHORT_STRING, length);

@@ -10,9 +10,11 @@ import {
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import {
+  again,
   announced,
   type Block,
   disguised,
+  escaped,
   type Fields,
   FORGED,
   forged,
@@ -58,6 +60,7 @@ const HEADER = ["header hash"];
 const TRANSACTIONS = ["transactions root"];
 const RECEIPTS = ["receipts root"];
 const PLACES = ["places"];
+const SHAPE = ["shape"];
 
 const rows: readonly Row[] = [
   { what: "another hash of the block, everywhere", lie: disguised, parts: [...HEADER, "identity"] },
@@ -197,6 +200,53 @@ const rows: readonly Row[] = [
   },
   { what: "a number instead of receipts", lie: inReceipts(() => 7), parts: ["shape"] },
   { what: "an array of numbers instead of receipts", lie: inReceipts(() => [7]), parts: ["shape"] },
+  // What is proven is one of two members, and a caller's library may read the other one.
+  {
+    what: "a first stateRoot before the true one",
+    lie: inBlocks((block) => ({ [again("stateRoot")]: OTHER_HASH, ...block })),
+    parts: SHAPE,
+  },
+  {
+    what: "a second stateRoot that a parser ignores the case of",
+    lie: withField("StateRoot", OTHER_HASH),
+    parts: SHAPE,
+  },
+  { what: "a To beside to", lie: inTransaction("To", OTHER_ADDRESS), parts: SHAPE },
+  {
+    what: "an entry of an access list with an Address beside its address",
+    lie: inTransaction("accessHints", [
+      { address: OTHER_ADDRESS, storageKeys: [], Address: `0x${"33".repeat(20)}` },
+    ]),
+    parts: SHAPE,
+  },
+  {
+    what: "a withdrawal with an Amount beside its amount",
+    lie: inBlocks((block) => ({
+      ...block,
+      withdrawals: (block["withdrawals"] as Fields[]).map((one) => ({ ...one, Amount: "0xff" })),
+    })),
+    parts: SHAPE,
+  },
+  {
+    what: "a Status beside status",
+    lie: inReceipt((one) => ({ ...one, Status: "0x0" })),
+    parts: SHAPE,
+  },
+  {
+    what: "a status with a long s, which Go takes for status",
+    lie: inReceipt((one) => ({ ...one, ſtatus: "0x0" })),
+    parts: SHAPE,
+  },
+  {
+    what: "a Data beside the data of a log",
+    lie: inLogs((log) => ({ ...log, Data: "0x01" })),
+    parts: SHAPE,
+  },
+  {
+    what: "the data of a log under an escaped name",
+    lie: inLogs((log) => ({ [escaped("data")]: "0x01", ...log })),
+    parts: SHAPE,
+  },
   { what: "null for a block", lie: inBlocks(() => null) },
   {
     what: "null for a whole block whose hash was told",

@@ -71,7 +71,7 @@ export class LyingNode {
     );
     response
       .writeHead(200, { "content-type": "application/json" })
-      .end(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+      .end(withDoubles(JSON.stringify({ jsonrpc: "2.0", id, ...outcome })));
   }
 
   async #answer(call: Call): Promise<unknown> {
@@ -99,6 +99,19 @@ export class LyingNode {
 
 export const startLyingNode = (options: LyingNodeOptions): Promise<LyingNode> =>
   new LyingNode(options).listen();
+
+/** So a lie names a member that is written under the name of another one, which no object can have beside it. */
+export const again = (name: string): string => `again ${name}`;
+/** The same, with its first letter as an escape. */
+export const escaped = (name: string): string => `escaped ${name}`;
+
+const withDoubles = (json: string): string =>
+  json
+    .replaceAll(/"again (\w+)":/g, '"$1":')
+    .replaceAll(
+      /"escaped (\w)/g,
+      (_, letter: string) => `"\\u00${letter.charCodeAt(0).toString(16)}`,
+    );
 
 const TAGS: ReadonlySet<unknown> = new Set(["latest", "safe", "finalized"]);
 

@@ -1,5 +1,6 @@
 // The ways in which nodes tell what transactions did, best first. Each node is asked for each way once,
 // and what it lacks is remembered; what it gives is translated.
+import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
@@ -136,6 +137,7 @@ function readWith<Subject, Value>(
   json: Buffer,
   subject: Subject,
 ): Value | undefined {
+  if (ambiguityIn(json) !== undefined) return undefined;
   try {
     return source.read(JSON.parse(json.toString()), subject);
   } catch {

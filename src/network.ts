@@ -63,18 +63,19 @@ const followed = {
 
 const factsOf = (
   name: string,
-  { family, chainId, totalDifficulty, limits }: NetworkSettings,
-): NetworkFacts => ({ name, family, chainId, totalDifficulty, limits });
+  { family, chainId, totalDifficulty, pending, limits }: NetworkSettings,
+): NetworkFacts => ({ name, family, chainId, totalDifficulty, pending, limits });
 
 const poolOptions = (
   network: string,
   settings: NetworkSettings,
   role: NetworkRole,
 ): PoolOptions => {
-  const { family, chainId, limits, hedging, toleratedLag, agreement } = settings;
+  const { family, chainId, limits, hedging, toleratedLag, agreement, broadcast } = settings;
   const { responseBytes } = limits;
   const upstreams = settings.upstreams.map((upstream) => shareOf(upstream, role));
-  return { network, family, chainId, upstreams, responseBytes, hedging, toleratedLag, agreement };
+  const dispatching = { hedging, toleratedLag, agreement, broadcast };
+  return { network, family, chainId, upstreams, responseBytes, ...dispatching };
 };
 
 const storeOptions = ({ family, window, proof }: NetworkSettings) => ({

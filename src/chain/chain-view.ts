@@ -8,6 +8,7 @@ import type { Keeper, NotFetched } from "./keeper.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
+import { TagOrder } from "./tag-order.ts";
 
 /** What became of a block that was looked for at the nodes. */
 export type Sought = StoredBlock | NotFetched;
@@ -43,6 +44,8 @@ export class ChainView {
   readonly head: Position;
   readonly tail: number;
   readonly #isShared: boolean;
+  /** Made when a tag is first asked for: most calls name none. */
+  #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
   constructor({ head, tail, isShared }: ViewOptions, parts: ViewParts) {
@@ -153,9 +156,13 @@ export class ChainView {
     if (final && place.to <= final.number) await this.#parts.keeper.keepSegment(place, json);
   }
 
-  /** The newest block that the nodes call safe or finalized; undefined when they know none. */
+  /**
+   * The newest block that the nodes call safe or finalized, not beyond the head of this view; undefined
+   * when they know none.
+   */
   tagged(tag: Tag): Promise<Position | undefined> {
-    return this.#parts.tagged(tag);
+    this.#tags ??= new TagOrder(this.head, this.#parts);
+    return this.#tags.find(tag);
   }
 
   /**

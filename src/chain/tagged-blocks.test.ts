@@ -54,3 +54,17 @@ it.each([
   const alone = new TaggedBlocks({ dialect: blockDialect, nodes: () => [liar.node] });
   expect(await alone.find("safe", headAt(10))).toBeUndefined();
 });
+
+it("takes the head for what a node that is further calls so, where the head is on its chain", async () => {
+  const further = nodeTelling(12, 10);
+  const blocks = new TaggedBlocks({ dialect: blockDialect, nodes: () => [further.node] });
+  expect(await blocks.find("finalized", headAt(10))).toEqual({ number: 10, hash: hashAt(10) });
+  expect(further.asked()).toBe(2);
+});
+
+it("never has `safe` behind `finalized`, whichever a node told last", async () => {
+  const { node } = nodeTelling(8, 5);
+  const blocks = new TaggedBlocks({ dialect: blockDialect, nodes: () => [node] });
+  expect((await blocks.find("finalized", headAt(10)))?.number).toBe(8);
+  expect((await blocks.find("safe", headAt(11)))?.number).toBe(8);
+});

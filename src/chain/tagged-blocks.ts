@@ -43,21 +43,40 @@ export class TaggedBlocks {
   }
 
   async #ask(tag: Tag, chain: TaggedChain): Promise<Position | undefined> {
-    const isOurs = ({ number, hash }: Position): boolean =>
-      number <= chain.head.number && (chain.hashAt(number) ?? hash) === hash;
-    const before = this.#highest.get(tag);
-    const known = before && isOurs(before) ? before : undefined;
     for (const node of this.#parts.nodes()) {
-      const position = await this.#parts.dialect.readPosition(
-        tag,
-        node,
-        AbortSignal.timeout(PATIENCE_MS),
-      );
-      if (!position || !isOurs(position)) continue;
-      const highest = known && known.number > position.number ? known : position;
+      const position = await this.#read(tag, node, chain);
+      if (!position) continue;
+      const highest = higher(this.#toldBefore(tag, chain), position);
       this.#highest.set(tag, highest);
       return highest;
     }
-    return known;
+    return this.#toldBefore(tag, chain);
+  }
+
+  /** What the node says, as a block of this chain; undefined when it is none. */
+  async #read(tag: Tag, node: AskedNode, chain: TaggedChain): Promise<Position | undefined> {
+    const read = (numberOrTag: number | Tag): Promise<Position | undefined> =>
+      this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(PATIENCE_MS));
+    const position = await read(tag);
+    if (!position || position.number <= chain.head.number)
+      return position && isOf(chain, position) ? position : undefined;
+    // The node is further than this chain: its tag is the head's as well if the head is on its chain.
+    const atHead = await read(chain.head.number);
+    return atHead?.hash === chain.head.hash ? chain.head : undefined;
+  }
+
+  /** What was told before and holds. What is finalized is safe, whichever of both a node told last. */
+  #toldBefore(tag: Tag, chain: TaggedChain): Position | undefined {
+    const [own, final] = [tag, "finalized" as const].map((each) => {
+      const position = this.#highest.get(each);
+      return position && isOf(chain, position) ? position : undefined;
+    });
+    return tag === "safe" && final ? higher(own, final) : own;
   }
 }
+
+const isOf = ({ head, hashAt }: TaggedChain, { number, hash }: Position): boolean =>
+  number <= head.number && (hashAt(number) ?? hash) === hash;
+
+const higher = (one: Position | undefined, other: Position): Position =>
+  one && one.number > other.number ? one : other;

@@ -30,7 +30,7 @@ const network = (changed: object): object => ({ networks: { main: { ...mainnet, 
 
 describe("what a changed configuration changes", () => {
   it.each<{ of: string; changed: object; want: string[] }>([
-    { of: "a number", changed: { limits: { batch: 7 } }, want: ["limits.batch: 100 → 7"] },
+    { of: "a number", changed: { limits: { batch: 7 } }, want: ["limits.batch: 1000 → 7"] },
     {
       of: "a size, by its name in the file",
       changed: { limits: { body: "2MiB" } },

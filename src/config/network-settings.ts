@@ -106,6 +106,17 @@ export const network = z
     )
       .optional()
       .describe("The final total difficulty, added to old blocks where the node leaves it out."),
+    pending: z
+      .enum(["specified", "node"], { error: "expected specified or node" })
+      .prefault("specified")
+      .describe(
+        "What a pending block has as its number and logsBloom: null (specified), or what the node says (node), for clients that take no null there.",
+      ),
+    broadcast: wholeNumber(1, 10)
+      .optional()
+      .describe(
+        "To how many upstreams a transaction is sent at once, private ones left out. Left out: to one; where there are private ones, to these alone.",
+      ),
     headAge: duration
       .optional()
       .describe("How old the newest block may be before the network counts as not ready."),

@@ -44,7 +44,7 @@ describe("the shortest configuration", () => {
       processes: 1,
       log: { level: "info" },
       keys: [],
-      limits: { bodyBytes: 1_048_576, batch: 100, connections: 10_000, filters: 1_000 },
+      limits: { bodyBytes: 1_048_576, batch: 1000, connections: 10_000, filters: 1_000 },
       timeouts: {
         headersMs: 10_000,
         bodyMs: 30_000,
@@ -68,6 +68,7 @@ describe("the shortest configuration", () => {
               price: 0,
               rate: {},
               batch: 1,
+              isPrivate: false,
               probe: true,
             },
           ],
@@ -76,6 +77,7 @@ describe("the shortest configuration", () => {
           agreement: {},
           window: { blocks: 10_000, size: 8 * 2 ** 30 },
           proof: "available",
+          pending: "specified",
           limits: {
             logs: { blocks: 10_000, results: 10_000 },
             traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100 },

@@ -35,7 +35,7 @@ export const processes = z.union(
 export const doorLimits = z
   .strictObject({
     body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),
-    batch: wholeNumber(1, 1000).prefault(100).describe("The most calls in one batch."),
+    batch: wholeNumber(1, 1000).prefault(1000).describe("The most calls in one batch."),
     connections: wholeNumber(1).prefault(10_000).describe("The most open connections of callers."),
     filters: wholeNumber(1).prefault(1_000).describe("The most filters of one key."),
   })

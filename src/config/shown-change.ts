@@ -3,7 +3,7 @@ import { type Path, pathText } from "./path.ts";
 
 /** Texts that are shown. Whatever is not named here may be a secret: then only that it changed is told. */
 const SHOWN = new Set(
-  "level family proof vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
+  "level family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
   ),
 );
@@ -14,6 +14,7 @@ const WRITTEN: Readonly<Record<string, string>> = {
   responseBytes: "response",
   bodyBytes: "body",
   expiresAtMs: "expires",
+  isPrivate: "private",
 };
 
 /** A path as the file has it. */

@@ -78,12 +78,22 @@ const upstream = z
       .describe(
         "Calls that begin together go to it as one HTTP request, at most so many; 1: each by itself.",
       ),
+    private: z
+      .boolean({ error: "expected true or false" })
+      .prefault(false)
+      .describe(
+        "It keeps transactions to itself until they are mined: where there is such an upstream, no other is sent any, unless `broadcast` is set; then it is sent none.",
+      ),
     probe: z
       .boolean({ error: "expected true or false" })
       .prefault(true)
       .describe("Whether it is asked, once for each of its versions, what it can do."),
   })
-  .transform(({ timeout, ...settings }) => ({ ...settings, timeoutMs: timeout }));
+  .transform(({ timeout, private: isPrivate, ...settings }) => ({
+    ...settings,
+    isPrivate,
+    timeoutMs: timeout,
+  }));
 
 /** At least one; after this each has a name and a vendor. */
 export const upstreams = z

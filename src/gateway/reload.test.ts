@@ -53,7 +53,7 @@ describe("a reload", () => {
     const { reload, done } = running();
     expect(await reload.to(batches(7))).toEqual({
       kind: "reloaded",
-      changed: ["limits.batch: 100 → 7"],
+      changed: ["limits.batch: 1000 → 7"],
     });
     expect(done).toEqual([
       "prepare 7",

@@ -60,7 +60,8 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
       const position = await context.chain?.tagged(numberOrTag);
       if (position) return toQuantity(position.number);
       const block = await readOutline("eth_getBlockByNumber", numberOrTag, context);
-      if (!block) throw errors.taggedBlockNotFound(numberOrTag);
+      const isBeyond = block && context.chain && toNumber(block.number) > context.chain.head.number;
+      if (!block || isBeyond) throw errors.taggedBlockNotFound(numberOrTag);
       return block.number;
     }
     default:

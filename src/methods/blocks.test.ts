@@ -55,6 +55,18 @@ describe("a block by number", () => {
     });
   });
 
+  it("has the node's number and bloom while pending where the network is set so", async () => {
+    const script = { eth_getBlockByNumber: { ...block, transactions: [{ hash, ...place }] } };
+    const network = { pending: "node" } as const;
+    const params = ["pending", true];
+    const { result } = await call("eth_getBlockByNumber", params, script, { network });
+    const nowhere = { blockHash: null, blockNumber: null, transactionIndex: null };
+    expect(result).toEqual({
+      ...{ ...block, hash: null, nonce: null },
+      transactions: [{ hash, ...nowhere }],
+    });
+  });
+
   it("keeps hashes of pending transactions", async () => {
     const { result } = await call("eth_getBlockByNumber", ["pending", false], {
       eth_getBlockByNumber: { ...block, transactions: [hash] },

@@ -6,6 +6,7 @@ import { block } from "../evm/results.ts";
 import { hash, quantity, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { isNull, nullWhenUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
 import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
@@ -85,9 +86,16 @@ async function findByNumber(args: BlockArgs, context: CallContext): Promise<RawJ
   if (found === "unknown") return "null";
   if (found !== "elsewhere") return blockJson(found, args, context);
   const result = await askBlock("eth_getBlockByNumber", args, context);
-  return args.block === "pending"
-    ? asPendingBlock(result)
-    : withTotalDifficulty(result, context.network);
+  if (args.block === "pending") return asPendingBlock(result, context.network.pending);
+  if (isTagBeyondHead(args.block, result, context)) throw errors.taggedBlockNotFound(args.block);
+  return withTotalDifficulty(result, context.network);
+}
+
+/** No node told of such a block of the followed chain; this one is of another, or of a later time. */
+function isTagBeyondHead(asked: string, result: Buffer, { chain }: CallContext): boolean {
+  if (!chain || (asked !== "safe" && asked !== "finalized")) return false;
+  const [number] = findMembers(result, ["number"]) ?? [];
+  return number !== undefined && Number(textOf(result, number).slice(1, -1)) > chain.head.number;
 }
 
 async function findByHash(args: HashArgs, context: CallContext): Promise<RawJson> {

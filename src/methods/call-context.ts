@@ -70,6 +70,8 @@ export type NetworkFacts = {
   readonly chainId: number;
   /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
   readonly totalDifficulty?: string | undefined;
+  /** Whether a pending block has no number and no logsBloom, or those that its node gives it. */
+  readonly pending?: "specified" | "node" | undefined;
   readonly limits: {
     /** `rule` tells that the blocks are the key's own limit. */
     readonly logs: { readonly blocks: number; readonly results: number; readonly rule?: "logs" };

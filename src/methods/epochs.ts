@@ -128,8 +128,8 @@ export const epochMethods = [
     isWrite: true,
     answer: ({ transaction }, context) => {
       // Every type is hashed as it is sent.
-      const hashed = () => ({ hash: keccak256OfData(transaction), isCertain: true });
-      return submit({ ...methods, hash: hashed }, context);
+      const signed = { hash: keccak256OfData(transaction), isCertain: true };
+      return submit({ ...methods, signed }, context);
     },
   }),
 ];

@@ -99,6 +99,10 @@ async function pinnedFor(
 ): Promise<unknown> {
   if (!chain && reference === "latest" && isAgreedUpon(method))
     return toQuantity(await head.latest());
+  if (chain && (reference === "safe" || reference === "finalized")) {
+    const position = await chain.tagged(reference);
+    return position ? toQuantity(position.number) : reference;
+  }
   return head.pin(reference);
 }
 

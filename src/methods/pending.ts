@@ -2,22 +2,29 @@
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, type Span } from "../jsonrpc/members.ts";
 import { isNull } from "./block-lookup.ts";
+import type { NetworkFacts } from "./method.ts";
 
 type Members = Record<string, unknown>;
 
 const noPlace = { blockHash: null, blockNumber: null, transactionIndex: null };
 
-/** A pending block: null number, hash, nonce and logsBloom, and no place for its transactions. */
-export function asPendingBlock(result: Buffer): RawJson {
+/**
+ * A pending block: null number, hash, nonce and logsBloom, and no place for its transactions.
+ *
+ * @param told `node`: number and logsBloom are what the node says, for clients that take no null there.
+ */
+export function asPendingBlock(
+  result: Buffer,
+  told: NetworkFacts["pending"] = "specified",
+): RawJson {
   if (isNull(result)) return result;
   const block: Members = JSON.parse(result.toString("utf8"));
   const { transactions } = block;
   return JSON.stringify({
     ...block,
-    number: null,
+    ...(told === "node" ? {} : { number: null, logsBloom: null }),
     hash: null,
     nonce: null,
-    logsBloom: null,
     ...(Array.isArray(transactions) ? { transactions: transactions.map(withoutPlace) } : {}),
   });
 }

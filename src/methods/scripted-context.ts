@@ -77,12 +77,14 @@ function contextOf(
     isAgreedUpon: () => false,
     paramsJson: JSON.stringify(params),
     describe: () => "{}",
-    ask: async (method, paramsJson) => {
+    ask: async (method, paramsJson, { isFalse } = {}) => {
       const given: unknown = JSON.parse(paramsJson);
       asked.push([method, given]);
       if (!(method in script)) throw errors.methodNotFound(method);
       const said = script[method];
-      return Buffer.from(JSON.stringify(typeof said === "function" ? said(given) : said));
+      const json = Buffer.from(JSON.stringify(typeof said === "function" ? said(given) : said));
+      if (isFalse?.(json)) throw errors.upstreamsFailed();
+      return json;
     },
   };
 }

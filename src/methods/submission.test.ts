@@ -32,11 +32,22 @@ describe.each(["eth", "cfx"] as const)("%s_sendRawTransaction", (family) => {
   const lookedUp = [`${family}_sendRawTransaction`, `${family}_getTransactionByHash`];
   const hash = keccak256OfData(raw);
 
-  it("answers what the node says, and asks nothing else", async () => {
-    const sent = `0x${"ab".repeat(32)}`; // another hash than ours is the node's word too
-    const { result, asked } = (await outcome(family, { sent, found: unanswered })) as never;
-    expect({ result, asked }).toEqual({ result: sent, asked: lookedUp.slice(0, 1) });
-  });
+  it.each([hash, hash.toUpperCase().replace("0X", "0x")])(
+    "answers the hash when a node says %s, and asks nothing else",
+    async (sent) => {
+      const told = await outcome(family, { sent, found: unanswered });
+      expect(told).toEqual({ result: hash, asked: lookedUp.slice(0, 1) });
+    },
+  );
+
+  it.each([`0x${"ab".repeat(32)}`, true, null, [hash], { hash }])(
+    "does not believe a node that says %j",
+    async (sent) => {
+      const told = await outcome(family, { sent, found: null });
+      expect(told).toMatchObject({ message: "no upstream could answer" });
+      expect(await outcome(family, { sent, found: node })).toMatchObject({ result: hash });
+    },
+  );
 
   it.each([
     ["a node has it already", refusing(known)],
@@ -82,9 +93,16 @@ describe.each(["eth", "cfx"] as const)("%s_sendRawTransaction", (family) => {
 });
 
 describe("a transaction whose hash is not certain", () => {
+  it("is what the node says", async () => {
+    const sent = `0x${"ab".repeat(32)}`;
+    expect(await outcome("eth", { sent, found: null, transaction: foreign })).toMatchObject({
+      result: sent,
+    });
+  });
+
   it.each([
     [typed, unanswered, { result: keccak256OfData(typed) }],
-    [foreign, node, { result: keccak256OfData(foreign) }],
+    [foreign, { hash: keccak256OfData(foreign) }, { result: keccak256OfData(foreign) }],
     [foreign, unanswered, { message: known.message }],
     ["0x", unanswered, { message: known.message }],
   ])("is only answered with a hash that a node knows: %s", async (transaction, found, want) => {

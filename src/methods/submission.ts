@@ -1,10 +1,13 @@
 // Sending a transaction is safe to repeat: whoever sends one that a node has already is answered its
-// hash, whether the first attempt was the caller's or one of ours whose answer was lost.
+// hash, whether the first attempt was the caller's or one of ours whose answer was lost. The hash is
+// computed here: a node that tells another one is not believed.
 import { meaningOf, type Refusal } from "../evm/submission-refusals.ts";
 import type { SignedHash } from "../evm/transaction-hash.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
+import { findMembers } from "../jsonrpc/members.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
-import { isNull, nullWhenUnknown } from "./block-lookup.ts";
+import type { Arrival } from "../upstream/asking/call-options.ts";
+import { nullWhenUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
 import type { CallContext } from "./method.ts";
 
@@ -13,18 +16,22 @@ export type Submission = {
   readonly send: string;
   /** The method that finds a transaction by its hash. */
   readonly find: string;
-  /** Asked for when it is needed: a transaction may be large, and mostly the node tells. */
-  hash(): SignedHash;
+  readonly signed: SignedHash;
 };
 
-/** @returns The hash: the node's word, or ours when the transaction has arrived all the same. */
+/**
+ * @returns The hash, once a node has the transaction. Of a type that only some network knows it is the
+ * node's word.
+ */
 export async function submit(submission: Submission, context: CallContext): Promise<RawJson> {
+  const { hash, isCertain } = submission.signed;
+  const isFalse = (json: Buffer): boolean => isCertain && !isHashIn(json, hash);
   try {
-    return await context.ask(submission.send, context.paramsJson);
+    const told = await context.ask(submission.send, context.paramsJson, { isFalse, arrivalOf });
+    return isCertain ? JSON.stringify(hash) : told;
   } catch (thrown) {
     const meaning = thrown instanceof RpcError ? meaningOfError(thrown) : "refused";
     if (meaning === "refused") throw thrown;
-    const { hash, isCertain } = submission.hash();
     const found = await lookFor(hash, submission.find, context);
     // Nethermind says "already known" of what it refused since the last block, too: it is asked.
     const isTrusted = meaning === "known" && found === "unanswered" && isCertain;
@@ -32,6 +39,19 @@ export async function submit(submission: Submission, context: CallContext): Prom
     throw thrown;
   }
 }
+
+/** A node that told another hash may find anything. */
+function isTransaction(json: Buffer, hash: string): boolean {
+  const [span] = findMembers(json, ["hash"]) ?? [];
+  return span !== undefined && isHashIn(json.subarray(span.start, span.end), hash);
+}
+
+const isHashIn = (json: Buffer, hash: string): boolean =>
+  json.length === hash.length + 2 && json.toString("latin1").toLowerCase() === `"${hash}"`;
+
+const ARRIVAL = { known: 2, perhaps: 1, refused: 0 } as const;
+
+const arrivalOf = ({ json }: { readonly json: string }): Arrival => ARRIVAL[meaningOf(json)];
 
 function meaningOfError({ status, json }: RpcError): Refusal {
   // No node answered, but one may have taken it.
@@ -48,7 +68,7 @@ async function lookFor(
   if (context.chain?.transaction(hash)) return "found";
   const asked = context.ask(method, JSON.stringify([hash]), MAY_LAG);
   return nullWhenUnknown(asked).then(
-    (result) => (isNull(result) ? "absent" : "found"),
+    (result) => (isTransaction(result, hash) ? "found" : "absent"),
     () => "unanswered",
   );
 }

@@ -80,6 +80,11 @@ export class Metrics {
     "Answers that differed from what other vendors agreed on.",
     ["network", "upstream"],
   );
+  readonly #lies = this.#counter(
+    "upstream_lies_total",
+    "Answers that cannot be true, such as another hash for a transaction than it has.",
+    ["network", "upstream"],
+  );
   readonly #headNumber = this.#gauge("head_block", "The followed chain's newest block.", [
     "network",
   ]);
@@ -214,6 +219,11 @@ export class Metrics {
   /** Several were asked, and this one said something else than they agreed on. */
   upstreamDissented(network: string, upstream: string): void {
     this.#dissents.add(`${network} ${upstream}`, { network, upstream });
+  }
+
+  /** It said what cannot be true. */
+  upstreamLied(network: string, upstream: string): void {
+    this.#lies.add(`${network} ${upstream}`, { network, upstream });
   }
 
   /** @param read How the nodes of the network do, whenever somebody wants to know. */

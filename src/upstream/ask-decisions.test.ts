@@ -75,6 +75,7 @@ describe("what is learned from a reply", () => {
     { reply: refused, want: ["took one of 9"] },
     { reply: busy, want: ["refused one of 9 for 700"] },
     { reply: { kind: "missing" }, want: ["lacks m with x"] },
+    { reply: { kind: "missing", isUnsure: true }, want: [] },
     { reply: failed, want: [] },
     { reply: { kind: "timeout" }, want: [] },
     { reply: { kind: "aborted" }, want: [] },

@@ -58,5 +58,5 @@ export function learnFrom(
   if (reply.kind === "result") node.missing.found(call.way);
   if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
   if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
-  if (reply.kind === "missing") node.missing.remember(call.way);
+  if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.way);
 }

@@ -23,6 +23,7 @@ const POLICY = {
   hedging: { share: 0.1, leastMs: 25, mostMs: 2_000 },
   toleratedLag: 1,
   agreement: {},
+  broadcast: undefined,
 };
 
 /** A pool whose nodes say what the scripts say (`scripts` may grow); `optionsOf` makes options of other nodes; `asked` lists "node method", `counted` "node kind purpose", `logged` the log's messages. */
@@ -61,6 +62,7 @@ export function poolOf(scripts: Record<string, Script>) {
     weight: 1,
     price: 0,
     rate: {},
+    isPrivate: false,
     probe: false,
   });
   const optionsOf = (...names: string[]): PoolOptions => ({
@@ -74,6 +76,7 @@ export function poolOf(scripts: Record<string, Script>) {
       upstreamAnswered: ({ upstream, kind, purpose }) =>
         void counted.push(`${upstream} ${kind} ${purpose}`),
       upstreamUsable: () => undefined,
+      upstreamLied: (_, upstream) => void counted.push(`${upstream} lied`),
       upstreamDissented: () => undefined,
       upstreamGone: (_, upstream) => void counted.push(`${upstream} gone`),
       watchUpstreams: () => undefined,

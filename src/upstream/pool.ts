@@ -49,7 +49,8 @@ export class Pool {
     this.#heads = new HeadTimes(parts);
     this.#patience = new Patience(PATIENCE, parts);
     const usable = (): readonly Upstream[] => this.usable();
-    this.#dispatcher = new Dispatcher(options, { ...parts, usable, hasOthers: this.#hasOthers });
+    const nodes = (): readonly Upstream[] => this.#upstreams;
+    this.#dispatcher = new Dispatcher(options, { ...parts, usable, nodes });
     this.#upstreams = upstreams.map((upstream) => this.#make(optionsOf(upstream, options)));
     parts.metrics.watchUpstreams(network, () => this.snapshots());
   }

@@ -18,7 +18,11 @@ export type Reply =
       readonly lacks?: Lack | undefined;
     }
   /** This node does not have the method. */
-  | { readonly kind: "missing" }
+  | {
+      readonly kind: "missing";
+      /** Or it cannot read these parameters: what one caller sends must not speak for all. */
+      readonly isUnsure?: true;
+    }
   /** Asked too often; how long it is to be left alone, as far as it is known. */
   | { readonly kind: "busy"; readonly retryAfterMs: number | undefined }
   | {

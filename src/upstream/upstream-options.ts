@@ -17,6 +17,8 @@ export type AskOptions = Urgency & {
   readonly reader?: BodyReader | undefined;
   /** Told of the call when it is sent. */
   readonly onOpen?: (call: OpenCall) => void;
+  /** Whether a result cannot be true, whatever the node says. */
+  readonly isFalse?: ((json: Buffer) => boolean) | undefined;
   /** What the call speaks of, where that is known. */
   readonly place?: Place | undefined;
 };
@@ -31,6 +33,8 @@ export type UpstreamOptions = ConnectionOptions & {
   /** See `Candidate`. */
   readonly weight: number;
   readonly price: number;
+  /** It keeps transactions to itself until they are mined. */
+  readonly isPrivate: boolean;
   /** Whether it is asked what it can do. */
   readonly probe: boolean;
   readonly rate: Omit<RateBudgetOptions, "network" | "upstream">;
@@ -43,7 +47,7 @@ export type UpstreamParts = {
   readonly heads: Pick<HeadTimes, "saw">;
   /** There are other nodes of this network. */
   readonly hasOthers: () => boolean;
-  readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamUsable">;
+  readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamLied" | "upstreamUsable">;
   /** Keeps what was learned and used over restarts. */
   readonly state: Pick<State, "get" | "replace">;
   readonly connect: (

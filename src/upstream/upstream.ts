@@ -36,6 +36,7 @@ export class Upstream {
   isElsewhere = false;
   #state: UpstreamState = "checking";
   #isClosed = false;
+  #hasLied = false;
   readonly #identity: Identity;
   readonly #kept: KeptAbilities;
   /** undefined where the node is not to be probed. */
@@ -118,7 +119,7 @@ export class Upstream {
     const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
     const wanted = { method, paramsJson, purpose, reader, patienceMs };
     const told = await this.#requests.send(wanted, signal);
-    const { reply } = told;
+    const reply = this.#believed(told.reply, method, options);
     const isTooLarge = told.exchange === "too large"; // a node whose answer is too long for us is well
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
     this.health.close(call, isTooLarge ? "missing" : endingOf(reply, { signal, isNoFault }));
@@ -131,6 +132,17 @@ export class Upstream {
     const head = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return withoutSecrets(reply, this.#secrets);
+  }
+
+  /** A result that cannot be true is a failure of the node: told once, then counted. */
+  #believed(reply: Reply, method: string, { isFalse }: AskOptions): Reply {
+    if (reply.kind !== "result" || !isFalse?.(reply.json)) return reply;
+    const { metrics, log } = this.#parts;
+    metrics.upstreamLied(this.options.network, this.name);
+    if (!this.#hasLied)
+      log.warn({ upstream: this.name, method }, "an upstream told what is not so");
+    this.#hasLied = true;
+    return { kind: "failed", reason: "it told what is not so", isTold: true };
   }
 
   /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */

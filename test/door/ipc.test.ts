@@ -32,8 +32,17 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
     node = new SupervisedNode({ name: "anvil", command: withSocket }, parts);
     node.start();
     const upstreams = [{ url: `ipc://${path}`, name: "local" }];
+    const over = (address: string) => ({
+      ...{ family: "evm", chainId: CHAIN_ID, window: { blocks: 0 } },
+      upstreams: [{ url: address, name: "local" }],
+    });
     gateway = await startGatewayProcess({
-      networks: { local: { family: "evm", chainId: CHAIN_ID, upstreams } },
+      networks: {
+        local: { family: "evm", chainId: CHAIN_ID, upstreams },
+        http: over(nodeUrl),
+        ws: over(nodeUrl.replace("http", "ws")),
+        ipc: over(`ipc://${path}`),
+      },
     });
     url = gateway.endpoint("local");
     await isUp();
@@ -75,6 +84,26 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
       read<string>(url, "eth_getBalance", account, "latest"),
     );
     expect((await Promise.all(balances)).map(Number)).toEqual(accounts.map((_, at) => at + 1));
+  });
+
+  it.each(["http", "ws", "ipc"])("says alike over %s what it lacks", async (network) => {
+    const at = gateway.endpoint(network);
+    const [account] = await atNode<string[]>("eth_accounts");
+    const transfer = { from: account, to: account, value: "0x1" };
+    const hash = await atNode<string>("eth_sendTransaction", transfer);
+    await until("it is mined", () => atNode("eth_getTransactionReceipt", hash));
+    // What anvil does not have is made from what it has.
+    expect(await read(at, "eth_getTransactionReceiptsByBlock", "latest")).toMatchObject([
+      { transactionHash: hash },
+    ]);
+    expect(await read(at, "trace_get", hash, ["0x0"])).toBeNull();
+    expect((await ask(at, "eth_nope")).error).toEqual({
+      code: -32601,
+      message: "the method eth_nope does not exist/is not available",
+    });
+    // One caller's parameters that cannot be read are no reason to refuse the next caller.
+    expect((await ask(at, "eth_feeHistory", [{}])).error).toBeDefined();
+    expect(await read(at, "eth_feeHistory", "0x1", "latest", [])).toHaveProperty("oldestBlock");
   });
 
   it("announces its blocks", async () => {

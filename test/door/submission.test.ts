@@ -6,7 +6,12 @@ import { keccak256OfData } from "../../src/evm/keccak.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
-import { type NodeCall, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+import {
+  type NodeCall,
+  result as resultOf,
+  type ScriptedNode,
+  startScriptedNode,
+} from "../support/scripted-node.ts";
 
 /** One of those that anvil gives funds. */
 const account = privateKeyToAccount(
@@ -19,6 +24,10 @@ describe.skipIf(!isHere)("a transaction", () => {
   /** Passes everything on, but the answers to transactions are lost. */
   let losing: ScriptedNode;
   let passing: ScriptedNode;
+  let second: ScriptedNode;
+  let hidden: ScriptedNode;
+  /** Takes nothing, and answers a hash of its own. */
+  let lying: ScriptedNode;
   let gateway: RunningGateway;
   let nonce: number;
 
@@ -44,16 +53,27 @@ describe.skipIf(!isHere)("a transaction", () => {
     await read(anvil.url, "evm_setAutomine", false);
     losing = await startDouble(({ method }) => method === "eth_sendRawTransaction");
     passing = await startDouble(() => false);
-    const of = (nodes: readonly ScriptedNode[], blocks?: number) => ({
+    second = await startDouble(() => false);
+    hidden = await startDouble(() => false);
+    lying = await startScriptedNode((call) => resultOf(call, `"0x${"ab".repeat(32)}"`));
+    const of = (nodes: readonly ScriptedNode[], settings: object = { window: { blocks: 0 } }) => ({
       family: "evm",
       chainId: 1, // what doubles say that they are of
-      upstreams: nodes.map(({ url }, index) => ({ name: `node-${index}`, url })),
-      ...(blocks !== undefined && { window: { blocks } }),
+      upstreams: nodes.map((node, index) => ({
+        ...{ name: `node-${index}`, url: node.url },
+        private: node === hidden,
+        weight: nodes.length - index,
+      })),
+      ...settings,
     });
     const networks = {
-      alone: of([losing], 0),
-      pair: of([losing, passing], 0),
-      followed: of([losing, passing]),
+      alone: of([losing]),
+      pair: of([losing, passing]),
+      followed: of([losing, passing], {}),
+      deceived: of([lying, passing]),
+      betrayed: of([lying]),
+      discreet: of([passing, hidden]),
+      spread: of([losing, passing, second, hidden], { window: { blocks: 0 }, broadcast: 2 }),
     };
     gateway = await startGatewayProcess({ networks });
   });
@@ -64,7 +84,7 @@ describe.skipIf(!isHere)("a transaction", () => {
 
   afterAll(async () => {
     await gateway?.stop();
-    await Promise.all([losing?.close(), passing?.close()]);
+    await Promise.all([losing, passing, second, hidden, lying].map((node) => node?.close()));
     anvil?.close();
   });
 
@@ -81,6 +101,50 @@ describe.skipIf(!isHere)("a transaction", () => {
       expect(receipt).toMatchObject({ status: "0x1" });
     },
   );
+
+  const sentTo = (): boolean[] =>
+    [losing, passing, second, hidden].map(({ calls }) =>
+      calls.some(({ method }) => method === "eth_sendRawTransaction"),
+    );
+  const forget = (): void => {
+    for (const { calls } of [losing, passing, second, hidden]) (calls as NodeCall[]).length = 0;
+  };
+
+  it("is answered its own hash, whatever a node says, and the liar is told of once", async () => {
+    const raw = await sign(1n);
+    const hash = keccak256OfData(raw);
+    expect(await send("deceived", raw)).toMatchObject({ result: hash });
+    expect(await read(anvil.url, "eth_getTransactionByHash", hash)).toMatchObject({ hash });
+    await mine();
+    for (const _ of [1, 2]) {
+      const { error } = await send("betrayed", raw);
+      expect(error).toMatchObject({ code: -32603, message: "no upstream could answer" });
+    }
+    const told = gateway.log.filter(({ msg }) => msg === "an upstream told what is not so");
+    expect(told.filter(({ network }) => network === "betrayed")).toHaveLength(1);
+    const metrics = await (await fetch(gateway.metricsUrl)).text();
+    expect(metrics).toMatch(
+      /headgate_upstream_lies_total\{network="betrayed",upstream="node-0"\} [2-9]/,
+    );
+  });
+
+  it("goes to a private node alone where there is one", async () => {
+    forget();
+    const raw = await sign(1n);
+    expect(await send("discreet", raw)).toMatchObject({ result: keccak256OfData(raw) });
+    expect(sentTo()).toEqual([false, false, false, true]);
+    await mine();
+  });
+
+  it("goes to as many at once as `broadcast` says, never to a private one", async () => {
+    forget();
+    const raw = await sign(1n);
+    expect(await send("spread", raw)).toMatchObject({ result: keccak256OfData(raw) });
+    expect(sentTo().filter(Boolean).length).toBeGreaterThanOrEqual(2);
+    expect(sentTo()[3]).toBe(false);
+    await mine();
+    expect(await send("spread", raw)).toMatchObject({ result: keccak256OfData(raw) });
+  });
 
   it("that two send at once is answered to both", async () => {
     const raw = await sign(1n);

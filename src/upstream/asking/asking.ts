@@ -135,11 +135,12 @@ export class Asking {
   async #replyTo(attempt: Running, isInsistent: boolean): Promise<Reply> {
     const { method, paramsJson, options } = this.#question;
     const { headNumber: head } = this.#parts;
-    const { block, variant, reader } = options;
+    const { block, variant, reader, isFalse } = options;
     try {
       return await attempt.node.ask(method, paramsJson, this.#ending.signal, {
         reader: reader?.(),
         way: variant?.name,
+        isFalse,
         place: block === undefined || head === undefined ? undefined : { block, head },
         isInsistent,
         onOpen: (call) => {

@@ -18,6 +18,10 @@ export type CallOptions = {
   readonly variant?: Variant | undefined;
   /** Makes what reads the answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
+  /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
+  readonly isFalse?: ((json: Buffer) => boolean) | undefined;
+  /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
+  readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
   /** Called when an equal call is in flight already, and its answer is shared. */
   readonly onMerged?: (() => void) | undefined;
 };
@@ -30,6 +34,14 @@ type Variant = {
 
 /** Calls that belong together: all ask the node that the first of them chose, first. */
 export type Session = { node: string | undefined };
+
+/**
+ * What a refusal says of a transaction that is sent to several nodes: 2: the node has it; 1: it may have
+ * been there before, or elsewhere; 0: nobody has it. Of several refusals the highest is told.
+ */
+export type Arrival = 0 | 1 | 2;
+
+type Refused = Extract<Reply, { kind: "refused" }>;
 
 /** What a node answers for itself: another one is not asked. */
 export type Said = Extract<Reply, { kind: "result" | "refused" }>;

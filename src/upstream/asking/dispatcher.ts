@@ -5,14 +5,16 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import { headTold, tellsHead } from "../announcements.ts";
 import { MethodTimes } from "../health/method-times.ts";
-import { traitsOf } from "../method-traits.ts";
+import { type MethodTraits, traitsOf } from "../method-traits.ts";
 import type { Upstream } from "../upstream.ts";
 import { type AgreementRule, rulesByMethod } from "./agreement.ts";
 import { Asking, type AskingParts, type Question } from "./asking.ts";
+import { Broadcast } from "./broadcast.ts";
 import type { CallOptions } from "./call-options.ts";
 import { headOf, isBehind } from "./candidates.ts";
 import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./hedging.ts";
 import { NodeOrder } from "./node-order.ts";
+import { takersOf } from "./takers.ts";
 import { type Ballot, Voting } from "./voting.ts";
 
 export type DispatcherOptions = {
@@ -22,13 +24,15 @@ export type DispatcherOptions = {
   readonly toleratedLag: number;
   /** What several vendors must agree on, by method or pattern; the first that fits. */
   readonly agreement: Readonly<Record<string, AgreementRule>>;
+  /** To how many nodes a transaction is sent at once; undefined: to one, or to private ones alone. */
+  readonly broadcast: number | undefined;
 };
 
 export type DispatcherParts = {
   /** The nodes that may be asked now, in the order of the configuration. */
   readonly usable: () => readonly Upstream[];
-  /** Whether the network has more nodes than one. */
-  readonly hasOthers: () => boolean;
+  /** All nodes of the network. */
+  readonly nodes: () => readonly Upstream[];
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented">;
   readonly log: Pick<Logger, "warn">;
@@ -78,23 +82,38 @@ export class Dispatcher {
     paramsJson: string,
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
-    const nodes = this.#policies.order.forCall(this.#parts.usable(), method, options);
+    const traits = traitsOf(method);
+    const nodes = this.#policies.order.forCall(this.#askable(traits), method, options);
     if (nodes.length === 0) throw errors.noUpstream();
     if (signal.aborted) throw errors.upstreamTimeout();
     const rule = options.reader ? undefined : this.#policies.agreementOn(method);
     const isDoubtful = options.isDoubtful ?? this.#headDoubt(method, paramsJson);
     const question = {
-      ...{ method, paramsJson, traits: traitsOf(method) },
+      ...{ method, paramsJson, traits },
       options: { ...options, isDoubtful },
     };
     const said = rule
       ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
-      : await this.#asking(nodes, question).outcome(signal);
+      : await this.#way(nodes, question).outcome(signal);
     if (said.kind === "result") {
       this.#toldHead = headTold(method, paramsJson, said.json) ?? this.#toldHead;
       return said.json;
     }
     throw errors.refusedByNode(said.code, said.message, said.json);
+  }
+
+  /** Those that may be asked for such work now, in the order of the configuration. */
+  #askable({ group }: MethodTraits): readonly Upstream[] {
+    const { usable, nodes } = this.#parts;
+    return group === "submission" ? takersOf(usable(), nodes(), this.#options.broadcast) : usable();
+  }
+
+  #way(nodes: readonly Upstream[], question: Question): Asking | Broadcast {
+    const { broadcast: count = 1 } = this.#options;
+    const { arrivalOf, isFalse } = question.options;
+    if (!arrivalOf || count < 2) return this.#asking(nodes, question);
+    const options = { arrivalOf, isFalse };
+    return new Broadcast({ ...question, count, options }, { nodes, clock: this.#parts.clock });
   }
 
   /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
@@ -108,14 +127,15 @@ export class Dispatcher {
   }
 
   #asking(nodes: readonly Upstream[], question: Question): Asking {
-    const { clock, metrics, usable, hasOthers } = this.#parts;
+    const { clock, metrics } = this.#parts;
     const { network, hedging } = this.#options;
-    const { method } = question;
+    const { method, traits } = question;
+    const hasOthers = this.#parts.nodes().length > 1;
     this.#policies.hedges.earn();
     return new Asking(question, {
       clock,
       nodes,
-      newcomers: hasOthers() ? usable : undefined,
+      newcomers: hasOthers ? () => this.#askable(traits) : undefined,
       headNumber: headOf(nodes),
       isBehind: this.#lagJudge(question),
       hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),

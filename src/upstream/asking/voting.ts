@@ -18,7 +18,7 @@ export type Ballot = {
   readonly method: string;
   readonly paramsJson: string;
   readonly rule: AgreementRule;
-  readonly options: Pick<CallOptions, "isDoubtful">;
+  readonly options: Pick<CallOptions, "isDoubtful" | "isFalse">;
 };
 
 export type VotingParts = {
@@ -88,10 +88,11 @@ export class Voting {
   }
 
   async #replyOf(node: Voter): Promise<Reply> {
-    const { method, paramsJson } = this.#ballot;
+    const { method, paramsJson, options } = this.#ballot;
+    const { isFalse } = options;
     const { signal } = this.#ending;
     for (let tries = 1; ; tries += 1) {
-      const reply = await node.ask(method, paramsJson, signal);
+      const reply = await node.ask(method, paramsJson, signal, { isFalse });
       const isBehind = reply.kind === "refused" && reply.lacks === "block";
       if (!isBehind || tries >= NEW_BLOCK.tries || signal.aborted || this.#agreed) return reply;
       await this.#parts.clock.sleep(NEW_BLOCK.everyMs, signal).catch(() => undefined);

@@ -22,12 +22,12 @@ function upstreamAt(url: string) {
     {
       ...{ name: "a", network: "n", family: "evm", chainId: 1, url, headers: {} },
       ...{ connections: 1, timeoutMs: 1_000, responseBytes: 10_000 },
-      ...{ vendor: "a", weight: 1, price: 0, rate: {}, probe: false },
+      ...{ vendor: "a", weight: 1, price: 0, rate: {}, isPrivate: false, probe: false },
     },
     {
       clock,
       log: pino({ level: "silent" }),
-      metrics: { upstreamAnswered, upstreamUsable: () => undefined },
+      metrics: { upstreamAnswered, upstreamUsable: () => undefined, upstreamLied: () => undefined },
       heads: { saw: () => undefined },
       hasOthers: () => false,
       state: { get: async () => undefined, replace: async () => true },

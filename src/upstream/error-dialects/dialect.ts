@@ -5,7 +5,8 @@ export type Lack = "block" | "state" | "history";
 
 type Meaning =
   | { readonly kind: "refused"; readonly lacks?: Lack }
-  | { readonly kind: "missing" }
+  /** See `Reply`. */
+  | { readonly kind: "missing"; readonly isUnsure?: true }
   | { readonly kind: "busy" }
   /** See `Reply`. */
   | { readonly kind: "failed"; readonly reason: string; readonly isTold?: true };

@@ -59,7 +59,7 @@ export const LACKING_BLOCKS: readonly Dialect[] = [
     of: ["anvil", "OnFinality", "conflux-rust"],
     code: [-32602, -32016, -32000],
     words:
-      /^BlockOutOfRange(Error)?: block height is|^unknown block( number)?\b|^(Invalid params: |Error processing request: (Filter error: )?(Invalid params: )?)?expected a numbers with less than largest epoch number/i,
+      /^BlockOutOfRange(Error)?: block height is|^unknown block( number)?\b|^(Invalid params: |Error processing request: ((Filter error|Msg error detail): )?(Invalid params: )?)?expected a numbers with less than largest epoch number/i,
     means,
     samples: [
       [-32602, "BlockOutOfRangeError: block height is 0 but requested was 65535"],
@@ -68,6 +68,10 @@ export const LACKING_BLOCKS: readonly Dialect[] = [
       [
         -32016,
         "Error processing request: Filter error: Invalid params: expected a numbers with less than largest epoch number.",
+      ],
+      [
+        -32016,
+        "Error processing request: Msg error detail: Invalid params: expected a numbers with less than largest epoch number.",
       ],
     ],
   },

@@ -17,6 +17,30 @@ export const LACKING_METHODS: readonly Dialect[] = [
     ],
   },
   {
+    // Over WebSocket and IPC; over HTTP the same node says -32601. It says the same of parameters that it
+    // cannot read, so one such answer is no reason to leave the method out for all callers.
+    of: ["anvil"],
+    code: -32602,
+    words: /^data did not match any variant of untagged enum EthRpcCall$/i,
+    means: { kind: "missing", isUnsure: true },
+    samples: [
+      [
+        -32602,
+        "data did not match any variant of untagged enum EthRpcCall",
+        200,
+        "eth_getTransactionReceiptsByBlock",
+      ],
+      [-32602, "data did not match any variant of untagged enum EthRpcCall", 200, "trace_get"],
+    ],
+  },
+  {
+    of: ["conflux-rust"], // over HTTP, where nothing can be announced
+    code: -32090,
+    words: /^subscriptions are not available on this transport/i,
+    means,
+    samples: [[-32090, "Subscriptions are not available on this transport.", 200, "cfx_subscribe"]],
+  },
+  {
     // besu has -32004 for transactions as well, hence the words.
     of: ["EIP-1474", "Infura", "Tenderly"],
     code: -32004,

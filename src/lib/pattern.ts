@@ -7,6 +7,18 @@ export function matcherOf(patterns: readonly string[]): (name: string) => boolea
   return (name) => exact.has(name) || wild.some((pattern) => pattern.test(name));
 }
 
+/** The patterns that fit a name better come first: a name before patterns, and a longer pattern before shorter ones. */
+export const byPrecedence = <Value>(
+  valueByPattern: Readonly<Record<string, Value>>,
+): readonly { readonly isOf: (name: string) => boolean; readonly value: Value }[] =>
+  Object.entries(valueByPattern)
+    .sort(([one], [other]) => lengthOf(other) - lengthOf(one))
+    .map(([pattern, value]) => ({ isOf: matcherOf([pattern]), value }));
+
+/** What a pattern says of a name: its stars say nothing. */
+const lengthOf = (pattern: string): number =>
+  pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+
 const toRegExp = (pattern: string): RegExp =>
   new RegExp(`^${pattern.split("*").map(escapeRegExp).join(".*")}$`, "s");
 

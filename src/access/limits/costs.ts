@@ -1,5 +1,5 @@
 // What a call costs in compute units: what the operator says, else what its declaration says.
-import { matcherOf } from "../../lib/pattern.ts";
+import { byPrecedence } from "../../lib/pattern.ts";
 
 /** By name or pattern. */
 export type CostSettings = Readonly<Record<string, number>>;
@@ -13,7 +13,7 @@ export class Costs {
   /** Declarations are few and live long; those that do not are not kept for it. */
   #costByMethod = new WeakMap<Priced, number>();
   /** The first that fits counts. */
-  #prices: readonly { isOf: (name: string) => boolean; cost: number }[] = [];
+  #prices: ReturnType<typeof byPrecedence<number>> = [];
 
   constructor(settings: CostSettings) {
     this.configure(settings);
@@ -21,9 +21,7 @@ export class Costs {
 
   configure(settings: CostSettings): void {
     this.#costByMethod = new WeakMap();
-    this.#prices = Object.entries(settings)
-      .toSorted(([one], [other]) => rankOf(other) - rankOf(one))
-      .map(([pattern, cost]) => ({ isOf: matcherOf([pattern]), cost }));
+    this.#prices = byPrecedence(settings);
   }
 
   /** @param method undefined when the network has no such method. */
@@ -32,7 +30,7 @@ export class Costs {
     if (this.#prices.length === 0) return method.cost;
     const known = this.#costByMethod.get(method);
     if (known !== undefined) return known;
-    const cost = this.#prices.find(({ isOf }) => isOf(method.name))?.cost ?? method.cost;
+    const cost = this.#prices.find(({ isOf }) => isOf(method.name))?.value ?? method.cost;
     this.#costByMethod.set(method, cost);
     return cost;
   }
@@ -43,7 +41,3 @@ export const unservedNames = (
   settings: CostSettings,
   isServed: (name: string) => boolean,
 ): string[] => Object.keys(settings).filter((name) => !name.includes("*") && !isServed(name));
-
-/** A name goes before patterns, and the longest pattern before shorter ones. */
-const rankOf = (pattern: string): number =>
-  pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;

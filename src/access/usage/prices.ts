@@ -1,5 +1,5 @@
 // What calls would have cost at a provider.
-import { matcherOf } from "../../lib/pattern.ts";
+import { byPrecedence } from "../../lib/pattern.ts";
 import type { Counts } from "./counts.ts";
 
 export type PriceSettings = {
@@ -24,13 +24,11 @@ export type PriceList = {
 
 /** A method's own price wins over patterns, of these the longest, and all of them over compute units. */
 export function priceList({ currency, computeUnits, methods }: PriceSettings): PriceList {
-  const patterns = Object.entries(methods)
-    .sort(([one], [other]) => rankOf(other) - rankOf(one))
-    .map(([pattern, price]) => ({ matches: matcherOf([pattern]), price }));
+  const patterns = byPrecedence(methods);
   const known = new Map<string, number | undefined>();
   const priceOf = (method: string): number | undefined => {
     if (!known.has(method)) {
-      known.set(method, patterns.find(({ matches }) => matches(method))?.price);
+      known.set(method, patterns.find(({ isOf }) => isOf(method))?.value);
     }
     return known.get(method);
   };
@@ -49,9 +47,6 @@ export function priceList({ currency, computeUnits, methods }: PriceSettings): P
 
 const savedCalls = ({ savedByStore, savedByMerging, savedHere }: Readonly<Counts>): number =>
   savedByStore + savedByMerging + savedHere;
-
-const rankOf = (pattern: string): number =>
-  pattern.includes("*") ? pattern.length : Number.MAX_SAFE_INTEGER;
 
 const costs = (perMillion: number, all: number, saved: number): Cost => ({
   cost: rounded((all * perMillion) / 1_000_000),

@@ -23,6 +23,8 @@ class SharedTexts {
   /** Of the event loop, until one who wrote learns of it. */
   turnsToAnswer = 0;
   isBroken = false;
+  /** Of writes that are done, and whose answer does not come back. */
+  lostAnswers = 0;
 
   async get(key: string): Promise<string | undefined> {
     await new Promise(setImmediate);
@@ -36,6 +38,10 @@ class SharedTexts {
     if (this.texts.get(key) !== expected) return false;
     this.texts.set(key, next);
     this.writes += 1;
+    if (this.lostAnswers > 0) {
+      this.lostAnswers -= 1;
+      throw new Error("no answer");
+    }
     for (let turn = 0; turn < this.turnsToAnswer; turn += 1) await new Promise(setImmediate);
     return true;
   }
@@ -158,7 +164,20 @@ describe("another month", () => {
       await turns();
     }
     await count.close();
-    expect(state.texts.get("budget eth node")).toBe('[["2026-02",1],["2026-03",1]]');
+    const kept = JSON.parse(state.texts.get("budget eth node") ?? "") as [string, unknown][];
+    expect(kept.slice(1)).toEqual([
+      ["2026-02", 1],
+      ["2026-03", 1],
+    ]);
+  });
+
+  it("is known where an earlier version wrote it, and to one", async () => {
+    state.texts.set("budget eth node", '[["2025-11",5],["2025-12",30]]');
+    const count = await startCount();
+    count.add(1);
+    await count.close();
+    const kept = JSON.parse(state.texts.get("budget eth node") ?? "") as [string, number][];
+    expect(new Map(kept).get("2025-12")).toBe(31);
   });
 });
 
@@ -176,6 +195,43 @@ it("keeps what could not be written until it can be", async () => {
   count.add(1);
   state.isBroken = true;
   await expect(count.close()).rejects.toThrow("no space left");
+});
+
+describe("a write whose answer was lost", () => {
+  it("is not added a second time", async () => {
+    const count = await startCount();
+    state.lostAnswers = 2;
+    for (const units of [10, 5]) {
+      count.add(units);
+      await clock.advance(1000);
+      await turns();
+    }
+    expect(count.used).toBe(15);
+    await count.close();
+    expect((await startCount()).used).toBe(15);
+  });
+
+  it("is found under what another process added to it", async () => {
+    const [one, other] = [await startCount(), await startCount()];
+    state.lostAnswers = 1;
+    one.add(10);
+    await clock.advance(1000);
+    await turns();
+    other.add(7);
+    await other.close();
+    one.add(1);
+    await one.close();
+    expect((await startCount()).used).toBe(18);
+  });
+
+  it("is found at the end", async () => {
+    const count = await startCount();
+    state.lostAnswers = 1;
+    count.add(10);
+    await expect(count.close()).rejects.toThrow("no answer");
+    await count.close();
+    expect((await startCount()).used).toBe(10);
+  });
 });
 
 it("begins without what is kept while the state is away, and takes it up later", async () => {

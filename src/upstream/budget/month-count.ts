@@ -1,4 +1,5 @@
 // How much was used of an upstream in this calendar month, by all processes; it survives them.
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 import { type CalendarMonth, monthAt } from "./calendar-month.ts";
@@ -27,6 +28,13 @@ type Tally = {
 const WRITTEN_EVERY_MS = 1000;
 /** Two: a clock that is set wrong and then right again finds what was counted before. */
 const MONTHS_KEPT = 2;
+/** So many processes find out from the state whether it has their last write; more than share one node's budget. */
+const WRITERS_KEPT = 64;
+/** A write whose answer was lost arrives after so many later ones at most. */
+const UNANSWERED_KEPT = 8;
+
+/** What one write adds, to the tallies of this process. */
+type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
 
 export class MonthCount {
   /** The month that is running comes last. */
@@ -38,6 +46,11 @@ export class MonthCount {
   #isClosed = false;
   /** Until what is kept was read, nothing is known but our own use. */
   #isRead = false;
+  /** Its writes are numbered, and the state has the number of the last one that it took. */
+  readonly #writer = randomBytes(4).toString("hex");
+  #lastWrite = 0;
+  /** By number: nobody said whether the state took them. */
+  readonly #unanswered = new Map<number, Parcels>();
   readonly #options: MonthCountOptions;
   readonly #parts: MonthCountParts;
 
@@ -111,21 +124,53 @@ export class MonthCount {
   async #write(): Promise<void> {
     const { state } = this.#parts;
     const { key } = this.#options;
-    for (;;) {
-      const parcels = this.#tallies.map((tally) => ({ tally, units: tally.unwritten }));
-      const isNothing = parcels.every(({ units }) => units === 0);
-      if (isNothing && this.#isRead) return;
+    const hasNothing = (): boolean => this.#tallies.every(({ unwritten }) => unwritten === 0);
+    while (!hasNothing() || !this.#isRead) {
       const text = await state.get(key);
       const counts = decode(text);
-      for (const { tally, units } of parcels) add(counts, tally.month.label, units);
-      if (!isNothing && !(await state.replace(key, text, encode(counts)))) continue;
+      this.#settle(counts.writes.get(this.#writer));
+      for (const tally of this.#tallies) tally.kept = counts.months.get(tally.month.label) ?? 0;
+      const parcels = this.#tallies.map((tally) => ({ tally, units: tally.unwritten }));
+      for (const { tally, units } of parcels) add(counts.months, tally.month.label, units);
+      const isWritten = hasNothing() || (await this.#isTaken({ text, counts, parcels }));
+      if (!isWritten) continue;
       this.#isRead = true;
       for (const { tally, units } of parcels) {
-        tally.kept = counts.get(tally.month.label) ?? 0;
+        tally.kept = counts.months.get(tally.month.label) ?? 0;
         tally.unwritten -= units;
       }
-      return;
     }
+  }
+
+  /** @throws When nobody said whether the state took it. */
+  async #isTaken({
+    text,
+    counts,
+    parcels,
+  }: {
+    text: string | undefined;
+    counts: Counts;
+    parcels: Parcels;
+  }): Promise<boolean> {
+    this.#lastWrite += 1;
+    const number = this.#lastWrite;
+    counts.writes.delete(this.#writer);
+    counts.writes.set(this.#writer, number);
+    this.#unanswered.set(number, parcels);
+    const isTaken = await this.#parts.state.replace(this.#options.key, text, encode(counts));
+    // Each write expects what the one before left: of those that were not answered, none comes any more.
+    if (isTaken) this.#unanswered.clear();
+    else this.#unanswered.delete(number);
+    return isTaken;
+  }
+
+  /** What the state has of ours is not added again. @param number Of the last write that it took. */
+  #settle(number: number | undefined): void {
+    const arrived = number === undefined ? undefined : this.#unanswered.get(number);
+    for (const { tally, units } of arrived ?? []) tally.unwritten -= units;
+    if (arrived) this.#unanswered.clear();
+    for (const old of [...this.#unanswered.keys()].slice(0, -UNANSWERED_KEPT))
+      this.#unanswered.delete(old);
   }
 }
 
@@ -136,8 +181,26 @@ function add(counts: Map<string, number>, label: string, units: number): void {
   counts.set(label, sum);
 }
 
-const encode = (counts: ReadonlyMap<string, number>): string =>
-  JSON.stringify([...counts].slice(-MONTHS_KEPT));
+/** What the state has: the use of each month, and the number of each writer's last write. */
+type Counts = { readonly months: Map<string, number>; readonly writes: Map<string, number> };
 
-const decode = (text: string | undefined): Map<string, number> =>
-  new Map(text === undefined ? [] : (JSON.parse(text) as [string, number][]));
+/** The writers come first: a gateway of an earlier version takes them for a month that is long over. */
+const WRITERS = "writers";
+
+function encode({ months, writes }: Counts): string {
+  const writers = [...writes].slice(-WRITERS_KEPT).flat().join(" ");
+  return JSON.stringify([[WRITERS, writers], ...[...months].slice(-MONTHS_KEPT)]);
+}
+
+function decode(text: string | undefined): Counts {
+  const entries = text === undefined ? [] : (JSON.parse(text) as [string, number | string][]);
+  const months = new Map<string, number>();
+  const writes = new Map<string, number>();
+  for (const [label, value] of entries) {
+    if (typeof value === "number") months.set(label, value);
+    const words = label === WRITERS ? String(value).split(" ") : [];
+    for (let at = 0; at + 1 < words.length; at += 2)
+      writes.set(words[at] ?? "", Number(words[at + 1]));
+  }
+  return { months, writes };
+}

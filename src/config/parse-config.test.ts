@@ -173,11 +173,31 @@ describe("the name of an upstream", () => {
     { urls: ["https://node.example.com/v2/secret"], want: ["node.example.com"] },
     { urls: ["wss://user:secret@node:9000/?key=secret"], want: ["node"] },
     { urls: ["http://[::1]:8545"], want: ["::1"] },
-    { urls: ["http://a:1", "http://a:2", "http://b", "ws://a"], want: ["a", "a-2", "b", "a-3"] },
+    { urls: ["http://a:1", "http://a:2", "ws://b", "ws://a"], want: ["a:1", "a:2", "b", "a:80"] },
+    { urls: ["https://a/y", "https://a/x", "wss://a/x"], want: ["a-2", "a", "a-3"] },
+    { urls: ["https://a/x", "http://a/y", "https://a/y"], want: ["a:443", "a:80", "a:443-2"] },
+    { urls: ["ipc:///a/geth.ipc", "ipc:///b/geth.ipc"], want: ["geth.ipc", "geth.ipc-2"] },
   ])("is the host of $urls", ({ urls, want }) => {
     const { upstreams } =
       configOf(withNetwork({ upstreams: urls.map((url) => ({ url })) })).networks["a"] ?? {};
     expect(upstreams?.map(({ name }) => name)).toEqual(want);
+  });
+
+  it("stays when the list is put into another order", () => {
+    const urls = [
+      "http://a:1/x",
+      "http://a:1/y",
+      "http://a:2",
+      "http://b",
+      "ws://b",
+      "http://a:1/z",
+    ];
+    const namesOf = (list: readonly string[]) => {
+      const upstreams = list.map((url) => ({ url }));
+      const named = configOf(withNetwork({ upstreams })).networks["a"]?.upstreams ?? [];
+      return Object.fromEntries(named.map(({ url, name }) => [url, name]));
+    };
+    expect(namesOf(urls.toReversed())).toEqual(namesOf(urls));
   });
 
   it("leaves the given names to those that have them", () => {

@@ -55,7 +55,9 @@ const upstream = z
       ),
     name: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
       .optional()
-      .describe("What logs and metrics call it; unique in the network. Left out: its host name."),
+      .describe(
+        "What logs and metrics call it; unique in the network. Left out: its host name, with the port where another upstream has the same host.",
+      ),
     headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
     connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
     timeout: duration.prefault("20s").describe("For one request to be answered by it."),
@@ -101,16 +103,44 @@ export const upstreams = z
   .min(1, { error: "at least one upstream is needed" })
   .transform((list) => withNames(list));
 
-/** Names those that have none after their host, with `-2`, `-3` … where that is taken. */
+/**
+ * Names those that have none after their host; where several have the same host, after host and port;
+ * where these are the same too, with `-2`, `-3` … in the order of their URLs: whoever puts the list into
+ * another order renames nothing.
+ */
 function withNames<
   Upstream extends { url: string; name?: string | undefined; vendor?: string | undefined },
 >(list: readonly Upstream[]): (Upstream & { name: string; vendor: string })[] {
   const taken = new Set(list.map(({ name }) => name));
-  return list.map((entry) => {
-    const name = entry.name ?? firstFree(hostName(entry.url), taken);
+  const unnamed = list.filter(({ name }) => name === undefined);
+  const names = new Map<Upstream, string>();
+  for (const entry of unnamed.toSorted((one, other) => (one.url < other.url ? -1 : 1))) {
+    const name = firstFree(placeName(entry.url, unnamed), taken);
     taken.add(name);
+    names.set(entry, name);
+  }
+  return list.map((entry) => {
+    const name = entry.name ?? names.get(entry) ?? "";
     return { ...entry, name, vendor: entry.vendor ?? domainOf(entry.url) ?? name };
   });
+}
+
+/** The host; with its port where others have the same host and another port. */
+function placeName(url: string, all: readonly { readonly url: string }[]): string {
+  const host = hostName(url);
+  const ports = new Set(
+    all.filter((other) => hostName(other.url) === host).map((other) => portOf(other.url)),
+  );
+  return ports.size > 1 ? `${host}:${portOf(url)}` : host;
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "ws:": "80" };
+
+/** Empty for a socket. */
+function portOf(url: string): string {
+  const { protocol = "", port = "" } = URL.parse(url) ?? {};
+  if (protocol === "ipc:") return "";
+  return port || (DEFAULT_PORTS[protocol] ?? "443");
 }
 
 function firstFree(name: string, taken: ReadonlySet<string | undefined>): string {

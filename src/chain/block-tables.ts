@@ -1,5 +1,6 @@
 // The tables of the block store, in one LMDB environment: what lies under which key, and what is there.
 import { type Database, open, type RootDatabase } from "lmdb";
+import { makePrivateFolder } from "../lib/private-folder.ts";
 import { decodeOutline, type Outline } from "./block-record.ts";
 import { unpack, viewOf } from "./packing.ts";
 import {
@@ -41,7 +42,9 @@ export class BlockTables {
   /** @throws When the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
+    if (!readOnly) makePrivateFolder(path);
     this.root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly, maxDbs: 10, ...binary });
+    if (!readOnly) makePrivateFolder(path); // what was made in it just now, too
     const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
     this.notes = table("notes");
     this.parts = table("parts");

@@ -1,5 +1,6 @@
 // The shared state of one machine: an LMDB environment that all its processes read and write.
 import { open, type RootDatabase } from "lmdb";
+import { makePrivateFolder } from "../lib/private-folder.ts";
 import { type Change, type Entry, oneGroupOf, type State } from "./state.ts";
 
 export class LmdbState implements State {
@@ -7,7 +8,9 @@ export class LmdbState implements State {
 
   /** @param options.path A folder; made when it is not there. @throws When it cannot be read or written. */
   constructor({ path }: { path: string }) {
+    makePrivateFolder(path);
     this.#root = open<string, string>({ path, noSubdir: false, encoding: "string" });
+    makePrivateFolder(path); // what was made in it just now, too
   }
 
   async get(key: string): Promise<string | undefined> {

@@ -28,11 +28,11 @@ function readId(path: string): string | undefined {
 
 /** Of several processes that do so at once one wins, and all have its id: a link is made whole or not at all. */
 function makeId(data: string): string {
-  mkdirSync(data, { recursive: true });
+  mkdirSync(data, { recursive: true, mode: 0o700 });
   const id = randomBytes(8).toString("hex");
   const path = join(data, FILE);
   const draft = `${path}.${id}`;
-  writeFileSync(draft, `${id}\n`);
+  writeFileSync(draft, `${id}\n`, { mode: 0o600 });
   try {
     linkSync(draft, path);
     return id;

@@ -15,6 +15,7 @@ import {
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
+import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/request-json.ts";
 import { CommandFailure } from "./read-config.ts";
 
@@ -54,7 +55,8 @@ async function checkUpstream(
   // Each call by itself, whatever is configured: a batch is a question of its own.
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
-    const findings = await inspect(settings, { connection, clock: systemClock });
+    const options = { ...settings, secrets: secretsOf(upstream) };
+    const findings = await inspect(options, { connection, clock: systemClock });
     const lines = renderFindings(name, findings);
     const isUsable = findings.kind === "usable";
     if (isUsable && upstream.url.startsWith("http"))

@@ -9,16 +9,30 @@ describe("what must not be told of a node", () => {
     ["https://eth.example.com/v3/0123456789abcdef", ["0123456789abcdef", "eth.example.com"]],
     ["https://example.com/?key=k3y-k3y&x=1", ["example.com", "k3y-k3y"]],
     ["https://operator:p%40ssword@10.0.0.17/", ["operator", "p%40ssword", "p@ssword", "10.0.0.17"]],
-    ["http://execution:8545/mainnet", []], // ordinary words: nodes say "execution reverted"
     ["http://us%er1:pass%word@n.io", ["pass%word", "us%er1"]],
+    ["https://localhost/?0123456789abcdef", ["0123456789abcdef"]],
   ])("%s", (url, want) => {
-    expect(secretsIn(url).sort()).toEqual(want.sort());
+    expect(secretsIn(url)).toEqual(expect.arrayContaining(want));
+  });
+
+  it("does not hold ordinary words: nodes say 'execution reverted'", () => {
+    expect(secretsIn("http://execution:8545/mainnet?apikey=")).toEqual([]);
+  });
+
+  it("holds credentials as they are sent, and what was sent as credentials", () => {
+    const base64 = Buffer.from("operator:p@ssw0rd?").toString("base64");
+    const inUrl = secretsIn("https://operator:p%40ssw0rd%3F@localhost/");
+    expect(inUrl).toEqual(expect.arrayContaining([base64, base64.replace(/=+$/, "")]));
+    const inHeader = secretsIn("http://localhost", { Authorization: `Basic ${base64}` });
+    expect(inHeader).toEqual(expect.arrayContaining([base64, "operator", "p@ssw0rd?"]));
   });
 
   it("a header's value, and the token in it", () => {
     const secrets = secretsIn("http://localhost", { Authorization: "Bearer t0k3n-t0k3n" });
     expect(secrets).toContain("t0k3n-t0k3n");
-    expect(secrets[0]).toBe("Bearer t0k3n-t0k3n"); // the longest first
+    expect(secrets).toContain("Bearer t0k3n-t0k3n");
+    const lengths = secrets.map(({ length }) => length);
+    expect(lengths).toEqual(lengths.toSorted((one, other) => other - one)); // the longest first
   });
 });
 
@@ -31,7 +45,7 @@ describe("a refusal", () => {
   it("loses the secrets in its message and in its data", () => {
     const json =
       '{"code":-32000,"message":"https://eth.example.com/s3cr3t failed","data":["s3cr3t"]}';
-    expect(withoutSecrets(refused(json), ["eth.example.com", "s3cr3t"])).toEqual({
+    expect(withoutSecrets(refused(json), "eth_call", ["eth.example.com", "s3cr3t"])).toEqual({
       kind: "refused",
       code: -32000,
       message: "https://***/*** failed",
@@ -40,24 +54,60 @@ describe("a refusal", () => {
   });
 
   it.each([
-    ["names of members", '{"code":3,"message":"no"}', ["message"]],
+    ["own members", '{"code":3,"message":"no"}', ["message"]],
     ["numbers", '{"code":-32005,"message":"no","data":{"limit":100000}}', ["100000"]],
     ["spaces and large numbers", '{ "code":3, "message":"no", "data":1e400 }', ["s3cr3t"]],
   ])("keeps its %s", (_, json, secrets) => {
-    expect(withoutSecrets(refused(json), secrets)).toMatchObject({ json });
+    expect(withoutSecrets(refused(json), "eth_call", secrets)).toMatchObject({ json });
+  });
+
+  it("loses the secrets in the names of members", () => {
+    const json = '{"code":3,"message":"no","data":{"https://s3cr3t":[{"s3cr3t":1}]}}';
+    expect(withoutSecrets(refused(json), "eth_call", ["s3cr3t"])).toMatchObject({
+      json: '{"code":3,"message":"no","data":{"https://***":[{"***":1}]}}',
+    });
   });
 
   it("has no secret that hides behind an escape", () => {
     const json = '{"code":3,"message":"s3\\u0063r3t"}';
-    expect(withoutSecrets(refused(json), ["s3cr3t"])).toMatchObject({ message: "***" });
+    expect(withoutSecrets(refused(json), "eth_call", ["s3cr3t"])).toMatchObject({ message: "***" });
   });
 
   it("that nests too deeply to be looked through keeps its code and message only", () => {
     const deep = `${"[".repeat(100_000)}"s3cr3t"${"]".repeat(100_000)}`;
     const json = `{"code":3,"message":"no s3cr3t","data":${deep}}`;
     const reply = { kind: "refused", code: 3, message: "no s3cr3t", json } as const;
-    expect(withoutSecrets(reply, ["s3cr3t"])).toMatchObject({
+    expect(withoutSecrets(reply, "eth_call", ["s3cr3t"])).toMatchObject({
       json: '{"code":3,"message":"no ***"}',
     });
+  });
+});
+
+describe("a result", () => {
+  const cleaned = (method: string, json: string): string => {
+    const reply = withoutSecrets({ kind: "result", json: Buffer.from(json) }, method, ["s3cr3t"]);
+    return reply.kind === "result" ? reply.json.toString() : reply.kind;
+  };
+
+  it.each([
+    ["web3_clientVersion", '"Geth at https://node/s3cr3t"', '"Geth at https://node/***"'],
+    ["eth_protocolVersion", '"s3\\u0063r3t"', '"***"'],
+    ["erigon_nodeInfo", '[{"s3cr3t":"by s3cr3t"}]', '[{"***":"by ***"}]'],
+  ])("in words loses the secrets: %s", (method, json, want) => {
+    expect(cleaned(method, json)).toBe(want);
+  });
+
+  it.each([
+    ["eth_getBlockByNumber", '{ "extraData":"s3cr3t" }'], // the chain's own: proven, and as it came
+    ["eth_getCode", '"0xs3cr3t"'],
+    ["web3_clientVersion", ' "Geth" '],
+    ["net_version", '"1"'],
+    ["txpool_content", `["${"x".repeat(20_000)}s3cr3t"]`],
+  ])("that is the chain's, clean or long is what came: %s", (method, json) => {
+    expect(cleaned(method, json)).toBe(json);
+  });
+
+  it("that nests too deeply to be looked through, or is no JSON, is none", () => {
+    expect(cleaned("web3_clientVersion", "[NaN]")).toBe("failed");
   });
 });

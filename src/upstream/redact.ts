@@ -3,7 +3,7 @@ import type { Reply } from "./reply.ts";
 
 const LEAST_SECRET_LENGTH = 6;
 
-/** The parts of a node's address and headers that must not be told. */
+/** The parts of a node's address and headers that must not be told, in all forms in which they are sent. */
 export function secretsOf({
   url,
   headers,
@@ -12,16 +12,36 @@ export function secretsOf({
   headers: Readonly<Record<string, string>>;
 }): string[] {
   const { hostname, username, password, pathname, searchParams } = new URL(url);
+  const values = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
   const parts = [
-    ...[hostname, ...pathname.split("/")].filter((part) => !ORDINARY_WORD.test(part)),
+    ...[hostname, ...pathname.split("/"), ...searchParams.keys()].filter(isNoWord),
     ...searchParams.values(),
-    ...Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]),
+    ...values,
+    ...values.flatMap(credentialsIn),
     username,
     password,
+    ...basicForms(`${decoded(username)}:${decoded(password)}`),
   ];
-  return [...new Set(parts.flatMap((part) => [part, decoded(part)]))]
+  return [...new Set(parts.flatMap((part) => [part, decoded(part), encoded(part)]))]
     .filter((part) => part.length >= LEAST_SECRET_LENGTH)
     .sort((a, b) => b.length - a.length); // the longest first: one may hold another
+}
+
+const isNoWord = (part: string): boolean => !ORDINARY_WORD.test(part);
+
+/** As `Authorization: Basic` has it. */
+function basicForms(credentials: string): string[] {
+  if (credentials === ":") return [];
+  const base64 = Buffer.from(credentials).toString("base64");
+  return [base64, base64.replace(/=+$/, ""), Buffer.from(credentials).toString("base64url")];
+}
+
+/** User, password, and both, where a header's word is the base64 of these. */
+function credentialsIn(word: string): string[] {
+  const text = Buffer.from(word, "base64").toString();
+  const [user, ...password] = text.split(":");
+  const isBase64 = basicForms(text).includes(word) && /^[\x20-\x7e]+$/.test(text);
+  return isBase64 && password.length > 0 ? [text, user ?? "", password.join(":")] : [];
 }
 
 /** A service named `execution` must not turn "execution reverted" into "*** reverted". */
@@ -30,29 +50,84 @@ const ORDINARY_WORD = /^[a-z]{1,12}$/i;
 const redact = (text: string, secrets: readonly string[]): string =>
   secrets.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 
-/** Looks into the texts only: a secret of digits must not make a number, or a member's name, unreadable. */
-export function withoutSecrets(reply: Reply, secrets: readonly string[]): Reply {
-  if (reply.kind !== "refused") return reply;
+/** What a node says beside the chain's own data is a text, or short. */
+const LONGEST_WORDS = 16_384;
+/** Their results are the chain's: long, many, proven where they can be, and never changed. */
+const CHAIN_NAMESPACES = /^(?:eth|cfx|trace|debug)_/;
+const HEX = Buffer.from('"0x');
+
+/**
+ * Errors are looked through always; of results those that are the node's own words: texts that are no hex
+ * value, and whatever methods outside the chain's namespaces answer, up to 16 KiB.
+ */
+export function withoutSecrets(reply: Reply, method: string, secrets: readonly string[]): Reply {
+  if (secrets.length === 0) return reply;
+  if (reply.kind === "refused") return refusalWithout(reply, secrets);
+  if (reply.kind !== "result" || !isInWords(reply.json, method)) return reply;
+  const clean = jsonWithout(reply.json.toString(), secrets);
+  if (clean === "unreadable") return { kind: "failed", reason: "malformed answer" };
+  return clean === "unchanged" ? reply : { ...reply, json: Buffer.from(clean) };
+}
+
+function isInWords(json: Buffer, method: string): boolean {
+  if (json.length > LONGEST_WORDS) return false;
+  if (json[0] === HEX[0]) return json[1] !== HEX[1] || json[2] !== HEX[2];
+  return !CHAIN_NAMESPACES.test(method);
+}
+
+function refusalWithout(
+  reply: Extract<Reply, { kind: "refused" }>,
+  secrets: readonly string[],
+): Reply {
   const message = redact(reply.message, secrets);
+  const json = jsonWithout(reply.json, secrets);
+  if (json === "unchanged") return reply;
+  if (json !== "unreadable") return { ...reply, message, json };
+  return { ...reply, message, json: JSON.stringify({ code: reply.code, message }) };
+}
+
+/** These name what a JSON-RPC error has, whatever a secret is. */
+const ERROR_MEMBERS = new Set(["code", "message", "data"]);
+
+/**
+ * Looks into texts and the names of members, and leaves numbers as they are.
+ *
+ * @returns "unreadable" when it nests too deeply to be walked through.
+ */
+function jsonWithout(json: string, secrets: readonly string[]): string {
   let isClean = true;
-  const cleanText = (_: string, value: unknown): unknown => {
-    if (typeof value !== "string") return value;
-    const clean = redact(value, secrets);
-    isClean &&= clean === value;
+  const cleanText = (text: string): string => {
+    const clean = redact(text, secrets);
+    isClean &&= clean === text;
     return clean;
   };
+  const cleanName = (name: string): string => (ERROR_MEMBERS.has(name) ? name : cleanText(name));
+  const clean = (_: string, value: unknown): unknown => {
+    if (typeof value === "string") return cleanText(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [cleanName(name), member]),
+    );
+  };
   try {
-    const error: unknown = JSON.parse(reply.json, cleanText);
-    return isClean ? reply : { ...reply, message, json: JSON.stringify(error) };
+    const cleaned: unknown = JSON.parse(json, clean);
+    return isClean ? "unchanged" : JSON.stringify(cleaned);
   } catch {
-    // Nested too deeply to be walked through.
-    return { ...reply, message, json: JSON.stringify({ code: reply.code, message }) };
+    return "unreadable";
   }
 }
 
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function encoded(part: string): string {
+  try {
+    return encodeURIComponent(part);
   } catch {
     return part;
   }

@@ -131,7 +131,7 @@ export class Upstream {
     this.abilities.learnFrom(method, reply, place);
     const head = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
-    return withoutSecrets(reply, this.#secrets);
+    return withoutSecrets(reply, method, this.#secrets);
   }
 
   /** A result that cannot be true is a failure of the node: told once, then counted. */

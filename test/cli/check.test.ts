@@ -39,7 +39,7 @@ describe("headgate check", () => {
     expect(stdout).toMatch(/✓ local \/ anvil: anvil\/v1\.\S+, chain 31337, head \d+, \d+ s old/);
     expect(stdout).toMatch(/has .*eth_getBlockReceipts/);
     expect(stdout).toMatch(/lacks .*eth_getTransactionReceiptsByBlock/);
-    expect(stdout).toContain("state of all blocks");
+    expect(stdout).toMatch(/state of all \d+ blocks so far: the chain is too young/);
     expect(stdout).toContain("blocks and receipts of all blocks");
     expect(stdout).toContain("batches: yes");
     expect(stdout).not.toContain("remembered");
@@ -87,7 +87,7 @@ describe.each(generationsHere())("headgate check of conflux-rust %s", (generatio
       const { code, stdout } = await check([{ url: node.url }], node.chainId, "conflux");
       expect(stdout).toMatch(/: conflux-rust\S+, chain \d+, head \d+/i);
       expect(stdout).toMatch(/has .*cfx_getEpochReceipts/);
-      expect(stdout).toContain("state of all blocks");
+      expect(stdout).toMatch(/state of all \d+ blocks so far: the chain is too young/);
       expect(stdout).toContain("blocks and receipts of all blocks");
       expect(stdout).toContain("batches: yes");
       expect(code).toBe(0);

@@ -4,6 +4,7 @@ import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { readChainId } from "../chain-id.ts";
 import type { Connection } from "../connection/connection.ts";
+import { withoutSecrets } from "../redact.ts";
 import { type Reply, readReply } from "../reply.ts";
 import { requestJson } from "../request-json.ts";
 import { Abilities } from "./abilities.ts";
@@ -35,12 +36,12 @@ export type Findings =
 
 type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
 
-/** Never rejects: what went wrong is a finding. */
+/** Never rejects: what went wrong is a finding. @param options.secrets What is left out of it. */
 export async function inspect(
-  options: { family: Family; chainId: number },
+  options: { family: Family; chainId: number; secrets?: readonly string[] },
   parts: { connection: Connection; clock: Pick<Clock, "now" | "wallTime"> },
 ): Promise<Findings> {
-  const ask = asker(parts.connection);
+  const ask = asker(options.secrets ?? [], parts.connection);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
@@ -66,14 +67,15 @@ export async function inspect(
   };
 }
 
-function asker(connection: Connection): Ask {
+function asker(secrets: readonly string[], connection: Connection): Ask {
   const { signal } = new AbortController(); // each answer has the upstream's own timeout
   let id = 0;
   return async (method, paramsJson = "[]") => {
     id += 1;
     const own = id;
     const json = requestJson(own, method, paramsJson);
-    return readReply(await connection.send({ id: own, json }, signal), own);
+    const reply = readReply(await connection.send({ id: own, json }, signal), own);
+    return withoutSecrets(reply, method, secrets);
   };
 }
 

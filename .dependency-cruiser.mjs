@@ -18,6 +18,7 @@ const floors = [
   "state",
   "devnet",
   "observe",
+  "disk",
   "traces|proofs",
   "evm|conflux",
   "jsonrpc",

@@ -1,6 +1,6 @@
 // The tables of the block store, in one LMDB environment: what lies under which key, and what is there.
 import { type Database, open, type RootDatabase } from "lmdb";
-import { makePrivateFolder } from "../lib/private-folder.ts";
+import { makePrivateFolder } from "../disk/private-folder.ts";
 import { decodeOutline, type Outline } from "./block-record.ts";
 import { unpack, viewOf } from "./packing.ts";
 import {

@@ -1,6 +1,6 @@
 // The shared state of one machine: an LMDB environment that all its processes read and write.
 import { open, type RootDatabase } from "lmdb";
-import { makePrivateFolder } from "../lib/private-folder.ts";
+import { makePrivateFolder } from "../disk/private-folder.ts";
 import { type Change, type Entry, oneGroupOf, type State } from "./state.ts";
 
 export class LmdbState implements State {

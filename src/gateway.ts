@@ -8,9 +8,11 @@ import type { Reloaded } from "./desk/desk-parts.ts";
 import { FilterCount } from "./filters/filter-count.ts";
 import { Administration } from "./gateway/administration.ts";
 import { DoorSide } from "./gateway/door-side.ts";
+import { processMemory } from "./gateway/memory.ts";
 import { Networks } from "./gateway/networks.ts";
 import { Reload } from "./gateway/reload.ts";
 import type { Clock } from "./lib/clock.ts";
+import { Turns } from "./lib/turns.ts";
 import { urlOf } from "./lib/url-of.ts";
 import { LogLevels } from "./observe/log-levels.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -36,19 +38,26 @@ export async function startGateway(
   const levels = new LogLevels(log);
   const metrics = new Metrics();
 
+  const { memory, reconfigure: resizeMemory } = processMemory(
+    config,
+    { processes: 1 },
+    { metrics, clock, log },
+  );
+  const turns = new Turns({ clock });
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const isShared = config.state !== undefined;
   const networks = new Networks(config, {
-    ...{ clock, log, metrics, state, filterCount, isShared },
+    ...{ clock, log, metrics, state, filterCount, isShared, memory, turns },
     role: { kind: "whole" },
   });
   const doorSide = new DoorSide(
     config,
     { slot: 0, hasOthers: isShared },
-    { networks, metrics, state, clock, log },
+    { networks, metrics, state, memory, turns, clock, log },
   );
   const apply = (next: Config): void => {
+    resizeMemory(next);
     doorSide.reconfigure(next);
     levels.set(next.log.level);
     desk.reconfigure(next);

@@ -18,7 +18,9 @@ import { JournalReader } from "./filters/journal-reader.ts";
 import { PendingJournal } from "./filters/pending-journal.ts";
 import { blockTellers } from "./filters/tellers.ts";
 import type { Clock } from "./lib/clock.ts";
+import type { MemoryBudget } from "./lib/memory-budget.ts";
 import { Occupancy } from "./lib/occupancy.ts";
+import type { Turns } from "./lib/turns.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
 import type { NetworkFacts } from "./methods/method.ts";
@@ -42,6 +44,8 @@ export type NetworkParts = {
   readonly metrics: Metrics;
   readonly state: State;
   readonly filterCount: FilterCount;
+  readonly memory: MemoryBudget;
+  readonly turns: Turns;
   readonly role: NetworkRole;
   /** Other gateways have the same state. */
   readonly isShared: boolean;

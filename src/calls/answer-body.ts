@@ -1,30 +1,30 @@
 // A request body in, a response body out: one envelope, or a batch of them in the order asked.
 import type { Logger } from "pino";
-import { type AnswerJson, failure, successAfter, successBefore } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, successAfter, successBefore } from "../jsonrpc/envelope.ts";
 import { type Message, readRequest } from "../jsonrpc/request.ts";
-import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
+import { AnswerSizes } from "./answer-sizes.ts";
+import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
 import type { Caller } from "./caller.ts";
 import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
 import { recordUsage } from "./record-usage.ts";
+import { type Reply, refusal } from "./reply.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
-
-/** What the door sends: pieces of JSON to be written one after the other. */
-export type Reply = {
-  readonly status: number;
-  readonly pieces: readonly AnswerJson[];
-  /** Set on a 429. */
-  readonly rateLimit?: RateLimit;
-  /** What the answer stands on. */
-  readonly notes?: Note | undefined;
-};
 
 export type AnswerBody = (body: Buffer, caller: Caller) => Reply | Promise<Reply>;
 
-/** @param options.maxBatch The largest batch, in members. */
-export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): AnswerBody {
+/**
+ * @param options.maxBatch The largest batch, in members.
+ * @param options.batchResponseBytes Of the answers to one.
+ */
+export function bodyAnswerer(
+  options: { maxBatch: number; batchResponseBytes: number },
+  parts: LifeParts,
+): AnswerBody {
   const live = lifeOfACall(parts);
+  const sizes = new AnswerSizes();
 
   const answerMessage = (
     message: Message,
@@ -54,10 +54,25 @@ export function bodyAnswerer(options: { maxBatch: number }, parts: LifeParts): A
   return (body, caller) => {
     const request = readRequest(body, options.maxBatch);
     if (request.kind === "single") return answerMessage(request.message, caller);
-    const { largestBatch = options.maxBatch } = caller.grant.scope;
+    const { scope } = caller.grant;
+    const { largestBatch = options.maxBatch } = scope;
     if (request.messages.length > largestBatch) throw errors.batchTooLargeForKey(largestBatch);
     const view = sharedView(caller, request.messages.length);
-    return joinBatch(request.messages.map((message) => answerMessage(message, caller, view)));
+    const costOf = (name: string): number => parts.costs.of(caller.network.catalogue.find(name));
+    return new Batch(
+      request.messages,
+      { mostBytes: scope.batchResponseBytes ?? options.batchResponseBytes },
+      {
+        answer: (message) => answerMessage(message, caller, view),
+        expected: (message) =>
+          message.kind === "call" ? sizes.expected(message.method, costOf(message.method)) : 0,
+        saw: (message, bytes) => {
+          if (message.kind === "call") sizes.saw(message.method, bytes);
+        },
+        scope: caller.scope,
+        memory: parts.memory,
+      },
+    ).answer();
   };
 }
 
@@ -70,12 +85,6 @@ const success = (id: string, result: AnswerJson, notes: Note = MADE_HERE): Reply
       : [successBefore(id), result, successAfter],
 });
 
-/** The answer when there is nothing but an error; also for what went wrong before any message was read. */
-export function refusal(id: string, error: RpcError): Reply {
-  const reply = { status: error.status, pieces: [failure(id, error)] };
-  return error.status === 429 ? { ...reply, rateLimit: error.data as RateLimit } : reply;
-}
-
 /**
  * What the caller may know about anything that was thrown. Every 5xx leaves a line in the log, unless
  * the caller left before: what was given up for that reason is no fault.
@@ -86,7 +95,7 @@ export function asVisible(
   log: Logger,
 ): RpcError {
   const error = thrown instanceof RpcError ? thrown : errors.internal(requestId, thrown);
-  if (error.status >= 500 && !scope.hasEnded) {
+  if (error.status >= 500 && error.retryAfter === undefined && !scope.hasEnded) {
     log.error({ request: requestId, code: error.code, err: error.cause }, error.message);
   }
   return error;
@@ -103,34 +112,3 @@ function sharedView(caller: Caller, members: number): (() => SharedView) | undef
     return view;
   };
 }
-
-/** A batch is 200 whatever its members say. */
-async function joinBatch(members: readonly (Reply | Promise<Reply>)[]): Promise<Reply> {
-  const replies = await Promise.all(members);
-  const pieces: AnswerJson[] = ["["];
-  replies.forEach((reply, index) => {
-    if (index > 0) pieces.push(",");
-    pieces.push(...reply.pieces);
-  });
-  pieces.push("]");
-  return { status: 200, pieces, notes: commonNotes(replies) };
-}
-
-/** Of a batch: the source that all members share, the weakest proof, and the newest block. */
-function commonNotes(replies: readonly Reply[]): Note | undefined {
-  const notes = replies.map((reply) => reply.notes).filter((note) => note !== undefined);
-  const chained = notes.filter(({ source }) => source !== "local");
-  const [first] = chained;
-  if (!first) return notes[0];
-  const isStored = chained.every(({ source }) => source === "store");
-  const proofs = chained.map(({ proof }) => proof ?? "none");
-  const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
-  return {
-    source: isStored ? "store" : "upstream",
-    proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
-    block: blocks.toSorted((a, b) => b.number - a.number)[0],
-    isCut: chained.some(({ isCut }) => isCut),
-  };
-}
-
-const PROOFS = ["none", "partial", "full"] as const;

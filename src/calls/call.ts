@@ -34,6 +34,10 @@ export class Call implements CallContext {
     this.#sharedView = sharedView;
   }
 
+  get isInBatch(): boolean {
+    return this.#sharedView !== undefined;
+  }
+
   get paramsJson(): string {
     return paramsJsonOf(this.message);
   }

@@ -5,6 +5,7 @@ import type { Meter } from "../access/limits/meter.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Outcome } from "../methods/method.ts";
 import { checkAddresses, checkParams } from "../methods/validate.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
@@ -17,6 +18,7 @@ export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "callEnded" | "callSaved">;
   readonly costs: Pick<Costs, "of">;
+  readonly memory: Pick<MemoryBudget, "admitsCall" | "isCalm">;
   readonly log: Logger;
 };
 
@@ -42,12 +44,14 @@ const authorize: Step = (call, next) => {
 
 /** The call counts as running from here until its answer is ready; a refused one is not charged. */
 const charge =
-  ({ clock, costs }: LifeParts): Step =>
+  ({ clock, costs, memory }: LifeParts): Step =>
   (call, next) => {
     const { meter } = call.caller.grant;
+    const cost = costs.of(call.method);
+    if (!memory.admitsCall(cost, call.isInBatch)) throw errors.memoryIsScarce();
     refuse(meter.begin());
     try {
-      const short = meter.charge(costs.of(call.method), clock.now());
+      const short = meter.charge(cost, clock.now());
       if (short instanceof Promise) return ending(meter, whenCharged(short, next));
       refuse(short);
       const outcome = next();

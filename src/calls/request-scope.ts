@@ -1,9 +1,16 @@
-// The time and attention one HTTP request has: a deadline, and a caller who may go away.
+// The time and attention one HTTP request has: a deadline, and a caller who may go away; and what waits in
+// memory for it.
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
 
 /** Made once: an abort without a reason makes an exception with a stack, for every answered call. */
 const TIME_IS_UP = new Error("the deadline of the request has passed");
 const ENDED = new Error("the request has ended");
+
+export type RequestScopeParts = {
+  readonly clock: Pick<Clock, "after">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release">;
+};
 
 export class RequestScope {
   /** Made only when somebody waits for an upstream: most answers need no signal. */
@@ -12,24 +19,32 @@ export class RequestScope {
   #hasEnded = false;
   /** Who wants to know whether the answer left. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
+  /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */
+  #bodies = 0;
+  #building = 0;
+  #unsent = 0;
   readonly #deadlineMs: number;
-  readonly #clock: Pick<Clock, "after">;
+  readonly #parts: RequestScopeParts;
 
-  constructor(options: { deadlineMs: number }, parts: { clock: Pick<Clock, "after"> }) {
+  constructor(options: { deadlineMs: number }, parts: RequestScopeParts) {
     this.#deadlineMs = options.deadlineMs;
-    this.#clock = parts.clock;
+    this.#parts = parts;
   }
 
   /** The one signal of this request, from the door to the socket. The deadline starts with its first use. */
   signal(): AbortSignal {
     if (!this.#controller) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      this.#cancelDeadline = this.#clock.after(this.#deadlineMs, () =>
-        controller.abort(TIME_IS_UP),
-      );
+      this.#controller = new AbortController();
+      this.#startDeadline(this.#controller);
     }
     return this.#controller.signal;
+  }
+
+  /** A part of the answer was taken: there is as much time again for the next. */
+  restartDeadline(): void {
+    if (!this.#controller || this.#hasEnded) return;
+    this.#cancelDeadline?.();
+    this.#startDeadline(this.#controller);
   }
 
   /** Nobody waits for an answer any more. */
@@ -44,12 +59,39 @@ export class RequestScope {
     else this.#onSent.push(task);
   }
 
+  /**
+   * Counts bytes that wait for this request, until they are released or the request ends.
+   *
+   * @param bytes Negative: so many less.
+   */
+  hold(kind: "bodies" | "building" | "unsent", bytes: number): void {
+    if (this.#hasEnded) return;
+    if (kind === "bodies") this.#bodies += bytes;
+    else if (kind === "building") this.#building += bytes;
+    else this.#unsent += bytes;
+    this.#parts.memory.hold(kind, bytes);
+  }
+
   /** The request is answered, or its caller has gone: whatever still works for it stops. */
   end(wasSent: boolean): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#releaseAll();
     for (const task of this.#onSent ?? []) task(wasSent);
     this.#cancelDeadline?.();
     this.#controller?.abort(ENDED);
+  }
+
+  #startDeadline(controller: AbortController): void {
+    this.#cancelDeadline = this.#parts.clock.after(this.#deadlineMs, () =>
+      controller.abort(TIME_IS_UP),
+    );
+  }
+
+  #releaseAll(): void {
+    const { memory } = this.#parts;
+    memory.release("bodies", this.#bodies);
+    memory.release("building", this.#building);
+    memory.release("unsent", this.#unsent);
   }
 }

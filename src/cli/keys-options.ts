@@ -68,6 +68,7 @@ const terms = {
   "per-month": placed("computeUnits.perMonth", "N", "compute units a month", number),
   concurrent: placed("concurrentCalls", "N", "calls at once", number),
   batch: placed("limits.batch", "N", "calls in one batch", number),
+  "batch-response": placed("limits.batchResponse", "BYTES", "of answers to one batch", number),
   "log-blocks": placed("limits.logs.blocks", "N", "blocks of one log query", number),
 } satisfies Record<string, Option>;
 

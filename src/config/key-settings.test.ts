@@ -63,7 +63,7 @@ describe("a profile", () => {
       readOnly: true,
       rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
       computeUnits: {},
-      limits: { logs: {}, batch: 20 },
+      limits: { logs: {}, batch: 20, batchResponse: 10_485_760 },
     });
     const own = { readOnly: false, rate: { computeUnits: 7 }, limits: { batch: 3 } };
     expect(settingsOf({ ...browser, ...own })).toMatchObject({

@@ -76,17 +76,18 @@ const BROWSER = {
   readOnly: true,
   rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
   batch: 20,
+  batchResponse: 10 * 2 ** 20,
 };
 
 function settingsOf({ profile, expires, ...entry }: z.output<typeof terms>) {
   const isBrowser = profile === "browser";
-  const { readOnly, rate, batch } = isBrowser ? BROWSER : {};
+  const { readOnly, rate, batch, batchResponse } = isBrowser ? BROWSER : {};
   const { limits } = entry;
   return {
     ...(isBrowser ? { readOnly, rate } : {}),
     ...entry,
     ...(expires === undefined ? {} : { expiresAtMs: expires }),
-    limits: isBrowser ? { batch, ...limits } : limits,
+    limits: isBrowser ? { batch, batchResponse, ...limits } : limits,
   };
 }
 

@@ -1,6 +1,6 @@
 // What a key may be used for and how much: the same for keys of the file and keys made at runtime.
 import { z } from "zod";
-import { textOf, wholeNumber } from "./units.ts";
+import { byteSize, textOf, wholeNumber } from "./units.ts";
 
 const method = textOf(
   /^[A-Za-z0-9_.*]+$/,
@@ -56,6 +56,9 @@ const limits = z.strictObject({
   batch: wholeNumber(1, 1000)
     .optional()
     .describe("The most calls in one batch; left out: that of the door."),
+  batchResponse: byteSize
+    .optional()
+    .describe("The most bytes of answers to one batch; left out: that of the door."),
 });
 
 export const keyName = textOf(
@@ -68,7 +71,7 @@ export const keyTerms = {
     .enum(["browser", "server"], { error: "expected browser or server" })
     .optional()
     .describe(
-      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20, where nothing else is written. server: no origins.",
+      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, where nothing else is written. server: no origins.",
     ),
   networks: z.array(z.string()).optional().describe("The networks it may use; left out: all."),
   methods: z

@@ -44,7 +44,14 @@ describe("the shortest configuration", () => {
       processes: 1,
       log: { level: "info" },
       keys: [],
-      limits: { bodyBytes: 1_048_576, batch: 1000, connections: 10_000, filters: 1_000 },
+      limits: {
+        bodyBytes: 1_048_576,
+        batch: 1000,
+        batchResponseBytes: 52_428_800,
+        connections: 10_000,
+        filters: 1_000,
+        reading: { bytesPerSecond: 10_240, overMs: 30_000 },
+      },
       timeouts: {
         headersMs: 10_000,
         bodyMs: 30_000,

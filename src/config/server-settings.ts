@@ -38,8 +38,29 @@ export const doorLimits = z
     batch: wholeNumber(1, 1000).prefault(1000).describe("The most calls in one batch."),
     connections: wholeNumber(1).prefault(10_000).describe("The most open connections of callers."),
     filters: wholeNumber(1).prefault(1_000).describe("The most filters of one key."),
+    memory: byteSize
+      .optional()
+      .describe(
+        "What may wait in memory in all: request bodies, answers of nodes, answers that callers have not taken. Above it new work is refused with 503, large work from a quarter of it on. Left out: a quarter of the memory that the gateway may use, at most 1GiB.",
+      ),
+    batchResponse: byteSize
+      .prefault("50MiB")
+      .describe("The most bytes of answers to one batch; each further call in it gets an error."),
+    reading: z
+      .strictObject({
+        atLeast: byteSize.prefault("10KiB").describe("So many bytes a second."),
+        over: duration.prefault("30s").describe("On average over so long."),
+      })
+      .prefault({})
+      .describe("How fast a caller must take an answer that waits for it; else it is cut off."),
   })
-  .transform(({ body, ...counts }) => ({ bodyBytes: body, ...counts }));
+  .transform(({ body, memory, batchResponse, reading, ...counts }) => ({
+    bodyBytes: body,
+    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    batchResponseBytes: batchResponse,
+    reading: { bytesPerSecond: reading.atLeast, overMs: reading.over },
+    ...counts,
+  }));
 
 export const timeouts = z
   .strictObject({

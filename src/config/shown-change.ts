@@ -13,6 +13,9 @@ const WRITTEN: Readonly<Record<string, string>> = {
   burstComputeUnits: "burst",
   responseBytes: "response",
   bodyBytes: "body",
+  memoryBytes: "memory",
+  batchResponseBytes: "batchResponse",
+  bytesPerSecond: "atLeast",
   expiresAtMs: "expires",
   isPrivate: "private",
 };

@@ -24,6 +24,7 @@ const settings = z.strictObject({
     .strictObject({
       logs: z.strictObject({ blocks: count.optional() }).optional(),
       batch: count.optional(),
+      batchResponse: z.union([count, z.string()]).optional(),
     })
     .optional(),
 });

@@ -2,43 +2,69 @@
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import type { RequestScope } from "../calls/request-scope.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
 
 /** The caller went away before the body was whole: nobody is left to be answered. */
 export const CALLER_GONE = Symbol("caller gone");
 
+export type BodyVisit = {
+  readonly request: IncomingMessage;
+  readonly scope: Pick<RequestScope, "hold">;
+};
+export type BodyParts = { readonly memory: Pick<MemoryBudget, "admitsRequest"> };
+
 /**
  * The whole body as it counts: unpacked.
  *
- * @param limit In bytes, for what comes over the wire and for what it unpacks to.
- * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one.
+ * @param options.bytes The limit, for what comes over the wire and for what it unpacks to.
+ * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one, 503 while too much waits.
  */
 export async function readBody(
-  request: IncomingMessage,
-  limit: number,
+  visit: BodyVisit,
+  { bytes: limit }: { readonly bytes: number },
+  parts: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  const encoding = request.headers["content-encoding"];
-  if (Number(request.headers["content-length"]) > limit) throw errors.bodyTooLarge();
+  const { headers } = visit.request;
+  const encoding = headers["content-encoding"];
+  if (Number(headers["content-length"]) > limit) throw errors.bodyTooLarge();
   const unpack = encoding && unpackerOf(encoding);
-  const body = await collect(request, limit);
-  return unpack && body !== CALLER_GONE ? unpack(body, limit) : body;
+  const body = await collect(visit, limit, parts);
+  if (!unpack || body === CALLER_GONE) return body;
+  const unpacked = await unpack(body, limit);
+  visit.scope.hold("bodies", unpacked.length);
+  return unpacked;
 }
 
-function collect(request: IncomingMessage, limit: number): Promise<Buffer | typeof CALLER_GONE> {
+/** In bytes: so much of a body is read whatever waits. */
+const SMALL = 65_536;
+
+function collect(
+  { request, scope }: BodyVisit,
+  limit: number,
+  { memory }: BodyParts,
+): Promise<Buffer | typeof CALLER_GONE> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let length = 0;
+    let isRefused = false;
+    const refuse = (error: RpcError): void => {
+      isRefused = true;
+      chunks = [];
+      reject(error);
+    };
     request.on("data", (chunk: Buffer) => {
+      if (isRefused) return; // what still comes is read and dropped
       length += chunk.length;
-      if (length > limit) {
-        reject(errors.bodyTooLarge());
-        return; // what still comes is read and dropped
-      }
-      chunks.push(chunk);
+      scope.hold("bodies", chunk.length);
+      if (length > limit) refuse(errors.bodyTooLarge());
+      else if (length > SMALL && !memory.admitsRequest()) refuse(errors.memoryIsScarce());
+      else chunks.push(chunk);
     });
     request.on("end", () => {
       const [only] = chunks;
-      resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks, length));
+      resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks));
     });
     request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
   });

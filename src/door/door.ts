@@ -1,16 +1,21 @@
 // The HTTP server for callers: takes requests in, bounds them in time and size, and sends replies.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { refusal } from "../calls/answer-body.ts";
+import type { Logger } from "pino";
+import { refusal } from "../calls/reply.ts";
 import { RequestScope } from "../calls/request-scope.ts";
+import { heldBytesOf } from "../jsonrpc/envelope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { answerPreflight } from "./preflight.ts";
 import { requestIds } from "./request-id.ts";
-import { respond } from "./respond.ts";
+import { type RespondParts, respond } from "./respond.ts";
 import { type Route, routeOf } from "./route.ts";
+import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
 export type DoorOptions = {
   readonly host: string;
@@ -25,14 +30,18 @@ export type DoorOptions = {
     readonly idleMs: number;
     readonly callMs: number;
   };
+  readonly reading: SlowReadersOptions;
 };
 
 export type DoorParts = {
   readonly endpoint: Endpoint;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
-  readonly metrics: Pick<Metrics, "requestStarted" | "requestEnded">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly metrics: Pick<Metrics, "requestStarted" | "requestEnded" | "answerCut">;
   readonly clock: Clock;
+  readonly log: Pick<Logger, "debug">;
 };
 
 export class Door {
@@ -40,13 +49,26 @@ export class Door {
   #options: DoorOptions;
   readonly #parts: DoorParts;
   readonly #nextRequestId = requestIds();
+  readonly #respondParts: RespondParts;
   /** The requests that are being answered on each connection. */
   readonly #scopes = new WeakMap<Socket, Set<RequestScope>>();
+  readonly #slowReaders: SlowReaders;
   #isDraining = false;
 
   constructor(options: DoorOptions, parts: DoorParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#respondParts = {
+      turns: parts.turns,
+      onBroken: (error) => {
+        parts.metrics.answerCut("broken");
+        parts.log.debug({ err: error }, "an answer could not be sent to its end");
+      },
+    };
+    this.#slowReaders = new SlowReaders(options.reading, {
+      clock: parts.clock,
+      onCut: () => parts.metrics.answerCut("slow"),
+    });
     this.#server = boundedServer(options, (request, response) => {
       void this.#serve(request, response);
     });
@@ -61,14 +83,16 @@ export class Door {
   #watch(socket: Socket): void {
     const scopes = new Set<RequestScope>();
     this.#scopes.set(socket, scopes);
+    this.#slowReaders.watch(socket);
     socket.once("close", () => {
       for (const scope of scopes) scope.end(false);
     });
   }
 
   /** Other bounds: for connections that are made, and requests that come, from now on. */
-  reconfigure(bounds: Pick<DoorOptions, "connections" | "timeouts">): void {
+  reconfigure(bounds: Pick<DoorOptions, "connections" | "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
+    this.#slowReaders.reconfigure(bounds.reading);
     setBounds(this.#server, this.#options);
   }
 
@@ -129,13 +153,16 @@ export class Door {
     let bytesOut = 0;
     if (answered && !response.destroyed) {
       const { reply, allowOrigin } = answered;
-      bytesOut = respond(response, reply, {
+      scope.hold("unsent", heldBytesOf(reply.pieces));
+      const options = {
         requestId,
         allowOrigin,
         acceptEncoding: request.headers["accept-encoding"],
         isPage: request.headers.origin !== undefined,
         close: this.#isDraining,
-      });
+      };
+      const sent = respond(response, reply, options, this.#respondParts);
+      bytesOut = typeof sent === "number" ? sent : await sent;
     }
     metrics.requestEnded({
       status: answered?.reply.status ?? 499, // nginx's number for a caller that left
@@ -146,8 +173,7 @@ export class Door {
   }
 
   #scopeOf(request: IncomingMessage, response: ServerResponse): RequestScope {
-    const { clock } = this.#parts;
-    const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, { clock });
+    const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
     const scopes = this.#scopes.get(request.socket);
     scopes?.add(scope);
     response.on("close", () => {
@@ -176,13 +202,14 @@ export class Door {
   }
 
   #refuse(response: ServerResponse, requestId: string, error: RpcError): void {
-    respond(response, refusal("null", error), {
+    const options = {
       requestId,
       allowOrigin: "*",
       acceptEncoding: undefined,
       isPage: false,
       close: this.#isDraining,
-    });
+    };
+    void respond(response, refusal("null", error), options, this.#respondParts);
   }
 
   /** A request that is no HTTP, or came too slowly: node has no response object for it. */

@@ -2,12 +2,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Grant } from "../access/keys/grant.ts";
 import type { KeyRing } from "../access/keys/key-ring.ts";
-import { type AnswerBody, asVisible, type Reply, refusal } from "../calls/answer-body.ts";
+import { type AnswerBody, asVisible } from "../calls/answer-body.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { LifeParts } from "../calls/life-of-a-call.ts";
+import { type Reply, refusal } from "../calls/reply.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/occupancy.ts";
 import { CALLER_GONE, readBody } from "./body.ts";
 import { type RefuseKeyParts, refuseKey } from "./refuse-key.ts";
@@ -22,6 +24,7 @@ export type EndpointParts = {
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
   readonly metrics: RefuseKeyParts["metrics"];
+  readonly memory: Pick<MemoryBudget, "admitsRequest">;
   readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
   readonly log: LifeParts["log"];
 };
@@ -65,7 +68,8 @@ export class Endpoint {
       allowOrigin = grant.scope.allowedOrigin(visit.request.headers.origin);
       this.#checkVisit(grant, network, visit.request);
       checkContentType(visit.request);
-      const body = await readBody(visit.request, this.#bodyBytes);
+      if (!this.#parts.memory.admitsRequest()) throw errors.memoryIsScarce();
+      const body = await readBody(visit, { bytes: this.#bodyBytes }, this.#parts);
       if (body === CALLER_GONE) return undefined;
       const { requestId, scope } = visit;
       const reply = this.#parts.answerBody(body, { network, grant, requestId, scope });

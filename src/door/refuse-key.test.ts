@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { RequestScope } from "../calls/request-scope.ts";
+import { MemoryBudget } from "../lib/memory-budget.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { refuseKey } from "./refuse-key.ts";
 
@@ -15,7 +16,10 @@ function door(held = GUESS_LIMITS.held) {
     metrics: { keyGuessed: (how: string) => told.push(how) },
   };
   const visit = () => {
-    const scope = new RequestScope({ deadlineMs: 30_000 }, { clock });
+    const scope = new RequestScope(
+      { deadlineMs: 30_000 },
+      { clock, memory: new MemoryBudget({ bytes: 1 }, { onRefused: () => undefined }) },
+    );
     return { scope, refusal: refuseKey({ address: "192.0.2.1", scope }, parts) };
   };
   return { clock, told, visit };

@@ -1,16 +1,20 @@
-// Writes a reply: status, headers, and the pieces of JSON, compressed when that is worth it.
+// Writes a reply: status, headers, and the pieces of JSON, compressed when that is worth it. What is large
+// is written as the caller takes it.
 import type { ServerResponse } from "node:http";
-import { Readable } from "node:stream";
+import { Readable, type Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
-import type { Reply } from "../calls/answer-body.ts";
-import { type AnswerJson, lengthOf } from "../jsonrpc/envelope.ts";
-import { PackedJson } from "../jsonrpc/packed-json.ts";
+import type { Reply } from "../calls/reply.ts";
+import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/envelope.ts";
+import type { Turns } from "../lib/turns.ts";
+import { answerChunks } from "./answer-chunks.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 4096;
 /** Up to this many bytes, one copied text is cheaper to send than several writes. */
 const WORTH_JOINING = 16_384;
+/** Up to this many bytes, all is written at once: how slowly they are taken is not seen, so they must be few. */
+const WRITTEN_AT_ONCE = 131_072;
 
 export type ResponseOptions = {
   readonly requestId: string;
@@ -26,23 +30,66 @@ export type ResponseOptions = {
 const EXPOSED_HEADERS =
   "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
-/** @returns How many bytes of JSON were sent, before compression. */
-export function respond(response: ServerResponse, reply: Reply, options: ResponseOptions): number {
-  const bytes = lengthOf(reply.pieces);
+export type RespondParts = {
+  readonly turns: Pick<Turns, "isOver" | "next">;
+  /** The answer could not be made to its end: its connection was cut. */
+  readonly onBroken: (error: unknown) => void;
+};
+
+/** @returns How many bytes of JSON were sent, before compression: at once, unless there are many. */
+export function respond(
+  response: ServerResponse,
+  reply: Reply,
+  options: ResponseOptions,
+  parts: RespondParts,
+): number | Promise<number> {
+  const { pieces, rest } = reply;
+  const bytes = lengthOf(pieces);
   const headers = headersOf(reply, options);
-  if (bytes >= WORTH_COMPRESSING && acceptsGzip(options.acceptEncoding)) {
+  if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     response.writeHead(reply.status, headers);
-    sendCompressed(response, reply.pieces);
-    return bytes;
+    return stream(response, reply, [createGzip({ level: constants.Z_BEST_SPEED })], parts);
   }
-  headers.push("Content-Length", String(bytes));
+  if (!rest) headers.push("Content-Length", String(bytes));
   response.writeHead(reply.status, headers);
-  send(response, reply.pieces, bytes);
+  if (rest || bytes > WRITTEN_AT_ONCE || (bytes > WORTH_JOINING && pieces.some(isSource)))
+    return stream(response, reply, [], parts);
+  send(response, pieces, bytes);
   return bytes;
 }
 
-function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions): string[] {
+/** As the caller takes it. An answer that breaks off ends with its connection, so that nobody takes it for whole. */
+async function stream(
+  response: ServerResponse,
+  reply: Reply,
+  through: readonly Transform[],
+  { turns, onBroken }: RespondParts,
+): Promise<number> {
+  let bytes = 0;
+  let broken: unknown;
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of answerChunks(reply, turns)) {
+        bytes += chunk.length;
+        yield chunk;
+      }
+    } catch (error) {
+      broken = error;
+      throw error;
+    }
+  };
+  const source = Readable.from(chunks(), { highWaterMark: 1 });
+  // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
+  await pipeline([source, ...through, response]).catch(() => response.destroy());
+  if (broken !== undefined) onBroken(broken);
+  return bytes;
+}
+
+function headersOf(
+  { status, rateLimit, retryAfter, notes }: Reply,
+  options: ResponseOptions,
+): string[] {
   const headers = ["Content-Type", "application/json", "X-Request-Id", options.requestId];
   if (options.allowOrigin) headers.push("Access-Control-Allow-Origin", options.allowOrigin);
   if (notes) headers.push("X-Headgate-Source", notes.source);
@@ -52,16 +99,12 @@ function headersOf({ status, rateLimit, notes }: Reply, options: ResponseOptions
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");
+  if (retryAfter !== undefined) headers.push("Retry-After", String(retryAfter));
   if (status === 405) headers.push("Allow", "POST, OPTIONS");
   if (rateLimit) {
-    const { limit, remaining, retryAfter } = rateLimit;
-    headers.push("Retry-After", String(retryAfter), "X-RateLimit-Limit", String(limit));
-    headers.push(
-      "X-RateLimit-Remaining",
-      String(remaining),
-      "X-RateLimit-Reset",
-      String(retryAfter),
-    );
+    const { limit, remaining, retryAfter: reset } = rateLimit;
+    headers.push("Retry-After", String(reset), "X-RateLimit-Limit", String(limit));
+    headers.push("X-RateLimit-Remaining", String(remaining), "X-RateLimit-Reset", String(reset));
   }
   return headers;
 }
@@ -72,22 +115,9 @@ function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: nu
     response.end(latin1Of(pieces, bytes), "latin1");
     return;
   }
-  if (pieces.some((piece) => piece instanceof PackedJson)) {
-    // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
-    pipeline(Readable.from(unpacked(pieces)), response).catch(() => response.destroy());
-    return;
-  }
   response.cork();
   for (const piece of pieces) response.write(piece);
   response.end();
-}
-
-/** One chunk after the other, as the caller takes them. */
-function* unpacked(pieces: readonly AnswerJson[]): Generator<string | Buffer> {
-  for (const piece of pieces) {
-    if (piece instanceof PackedJson) yield* piece.chunks();
-    else yield piece;
-  }
 }
 
 function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
@@ -100,15 +130,11 @@ function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const piece of pieces) {
-    at += Buffer.isBuffer(piece) ? piece.copy(buffer, at) : buffer.write(String(piece), at);
+    if (typeof piece === "string") at += buffer.write(piece, at);
+    else
+      for (const chunk of isSource(piece) ? piece.chunks() : [piece]) at += chunk.copy(buffer, at);
   }
   return buffer;
-}
-
-function sendCompressed(response: ServerResponse, pieces: readonly AnswerJson[]): void {
-  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
-  // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
-  pipeline(Readable.from(unpacked(pieces)), gzip, response).catch(() => response.destroy());
 }
 
 /** Whether an Accept-Encoding header asks for gzip (RFC 9110: `q=0` means no). */

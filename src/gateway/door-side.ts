@@ -12,6 +12,8 @@ import type { Config } from "../config/schema.ts";
 import { Door } from "../door/door.ts";
 import { Endpoint } from "../door/endpoint.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
@@ -27,6 +29,8 @@ export type DoorSideParts = {
   readonly networks: Networks;
   readonly metrics: Metrics;
   readonly state: State;
+  readonly memory: MemoryBudget;
+  readonly turns: Turns;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -43,7 +47,7 @@ export class DoorSide {
   readonly #parts: DoorSideParts;
 
   constructor(config: Config, options: DoorSideOptions, parts: DoorSideParts) {
-    const { networks, metrics, state, clock, log } = parts;
+    const { networks, metrics, state, memory, turns, clock, log } = parts;
     const { slot, hasOthers } = options;
     const member = memberId({ data: config.data, slot });
     this.#parts = parts;
@@ -64,6 +68,7 @@ export class DoorSide {
         answerBody: (body, caller) => this.#rules.answerBody(body, caller),
         clientAddress: (request) => this.#rules.clientAddress(request),
         guesses: new Guesses(),
+        memory,
         metrics,
         clock,
         log,
@@ -74,9 +79,14 @@ export class DoorSide {
         ...config.listen,
         connections: config.limits.connections,
         timeouts: config.timeouts,
+        reading: config.limits.reading,
         reusePort: slot > 0,
       },
-      { endpoint: this.#endpoint, whyNotReady: () => networks.whyNotReady(), metrics, clock },
+      {
+        endpoint: this.#endpoint,
+        whyNotReady: () => networks.whyNotReady(),
+        ...{ metrics, memory, turns, clock, log },
+      },
     );
   }
 
@@ -98,7 +108,8 @@ export class DoorSide {
     this.#rules = rulesOf(config, this.#parts);
     this.#endpoint.reconfigure(config.limits);
     const { limits, timeouts } = config;
-    this.#door.reconfigure({ connections: limits.connections, timeouts });
+    const { connections, reading } = limits;
+    this.#door.reconfigure({ connections, reading, timeouts });
     this.#drainMs = timeouts.drainMs;
   }
 
@@ -115,10 +126,13 @@ export class DoorSide {
   }
 }
 
-const rulesOf = ({ limits, costs, listen }: Config, { clock, log, metrics }: DoorSideParts) => ({
+const rulesOf = (
+  { limits, costs, listen }: Config,
+  { clock, log, metrics, memory }: DoorSideParts,
+) => ({
   answerBody: bodyAnswerer(
-    { maxBatch: limits.batch },
-    { clock, log, metrics, costs: new Costs(costs) },
+    { maxBatch: limits.batch, batchResponseBytes: limits.batchResponseBytes },
+    { clock, log, metrics, memory, costs: new Costs(costs) },
   ),
   clientAddress: clientAddress(listen),
 });

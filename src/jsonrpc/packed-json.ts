@@ -1,5 +1,6 @@
 // JSON text too large to be held as it is: written piece by piece, kept compressed, read out in pieces.
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { JsonSource } from "./envelope.ts";
 
 /** In bytes. What is shorter in all is not packed. */
 const CHUNK = 1 << 20;
@@ -8,7 +9,7 @@ const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const WHOLE = { chunkSize: CHUNK };
 
 /** Raw JSON that is read by its `chunks`, as often as wanted. */
-export class PackedJson {
+export class PackedJson implements JsonSource {
   /** Of the text, in bytes. */
   readonly length: number;
   readonly packed: readonly Buffer[];
@@ -16,6 +17,10 @@ export class PackedJson {
   constructor(packed: readonly Buffer[], length: number) {
     this.packed = packed;
     this.length = length;
+  }
+
+  get heldBytes(): number {
+    return this.packed.reduce((sum, { length }) => sum + length, 0);
   }
 
   *chunks(): Generator<Buffer> {

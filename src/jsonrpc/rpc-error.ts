@@ -9,6 +9,8 @@ export class RpcError extends Error {
   readonly data: unknown;
   /** A node's own error object, to be passed on as it came. */
   readonly json: string | undefined;
+  /** Set where the gateway has too much to do: in so many seconds it is worth trying again. It is counted, not logged. */
+  readonly retryAfter: number | undefined;
 
   constructor(
     code: number,
@@ -17,6 +19,7 @@ export class RpcError extends Error {
       status?: number;
       data?: unknown;
       json?: string | undefined;
+      retryAfter?: number;
       cause?: unknown;
     } = {},
   ) {
@@ -25,6 +28,7 @@ export class RpcError extends Error {
     this.status = options.status ?? 200;
     this.data = options.data;
     this.json = options.json;
+    this.retryAfter = options.retryAfter;
   }
 }
 
@@ -70,6 +74,20 @@ export const errors = {
     new RpcError(-32004, "method not available for this key", { status: 403, data: { rule } }),
   rateLimited: (data: RateLimit) =>
     new RpcError(-32005, "rate limit exceeded", { status: 429, data }),
+
+  /** Too many bytes wait in memory for this to be begun. */
+  memoryIsScarce: () =>
+    new RpcError(-32603, "the gateway has too many answers waiting, try again", {
+      status: 503,
+      retryAfter: 1,
+    }),
+  /** @param limit In bytes. */
+  batchResponseTooLarge: (limit: number) =>
+    new RpcError(
+      -32005,
+      `the answers to this batch are longer than ${limit} bytes: ask for the rest in another one`,
+      { data: { rule: "batchResponse", limit } },
+    ),
 
   // Parameters.
   methodNotFound: (name: string) =>

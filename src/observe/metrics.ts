@@ -1,6 +1,7 @@
 // What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
 // catalogue, never anything that a caller invents.
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type MemoryBudget, type MemoryRefusal, memoryKinds } from "../lib/memory-budget.ts";
 import { Tally } from "./tally.ts";
 import { UpstreamGauges, type UpstreamSnapshot } from "./upstream-gauges.ts";
 
@@ -53,6 +54,16 @@ export class Metrics {
     "status",
   ]);
   readonly #requestSeconds = this.#histogram("http_request_seconds", "An HTTP request's time.", []);
+  readonly #answersCut = this.#counter(
+    "answers_cut_total",
+    "Answers that ended with their connection: taken too slowly, or broken off.",
+    ["why"],
+  );
+  readonly #memoryRefusals = this.#counter(
+    "memory_refusals_total",
+    "What was turned away while too much waited in memory.",
+    ["what"],
+  );
   readonly #bytesIn = this.#counter("http_request_bytes_total", "Bytes of request bodies.", []);
   readonly #bytesOut = this.#counter("http_response_bytes_total", "Bytes of answers.", []);
   #requestsInFlight = 0;
@@ -167,6 +178,36 @@ export class Metrics {
         this.set(requestsInFlight());
       },
     });
+  }
+
+  /** @param memory Read whenever somebody looks. */
+  watchMemory(memory: Pick<MemoryBudget, "waitingAs" | "bytes">): void {
+    new Gauge({
+      name: "headgate_memory_waiting_bytes",
+      help: "Bytes that wait in memory, by what they are.",
+      labelNames: ["kind"],
+      registers: [this.#registry],
+      collect() {
+        for (const kind of memoryKinds) this.set({ kind }, memory.waitingAs(kind));
+      },
+    });
+    new Gauge({
+      name: "headgate_memory_limit_bytes",
+      help: "What may wait in memory in all.",
+      registers: [this.#registry],
+      collect() {
+        this.set(memory.bytes);
+      },
+    });
+  }
+
+  /** @param why `slow`: its caller did not take it; `broken`: what it was made from was gone. */
+  answerCut(why: "slow" | "broken"): void {
+    this.#answersCut.add(why, { why });
+  }
+
+  memoryRefused(what: MemoryRefusal): void {
+    this.#memoryRefusals.add(what, { what });
   }
 
   requestStarted(): void {

@@ -2,8 +2,10 @@
 import type { Logger } from "pino";
 import { FilterCount } from "../filters/filter-count.ts";
 import { DoorSide } from "../gateway/door-side.ts";
+import { processMemory } from "../gateway/memory.ts";
 import { Networks } from "../gateway/networks.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { openState } from "../state/open-state.ts";
@@ -22,17 +24,25 @@ export async function startDoor(
   const metrics = new Metrics();
   const send: ConstructorParameters<typeof KeeperLink>[1]["send"] = (question) =>
     channel.send({ kind: "question", ...question });
+  const { memory, reconfigure: resizeMemory } = processMemory(
+    config,
+    { processes },
+    { metrics, clock, log },
+  );
+  const turns = new Turns({ clock });
   const link = new KeeperLink({ door: number }, { send, clock });
   for (const each of news) link.hearNews(each);
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
-    ...{ clock, log, metrics, state, filterCount, isShared: true },
+    ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
     role: { kind: "door", processes, keeperOf: (network) => link.of(network) },
   });
   const listening = { ...config, listen: { ...config.listen, port } };
   const options = { slot: number, hasOthers: true };
-  const doorSide = new DoorSide(listening, options, { networks, metrics, state, clock, log });
+  const doorSide = new DoorSide(listening, options, {
+    ...{ networks, metrics, state, memory, turns, clock, log },
+  });
   await doorSide.start();
   await networks.start();
   await doorSide.listen();
@@ -41,6 +51,7 @@ export async function startDoor(
     metrics,
     apply: (next) => {
       levels.set(next.log.level);
+      resizeMemory(next);
       doorSide.reconfigure(next);
     },
     hear: (message) => {

@@ -1,8 +1,10 @@
 // The process that follows all chains, writes their stores, and ends filters that nobody polls.
 import type { Logger } from "pino";
 import { FilterCount } from "../filters/filter-count.ts";
+import { processMemory } from "../gateway/memory.ts";
 import { Networks } from "../gateway/networks.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { openState } from "../state/open-state.ts";
@@ -19,6 +21,12 @@ export async function startKeeper(
   const { channel, clock, log } = parts;
   const levels = new LogLevels(log);
   const metrics = new Metrics();
+  const { memory, reconfigure: resizeMemory } = processMemory(
+    config,
+    { processes },
+    { metrics, clock, log },
+  );
+  const turns = new Turns({ clock });
   const desk = new KeeperDesk({
     tell: (news) => channel.send({ kind: "news", ...news }),
     answer: (answer) => channel.send({ kind: "answer", ...answer }),
@@ -28,14 +36,17 @@ export async function startKeeper(
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
-    ...{ clock, log, metrics, state, filterCount, isShared: true },
+    ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
     role: { kind: "keeper", processes, serve: (network, kept) => desk.serve(network, kept) },
   });
   await networks.start();
   return {
     networks,
     metrics,
-    apply: (next) => levels.set(next.log.level),
+    apply: (next) => {
+      resizeMemory(next);
+      levels.set(next.log.level);
+    },
     hear: (message) => {
       if (message.kind === "question") void desk.hear(message);
     },

@@ -14,6 +14,8 @@ export type ScopeSettings = {
   readonly limits: {
     readonly logs: { readonly blocks?: number | undefined };
     readonly batch?: number | undefined;
+    /** In bytes. */
+    readonly batchResponse?: number | undefined;
   };
 };
 
@@ -48,6 +50,8 @@ const LONGEST_NAME = 100;
 /** A rule that the key does not have is undefined, and costs nothing. */
 export class Scope {
   readonly largestBatch: number | undefined;
+  /** Of the answers to one batch, in bytes. */
+  readonly batchResponseBytes: number | undefined;
   readonly logBlocks: number | undefined;
   readonly #networks: ReadonlySet<string> | undefined;
   readonly #isMethod: ((method: string) => boolean) | undefined;
@@ -59,6 +63,7 @@ export class Scope {
   constructor(settings: ScopeSettings) {
     const { networks, methods, origins, addresses, contracts, readOnly, limits } = settings;
     this.largestBatch = limits.batch;
+    this.batchResponseBytes = limits.batchResponse;
     this.logBlocks = limits.logs.blocks;
     this.#networks = networks && new Set(networks);
     this.#isMethod = methods && matcherOf(methods);

@@ -1,0 +1,31 @@
+// How large answers are, by method: what is about to come is guessed from what came.
+
+/** Of a method that nothing came of yet, in bytes, by what it costs. */
+const GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
+  { below: 4, bytes: 2_048 },
+  { below: 10, bytes: 8_192 },
+  { below: Number.POSITIVE_INFINITY, bytes: 65_536 },
+];
+/** Each answer moves the mean by so much of the difference. */
+const WEIGHT = 1 / 8;
+/** Callers may invent names where patterns are open: more are not remembered. */
+const MOST_METHODS = 500;
+
+export class AnswerSizes {
+  readonly #meanByMethod = new Map<string, number>();
+
+  /** In bytes. */
+  expected(method: string, computeUnits: number): number {
+    return (
+      this.#meanByMethod.get(method) ??
+      GUESSES.find(({ below }) => computeUnits < below)?.bytes ??
+      0
+    );
+  }
+
+  saw(method: string, bytes: number): void {
+    const mean = this.#meanByMethod.get(method);
+    if (mean !== undefined) this.#meanByMethod.set(method, mean + (bytes - mean) * WEIGHT);
+    else if (this.#meanByMethod.size < MOST_METHODS) this.#meanByMethod.set(method, bytes);
+  }
+}

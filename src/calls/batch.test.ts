@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { CallMessage } from "../jsonrpc/request.ts";
+import { Batch } from "./batch.ts";
+import type { Reply } from "./reply.ts";
+
+const MB = 2 ** 20;
+
+const message = (id: number): CallMessage => ({
+  kind: "call",
+  id: String(id),
+  method: "m",
+  params: [],
+  json: Buffer.alloc(0),
+});
+
+/** Members whose answers come when the test says so. */
+class Members {
+  readonly begun: number[] = [];
+  held = 0;
+  isCalm = true;
+  readonly #settle = new Map<number, (reply: Reply) => void>();
+
+  batch(
+    count: number,
+    options: { mostBytes?: number; expected?: number; now?: number } = {},
+  ): Batch {
+    const { mostBytes = 1_000 * MB, expected = 10, now } = options;
+    const messages = Array.from({ length: count }, (_, index) => message(index));
+    return new Batch(
+      messages,
+      { mostBytes },
+      {
+        answer: ({ id }) => {
+          this.begun.push(Number(id));
+          if (now !== undefined) return replyOf(Number(id), now);
+          return new Promise((resolve) => this.#settle.set(Number(id), resolve));
+        },
+        expected: () => expected,
+        saw: () => undefined,
+        scope: {
+          hold: (_kind, bytes) => {
+            this.held += bytes;
+          },
+          restartDeadline: () => undefined,
+        },
+        memory: this,
+      },
+    );
+  }
+
+  async settle(id: number, bytes: number): Promise<void> {
+    this.#settle.get(id)?.(replyOf(id, bytes));
+    await new Promise(setImmediate);
+  }
+}
+
+const replyOf = (id: number, bytes: number): Reply => ({
+  status: 200,
+  pieces: [Buffer.alloc(bytes, String(id % 10))],
+});
+
+const textOf = (pieces: readonly AnswerJson[]): string =>
+  pieces.map((piece) => (Buffer.isBuffer(piece) ? piece.toString("latin1", 0, 1) : piece)).join("");
+
+describe("a batch", () => {
+  it("whose answers are there at once is one whole", () => {
+    const members = new Members();
+    const reply = members.batch(3, { now: 5 }).answer() as Reply;
+    expect([textOf(reply.pieces), reply.rest, members.held]).toEqual(["[0,1,2]", undefined, 0]);
+  });
+
+  it("begins all members that are expected to be small, and is in order whatever comes first", async () => {
+    const members = new Members();
+    const answered = members.batch(3).answer() as Promise<Reply>;
+    expect(members.begun).toEqual([0, 1, 2]);
+    for (const id of [2, 0, 1]) await members.settle(id, 5);
+    expect(textOf((await answered).pieces)).toBe("[0,1,2]");
+  });
+
+  it("has no more under way than there is room for, and at least one", async () => {
+    const members = new Members();
+    void members.batch(10, { expected: 0.4 * MB }).answer();
+    expect(members.begun).toEqual([0, 1]);
+    members.isCalm = false;
+    await members.settle(0, 0);
+    expect(members.begun).toEqual([0, 1]);
+    await members.settle(1, 0);
+    expect(members.begun).toEqual([0, 1, 2]);
+  });
+
+  it("that is too large to be held is sent while it is made, and waits for who takes it", async () => {
+    const members = new Members();
+    const { pieces, rest } = (await members.batch(100, { now: 0.6 * MB }).answer()) as Reply;
+    expect([pieces, members.begun]).toEqual([[], [0, 1]]);
+    const taken = rest?.[Symbol.asyncIterator]();
+    const texts: string[] = [];
+    for (let id = 0; id < 10; id += 1) texts.push(textOf((await taken?.next())?.value ?? []));
+    expect(texts.join("")).toBe("[0,1,2,3,4,5,6,7,8,9");
+    expect(members.begun.length).toBeLessThan(13);
+    expect(members.held).toBeLessThan(2 * MB);
+  });
+
+  it("gives each member an error that has no room under the limit, and begins none after it", async () => {
+    const members = new Members();
+    const batch = members.batch(100, { now: 0.6 * MB, mostBytes: 2 * MB });
+    const { rest } = (await batch.answer()) as Reply;
+    let text = "";
+    for await (const pieces of rest ?? []) text += textOf(pieces);
+    expect(text.slice(0, 6)).toBe("[0,1,2");
+    expect(text.match(/"code":-32005/g)?.length).toBe(97);
+    expect(text.match(/"id":99,/g)?.length).toBe(1);
+    expect(members.begun.length).toBeLessThan(6);
+  });
+});

@@ -1,0 +1,21 @@
+// What the answer to a batch stands on.
+import type { Note } from "../methods/method.ts";
+
+const PROOFS = ["none", "partial", "full"] as const;
+
+/** The source that all members share, the weakest proof, and the newest block. */
+export function commonNotes(all: readonly (Note | undefined)[]): Note | undefined {
+  const notes = all.filter((note) => note !== undefined);
+  const chained = notes.filter(({ source }) => source !== "local");
+  const [first] = chained;
+  if (!first) return notes[0];
+  const isStored = chained.every(({ source }) => source === "store");
+  const proofs = chained.map(({ proof }) => proof ?? "none");
+  const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
+  return {
+    source: isStored ? "store" : "upstream",
+    proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
+    block: blocks.toSorted((a, b) => b.number - a.number)[0],
+    isCut: chained.some(({ isCut }) => isCut),
+  };
+}

@@ -1,0 +1,76 @@
+// Callers who do not take the answers they asked for: what waits for them waits in memory. Who takes less
+// than a floor while something waits for it is cut off.
+import type { Socket } from "node:net";
+import type { Clock } from "../lib/clock.ts";
+
+export type SlowReadersOptions = {
+  /** Taken on average, over so long, by who is not cut off. */
+  readonly bytesPerSecond: number;
+  readonly overMs: number;
+};
+
+export type SlowReadersParts = {
+  readonly clock: Pick<Clock, "after" | "now">;
+  /** Called for each caller that is cut off. */
+  readonly onCut: () => void;
+};
+
+/** Since when something has waited, and what was taken until then. */
+type Waiting = { readonly sinceMs: number; readonly takenBytes: number };
+
+const LOOKS = 6;
+const SHORTEST_LOOK_MS = 100;
+
+export class SlowReaders {
+  readonly #sockets = new Set<Socket>();
+  readonly #waiting = new WeakMap<Socket, Waiting>();
+  #isLooking = false;
+  #options: SlowReadersOptions;
+  readonly #parts: SlowReadersParts;
+
+  constructor(options: SlowReadersOptions, parts: SlowReadersParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  reconfigure(options: SlowReadersOptions): void {
+    this.#options = options;
+  }
+
+  /** Until it is closed. */
+  watch(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    if (!this.#isLooking) this.#lookLater();
+  }
+
+  #lookLater(): void {
+    this.#isLooking = true;
+    const everyMs = Math.max(SHORTEST_LOOK_MS, this.#options.overMs / LOOKS);
+    this.#parts.clock.after(everyMs, () => {
+      this.#isLooking = false;
+      for (const socket of this.#sockets) this.#look(socket);
+      if (this.#sockets.size > 0) this.#lookLater();
+    });
+  }
+
+  #look(socket: Socket): void {
+    const now = this.#parts.clock.now();
+    if (socket.writableLength === 0) {
+      this.#waiting.delete(socket);
+      return;
+    }
+    const takenBytes = socket.bytesWritten - socket.writableLength;
+    const before = this.#waiting.get(socket);
+    const { overMs, bytesPerSecond } = this.#options;
+    if (before && now - before.sinceMs < overMs) return;
+    const seconds = before ? (now - before.sinceMs) / 1000 : 0;
+    if (before && takenBytes - before.takenBytes < bytesPerSecond * seconds) {
+      this.#sockets.delete(socket);
+      socket.destroy();
+      this.#parts.onCut();
+      return;
+    }
+    this.#waiting.set(socket, { sinceMs: now, takenBytes });
+  }
+}

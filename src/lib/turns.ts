@@ -1,0 +1,47 @@
+// Long work that is done in slices: all of it together takes a few milliseconds of each turn of the event
+// loop, one piece of work after the other, so that a small question is never behind many large ones.
+import type { Clock } from "./clock.ts";
+
+/** What all slices of one turn take together, in milliseconds. */
+const TURN_MS = 4;
+
+export class Turns {
+  /** When the turn that is under way has to end; undefined while no long work is done. */
+  #endsAt: number | undefined;
+  /** Each of them goes on when it is its turn. */
+  readonly #waiting: (() => void)[] = [];
+  readonly #clock: Pick<Clock, "now" | "yield">;
+
+  constructor(parts: { readonly clock: Pick<Clock, "now" | "yield"> }) {
+    this.#clock = parts.clock;
+  }
+
+  /** Whether work that can pause is to call `next` before it goes on. */
+  get isOver(): boolean {
+    if (this.#endsAt === undefined) this.#begin();
+    return this.#clock.now() >= (this.#endsAt ?? 0);
+  }
+
+  /** Resolves in a later turn of the event loop, behind all who waited before. */
+  next(): Promise<void> {
+    if (this.#endsAt === undefined) this.#begin();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #begin(): void {
+    this.#endsAt = this.#clock.now() + TURN_MS;
+    void this.#clock.yield().then(() => this.#goOn());
+  }
+
+  /** Wakes one after the other, as long as the turn lasts: what was awakened runs before the next is. */
+  async #goOn(): Promise<void> {
+    this.#endsAt = undefined;
+    if (this.#waiting.length === 0) return;
+    this.#begin();
+    do {
+      this.#waiting.shift()?.();
+      await Promise.resolve();
+      await Promise.resolve();
+    } while (this.#waiting.length > 0 && !this.isOver);
+  }
+}

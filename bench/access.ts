@@ -45,6 +45,7 @@ const counted = {
   requestBytes: 120,
   outcome: "ok",
   saved: undefined,
+  upstreamCalls: 1,
 } as const;
 
 const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"));

@@ -82,6 +82,12 @@ const poolOptions = (
   return { network, family, chainId, upstreams, responseBytes, ...dispatching };
 };
 
+/** Nodes of epoch networks take so many epochs at once, unless they say otherwise. */
+const USUAL_EPOCHS = 1_000;
+
+const rangesFor = ({ limits }: NetworkSettings): LearnedRange =>
+  new LearnedRange(limits.logs.blocks ?? USUAL_EPOCHS);
+
 const storeOptions = ({ family, window, proof }: NetworkSettings) => ({
   windowBlocks: window.blocks,
   bytes: window.size,
@@ -131,7 +137,7 @@ export class Network {
     });
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
-    this.ranges = new LearnedRange(limits.logs.blocks);
+    this.ranges = rangesFor(settings);
     const { dialect, tellers, prefix } = followed[family];
     const { pool } = this;
     const path = join(data, name);
@@ -217,7 +223,7 @@ export class Network {
   }): void {
     const { family, limits, methods, headAgeMs } = settings;
     const { blocks, results: most } = limits.logs;
-    if (blocks !== this.facts.limits.logs.blocks) this.ranges = new LearnedRange(blocks);
+    if (blocks !== this.facts.limits.logs.blocks) this.ranges = rangesFor(settings);
     this.facts = factsOf(this.facts.name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
     this.#documents = new WeakMap();

@@ -6,8 +6,9 @@ import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
 import { AnswerSizes } from "./answer-sizes.ts";
 import { Batch } from "./batch.ts";
-import { Call } from "./call.ts";
-import type { Caller } from "./caller.ts";
+import { Call, type CallParts } from "./call.ts";
+import { batchWorkOf } from "./call-work.ts";
+import { type Caller, factsFor } from "./caller.ts";
 import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
 import { recordUsage } from "./record-usage.ts";
 import { type Reply, refusal } from "./reply.ts";
@@ -29,10 +30,10 @@ export function bodyAnswerer(
   const answerMessage = (
     message: Message,
     caller: Caller,
-    view?: () => SharedView,
+    callParts: CallParts = parts,
   ): Reply | Promise<Reply> => {
     if (message.kind === "invalid") return refusal(message.id, message.error);
-    const call = new Call(message, caller, view);
+    const call = new Call(message, caller, callParts);
     const counted = (reply: Reply, error?: RpcError): Reply => {
       recordUsage(call, { pieces: reply.pieces, error }, parts);
       return reply;
@@ -57,13 +58,13 @@ export function bodyAnswerer(
     const { scope } = caller.grant;
     const { largestBatch = options.maxBatch } = scope;
     if (request.messages.length > largestBatch) throw errors.batchTooLargeForKey(largestBatch);
-    const view = sharedView(caller, request.messages.length);
+    const together = partsOfBatch(caller, request.messages.length, parts);
     const costOf = (name: string): number => parts.costs.of(caller.network.catalogue.find(name));
     return new Batch(
       request.messages,
       { mostBytes: scope.batchResponseBytes ?? options.batchResponseBytes },
       {
-        answer: (message) => answerMessage(message, caller, view),
+        answer: (message) => answerMessage(message, caller, together),
         expected: (message) =>
           message.kind === "call" ? sizes.expected(message.method, costOf(message.method)) : 0,
         saw: (message, bytes) => {
@@ -104,11 +105,13 @@ export function asVisible(
 const MADE_HERE: Note = { source: "local" };
 
 /** One view of the chain for all members (decisions: the door), made when the first member looks. */
-function sharedView(caller: Caller, members: number): (() => SharedView) | undefined {
-  if (members < 2) return undefined; // a batch of one is a lone call
-  let view: SharedView | undefined;
-  return () => {
-    view ??= viewOf(caller, true);
-    return view;
+function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
+  if (members < 2) return { clock, costs }; // a batch of one is a lone call
+  let shared: SharedView | undefined;
+  const view = (): SharedView => {
+    shared ??= viewOf(caller, true);
+    return shared;
   };
+  const work = batchWorkOf(factsFor(caller).limits.upstreamCalls);
+  return { clock, costs, batch: { view, work } };
 }

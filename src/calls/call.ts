@@ -1,12 +1,22 @@
 // One call on its way to an answer, and what it may use.
+import type { Costs } from "../access/limits/costs.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
+import { type BatchWork, CallWork } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
+
+export type CallParts = {
+  readonly clock: Pick<Clock, "now">;
+  readonly costs: Pick<Costs, "of">;
+  /** What the members of a batch share; left out for a lone call. */
+  readonly batch?: { readonly view: () => SharedView; readonly work: BatchWork } | undefined;
+};
 
 export class Call implements CallContext {
   readonly message: CallMessage;
@@ -16,26 +26,25 @@ export class Call implements CallContext {
   readonly network: NetworkFacts;
   /** What the answer stands on; undefined for one that was made here. */
   notes: Note | undefined;
-  /** What it costs. */
-  computeUnits = 0;
+  /** What it was charged when it came. */
+  chargedUnits = 0;
   /** How often nodes were asked for it, or the head was that they tell. */
   #asked = 0;
-  /** Of that, how often an equal call was in flight. */
-  #merged = 0;
+  /** Made when the nodes are asked first: many calls need none. */
+  #work: CallWork | undefined;
   #view: SharedView | undefined;
-  readonly #sharedView: (() => SharedView) | undefined;
+  readonly #parts: CallParts;
 
-  /** @param sharedView The one view of a batch; left out for a lone call. */
-  constructor(message: CallMessage, caller: Caller, sharedView?: () => SharedView) {
+  constructor(message: CallMessage, caller: Caller, parts: CallParts) {
     this.message = message;
     this.caller = caller;
     this.method = caller.network.catalogue.find(message.method);
     this.network = factsFor(caller);
-    this.#sharedView = sharedView;
+    this.#parts = parts;
   }
 
   get isInBatch(): boolean {
-    return this.#sharedView !== undefined;
+    return this.#parts.batch !== undefined;
   }
 
   get paramsJson(): string {
@@ -78,9 +87,23 @@ export class Call implements CallContext {
 
   /** Why no node was asked for it; undefined when one was, or is asked for such calls nowhere. */
   get saving(): Saving | undefined {
-    if (this.#asked > 0) return this.#asked === this.#merged ? "merging" : undefined;
+    if (this.#asked > 0) return this.#asked === this.#work?.joined ? "merging" : undefined;
     if (OF_THE_GATEWAY.test(this.message.method)) return undefined;
     return this.notes === undefined || this.notes.source === "local" ? "here" : "store";
+  }
+
+  /** What it was charged so far. */
+  get computeUnits(): number {
+    return this.chargedUnits + (this.#work?.computeUnits ?? 0);
+  }
+
+  /** How often nodes were asked for it. */
+  get upstreamCalls(): number {
+    return this.#work?.attempts ?? 0;
+  }
+
+  get questionsLeft(): number {
+    return this.#ownWork().left;
   }
 
   get delivery(): RequestScope {
@@ -96,6 +119,32 @@ export class Call implements CallContext {
   }
 
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
+    const work = this.#ownWork();
+    return work.hasBegun
+      ? this.#askFurther(method, paramsJson, options)
+      : this.#send(method, paramsJson, options);
+  }
+
+  /** Beyond the first question each costs what a call of its method does. */
+  async #askFurther(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
+    const { costs } = this.#parts;
+    const asked = this.caller.network.catalogue.find(method) ?? this.method;
+    const paid = this.#ownWork().pay(costs.of(asked));
+    if (paid instanceof Promise) await paid;
+    return this.#send(method, paramsJson, options);
+  }
+
+  #ownWork(): CallWork {
+    if (!this.#work) {
+      const { clock, batch } = this.#parts;
+      const { meter } = this.caller.grant;
+      const { upstreamCalls: limit } = this.network.limits;
+      this.#work = new CallWork({ limit }, { clock, meter, batch: batch?.work });
+    }
+    return this.#work;
+  }
+
+  #send(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
     this.notes ??= FROM_UPSTREAM;
     this.#asked += 1;
@@ -104,24 +153,20 @@ export class Call implements CallContext {
     const isQuestion =
       this.method !== undefined && this.method.freshness !== "unknown" && !options?.reader;
     const { coalescing, pool } = network;
-    const { session } = this.#sharedView ? this.#viewed() : LONE;
+    const { session } = this.#parts.batch ? this.#viewed() : LONE;
     const isTogether = session !== undefined && TAG.test(paramsJson);
     return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), {
       ...options,
       session: isTogether ? session : undefined,
-      onMerged: this.#onMerged,
+      ledger: this.#work,
     });
   }
-
-  readonly #onMerged = (): void => {
-    this.#merged += 1;
-  };
 
   readonly isAgreedUpon = (method: string): boolean =>
     this.caller.network.pool.agreementOn(method) !== undefined;
 
   #viewed(): SharedView {
-    this.#view ??= this.#sharedView?.() ?? viewOf(this.caller);
+    this.#view ??= this.#parts.batch?.view() ?? viewOf(this.caller);
     return this.#view;
   }
 

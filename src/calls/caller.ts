@@ -32,13 +32,13 @@ export type Caller = {
   readonly scope: RequestScope;
 };
 
-/** The network's facts, with the key's own log range where it is the smaller one. */
+/** The network's facts, with the key's own log range where it is the smaller one, and its own calls of nodes. */
 export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
-  const { logs } = facts.limits;
-  const { logBlocks } = grant.scope;
-  if (logBlocks === undefined || logBlocks >= logs.blocks) return facts;
-  return {
-    ...facts,
-    limits: { ...facts.limits, logs: { ...logs, blocks: logBlocks, rule: "logs" } },
-  };
+  const { logs, upstreamCalls } = facts.limits;
+  const { logBlocks, upstreamCalls: own = upstreamCalls } = grant.scope;
+  const isNarrower =
+    logBlocks !== undefined && logBlocks < (logs.blocks ?? Number.POSITIVE_INFINITY);
+  if (!isNarrower && own === upstreamCalls) return facts;
+  const range = isNarrower ? ({ ...logs, blocks: logBlocks, rule: "logs" } as const) : logs;
+  return { ...facts, limits: { ...facts.limits, upstreamCalls: own, logs: range } };
 }

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Costs } from "../access/limits/costs.ts";
 import type { Meter } from "../access/limits/meter.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
-import { errors, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Outcome } from "../methods/method.ts";
@@ -16,7 +16,7 @@ type Step = (call: Call, next: () => Outcome) => Outcome;
 
 export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
-  readonly metrics: Pick<Metrics, "callEnded" | "callSaved">;
+  readonly metrics: Pick<Metrics, "callEnded" | "callSaved" | "callBounded">;
   readonly costs: Pick<Costs, "of">;
   readonly memory: Pick<MemoryBudget, "admitsCall" | "isCalm">;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export type LifeParts = {
 export function lifeOfACall(parts: LifeParts): (call: Call) => Outcome {
   const steps: readonly Step[] = [
     record(parts), // outermost, so that refusals are counted too
-    authorize,
+    authorize(parts),
     charge(parts), // before validation: malformed calls are not free
     answer,
   ];
@@ -35,14 +35,25 @@ export function lifeOfACall(parts: LifeParts): (call: Call) => Outcome {
   return (call) => from(0, call);
 }
 
-const authorize: Step = (call, next) => {
-  const rule = call.caller.grant.scope.forbidsCall(call);
-  if (rule === "contracts") throw errors.rejectedByKey(rule);
-  if (rule) throw errors.methodNotForKey(rule);
-  return next();
-};
+const authorize =
+  ({ clock }: LifeParts): Step =>
+  (call, next) => {
+    const { scope, meter } = call.caller.grant;
+    const rule = scope.forbidsCall(call);
+    if (!rule) return next();
+    const short = meter.charge(REFUSED_UNITS, clock.now());
+    // It waits for nothing.
+    if (!(short instanceof Promise)) {
+      refuse(short);
+      call.chargedUnits = REFUSED_UNITS;
+    }
+    throw rule === "contracts" ? errors.rejectedByKey(rule) : errors.methodNotForKey(rule);
+  };
 
-/** The call counts as running from here until its answer is ready; a refused one is not charged. */
+/** What the key forbids is not free either. */
+const REFUSED_UNITS = 1;
+
+/** The call counts as running from here until its answer is ready. */
 const charge =
   ({ clock, costs, memory }: LifeParts): Step =>
   (call, next) => {
@@ -52,8 +63,9 @@ const charge =
     refuse(meter.begin());
     try {
       const short = meter.charge(cost, clock.now());
-      if (short instanceof Promise) return ending(meter, whenCharged(short, next));
+      if (short instanceof Promise) return ending(meter, whenCharged(short, { call, cost, next }));
       refuse(short);
+      call.chargedUnits = cost;
       const outcome = next();
       if (outcome instanceof Promise) return ending(meter, outcome);
       meter.end();
@@ -70,9 +82,10 @@ const refuse = (short: RateLimit | undefined): void => {
 
 async function whenCharged(
   short: Promise<RateLimit | undefined>,
-  next: () => Outcome,
+  { call, cost, next }: { call: Call; cost: number; next: () => Outcome },
 ): Promise<AnswerJson> {
   refuse(await short);
+  call.chargedUnits = cost;
   return next();
 }
 
@@ -89,14 +102,14 @@ const answer: Step = (call) => {
 };
 
 const record =
-  ({ clock, metrics, costs, log }: LifeParts): Step =>
+  ({ clock, metrics, log }: LifeParts): Step =>
   (call, next) => {
     const startedAt = clock.now();
     const ended = (outcome: CallRecord["outcome"], error?: unknown): void => {
       const seconds = (clock.now() - startedAt) / 1000;
       const method = call.label;
-      call.computeUnits = costs.of(call.method);
       const network = call.network.name;
+      if (isTooMuchWork(error)) metrics.callBounded(network, "work");
       metrics.callEnded({ network, method, outcome, computeUnits: call.computeUnits, seconds });
       if (log.isLevelEnabled("debug")) {
         const { requestId: request, grant } = call.caller;

@@ -27,5 +27,6 @@ export function recordUsage(
     requestBytes: call.message.json.length,
     outcome: isRefused ? "refused" : error ? "error" : "ok",
     saved,
+    upstreamCalls: call.upstreamCalls,
   });
 }

@@ -70,6 +70,7 @@ const terms = {
   batch: placed("limits.batch", "N", "calls in one batch", number),
   "batch-response": placed("limits.batchResponse", "BYTES", "of answers to one batch", number),
   "log-blocks": placed("limits.logs.blocks", "N", "blocks of one log query", number),
+  "upstream-calls": placed("limits.upstreamCalls", "N", "calls of nodes for one call", number),
 } satisfies Record<string, Option>;
 
 /** All that a key may be asked for. */

@@ -59,6 +59,9 @@ const limits = z.strictObject({
   batchResponse: byteSize
     .optional()
     .describe("The most bytes of answers to one batch; left out: that of the door."),
+  upstreamCalls: wholeNumber(1)
+    .optional()
+    .describe("How often one call may ask nodes; left out: what the network says."),
 });
 
 export const keyName = textOf(

@@ -7,7 +7,8 @@ import { upstreams } from "./upstream-settings.ts";
 
 const familyDefaults = {
   evm: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], blocks: 10_000, results: 10_000 },
-  conflux: { allow: ["cfx_*", "pos_*"], blocks: 1000, results: 5000 }, // the presets of its nodes
+  // The specification has no widest range of epochs; the results are the preset of its nodes.
+  conflux: { allow: ["cfx_*", "pos_*"], blocks: undefined, results: 5000 },
 };
 
 const pattern = textOf(/^[A-Za-z0-9_.*]+$/, "a method or a pattern such as eth_*");
@@ -33,7 +34,7 @@ const limits = z.strictObject({
       blocks: wholeNumber(1)
         .optional()
         .describe(
-          "The widest range of one log query, in blocks or epochs. Left out: 10000 (evm), 1000 (conflux).",
+          "The widest range of one log query, in blocks or epochs. Left out: 10000 (evm), any (conflux).",
         ),
       results: wholeNumber(1)
         .optional()
@@ -57,6 +58,11 @@ const limits = z.strictObject({
     })
     .prefault({})
     .describe("Limits of traces."),
+  upstreamCalls: wholeNumber(1)
+    .prefault(200)
+    .describe(
+      "How often one call may ask the nodes, such as for a log query that these take in pieces only; of a batch each member, and all together five times as much beyond their first questions.",
+    ),
   response: byteSize.prefault("256MiB").describe("The largest answer of an upstream."),
 });
 
@@ -129,6 +135,7 @@ export const network = z
         results: settings.limits.logs.results ?? familyDefaults[settings.family].results,
       },
       traces: settings.limits.traces,
+      upstreamCalls: settings.limits.upstreamCalls,
       responseBytes: settings.limits.response,
     },
     methods: {

@@ -88,6 +88,7 @@ describe("the shortest configuration", () => {
           limits: {
             logs: { blocks: 10_000, results: 10_000 },
             traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100 },
+            upstreamCalls: 200,
             responseBytes: 268_435_456,
           },
           methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], deny: [] },
@@ -98,7 +99,7 @@ describe("the shortest configuration", () => {
 
   it("has the defaults of its family", () => {
     const { limits, methods } = configOf(withNetwork({ family: "conflux" })).networks["a"] ?? {};
-    expect(limits?.logs).toEqual({ blocks: 1000, results: 5000 });
+    expect(limits?.logs).toEqual({ results: 5000 });
     expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], deny: [] });
   });
 });

@@ -11,7 +11,7 @@ export const reversedEpochs = (from: number, to: number): RpcError =>
 export const gapTooWide = (
   from: number,
   to: number,
-  { blocks, rule }: { blocks: number; rule?: string },
+  { blocks, rule }: { blocks: number; rule?: string | undefined },
 ): RpcError =>
   filterError(
     `The gap between from_epoch and to_epoch is larger than max_gap (from: ${from}, to: ${to}, max_gap: ${blocks})`,

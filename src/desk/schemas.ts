@@ -25,6 +25,7 @@ const settings = z.strictObject({
       logs: z.strictObject({ blocks: count.optional() }).optional(),
       batch: count.optional(),
       batchResponse: z.union([count, z.string()]).optional(),
+      upstreamCalls: count.optional(),
     })
     .optional(),
 });
@@ -68,11 +69,12 @@ const counts = {
   bytes: count.describe("Of the answers, before compression."),
   requestBytes: count,
   errors: count.describe("Of the calls, those that were answered with an error."),
-  refused: count.describe("Turned away by the key's scope or limits; they cost nothing."),
+  refused: count.describe("Turned away by the key's scope or limits; they cost little."),
   savedByStore: count,
   savedByMerging: count.describe("They shared the answer to an equal call."),
   savedHere: count.describe("Computed here, where a node would have been asked otherwise."),
   savedComputeUnits: z.number(),
+  upstreamCalls: count.describe("How often nodes were asked for these calls."),
   cost: z.number().optional().describe("By the configured prices; left out without any."),
   savedCost: z.number().optional(),
 };

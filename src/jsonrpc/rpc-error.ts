@@ -40,6 +40,12 @@ export type RateLimit = {
   rule: "rate" | "day" | "month" | "concurrent";
 };
 
+/** See `errors.tooMuchWork`. */
+export const isTooMuchWork = (thrown: unknown): boolean =>
+  thrown instanceof RpcError && (thrown.data as { rule?: unknown } | undefined)?.rule === WORK_RULE;
+
+const WORK_RULE = "upstreamCalls";
+
 export const errors = {
   // The door.
   parseError: (cause?: unknown) => new RpcError(-32700, "parse error", { status: 400, cause }),
@@ -126,6 +132,23 @@ export const errors = {
       -32005,
       `query returned more than ${limit} results. Try with this block range [${range.from}, ${range.to}].`,
       { data: { ...range, limit } },
+    ),
+
+  /** The nodes take so little at once that the call would ask them too often. */
+  tooMuchWork: (limit: number) =>
+    new RpcError(-32005, `this call needs more than ${limit} calls of nodes`, {
+      data: { rule: WORK_RULE, limit },
+    }),
+  /** The same of a log query, with a range that needs no more. @param unit What the range counts. */
+  rangeTooCostly: (
+    limit: number,
+    range: { from: string; to: string },
+    unit: "block" | "epoch" = "block",
+  ) =>
+    new RpcError(
+      -32005,
+      `query needs more than ${limit} calls of nodes. Try with this ${unit} range [${range.from}, ${range.to}].`,
+      { data: { rule: WORK_RULE, ...range, limit } },
     ),
 
   /** What gateways share: keys, filters, counts (state/). */

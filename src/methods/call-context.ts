@@ -33,9 +33,12 @@ export type CallContext = {
    *
    * @param paramsJson A JSON array.
    * @returns The bytes of `result` as the node sent them.
-   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504.
+   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504;
+   * -32005 beyond what the call may ask, or what its key has left (429).
    */
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
+  /** How many more questions it may ask; beyond that `ask` throws `tooMuchWork`. */
+  readonly questionsLeft: number;
   /** Whether several vendors are asked for the method, and must give the same answer. */
   readonly isAgreedUpon: (method: string) => boolean;
   /** What the answer stands on, for the response's headers. Of several notes the last counts. */
@@ -73,8 +76,15 @@ export type NetworkFacts = {
   /** Whether a pending block has no number and no logsBloom, or those that its node gives it. */
   readonly pending?: "specified" | "node" | undefined;
   readonly limits: {
+    /** How often one call may ask nodes. */
+    readonly upstreamCalls: number;
     /** `rule` tells that the blocks are the key's own limit. */
-    readonly logs: { readonly blocks: number; readonly results: number; readonly rule?: "logs" };
+    readonly logs: {
+      /** The widest range; undefined: any. */
+      readonly blocks?: number | undefined;
+      readonly results: number;
+      readonly rule?: "logs";
+    };
     /** Of one vmTrace the steps and the bytes of text; of one trace_filter the blocks. */
     readonly traces: { readonly steps: number; readonly bytes: number; readonly blocks: number };
   };

@@ -29,10 +29,16 @@ const nodeWith = (logs: (filter: Filter) => unknown): Script => ({
   cfx_getLogs: ([filter]: [Filter]) => logs(filter),
 });
 
-const ask = (filter: object, script: Script, limits = { blocks: 5000, results: 100 }) =>
+type Limits = { readonly blocks?: number; readonly results: number };
+const ask = (
+  filter: object,
+  script: Script,
+  logs: Limits = { results: 100 },
+  upstreamCalls: number | undefined = 200,
+) =>
   call("cfx_getLogs", [filter], script, {
     head: NEWEST,
-    network: { chainId: CHAIN_ID, family: "conflux", limits: { logs: limits } },
+    network: { chainId: CHAIN_ID, family: "conflux", limits: { logs, upstreamCalls } },
   });
 const epochsOf = (result: unknown): number[] =>
   (result as { epochNumber: string }[]).map(({ epochNumber }) => Number(epochNumber));
@@ -174,6 +180,42 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
     ],
   ])("%o is refused in the nodes' words", async (filter, code, message) => {
     await expect(ask(filter, nodeWith(range))).rejects.toMatchObject({ code, message });
+  });
+
+  const taking = (most: number, logs: (filter: Filter) => readonly unknown[]) =>
+    nodeWith((filter) => {
+      const [from, to] = [Number(filter.fromEpoch), Number(filter.toEpoch)];
+      const words = `is larger than max_gap (from: ${from}, to: ${to}, max_gap: ${most})`;
+      const message = filterError(`The gap between from_epoch and to_epoch ${words}`);
+      return to - from < most ? logs(filter) : refusing({ code: -32016, message })();
+    });
+
+  it("has no widest range of its own: the calls of nodes bound it, with newest epochs that work", async () => {
+    const none = taking(5, () => []);
+    const wide = ask({ fromEpoch: "0x0" }, none, { results: 100 }, 50);
+    const told = await wide.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(told).toMatchObject({
+      code: -32005,
+      message: expect.stringMatching(
+        /^query needs more than 50 calls of nodes. Try with this epoch range \[0x[0-9a-f]+, 0x7d0\].$/,
+      ),
+      data: { rule: "upstreamCalls", to: "0x7d0", limit: 50 },
+    });
+    const { from: fromEpoch, to: toEpoch } = (told as { data: { from: string; to: string } }).data;
+    expect(Number(toEpoch) - Number(fromEpoch)).toBeGreaterThan(100);
+    const { result } = await ask({ fromEpoch, toEpoch }, none, { results: 100 }, 50);
+    expect(result).toEqual([]);
+  });
+
+  it("answers as many as are wanted, though nobody knows whether there are more", async () => {
+    const newest = taking(20, (filter) =>
+      range(filter).filter(({ epochNumber }) => Number(epochNumber) > 1_990),
+    );
+    const { result } = await ask({ fromEpoch: "0x0" }, newest, { results: 10 }, 50);
+    expect(epochsOf(result)).toEqual(Array.from({ length: 10 }, (_, index) => 1_991 + index));
   });
 
   it("refuses a range that is wider than the network's", async () => {

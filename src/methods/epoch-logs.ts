@@ -98,7 +98,10 @@ async function search(
       proof: "none",
     });
   }
-  if (to >= range.from) await logsOfNodes({ from: range.from, to }, criteria, { found, context });
+  if (to >= range.from) {
+    const older = { from: range.from, to };
+    await logsOfNodes(older, criteria, { found, context, newest: range.to });
+  }
   return chain ? chain.holds : true;
 }
 

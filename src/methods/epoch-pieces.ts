@@ -18,15 +18,24 @@ export type Criteria = Omit<
   "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
 >;
 
-/** @throws RpcError: a node's refusal that is not about the size of a piece. */
+/**
+ * @param query.newest The newest epoch of the whole query: what is newer than `to` was read.
+ * @throws RpcError: a node's refusal that is not about the size of a piece; `rangeTooCostly` with the
+ * newest epochs that need no more questions.
+ */
 export async function logsOfNodes(
   { from, to }: EpochRange,
   criteria: Criteria,
-  { found, context }: { found: NewestLogs; context: CallContext },
+  { found, context, newest = to }: { found: NewestLogs; context: CallContext; newest?: number },
 ): Promise<void> {
   const { ranges } = context;
   let { width } = ranges;
   for (let end = to; end >= from && !found.isFull; ) {
+    if (context.questionsLeft === 0) {
+      if (!found.isEnough) throw tooCostly({ unread: end, to, newest }, context);
+      found.endEarly(); // the answer is there, and only whether there is more is not known
+      return;
+    }
     const start = Math.max(from, end - width + 1);
     const range = { fromEpoch: toQuantity(start), toEpoch: toQuantity(end) };
     const told = await askLogs({ ...criteria, ...range }, context);
@@ -47,6 +56,18 @@ export async function logsOfNodes(
     ranges.fitted(end - whole.from + 1);
     end = whole.from - 1;
   }
+}
+
+/** Of what was read: to find that nodes take less here and there costs questions, too. */
+const SHARE = 0.75;
+
+function tooCostly(
+  { unread, to, newest }: { unread: number; to: number; newest: number },
+  { network }: CallContext,
+): RpcError {
+  const from = Math.min(newest, to + 1 - Math.floor((to - unread) * SHARE));
+  const range = { from: toQuantity(from), to: toQuantity(newest) };
+  return errors.rangeTooCostly(network.limits.upstreamCalls, range, "epoch");
 }
 
 /** By the blocks' hashes, in chain order; of unknown ones the node's refusal is thrown. */

@@ -28,8 +28,8 @@ export async function settleEpochs(
   const to = Math.min(await settle(toEpoch ?? DEFAULTS.to), newest);
   if (from > newest && from > (await readEpoch("latest_mined", context))) throw beyondEpochs();
   if (from > to) throw reversedEpochs(from, to);
-  const { logs } = context.network.limits;
-  if (to - from >= logs.blocks) throw gapTooWide(from, to, logs);
+  const { blocks, rule } = context.network.limits.logs;
+  if (blocks !== undefined && to - from >= blocks) throw gapTooWide(from, to, { blocks, rule });
   return { from, to };
 }
 

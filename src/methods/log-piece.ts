@@ -5,12 +5,15 @@ import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { isNull } from "./block-lookup.ts";
 import { countLogs, type LogRange } from "./log-range.ts";
 import { LogReplies, type Narrower } from "./log-replies.ts";
+import type { LogWork } from "./log-work.ts";
 import type { CallContext } from "./method.ts";
 
 export type Asking = {
   /** Address and topics, as they are sent. */
   readonly conditions: object;
-  readonly context: Pick<CallContext, "ask" | "ranges" | "signal">;
+  readonly context: Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal">;
+  /** Of the whole query. */
+  readonly work: Pick<LogWork, "check">;
   /** More logs than this are not answered: with one more, no more are asked for. */
   readonly most: number;
   /** So many failures in a row are met with half as many blocks: an answer may be too long, or take too long. */
@@ -27,9 +30,14 @@ export type PieceLogs = {
   readonly count: number;
   /** All of the piece's logs, and nobody will find others. */
   readonly isLasting: boolean;
+  /** The first block that was not asked for. */
+  readonly unread: number | undefined;
 };
 
-/** @throws RpcError: a node's refusal of one block, or one that is not about size. */
+/**
+ * @throws RpcError: a node's refusal of one block, or one that is not about size; `rangeTooCostly` when
+ * it is learned that the whole query needs too many questions.
+ */
 export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLogs> {
   const { ranges } = asking.context;
   const arrays: Buffer[] = [];
@@ -37,6 +45,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
   let { from } = range;
   let width = range.to - range.from + 1;
   while (from <= range.to && count <= asking.most && !asking.ended.aborted) {
+    if (asking.context.questionsLeft === 0) break;
     const to = Math.min(range.to, from + Math.min(width, ranges.width) - 1);
     const told = await askPart({ from, to }, asking);
     const asked = to - from + 1;
@@ -45,6 +54,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
       count += countLogs(told.json, asking.most);
       isLasting &&= told.isLasting;
       ranges.fitted(asked);
+      asking.work.check(); // what was answered is wide enough, and no guess
       from = to + 1;
       width = asked * 2;
       failures = 0;
@@ -60,7 +70,8 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
     width = told.narrower.width;
     if (told.narrower.isForAll) ranges.limitedTo(width);
   }
-  return { arrays, count, isLasting: isLasting && from > range.to };
+  const isWhole = from > range.to;
+  return { arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from };
 }
 
 type Told =
@@ -84,7 +95,8 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
     if (!(error instanceof RpcError) || context.signal.aborted) throw error;
     if (replies.hasNothing) return { kind: "logs", json: NOTHING, isLasting: false };
     if (isFailure(error)) return { kind: "failed", error };
-    const narrower = replies.narrower(error);
+    // What the gateway itself refuses is not about this range.
+    const narrower = error.json === undefined ? undefined : replies.narrower(error);
     if (!narrower) throw error;
     return { kind: "too large", narrower, error };
   }

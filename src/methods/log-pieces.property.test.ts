@@ -127,3 +127,49 @@ it("is what one node without limits would answer, whatever limits there are and 
     { numRuns: 300 },
   );
 });
+
+const RANGE_WORKS = { numRuns: 300 };
+
+it("is bounded in what it asks, and the range that is proposed instead works", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      logs,
+      nodeOptions,
+      fc.record({
+        from: fc.integer({ min: 0, max: BLOCKS }),
+        to: fc.integer({ min: 0, max: BLOCKS }),
+        blocks: fc.integer({ min: 1, max: BLOCKS }),
+        upstreamCalls: fc.integer({ min: 20, max: 200 }),
+      }),
+      async (all, options, { from, to, blocks, upstreamCalls }) => {
+        const steady = { ...options, blocks, changesAt: 1_000_000, failsEvery: 1_000_000 };
+        const node = nodeOf(all, steady);
+        const ranges = new LearnedRange(10_000);
+        const ask = async (wanted: { from: number; to: number }) => {
+          const { context, state } = askingNodes([node], {
+            results: 10_000,
+            ranges,
+            upstreamCalls,
+          });
+          const outcome = await logsOfNodes(wanted, {}, context).then(
+            (found) => JSON.parse(found.logs.toString()),
+            (error: unknown) => error,
+          );
+          expect(state.calls).toBeLessThanOrEqual(upstreamCalls);
+          return outcome;
+        };
+        const range = { from: Math.min(from, to), to: Math.max(from, to) };
+        let outcome = await ask(range);
+        if (outcome instanceof RpcError) {
+          const { data } = outcome as unknown as { data: { from: string; to: string } };
+          expect(outcome).toMatchObject({ code: -32005, data: { rule: "upstreamCalls" } });
+          range.to = Number(data.to);
+          expect(Number(data.from)).toBe(range.from);
+          outcome = await ask(range);
+        }
+        expect(outcome).toEqual(all.filter((log) => isWithin(log, range)));
+      },
+    ),
+    RANGE_WORKS,
+  );
+});

@@ -188,6 +188,56 @@ describe("a failure of all nodes", () => {
   });
 });
 
+describe("a query that needs more questions than a call may ask", () => {
+  const bounded = (node: LogNode, upstreamCalls: number, ranges = new LearnedRange(10_000)) =>
+    askingNodes([node], { results: 10_000, ranges, upstreamCalls });
+  type Proposal = { data: { from: string; to: string; limit: number } };
+  const refusalOf = async (asking: Asking, range = { from: 10, to: 9_990 }): Promise<Proposal> =>
+    logsOfNodes(range, {}, asking.context).then(
+      () => expect.fail("it was answered"),
+      (error) => error,
+    );
+
+  it("is refused as soon as the nodes say how little they take, with a range that works", async () => {
+    const ranges = new LearnedRange(10_000);
+    const asking = bounded(upTo(1), 200, ranges);
+    const refusal = await refusalOf(asking);
+    expect(refusal).toMatchObject({
+      code: -32005,
+      message: "query needs more than 200 calls of nodes. Try with this block range [0xa, 0x9f].",
+      data: { rule: "upstreamCalls", from: "0xa", to: "0x9f", limit: 200 },
+    });
+    expect(asking.state.calls).toBeLessThanOrEqual(8);
+    const again = bounded(upTo(1), 200, ranges);
+    const proposed = { from: Number(refusal.data.from), to: Number(refusal.data.to) };
+    expect(await blocksOf(proposed, again)).toEqual(tens(10, 150));
+  });
+
+  it("is refused in the middle where only what is found is too much, with a range that works", async () => {
+    const dense: LogNode = (question) =>
+      question.to - question.from < 3 ? whole(question, 0) : refused("response is too big");
+    const asking = bounded(dense, 50);
+    const refusal = await refusalOf(asking);
+    expect(asking.state.calls).toBe(50);
+    const proposed = { from: Number(refusal.data.from), to: Number(refusal.data.to) };
+    expect(proposed.to).toBeGreaterThan(proposed.from);
+    const again = await blocksOf(proposed, bounded(dense, 50));
+    expect(again).toEqual(tens(10, Math.floor(proposed.to / 10) * 10));
+  });
+
+  it("is answered as far as it is kept", async () => {
+    const keptFrom = 2_000;
+    const { context, state } = bounded(upTo(100), 25, new LearnedRange(100));
+    const none = Buffer.from("[]");
+    const store = {
+      keptLogs: ({ from }: { from: number }) => (from >= keptFrom ? none : undefined),
+      keepLogs: async () => undefined,
+    };
+    await logsOfNodes({ from: 0, to: 9_999 }, {}, { ...context, chain: store });
+    expect(state.calls).toBe(20);
+  });
+});
+
 it("does not take for too many what only looks like logs", async () => {
   const odd: LogNode = () => ({
     kind: "result",

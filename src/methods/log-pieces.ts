@@ -6,6 +6,7 @@ import { joinArrays } from "./join-json.ts";
 import { type KeptQuery, keepLogs, keptLogs } from "./kept-logs.ts";
 import { type Asking, askPiece } from "./log-piece.ts";
 import { countLogs, type LogRange, refuseTooMany } from "./log-range.ts";
+import { LogWork } from "./log-work.ts";
 import type { CallContext } from "./method.ts";
 
 export type NodeLogs = {
@@ -15,7 +16,7 @@ export type NodeLogs = {
   readonly isFresh: boolean;
 };
 
-type Surroundings = Pick<CallContext, "ask" | "ranges" | "signal" | "network"> & {
+type Surroundings = Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal" | "network"> & {
   readonly chain: KeptQuery["chain"] | undefined;
 };
 
@@ -24,7 +25,10 @@ const WIDEST = 2_000;
 const AT_ONCE = 4;
 const FAILURES = 2;
 
-/** @throws RpcError when there are more logs than allowed: then the rest is not asked for; or a node's refusal. */
+/**
+ * @throws RpcError when there are more logs than allowed, or more questions would be needed: then the
+ * rest is not asked for; or a node's refusal.
+ */
 export async function logsOfNodes(
   range: LogRange,
   filter: LogFilter,
@@ -38,16 +42,28 @@ export async function logsOfNodes(
   const ended = new AbortController();
   const conditions = conditionsOf(filter);
   const failures = isOne ? 0 : FAILURES;
-  const asking = { conditions, context, most, failures, ended: ended.signal, kept };
+  const pieces = (): Iterable<Piece> => piecesOf(range, context);
+  const work = new LogWork(
+    { range },
+    {
+      context,
+      *pieces() {
+        for (const piece of pieces())
+          yield { ...piece, isKept: kept !== undefined && keptLogs(piece, kept) !== undefined };
+      },
+    },
+  );
+  const asking = { conditions, context, most, failures, ended: ended.signal, kept, work };
   const arrays: Buffer[] = [];
   let count = 0;
   let isFresh = false;
   try {
-    for await (const piece of inOrder(piecesOf(range, context), (next) => find(next, asking))) {
+    for await (const piece of inOrder(pieces(), (next) => find(next, asking))) {
       arrays.push(...piece.arrays);
       count += piece.count;
       isFresh ||= piece.isFresh;
       if (count > most) break;
+      if (piece.unread !== undefined) throw work.usedUp(piece.unread);
     }
   } finally {
     ended.abort();
@@ -79,6 +95,8 @@ type Found = {
   readonly arrays: readonly Buffer[];
   readonly count: number;
   readonly isFresh: boolean;
+  /** The first block that was not asked for. */
+  readonly unread?: number | undefined;
 };
 
 async function find(
@@ -94,9 +112,12 @@ async function find(
   const { from, to, width } = piece;
   const isSegment = from % width === 0 && to - from + 1 === width;
   const doubtsNothing = kept !== undefined && isSegment;
-  const { arrays, count, isLasting } = await askPiece(piece, { ...question, doubtsNothing });
+  const { arrays, count, isLasting, unread } = await askPiece(piece, {
+    ...question,
+    doubtsNothing,
+  });
   if (kept && isSegment && isLasting) keepLogs(piece, joinArrays(arrays), kept);
-  return { arrays, count, isFresh: true };
+  return { arrays, count, isFresh: true, unread };
 }
 
 /** The results in the order of the items. So many are worked on at once; no more are held. */

@@ -34,6 +34,16 @@ export class NewestLogs {
     return this.#kept.length >= most && (this.#hasMore || !looksFurther);
   }
 
+  /** As many as are wanted. Whether there are still more may not be known. */
+  get isEnough(): boolean {
+    return this.#kept.length >= this.#options.most;
+  }
+
+  /** Nobody looks whether there are more: it is taken for so. */
+  endEarly(): void {
+    this.#hasMore = true;
+  }
+
   /** There was at least one more than are wanted. */
   get hasMore(): boolean {
     return this.#hasMore;

@@ -48,6 +48,7 @@ function contextOf(
       chainId: 1,
       ...network,
       limits: {
+        upstreamCalls: 200,
         logs: { blocks: 50, results: 3 },
         traces: { steps: 1000, bytes: 1_000_000, blocks: 10 },
         ...network?.limits,
@@ -75,6 +76,9 @@ function contextOf(
     notes: undefined,
     ranges: { width: 1000, limitedTo: () => undefined, fitted: () => undefined },
     isAgreedUpon: () => false,
+    get questionsLeft(): number {
+      return Math.max(0, (network?.limits?.upstreamCalls ?? 200) - asked.length);
+    },
     paramsJson: JSON.stringify(params),
     describe: () => "{}",
     ask: async (method, paramsJson, { isFalse } = {}) => {

@@ -41,7 +41,11 @@ export const isWithin = ({ blockNumber, address }: Log, range: LogRange & Filter
 /** What asks these nodes; `asked` lists the ranges, `mostAtOnce` how many were asked for at one time. */
 export function askingNodes(
   nodes: readonly LogNode[],
-  { results, ranges }: { results: number; ranges: LearnedRange },
+  {
+    results,
+    ranges,
+    upstreamCalls = 200_000,
+  }: { results: number; ranges: LearnedRange; upstreamCalls?: number },
 ) {
   const asked: LogRange[] = [];
   const state = { calls: 0, underWay: 0, mostAtOnce: 0, failures: 0 };
@@ -66,11 +70,15 @@ export function askingNodes(
     throw errors.upstreamsFailed();
   };
   const limits = {
+    upstreamCalls,
     logs: { blocks: ranges.width, results },
     traces: { steps: 1, bytes: 1, blocks: 1 },
   };
   const context = {
     ask,
+    get questionsLeft(): number {
+      return Math.max(0, upstreamCalls - Math.max(asked.length, state.calls));
+    },
     ranges,
     signal: new AbortController().signal,
     network: { name: "n", family: "evm" as const, chainId: 1, limits },

@@ -20,6 +20,7 @@ const row = {
   savedByMerging: 0,
   savedHere: 0,
   savedComputeUnits: 3,
+  upstreamCalls: 1,
 };
 
 async function usage(...params: unknown[]): Promise<unknown> {
@@ -41,15 +42,18 @@ async function usage(...params: unknown[]): Promise<unknown> {
 }
 
 describe("headgate_usage", () => {
-  it("tells the key's limits and what was done with it, and not how it was answered", async () => {
-    const figures = { bytes: 90, requestBytes: 60, errors: 1, refused: 3 };
+  it("tells the key's limits, what was done with it and what nodes were asked, and not how that was saved", async () => {
+    const figures = { bytes: 90, requestBytes: 60, errors: 1, refused: 3, upstreamCalls: 1 };
     const counts = { calls: 2, computeUnits: 6, ...figures };
     expect(await usage()).toEqual({
       key: "app",
       limits: { concurrent: { limit: 5, running: 1 } },
       from: "2026-11-01",
       to: "2026-11-21",
-      total: { calls: 4, computeUnits: 12, bytes: 180, requestBytes: 120, errors: 2, refused: 6 },
+      total: {
+        ...{ calls: 4, computeUnits: 12, bytes: 180, requestBytes: 120, errors: 2, refused: 6 },
+        upstreamCalls: 2,
+      },
       usage: [
         { day: "2026-11-21", network: "eth", method: "eth_call", ...counts },
         { day: "2026-11-21", network: "eth", method: "eth_getLogs", ...counts },

@@ -19,10 +19,19 @@ const counts = {
   bytes: z.number().describe("Of the answers, before compression."),
   requestBytes: z.number(),
   errors: z.number().describe("Of the calls, those answered with an error."),
-  refused: z.number().describe("Turned away by the key's settings or limits, and not charged."),
+  refused: z.number().describe("Turned away by the key's settings or limits."),
+  upstreamCalls: z.number().describe("How often nodes were asked for these calls."),
 };
 
-const COUNTED = ["calls", "computeUnits", "bytes", "requestBytes", "errors", "refused"] as const;
+const COUNTED = [
+  "calls",
+  "computeUnits",
+  "bytes",
+  "requestBytes",
+  "errors",
+  "refused",
+  "upstreamCalls",
+] as const;
 
 type Counts = Readonly<Record<(typeof COUNTED)[number], number>>;
 
@@ -74,10 +83,14 @@ const countsOf = (row: Counts): Counts => ({
   requestBytes: row.requestBytes,
   errors: row.errors,
   refused: row.refused,
+  upstreamCalls: row.upstreamCalls,
 });
 
 function sumOf(rows: readonly Counts[]): Counts {
-  const sum = { calls: 0, computeUnits: 0, bytes: 0, requestBytes: 0, errors: 0, refused: 0 };
+  const sum = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<
+    (typeof COUNTED)[number],
+    number
+  >;
   for (const row of rows) for (const name of COUNTED) sum[name] += row[name];
   return sum;
 }

@@ -42,6 +42,11 @@ export class Metrics {
     "Unknown keys that callers sent, and whether their refusal was delayed.",
     ["refused"],
   );
+  readonly #callsBounded = this.#counter(
+    "calls_bounded_total",
+    "Calls refused for what they would ask of nodes, and why.",
+    ["network", "why"],
+  );
   readonly #callsSaved = this.#counter(
     "calls_saved_total",
     "Calls answered without a call of a node for them, and why none was needed.",
@@ -232,6 +237,11 @@ export class Metrics {
     this.#countsOf(network).calls += 1;
     this.#computeUnits.add(network, { network }, computeUnits);
     this.#callSeconds.observe({ network }, seconds);
+  }
+
+  /** @param why `work`: it would ask nodes too often. */
+  callBounded(network: string, why: "work"): void {
+    this.#callsBounded.add(`${network} ${why}`, { network, why });
   }
 
   keyGuessed(refused: "at once" | "delayed" | "turned away"): void {

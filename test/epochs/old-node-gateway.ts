@@ -26,7 +26,7 @@ export type OverOldNode = {
 export async function startOverOldNode(chain: GeneratedEpochs): Promise<OverOldNode> {
   const node = await startOldNode(chain, { preset: PRESET, gap: GAP });
   const network = { family: "conflux", chainId: NETWORK_ID, upstreams: [{ url: node.url }] };
-  const limits = { logs: { results: PRESET, blocks: 20_000 } };
+  const limits = { logs: { results: PRESET } };
   const gateway = await startGatewayProcess({
     networks: {
       followed: { ...network, limits, window: { blocks: WINDOW } },

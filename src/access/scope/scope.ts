@@ -16,6 +16,7 @@ export type ScopeSettings = {
     readonly batch?: number | undefined;
     /** In bytes. */
     readonly batchResponse?: number | undefined;
+    readonly upstreamCalls?: number | undefined;
   };
 };
 
@@ -53,6 +54,7 @@ export class Scope {
   /** Of the answers to one batch, in bytes. */
   readonly batchResponseBytes: number | undefined;
   readonly logBlocks: number | undefined;
+  readonly upstreamCalls: number | undefined;
   readonly #networks: ReadonlySet<string> | undefined;
   readonly #isMethod: ((method: string) => boolean) | undefined;
   readonly #isOrigin: ((origin: string | undefined) => boolean) | undefined;
@@ -65,6 +67,7 @@ export class Scope {
     this.largestBatch = limits.batch;
     this.batchResponseBytes = limits.batchResponse;
     this.logBlocks = limits.logs.blocks;
+    this.upstreamCalls = limits.upstreamCalls;
     this.#networks = networks && new Set(networks);
     this.#isMethod = methods && matcherOf(methods);
     this.#isOrigin = origins && originMatcher(origins);

@@ -60,15 +60,15 @@ describe("the bill", () => {
     const bill = billOf(rows, days, undefined);
     expect(bill.total).not.toHaveProperty("cost");
     expect(usageCsv(bill).split("\r\n")[1]).toBe(
-      "2026-11-21,app,eth,eth_call,10,30,0,0,0,0,4,0,0,12,,,",
+      "2026-11-21,app,eth,eth_call,10,30,0,0,0,0,4,0,0,12,0,,,",
     );
   });
 
   it("is CSV by RFC 4180", () => {
     const odd = row({ method: 'a,"b"\nc', calls: 1, computeUnits: 1 });
     expect(usageCsv(billOf([odd], days, prices))).toBe(
-      "day,key,network,method,calls,computeUnits,bytes,requestBytes,errors,refused,savedByStore,savedByMerging,savedHere,savedComputeUnits,cost,savedCost,currency\r\n" +
-        '2026-11-21,app,eth,"a,""b""\nc",1,1,0,0,0,0,0,0,0,0,0.0000004,0,EUR\r\n',
+      "day,key,network,method,calls,computeUnits,bytes,requestBytes,errors,refused,savedByStore,savedByMerging,savedHere,savedComputeUnits,upstreamCalls,cost,savedCost,currency\r\n" +
+        '2026-11-21,app,eth,"a,""b""\nc",1,1,0,0,0,0,0,0,0,0,0,0.0000004,0,EUR\r\n',
     );
   });
 });

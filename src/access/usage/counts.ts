@@ -9,7 +9,7 @@ export type Counts = {
   requestBytes: number;
   /** Of the calls, those that were answered with an error. */
   errors: number;
-  /** Turned away by the key's scope or limits; they cost nothing. */
+  /** Turned away by the key's scope or limits; they cost little. */
   refused: number;
   savedByStore: number;
   /** They shared the answer to an equal call. */
@@ -18,6 +18,8 @@ export type Counts = {
   savedHere: number;
   /** The compute units of all saved calls. */
   savedComputeUnits: number;
+  /** How often nodes were asked for these calls, refused ones included. */
+  upstreamCalls: number;
 };
 
 /** The order of the numbers in the text: new ones are appended, and missing ones are 0. */
@@ -32,6 +34,7 @@ export const FIELDS = [
   "savedByMerging",
   "savedHere",
   "savedComputeUnits",
+  "upstreamCalls",
 ] as const satisfies readonly (keyof Counts)[];
 
 /** By network, then by method. */
@@ -48,6 +51,7 @@ export const noCounts = (): Counts => ({
   savedByMerging: 0,
   savedHere: 0,
   savedComputeUnits: 0,
+  upstreamCalls: 0,
 });
 
 /** The counts of one network and method; made with the first call. */

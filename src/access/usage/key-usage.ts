@@ -17,6 +17,8 @@ export type CountedCall = {
   /** refused: turned away by the key's scope or limits. */
   readonly outcome: "ok" | "error" | "refused";
   readonly saved: Saving | undefined;
+  /** How often nodes were asked for it. */
+  readonly upstreamCalls: number;
 };
 
 /** Why no node was asked for a call: stored, shared with an equal call in flight, or computed here. */
@@ -47,12 +49,13 @@ export class KeyUsage {
     const { computeUnits, outcome, saved } = call;
     counts.bytes += call.bytes;
     counts.requestBytes += call.requestBytes;
+    counts.computeUnits += computeUnits;
+    counts.upstreamCalls += call.upstreamCalls;
     if (outcome === "refused") {
       counts.refused += 1;
       return;
     }
     counts.calls += 1;
-    counts.computeUnits += computeUnits;
     if (outcome === "error") counts.errors += 1;
     if (saved === undefined) return;
     counts[COUNTED_AS[saved]] += 1;

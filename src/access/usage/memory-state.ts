@@ -69,6 +69,7 @@ export const okCall: CountedCall = {
   requestBytes: 40,
   outcome: "ok",
   saved: undefined,
+  upstreamCalls: 1,
 };
 
 export const day = (clock: Pick<Clock, "wallTime">): string => dayOf(clock.wallTime());

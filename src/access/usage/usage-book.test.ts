@@ -55,7 +55,7 @@ describe("the usage book", () => {
         network: "eth",
         method: "eth_call",
         calls: 2,
-        computeUnits: 15,
+        computeUnits: 22,
         bytes: 300,
         requestBytes: 120,
         errors: 1,
@@ -64,6 +64,7 @@ describe("the usage book", () => {
         savedByMerging: 0,
         savedHere: 0,
         savedComputeUnits: 10,
+        upstreamCalls: 3,
       },
     ]);
   });

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { blockNumberOrTag } from "../../evm/block-reference.ts";
 import { address, toNumber, toQuantity } from "../../evm/values.ts";
 import type { AnswerJson } from "../../jsonrpc/envelope.ts";
-import { errors } from "../../jsonrpc/rpc-error.ts";
+import { errors, isTooMuchWork } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { settleNumber } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
@@ -64,6 +64,7 @@ async function matching(
   for (let start = from; start <= to && found.length < end; start += AT_ONCE) {
     const length = Math.min(AT_ONCE, to - start + 1);
     const numbers = Array.from({ length }, (_, index) => toQuantity(start + index));
+    const fitting = { from: toQuantity(from), to: toQuantity(Math.max(from, start - 1)) };
     const traces = await Promise.all(
       numbers.map(async (number) => {
         const block = await findMinedBlock(number, context);
@@ -72,7 +73,10 @@ async function matching(
           (trace) => isJson(trace) && matches(trace),
         );
       }),
-    );
+    ).catch((thrown: unknown) => {
+      if (!isTooMuchWork(thrown)) throw thrown;
+      throw errors.rangeTooCostly(context.network.limits.upstreamCalls, fitting);
+    });
     for (const own of traces) for (const trace of own) found.push(trace);
   }
   return found;

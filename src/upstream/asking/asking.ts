@@ -120,6 +120,7 @@ export class Asking {
     const { traits, options } = this.#question;
     const attempt: Running = { node, order: this.#asked, call: undefined };
     this.#asked += 1;
+    options.ledger?.attempted();
     this.#running.add(attempt);
     if (traits.isRepeatable && !options.reader) this.#watch(attempt);
     const { clock, onAnswered } = this.#parts;

@@ -12,7 +12,8 @@ export type BroadcastQuestion = {
   readonly paramsJson: string;
   /** To how many it is sent. */
   readonly count: number;
-  readonly options: Pick<CallOptions, "isFalse"> & Required<Pick<CallOptions, "arrivalOf">>;
+  readonly options: Pick<CallOptions, "isFalse" | "ledger"> &
+    Required<Pick<CallOptions, "arrivalOf">>;
 };
 
 export type BroadcastParts = {
@@ -66,7 +67,8 @@ export class Broadcast {
   async #send(node: BroadcastParts["nodes"][number]): Promise<void> {
     const { method, paramsJson, options } = this.#question;
     this.#running += 1;
-    const { isFalse } = options;
+    const { isFalse, ledger } = options;
+    ledger?.attempted();
     const reply = await node
       .ask(method, paramsJson, this.#ending.signal, { isFalse })
       .catch((): Reply => ({ kind: "failed", reason: "it could not be asked" }));

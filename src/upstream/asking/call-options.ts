@@ -22,8 +22,15 @@ export type CallOptions = {
   readonly isFalse?: ((json: Buffer) => boolean) | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
-  /** Called when an equal call is in flight already, and its answer is shared. */
-  readonly onMerged?: (() => void) | undefined;
+  /** Counts what is done for the call. */
+  readonly ledger?: AttemptLedger | undefined;
+};
+
+export type AttemptLedger = {
+  /** A node is asked: retries, hedges and cross-checks count, too. */
+  attempted(): void;
+  /** An equal call is in flight already, and its answer is shared. */
+  merged(): void;
 };
 
 type Variant = {

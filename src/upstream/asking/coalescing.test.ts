@@ -42,7 +42,9 @@ describe("equal calls at the same time", () => {
     const { coalescing } = coalesced();
     const merged: number[] = [];
     for (const n of [1, 2, 3]) {
-      void coalescing.call("m", "[1]", never, { onMerged: () => merged.push(n) });
+      void coalescing.call("m", "[1]", never, {
+        ledger: { attempted: () => undefined, merged: () => merged.push(n) },
+      });
     }
     expect(merged).toEqual([2, 3]);
   });

@@ -38,7 +38,7 @@ export class Coalescing {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const question = questionOf(method, paramsJson, options);
     const inFlight = this.#inFlight.get(question);
-    if (inFlight) options?.onMerged?.();
+    if (inFlight) options?.ledger?.merged();
     const shared = inFlight ?? this.#begin(question, { method, paramsJson, options });
     return this.#wait(question, shared, signal);
   }

@@ -18,7 +18,7 @@ export type Ballot = {
   readonly method: string;
   readonly paramsJson: string;
   readonly rule: AgreementRule;
-  readonly options: Pick<CallOptions, "isDoubtful" | "isFalse">;
+  readonly options: Pick<CallOptions, "isDoubtful" | "isFalse" | "ledger">;
 };
 
 export type VotingParts = {
@@ -89,9 +89,10 @@ export class Voting {
 
   async #replyOf(node: Voter): Promise<Reply> {
     const { method, paramsJson, options } = this.#ballot;
-    const { isFalse } = options;
+    const { isFalse, ledger } = options;
     const { signal } = this.#ending;
     for (let tries = 1; ; tries += 1) {
+      ledger?.attempted();
       const reply = await node.ask(method, paramsJson, signal, { isFalse });
       const isBehind = reply.kind === "refused" && reply.lacks === "block";
       if (!isBehind || tries >= NEW_BLOCK.tries || signal.aborted || this.#agreed) return reply;

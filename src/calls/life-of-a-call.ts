@@ -96,6 +96,9 @@ const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson>
 const answer: Step = (call) => {
   if (!call.method) throw errors.methodNotFound(call.message.method);
   const { family, chainId } = call.network;
+  const { ambiguity } = call.message;
+  if (ambiguity !== undefined)
+    throw errors.invalidParams(`invalid params: ${ambiguity}`, call.method.badParamsStatus);
   const args = checkParams(call.method, call.message.params);
   if (family === "conflux") checkAddresses(call.message.params, chainId);
   return call.method.answer(args, call);

@@ -1,6 +1,8 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
+import { ambiguityIn } from "./ambiguity.ts";
 import { findElements, findMembers, textOf } from "./members.ts";
+import { TOO_DEEP, whyUnreadable } from "./readable.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
 export type CallMessage = {
@@ -9,6 +11,8 @@ export type CallMessage = {
   readonly id: string;
   readonly method: string;
   readonly params: readonly unknown[];
+  /** Why a node may read other parameters than we do. */
+  readonly ambiguity?: string | undefined;
   /** The message as the caller wrote it; see paramsJsonOf. */
   readonly json: Buffer;
 };
@@ -22,6 +26,8 @@ export type RequestBody =
 
 /** Deeper parameters than any method has; what is deeper could overflow a stack further in. */
 const MAX_PARAMS_DEPTH = 100;
+/** With the message around them. */
+const MAX_DEPTH = MAX_PARAMS_DEPTH + 1;
 
 /**
  * Reads a JSON-RPC 2.0 request or batch.
@@ -67,13 +73,16 @@ function readMessage(json: Buffer, text: string, value: unknown): Message {
   if (!isId(idText)) {
     return invalid("null", errors.invalidRequest("id must be an integer or a string"));
   }
-  const wrong = whatIsWrong(value);
+  const unreadable = whyUnreadable({ json, text, value }, MAX_DEPTH);
+  const ambiguity = unreadable === undefined ? undefined : ambiguityOfParams(json, unreadable);
+  const wrong = whatIsWrong(value) ?? (ambiguity === undefined ? unreadable : undefined);
   if (wrong) return invalid(idText ?? "null", errors.invalidRequest(wrong));
   return {
     kind: "call",
     id: idText ?? "0", // Spec, request envelope: "Default 0".
     method: value["method"] as string,
     params: (value["params"] as unknown[] | null | undefined) ?? [],
+    ambiguity,
     json,
   };
 }
@@ -108,8 +117,14 @@ function whatIsWrong(value: Record<string, unknown>): string | undefined {
   if (typeof value["method"] !== "string") return "method must be a string";
   const params = value["params"] ?? [];
   if (!Array.isArray(params)) return "params must be an array";
-  if (isDeeperThan(params, MAX_PARAMS_DEPTH)) return `params nest deeper than ${MAX_PARAMS_DEPTH}`;
   return undefined;
+}
+
+/** Without any, the message around them is what is unreadable. */
+function ambiguityOfParams(json: Buffer, unreadable: string): string | undefined {
+  if (unreadable === TOO_DEEP) return undefined;
+  const [span] = findMembers(json, ["params"]) ?? [];
+  return span && ambiguityIn(json.subarray(span.start, span.end));
 }
 
 const invalid = (id: string, error: RpcError): Message => ({ kind: "invalid", id, error });
@@ -120,9 +135,3 @@ const isId = (text: string | undefined): boolean =>
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
-}

@@ -104,7 +104,7 @@ export const errors = {
     new RpcError(-32602, `too many arguments, want at most ${most}`, { status }),
   invalidArgument: (index: number, why: string, status = 200) =>
     new RpcError(-32602, `invalid argument ${index}: ${why}`, { status }),
-  invalidParams: (why: string) => new RpcError(-32602, why),
+  invalidParams: (why: string, status = 200) => new RpcError(-32602, why, { status }),
 
   // Chain and state.
   unknownBlock: () => new RpcError(-32000, "unknown block"),

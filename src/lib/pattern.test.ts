@@ -1,15 +1,44 @@
-import { expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 import { byPrecedence, matcherOf } from "./pattern.ts";
 
-it.each([
-  [["eth_*"], "eth_call", true],
-  [["eth_*"], "xeth_call", false],
-  [["eth_call"], "eth_callMany", false],
-  [["e.h_*"], "eth_call", false],
-  [["*_call"], "eth_call", true],
-  [[], "eth_call", false],
-])("%j matches %s: %s", (patterns, name, want) => {
-  expect(matcherOf(patterns)(name)).toBe(want);
+describe("a pattern", () => {
+  it.each([
+    [["eth_*"], "eth_call", true],
+    [["eth_*"], "xeth_call", false],
+    [["eth_call"], "eth_callMany", false],
+    [["e.h_*"], "eth_call", false],
+    [["*_call"], "eth_call", true],
+    [["*_call"], "eth_callMany", false],
+    [["eth_*_*"], "eth_a_b", true],
+    [["ab*ba"], "aba", false], // the ends do not share characters
+    [["a*b*b"], "ab", false],
+    [["**"], "", true],
+    [["*"], "any\nthing", true],
+    [[], "eth_call", false],
+  ])("of %j matches %s: %s", (patterns, name, want) => {
+    expect(matcherOf(patterns)(name)).toBe(want);
+  });
+
+  it("says what its definition says", () => {
+    const letters = { unit: fc.constantFrom("a", "b", "*"), maxLength: 8 };
+    const names = { unit: fc.constantFrom("a", "b"), maxLength: 10 };
+    fc.assert(
+      fc.property(fc.string(letters), fc.string(names), (pattern, name) => {
+        expect(matcherOf([pattern])(name)).toBe(matches(pattern, name));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("of very many stars is decided at once", () => {
+    const name = `${"a".repeat(100_000)}!`;
+    const startedAt = performance.now();
+    expect(matcherOf([`${"a*".repeat(13)}b`])(name)).toBe(false);
+    expect(matcherOf([`${"*a".repeat(1_000)}*`])(name)).toBe(true);
+    expect(matcherOf([`${"*a".repeat(1_000)}`])(name)).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
 });
 
 it.each([
@@ -21,3 +50,11 @@ it.each([
 ])("of %j, for %s, %s is first", (values, name, want) => {
   expect(byPrecedence<number>(values).find(({ isOf }) => isOf(name))?.value).toBe(want);
 });
+
+/** Letter by letter. */
+function matches(pattern: string, name: string): boolean {
+  if (pattern === "") return name === "";
+  const [first, rest] = [pattern[0], pattern.slice(1)];
+  if (first === "*") return matches(rest, name) || (name !== "" && matches(pattern, name.slice(1)));
+  return name[0] === first && matches(rest, name.slice(1));
+}

@@ -2,9 +2,9 @@
 
 /** A test for any of the patterns; `*` stands for any characters, none too. */
 export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
-  const exact = new Set(patterns.filter((pattern) => !pattern.includes("*")));
-  const wild = patterns.filter((pattern) => pattern.includes("*")).map(toRegExp);
-  return (name) => exact.has(name) || wild.some((pattern) => pattern.test(name));
+  const exact = new Set(patterns.filter((pattern) => !isWild(pattern)));
+  const wild = patterns.filter(isWild).map(wildMatcher);
+  return (name) => exact.has(name) || wild.some((fits) => fits(name));
 }
 
 /** The patterns that fit a name better come first: a name before patterns, and a longer pattern before shorter ones. */
@@ -17,9 +17,27 @@ export const byPrecedence = <Value>(
 
 /** What a pattern says of a name: its stars say nothing. */
 const lengthOf = (pattern: string): number =>
-  pattern.includes("*") ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
+  isWild(pattern) ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
 
-const toRegExp = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.split("*").map(escapeRegExp).join(".*")}$`, "s");
+const isWild = (pattern: string): boolean => pattern.includes("*");
 
-const escapeRegExp = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/**
+ * Each part between stars is taken where it is found first, and never looked for again: a pattern of
+ * many stars takes no longer than one of few, which a regular expression does not promise.
+ */
+function wildMatcher(pattern: string): (name: string) => boolean {
+  const parts = pattern.split("*");
+  const beginning = parts[0] ?? "";
+  const ending = parts.at(-1) ?? "";
+  const middle = parts.slice(1, -1).filter((part) => part !== "");
+  return (name) => {
+    if (!name.startsWith(beginning) || !name.endsWith(ending)) return false;
+    let at = beginning.length;
+    for (const part of middle) {
+      const found = name.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return at <= name.length - ending.length;
+  };
+}

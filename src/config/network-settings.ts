@@ -55,6 +55,12 @@ const limits = z.strictObject({
         .describe(
           "The widest range of one trace_filter that is put together here, in blocks; nodes that have the method have limits of their own.",
         ),
+      refunds: z
+        .boolean()
+        .prefault(true)
+        .describe(
+          "Whether a node that has only debug_* runs a transaction a second time, to tell what its top call used before refunds. Without, it is what the sender paid.",
+        ),
     })
     .prefault({})
     .describe("Limits of traces."),

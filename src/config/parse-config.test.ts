@@ -87,7 +87,7 @@ describe("the shortest configuration", () => {
           pending: "specified",
           limits: {
             logs: { blocks: 10_000, results: 10_000 },
-            traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100 },
+            traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100, refunds: true },
             upstreamCalls: 200,
             responseBytes: 268_435_456,
           },

@@ -86,7 +86,13 @@ export type NetworkFacts = {
       readonly rule?: "logs";
     };
     /** Of one vmTrace the steps and the bytes of text; of one trace_filter the blocks. */
-    readonly traces: { readonly steps: number; readonly bytes: number; readonly blocks: number };
+    readonly traces: {
+      readonly steps: number;
+      readonly bytes: number;
+      readonly blocks: number;
+      /** Whether a node is asked a second time, for the gas that top calls used before refunds. */
+      readonly refunds: boolean;
+    };
   };
 };
 

@@ -50,7 +50,7 @@ function contextOf(
       limits: {
         upstreamCalls: 200,
         logs: { blocks: 50, results: 3 },
-        traces: { steps: 1000, bytes: 1_000_000, blocks: 10 },
+        traces: { steps: 1000, bytes: 1_000_000, blocks: 10, refunds: true },
         ...network?.limits,
       },
     },

@@ -72,7 +72,7 @@ export function askingNodes(
   const limits = {
     upstreamCalls,
     logs: { blocks: ranges.width, results },
-    traces: { steps: 1, bytes: 1, blocks: 1 },
+    traces: { steps: 1, bytes: 1, blocks: 1, refunds: true },
   };
   const context = {
     ask,

@@ -302,7 +302,7 @@ describe("trace_call", () => {
 
   it("tells a node that is given no gas the block's", async () => {
     const told = await call("trace_call", [{ to: contract }, ["trace"], "0x5"], script);
-    const [, sent] = told.asked.findLast(([method]) => method === "debug_traceCall") ?? [];
+    const [, sent] = told.asked.find(([method]) => method === "debug_traceCall") ?? [];
     expect(sent).toMatchObject([
       { to: contract, gas: "0x1000000" },
       "0x5",

@@ -106,6 +106,12 @@ it.each([
   ["a call to a precompile", toPrecompile],
   ["a static call to a precompile", { ...toPrecompile, type: "STATICCALL" }],
   ["a failed call to a precompile", { ...toPrecompile, error: "out of gas" }],
+  // geth says so of a call with no gas (core/vm/contracts.go: RunPrecompiledContract).
+  [
+    "a precompile without gas",
+    { ...toPrecompile, gas: "0x0", gasUsed: "0x0", error: "out of gas" },
+  ],
+  ["blake2f without rounds", { ...toPrecompile, gasUsed: "0x0", output: "0x01" }],
   ["modexp for nothing", { ...call, to: `0x${"5".padStart(40, "0")}`, gasUsed: "0x0" }],
   ["P256VERIFY", { ...call, to: `0x${"100".padStart(40, "0")}` }],
   [

@@ -1,15 +1,22 @@
 // Why a frame failed, in the words of OpenEthereum, whatever the words of the node were.
 
 /** Undefined when the words are known to nobody. */
-export const openEthereumWords = (words: string): string | undefined =>
-  wordsByKey.get(keyOf(words));
+export function openEthereumWords(words: string): string | undefined {
+  // geth and Erigon write so of all that the price of an operation forbids: "out of gas: write protection".
+  const [, detail = ""] = words.slice(0, LONGEST_WORDS).split(/^out of gas:/i);
+  return wordsByKey.get(keyOf(detail)) ?? wordsByKey.get(keyOf(words));
+}
 
 /** OpenEthereum checks depth and balance before a call begins: such a call is none, and has no trace. */
 export const isNeverBegun = (words: string): boolean => neverBegun.has(keyOf(words));
 
 /** "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" are one: what follows is detail. */
 const keyOf = (words: string): string =>
-  (words.slice(0, 200).split(/[:(]|\s0x/, 1)[0] ?? "").replaceAll(/[^a-z]/gi, "").toLowerCase();
+  (words.slice(0, LONGEST_WORDS).split(/[:(]|\s0x/, 1)[0] ?? "")
+    .replaceAll(/[^a-z]/gi, "")
+    .toLowerCase();
+
+const LONGEST_WORDS = 200;
 
 const nodeWords: Readonly<Record<string, readonly string[]>> = {
   "Out of gas": [

@@ -8,8 +8,8 @@ export const isUntraced = (frame: Frame, { value }: ReadFrame): boolean =>
   isNothingButPrecompile(frame, value) || failedBeforeItBegan(frame);
 
 /** A call code or delegate call runs at its caller's address: OpenEthereum traces those. */
-const isNothingButPrecompile = ({ kind, to, gasUsed }: Frame, value: string): boolean =>
-  value === "0x0" && (kind === "call" || kind === "staticcall") && wasPrecompile(to, gasUsed);
+const isNothingButPrecompile = (frame: Frame, value: string): boolean =>
+  value === "0x0" && (frame.kind === "call" || frame.kind === "staticcall") && wasPrecompile(frame);
 
 const failedBeforeItBegan = ({ error, gasUsed }: Frame): boolean =>
   typeof error === "string" && isNeverBegun(error) && (isAbsent(gasUsed) || gasUsed === "0x0");

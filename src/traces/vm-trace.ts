@@ -2,6 +2,7 @@
 // written as JSON while they come, so that a transaction of any length takes no memory but its open frames.
 import { isData } from "../evm/values.ts";
 import { CodeBook } from "./code-book.ts";
+import type { GasLeft } from "./executed-gas.ts";
 import { type Executed, executed, type SubFrame } from "./executed-operation.ts";
 import { isHalt } from "./opcodes.ts";
 import { type PendingOperation, pendingOperation } from "./pending-operation.ts";
@@ -45,6 +46,7 @@ export class VmTraceWriter {
   /** From the top frame to the one that runs. */
   readonly #open: OpenFrame[] = [];
   #steps = 0;
+  #gasLeft: number | undefined;
   #trouble: Exclude<VmTraceOutcome, { kind: "written" }> | undefined;
 
   constructor(options: VmTraceOptions, parts: VmTraceParts) {
@@ -70,6 +72,11 @@ export class VmTraceWriter {
     while (this.#open.length > 0 && !this.#trouble) this.#close();
     if (this.#text.isTooLarge()) this.#trouble ??= { kind: "too large" };
     return this.#trouble ?? { kind: "written" };
+  }
+
+  /** What the top frame had left at its end; undefined when it failed. Once it is finished. */
+  gasLeft(): GasLeft | undefined {
+    return this.#steps === 0 ? "nothing ran" : this.#gasLeft;
   }
 
   #take(step: Step): void {
@@ -114,6 +121,7 @@ export class VmTraceWriter {
   #close(): void {
     const frame = this.#open.at(-1);
     if (frame?.pending) this.#settleLast(frame, frame.pending);
+    if (this.#open.length === 1) this.#gasLeft = leftAfter(frame?.pending);
     this.#open.pop();
     this.#text.endFrame();
     const { endsAs: ending = "done", returned = "0x" } = frame?.pending ?? {};
@@ -147,3 +155,6 @@ export class VmTraceWriter {
     this.#trouble ??= { kind: "unreadable", why };
   }
 }
+
+const leftAfter = (last: PendingOperation | undefined): number | undefined =>
+  last?.endsAs === "done" ? last.gas - last.cost : undefined;

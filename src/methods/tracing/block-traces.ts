@@ -7,6 +7,7 @@ import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
 import { blockEntries, isOfBlock } from "./block-entries.ts";
 import { type CallTree, frameTreeFor, placed, TREE, treeSources } from "./call-trees.ts";
+import { withExecutedGas, withExecutedGasOfAll } from "./executed-gas.ts";
 import type { TraceType } from "./kept-parts.ts";
 import { findMinedBlock, type MinedBlock } from "./mined-block.ts";
 import { derivedParts, partsIn, replayJson } from "./replays.ts";
@@ -37,7 +38,7 @@ export async function tracesOfBlock(
   const own = await askSource(ownTraces, asked(block), context);
   context.note({ source: "upstream", block: block.position, proof: "none" });
   if (own.kind === "told") return own.value;
-  const trees = await treesOf(block, context);
+  const trees = await treesOf(block, { isGasWanted: true }, context);
   return block.transactions.flatMap((transaction, index) =>
     placed(trees[index]?.traces ?? [], transaction.hash, transaction),
   );
@@ -64,13 +65,24 @@ const ownTraces: Source<AskedBlock, readonly unknown[]> = {
   },
 };
 
-async function treesOf(block: MinedBlock, context: CallContext): Promise<readonly CallTree[]> {
+type Wishes = {
+  /** Of what the top calls used; steps tell it too. */
+  readonly isGasWanted: boolean;
+};
+
+async function treesOf(
+  block: MinedBlock,
+  { isGasWanted }: Wishes,
+  context: CallContext,
+): Promise<readonly CallTree[]> {
   if (block.transactions.length === 0) return [];
   const together = await askSource(treesTogether, block, context);
-  if (together.kind === "told") return together.value;
-  return inBatches(block.transactions, AT_ONCE, (transaction) =>
-    firstOf<typeof transaction, CallTree>(treeSources, transaction, context),
-  );
+  if (together.kind === "told")
+    return isGasWanted ? withExecutedGasOfAll(together.value, block, context) : together.value;
+  return inBatches(block.transactions, AT_ONCE, async (transaction) => {
+    const tree = await firstOf<typeof transaction, CallTree>(treeSources, transaction, context);
+    return isGasWanted ? withExecutedGas(tree, transaction, context) : tree;
+  });
 }
 
 const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
@@ -99,7 +111,8 @@ export async function blockReplays(
   const own = await askSource(ownReplays(types), asked(block), context);
   context.note({ source: "upstream", block: block.position, proof: "none" });
   if (own.kind === "told") return joined(own.value);
-  const trees = types.includes("trace") ? await treesOf(block, context) : [];
+  const isGasWanted = !types.includes("vmTrace");
+  const trees = types.includes("trace") ? await treesOf(block, { isGasWanted }, context) : [];
   const others = types.filter((type) => type !== "trace");
   const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
     const knownTree = trees[transaction.index];

@@ -3,12 +3,14 @@ import type { BlockReference } from "../../evm/block-reference.ts";
 import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-object.ts";
 import type { AnswerJson } from "../../jsonrpc/envelope.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
+import type { TreeOptions } from "../../traces/call-tree.ts";
 import { intrinsicGas } from "../../traces/intrinsic-gas.ts";
 import { type StateDiff, stateDiffOf } from "../../traces/state-diff.ts";
 import { type FixedPointer, settle } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { type CallTree, frameTree, TREE } from "./call-trees.ts";
 import { codeAt, codesIn } from "./codes.ts";
+import { withExecutedGasOfCall, withLeft } from "./executed-gas.ts";
 import type { Parts, TraceType } from "./kept-parts.ts";
 import { findMinedBlock } from "./mined-block.ts";
 import { rulesOf } from "./mined-transaction.ts";
@@ -66,11 +68,12 @@ async function derived(
   const rules = await rulesOf(block.position, context);
   const gas = { intrinsicGas: intrinsicGas(call, { isCreate, rules }), gasLimit: call.gas };
   const wants = (type: TraceType) => traced.types.includes(type);
-  const [tree, stateDiff, vm] = await Promise.all([
-    firstOf([treeSource(gas)], asked, context),
+  const [told, stateDiff, vm] = await Promise.all([
+    treeOf(asked, gas, context),
     wants("stateDiff") ? firstOf([diffSource], asked, context) : undefined,
     wants("vmTrace") ? vmTraceOf(asked, context) : undefined,
   ]);
+  const tree = withLeft(told, vm?.gasLeft);
   return {
     output: JSON.stringify(tree.output ?? "0x"),
     ...(wants("trace") && { trace: JSON.stringify(tree.traces) }),
@@ -79,7 +82,19 @@ async function derived(
   };
 }
 
-const treeSource = (gas: Parameters<typeof frameTree>[1]): Source<TracedCall, CallTree> => ({
+async function treeOf(
+  asked: TracedCall,
+  gas: TreeOptions,
+  context: CallContext,
+): Promise<CallTree> {
+  const { call, block, types } = asked;
+  const tree = await firstOf([treeSource(gas)], asked, context);
+  // The steps tell what was used, too.
+  const isEnough = !types.includes("trace") || types.includes("vmTrace");
+  return isEnough ? tree : withExecutedGasOfCall(tree, [call, block], context);
+}
+
+const treeSource = (gas: TreeOptions): Source<TracedCall, CallTree> => ({
   name: "debug_traceCall with callTracer",
   method: "debug_traceCall",
   params: ({ call, block }) => [call, block, TREE],

@@ -12,6 +12,8 @@ export type CallTree = {
   readonly traces: readonly Trace[];
   /** What the top call returned, or the code of the contract it made; undefined when that is not told. */
   readonly output: string | undefined;
+  /** The top call's gasUsed is what the sender paid for, as tracers tell it. */
+  readonly isGasPaid: boolean;
 };
 
 /** With the block's and the transaction's place, as trace_transaction gives them. */
@@ -25,20 +27,24 @@ export const placed = (traces: readonly Trace[], hash: string, { block, index }:
     }),
   );
 
-const FLAT = { tracer: "flatCallTracer", tracerConfig: { convertParityErrors: true } };
 export const TREE = { tracer: "callTracer" };
+/**
+ * By itself it tells of no call to a precompiled contract, not of those with value either; and it writes
+ * "Out of gas" of a write in a static call where it is to use OpenEthereum's words (geth, call_flat.go).
+ */
+const FLAT = { tracer: "flatCallTracer", tracerConfig: { includePrecompiles: true } };
 
 type TreeSource = Source<MinedTransaction, CallTree>;
 
 const flatTree = (result: unknown, options?: TreeOptions): CallTree | undefined => {
   const traces = tracesOfFlat(result, options);
-  return traces?.[0] && { traces, output: outputIn(traces[0]) };
+  return traces?.[0] && { traces, output: outputIn(traces[0]), isGasPaid: false };
 };
 
 export const frameTree = (result: unknown, options?: TreeOptions): CallTree | undefined => {
   const traces = tracesOfCallFrame(result, options);
   const output = isJson(result) ? (result["output"] ?? "0x") : "0x";
-  return traces?.[0] && { traces, output: String(output) };
+  return traces?.[0] && { traces, output: String(output), isGasPaid: true };
 };
 
 /** What failed may have returned something, which is not in its trace. */
@@ -70,16 +76,19 @@ const treeByHash: readonly TreeSource[] = [
     read: (result) => replayTree(result),
   },
   {
-    name: "debug_traceTransaction with flatCallTracer",
-    method: "debug_traceTransaction",
-    params: ({ hash }) => [hash, FLAT],
-    read: (result, transaction) => flatTree(result, optionsFor(transaction)),
-  },
-  {
     name: "debug_traceTransaction with callTracer",
     method: "debug_traceTransaction",
     params: ({ hash }) => [hash, TREE],
     read: (result, transaction) => frameTree(result, optionsFor(transaction)),
+  },
+  {
+    name: "debug_traceTransaction with flatCallTracer",
+    method: "debug_traceTransaction",
+    params: ({ hash }) => [hash, FLAT],
+    read: (result, transaction) => {
+      const tree = flatTree(result, optionsFor(transaction));
+      return tree && { ...tree, isGasPaid: true };
+    },
   },
 ];
 

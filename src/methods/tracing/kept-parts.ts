@@ -1,6 +1,8 @@
 // Traces of final blocks do not change: they are kept with the block.
 import type { AnswerJson } from "../../jsonrpc/envelope.ts";
 import { PackedJson } from "../../jsonrpc/packed-json.ts";
+import type { Trace } from "../../traces/call-tree.ts";
+import { withGasLeft } from "../../traces/executed-gas.ts";
 import type { CallContext } from "../method.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
 
@@ -10,6 +12,8 @@ export type TraceType = "trace" | "stateDiff" | "vmTrace";
 
 /** Each as JSON; "more" as members with a comma before them. */
 export type Parts = Readonly<Partial<Record<Part, AnswerJson>>>;
+
+type KeptParts = Readonly<Partial<Record<Part, Buffer>>>;
 
 type Place = Pick<MinedTransaction, "block" | "index">;
 
@@ -21,7 +25,7 @@ export function keptParts(
   { block, index }: Place,
   wanted: readonly Part[],
   context: CallContext,
-): Parts | undefined {
+): KeptParts | undefined {
   const parts: Partial<Record<Part, Buffer>> = {};
   for (const part of wanted) {
     const json = context.chain?.keptTrace(block.hash, { index, part });
@@ -32,6 +36,22 @@ export function keptParts(
   const more = context.chain?.keptTrace(block.hash, { index, part: "more" });
   return more ? { ...parts, more } : parts;
 }
+
+/**
+ * A trace and a vmTrace that were asked for one by one: what the top call used is as the steps tell it, which
+ * a node that told only of calls did not know.
+ */
+export function inAgreement(parts: KeptParts): Parts {
+  const { trace, vmTrace } = parts;
+  const [, used] = LAST_USED.exec(vmTrace?.subarray(-LONGEST_END).toString() ?? "") ?? [];
+  if (!trace || used === undefined) return parts;
+  const traces = JSON.parse(trace.toString()) as readonly Trace[];
+  return { ...parts, trace: JSON.stringify(withGasLeft(traces, Number(used))) };
+}
+
+const LONGEST_END = 100;
+/** How the vmTrace of a top frame ends that did not fail. */
+const LAST_USED = /"used":(\d+)\}\}\]\}$/;
 
 /** Nobody waits for it: what cannot be kept is asked for again. */
 export function keepParts({ block, index }: Place, parts: Parts, { chain }: CallContext): void {

@@ -9,7 +9,15 @@ import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
 import { isMethodMissing } from "../block-receipts.ts";
 import type { CallContext } from "../method.ts";
 import { type CallTree, frameTree, optionsFor, TREE, treeSources } from "./call-trees.ts";
-import { keepParts, keptParts, type Part, type Parts, type TraceType } from "./kept-parts.ts";
+import { withExecutedGas, withLeft } from "./executed-gas.ts";
+import {
+  inAgreement,
+  keepParts,
+  keptParts,
+  type Part,
+  type Parts,
+  type TraceType,
+} from "./kept-parts.ts";
 import { findMined, type MinedTransaction } from "./mined-transaction.ts";
 import { askSource, firstOf, type Source, type Told } from "./sources.ts";
 import { diffIn, diffSources } from "./state-diffs.ts";
@@ -24,7 +32,7 @@ export async function replay(
   const known = context.chain && (await findMined(hash, context));
   if (context.chain && !known) throw errors.transactionNotFound();
   const kept = known && keptParts(known, ["output", ...types], context);
-  if (kept) return replayJson(kept);
+  if (kept) return replayJson(inAgreement(kept));
   const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
   const isTold = own.kind === "told";
   const mined = known ?? (isTold ? undefined : await findMined(hash, context));
@@ -90,19 +98,30 @@ export async function derivedParts(
   context: CallContext,
 ): Promise<Parts> {
   const wants = (type: TraceType) => types.includes(type);
-  const [tree = knownTree, stateDiff, vm, output] = await Promise.all([
-    wants("trace") ? firstOf(treeSources, transaction, context) : undefined,
+  const [told = knownTree, stateDiff, vm, output] = await Promise.all([
+    wants("trace") ? treeOf(transaction, types, context) : undefined,
     wants("stateDiff") ? firstOf(diffSources, transaction, context) : undefined,
     wants("vmTrace") ? vmTraceOf(transaction, context) : undefined,
     wants("trace") || knownTree ? undefined : outputOf(transaction, context),
   ]);
-  const told = tree?.output ?? output ?? vm?.output ?? (await outputOf(transaction, context));
+  const tree = told && withLeft(told, told.isGasPaid ? vm?.gasLeft : undefined);
+  const returned = tree?.output ?? output ?? vm?.output ?? (await outputOf(transaction, context));
   return {
-    ...(told !== undefined && { output: JSON.stringify(told) }),
+    ...(returned !== undefined && { output: JSON.stringify(returned) }),
     ...(tree && { trace: JSON.stringify(tree.traces) }),
     ...(stateDiff && { stateDiff: JSON.stringify(stateDiff) }),
     ...(vm && { vmTrace: vm.vmTrace }),
   };
+}
+
+async function treeOf(
+  transaction: MinedTransaction,
+  types: readonly TraceType[],
+  context: CallContext,
+): Promise<CallTree> {
+  const tree = await firstOf(treeSources, transaction, context);
+  // The steps tell what was used, too.
+  return types.includes("vmTrace") ? tree : withExecutedGas(tree, transaction, context);
 }
 
 async function outputOf(

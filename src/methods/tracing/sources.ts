@@ -2,6 +2,7 @@
 // and what it lacks is remembered; what it gives is translated.
 import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import { TOO_MANY_STEPS } from "../../traces/executed-gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import { isNull, isUnknownSaying } from "../block-lookup.ts";
@@ -147,13 +148,17 @@ function readWith<Subject, Value>(
 
 /** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
 const isAnotherKind = (reply: Reply): boolean => {
-  if (reply.kind === "refused") return NO_SUCH_TRACER.test(reply.message) && !mayKnowMore(reply);
+  if (reply.kind === "refused")
+    return NO_SUCH_TRACER.test(reply.message) && !mayKnowMore(reply) && !isAtWork(reply.message);
   return reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json));
 };
 
 /** It is about the way of asking: a refusal of one transaction or block must not be taken for that. */
 const NO_SUCH_TRACER =
   /tracer|ReferenceError|unknown variant|--steps-tracing|(method|module|namespace) .*not (supported|implemented|available|enabled)/i;
+
+/** geth says in which "server-side tracer function" a tracer failed. */
+const isAtWork = (message: string): boolean => message.includes(TOO_MANY_STEPS);
 
 /** Another node may know the transaction, or still have the state that it ran on. */
 const mayKnowMore = (reply: Reply): boolean =>

@@ -2,6 +2,7 @@
 // steps, only the packed text is held.
 import { ElementStream } from "../../jsonrpc/element-stream.ts";
 import { JsonPacker, type PackedJson } from "../../jsonrpc/packed-json.ts";
+import type { GasLeft } from "../../traces/executed-gas.ts";
 import { type VmTraceOptions, type VmTraceOutcome, VmTraceWriter } from "../../traces/vm-trace.ts";
 
 export type Codes = ReadonlyMap<string, string>;
@@ -52,6 +53,11 @@ export class StepReader {
     const rest = this.#stream.finish();
     this.outcome ??= rest ? this.#writer.finish() : MALFORMED;
     return rest;
+  }
+
+  /** Of the top frame, once all is there; undefined when it failed. */
+  gasLeft(): GasLeft | undefined {
+    return this.#writer.gasLeft();
   }
 
   /** Worth something when the outcome is "written". */

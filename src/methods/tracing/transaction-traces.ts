@@ -3,6 +3,7 @@ import type { Trace, TracePlace } from "../../traces/call-tree.ts";
 import { tracesOfFlat } from "../../traces/flat-traces.ts";
 import type { CallContext } from "../method.ts";
 import { placed, placeIn, treeSources } from "./call-trees.ts";
+import { withExecutedGas } from "./executed-gas.ts";
 import { keepParts, keptParts } from "./kept-parts.ts";
 import { findMined, type Place } from "./mined-transaction.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";
@@ -29,7 +30,8 @@ export async function tracesOf(
   if (!mined) return undefined;
   const kept = keptParts(mined, ["trace"], context)?.trace;
   if (kept) return placed(JSON.parse(String(kept)) as readonly Trace[], lowerHash, mined);
-  const { traces, output } = await firstOf(treeSources, mined, context);
+  const tree = await firstOf(treeSources, mined, context);
+  const { traces, output } = await withExecutedGas(tree, mined, context);
   const parts = { trace: JSON.stringify(traces) };
   keepParts(
     mined,

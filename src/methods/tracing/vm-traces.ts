@@ -3,6 +3,7 @@ import { isData, toQuantity } from "../../evm/values.ts";
 import type { AnswerJson } from "../../jsonrpc/envelope.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson } from "../../proofs/json.ts";
+import { type GasLeft, gasLeftAfter } from "../../traces/executed-gas.ts";
 import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
 import type { VmTraceOptions } from "../../traces/vm-trace.ts";
 import type { CallContext } from "../method.ts";
@@ -32,6 +33,8 @@ export type VmTrace = {
   readonly vmTrace: AnswerJson;
   /** What the top call returned; undefined when that is not told. */
   readonly output?: string | undefined;
+  /** What the top frame had left; undefined when it failed. */
+  readonly gasLeft?: GasLeft | undefined;
 };
 
 /** @throws RpcError -32005 when it is too large, -32601 when no node tells. */
@@ -78,7 +81,11 @@ function vmTraceIn(replay: unknown): VmTrace | undefined {
   const vmTrace = normaliseVmTrace(replay["vmTrace"]);
   const { output } = replay;
   if (!isJson(vmTrace)) return undefined;
-  return { vmTrace: JSON.stringify(vmTrace), output: isData(output) ? output : undefined };
+  return {
+    vmTrace: JSON.stringify(vmTrace),
+    output: isData(output) ? output : undefined,
+    gasLeft: gasLeftAfter(vmTrace),
+  };
 }
 
 type Surroundings = {
@@ -127,6 +134,10 @@ function readOf(
   if (reader.steps === 0 && code !== "0x") return { kind: "missing" };
   const { returnValue } = Object(JSON.parse(rest.toString())) as { returnValue?: unknown };
   const output = typeof returnValue === "string" ? `0x${returnValue.replace(/^0x/, "")}` : "";
-  const value = { vmTrace: reader.vmTrace(), output: isData(output) ? output : undefined };
+  const value = {
+    vmTrace: reader.vmTrace(),
+    output: isData(output) ? output : undefined,
+    gasLeft: reader.gasLeft(),
+  };
   return { kind: "told", value };
 }

@@ -1,6 +1,8 @@
 // Besu's chain once more, over nodes that have geth's tracers only: what these would tell is what
 // ethereumjs tells, and what is to come of it is what Besu told.
+import { LAST_STEP_TRACER } from "../../../src/traces/executed-gas.ts";
 import { diffModeOf } from "../geth-prestate.ts";
+import type { StructLog } from "../struct-log-recorder.ts";
 import { aboutBlocksTransactions, type BesuBlock, besuWorld, source } from "./besu.ts";
 import { aboutParts, aboutWholeBlock } from "./besu-parts.ts";
 import { callFrame } from "./call-frame.ts";
@@ -8,6 +10,7 @@ import type { ExecutedTransaction } from "./executions.ts";
 import type { Answer, Scenario } from "./golden.ts";
 
 const TREE = { tracer: "callTracer" };
+const LAST_STEP = { tracer: LAST_STEP_TRACER };
 const DIFF = { tracer: "prestateTracer", tracerConfig: { diffMode: true } };
 
 export function besuByTracers(blocks: readonly BesuBlock[]): Scenario {
@@ -44,9 +47,21 @@ function tracersOf(
   return [
     { method, params: [hash, TREE], result: callFrame(executed) },
     { method, params: [hash, DIFF], result: diffModeOf(before, after) },
+    { method, params: [hash, LAST_STEP], result: lastStepOf(structLogs) },
     { method, params: [hash, STEPS], result: { gas: Number(transaction.gasLimit), ...steps } },
   ];
 }
+
+/** What geth makes of that tracer: eth/tracers/js/goja.go calls it at each step. */
+function lastStepOf(structLogs: readonly StructLog[]): unknown {
+  const own = structLogs.filter(({ depth }) => depth === 1);
+  const [first, last] = [own[0], own.at(-1)];
+  if (!first || !last) return { first: null, last: null };
+  const { op, gas, gasCost: cost } = last;
+  return { first: first.gasCost, last: { op: HALTS[op] ?? -1, gas, cost } };
+}
+
+const HALTS: Readonly<Record<string, number>> = { STOP: 0x00, RETURN: 0xf3, SELFDESTRUCT: 0xff };
 
 /** With what a vmTrace cannot be without: the memory, and the stack unless it is disabled. */
 const STEPS = {
@@ -68,5 +83,6 @@ function blockTracersOf(block: BesuBlock): readonly Answer[] {
       params: [block.hash, DIFF],
       result: all(({ before, after }) => diffModeOf(before, after)),
     },
+    { method, params: [block.hash, LAST_STEP], result: all((one) => lastStepOf(one.structLogs)) },
   ];
 }

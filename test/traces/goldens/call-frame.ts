@@ -1,12 +1,17 @@
 // What geth's callTracer tells of a transaction, and what OpenEthereum's traces of it are, both out of the
 // frames that ethereumjs entered.
+import { gethError } from "../geth-words.ts";
 import type { Frame } from "../live/frames.ts";
 import { hex } from "./chain.ts";
 import type { ExecutedTransaction } from "./executions.ts";
 import type { Entry, Json } from "./golden.ts";
 
 /** Its top frame has the whole gas of the transaction, and what the sender paid for. */
-export function callFrame({ top, transaction, gasUsed }: ExecutedTransaction): Json {
+export function callFrame({
+  top,
+  transaction,
+  gasUsed,
+}: Pick<ExecutedTransaction, "top" | "transaction" | "gasUsed">): Json {
   const paid = { gas: hex(transaction.gasLimit), gasUsed: hex(gasUsed) };
   return { ...frameJson(top), ...paid };
 }
@@ -17,7 +22,7 @@ function frameJson(frame: Frame): Json {
   return {
     ...{ from, gas: hex(gas), gasUsed: hex(gasUsed), to, input, type },
     ...(output !== "0x" && { output }),
-    ...(error !== undefined && { error: gethWords[error] ?? error }),
+    ...(error !== undefined && { error: gethError(frame) }),
     ...(calls.length > 0 && { calls }),
     ...(type !== "STATICCALL" && { value: hex(value) }),
   };
@@ -32,10 +37,6 @@ const endOf = ({ selfDestruct }: Frame): readonly Json[] =>
         },
       ]
     : [];
-
-const gethWords: Readonly<Record<string, string>> = {
-  revert: "execution reverted",
-};
 
 const openEthereumWords: Readonly<Record<string, string>> = {
   revert: "Reverted",

@@ -15,7 +15,7 @@ const count = (source: string, mode: Mode, [equal, all]: readonly [number, numbe
 
 export const counts: readonly Count[] = [
   count("besu-trace", "pass-through", [111, 111]),
-  count("besu-trace", "derivation", [319, 379]),
+  count("besu-trace", "derivation", [349, 379]),
   count("besu-debug-geth", "derivation", [228, 282]),
   count("geth-tracetest", "derivation", [138, 143]),
   count("erigon-rpc-tests", "pass-through", [29, 29]),

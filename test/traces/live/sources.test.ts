@@ -17,23 +17,27 @@ import {
   type WatchedChain,
 } from "./watched-chain.ts";
 
+/** A precompile has no steps, and revm does not tell of a self-destruct what it costs. */
+const isTopUntold = ({ truth: { top } }: Watched): boolean =>
+  top.isPrecompile || top.selfDestruct !== undefined;
+
 const ways: readonly Way[] = [
   {
     way: "debug_traceTransaction callTracer",
     lacks: /^trace_/,
-    isGasOfReceipt: true,
+    isGasOfReceipt: isTopUntold,
     tellsWhatReverted: true,
   },
   {
     way: "debug_traceBlockByHash callTracer",
     lacks: /^trace_|^debug_traceTransaction/,
-    isGasOfReceipt: true,
+    isGasOfReceipt: isTopUntold,
     tellsWhatReverted: true,
   },
   {
     way: "trace_block",
     lacks: /^trace_(?!block)|^debug_/,
-    isGasOfReceipt: false,
+    isGasOfReceipt: () => false,
     tellsWhatReverted: false,
   },
 ];
@@ -41,8 +45,11 @@ const ways: readonly Way[] = [
 type Way = {
   readonly way: string;
   readonly lacks: RegExp;
-  /** A callTracer's top call used what the receipt says: less its refunds, and no less than EIP-7623 wants. */
-  readonly isGasOfReceipt: boolean;
+  /**
+   * Whether nothing but a callTracer tells what the top call used: what the receipt says, which is less its
+   * refunds, and no less than EIP-7623 wants.
+   */
+  readonly isGasOfReceipt: (watched: Watched) => boolean;
   /** A flat trace of a failure has no result, so no output. */
   readonly tellsWhatReverted: boolean;
 };
@@ -92,7 +99,7 @@ async function expectTree(url: string, watched: Watched, one: Way): Promise<void
   const wanted = expectedTraces(truth.top);
   expect
     .soft(trace.map(withoutMethod), name)
-    .toEqual(one.isGasOfReceipt ? withGasOfReceipt(wanted, watched) : wanted);
+    .toEqual(one.isGasOfReceipt(watched) ? withGasOfReceipt(wanted, watched) : wanted);
   if (one.tellsWhatReverted || truth.top.error === undefined)
     expect.soft(output, `${name}, output`).toBe(truth.top.output);
 }

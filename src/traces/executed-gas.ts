@@ -1,0 +1,93 @@
+// What a transaction's top call used of its gas. Tracers tell what the sender paid for: less the refunds, and
+// no less than EIP-7623 wants. OpenEthereum's number is what execution took, which the steps tell.
+import { isData, isQuantity, toQuantity } from "../evm/values.ts";
+import { isJson } from "../proofs/json.ts";
+import type { Trace } from "./call-tree.ts";
+import { isPrecompile } from "./precompiles.ts";
+
+/** What the top frame had left at its end, in gas; "nothing ran" where it had no code. */
+export type GasLeft = number | "nothing ran";
+
+/** A step costs the node a call of a function in JavaScript. */
+const MAX_STEPS = 250_000;
+export const TOO_MANY_STEPS = `more than ${MAX_STEPS} steps`;
+
+/**
+ * A tracer for geth's interface of tracers in JavaScript (also Erigon's, reth's and anvil's), which tells how
+ * the top frame ended. Only where that returns something, it looks at memory and stack.
+ * Of a transaction with many steps the node stops tracing, and answers an error.
+ */
+export const LAST_STEP_TRACER = `{
+steps: 0, first: null, last: null,
+step: function(log) {
+  if (++this.steps > ${MAX_STEPS}) throw "${TOO_MANY_STEPS}";
+  if (log.getDepth() !== 1) return;
+  var op = log.op.toNumber(), cost = log.getCost();
+  if (this.first === null) this.first = cost;
+  this.last = {op: op, gas: log.getGas(), cost: cost};
+  if (op !== ${0xf3}) return;
+  this.last.offset = Number(log.stack.peek(0).toString());
+  this.last.size = Number(log.stack.peek(1).toString());
+  this.last.memory = log.memory.length();
+},
+fault: function() {},
+result: function() { return {first: this.first, last: this.last}; }
+}`.replaceAll(/\s+/g, " ");
+
+/** undefined when it tells nothing of the end, or that it did not end well. */
+export function gasLeftIn(result: unknown): GasLeft | undefined {
+  if (!isJson(result)) return undefined;
+  const { first, last } = result;
+  if (first === null && last === null) return "nothing ran";
+  if (!isJson(last)) return undefined;
+  const { op, gas } = last;
+  // revm (reth, anvil) tells with each step the cost of the one before, so that the first is for nothing.
+  const isToldLater = first === 0;
+  const cost = op === STOP || (isToldLater && op === RETURN) ? returnCost(last) : last["cost"];
+  if (op !== STOP && op !== RETURN && (op !== SELFDESTRUCT || isToldLater)) return undefined;
+  return isCount(gas) && isCount(cost) && cost <= gas ? gas - cost : undefined;
+}
+
+const STOP = 0x00;
+const RETURN = 0xf3;
+const SELFDESTRUCT = 0xff;
+
+/** Of the memory that it makes longer; a STOP makes none. */
+function returnCost({ op, offset, size, memory }: Readonly<Record<string, unknown>>): unknown {
+  if (op === STOP || size === 0) return 0;
+  if (!isCount(offset) || !isCount(size) || !isCount(memory)) return undefined;
+  const [before, after] = [memory, offset + size].map((bytes) => memoryCost(Math.ceil(bytes / 32)));
+  return Math.max(Number(after) - Number(before), 0);
+}
+
+const memoryCost = (words: number): number => 3 * words + Math.floor(words ** 2 / 512);
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+
+/** Of a vmTrace; undefined when its last operation failed. */
+export function gasLeftAfter(vmTrace: unknown): GasLeft | undefined {
+  const ops: unknown = isJson(vmTrace) ? vmTrace["ops"] : undefined;
+  if (!Array.isArray(ops)) return undefined;
+  if (ops.length === 0) return "nothing ran";
+  const { ex } = Object(ops.at(-1)) as { ex?: { used?: unknown } | null };
+  return isCount(ex?.used) ? ex.used : undefined;
+}
+
+const CODE_BYTE = 200;
+
+/** The same traces, the top one with what it used; as they are where it failed, or where that makes no sense. */
+export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly Trace[] {
+  const [top, ...below] = traces;
+  const { gas, to } = top?.action ?? {};
+  const { result } = top ?? {};
+  if (!top || !result || !isQuantity(gas)) return traces;
+  // What such a contract took, only the node can tell.
+  if (left === "nothing ran" && isPrecompile(to)) return traces;
+  const limit = Number(gas);
+  const code = top.type === "create" ? result["code"] : undefined;
+  const deposit = isData(code) ? (CODE_BYTE * (code.length - 2)) / 2 : 0;
+  const used = left === "nothing ran" ? deposit : limit - left + deposit;
+  if (!Number.isSafeInteger(limit) || used < 0 || used > limit) return traces;
+  return [{ ...top, result: { ...result, gasUsed: toQuantity(used) } }, ...below];
+}

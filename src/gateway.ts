@@ -8,6 +8,7 @@ import type { Reloaded } from "./desk/desk-parts.ts";
 import { FilterCount } from "./filters/filter-count.ts";
 import { Administration } from "./gateway/administration.ts";
 import { DoorSide } from "./gateway/door-side.ts";
+import { untilStoresAreFree } from "./gateway/free-stores.ts";
 import { processMemory } from "./gateway/memory.ts";
 import { Networks } from "./gateway/networks.ts";
 import { Reload } from "./gateway/reload.ts";
@@ -25,8 +26,12 @@ export type Gateway = {
   reload(config: Config): Promise<Reloaded>;
   /** The same with what the configuration file says now. */
   reloadFile(): Promise<Reloaded>;
-  /** Drains: no new connections, running calls end, then everything is closed. */
+  /** Drains: no new connections, running calls end, then everything is closed, the stores last. */
   stop(): Promise<void>;
+  /** How long running calls are given then. */
+  drainMs(): number;
+  /** Other processes that it started end at once. */
+  kill(): void;
 };
 
 /** @throws When a port cannot be taken; then nothing keeps running. */
@@ -44,6 +49,7 @@ export async function startGateway(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
+  await untilStoresAreFree(config, parts);
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const isShared = config.state !== undefined;
@@ -56,8 +62,10 @@ export async function startGateway(
     { slot: 0, hasOthers: isShared },
     { networks, metrics, state, memory, turns, clock, log },
   );
+  let { drainMs } = config.timeouts;
   const apply = (next: Config): void => {
     resizeMemory(next);
+    drainMs = next.timeouts.drainMs;
     doorSide.reconfigure(next);
     levels.set(next.log.level);
     desk.reconfigure(next);
@@ -75,9 +83,10 @@ export async function startGateway(
 
   const stop = async (): Promise<void> => {
     await Promise.all([reload.close(), doorSide.drain()]);
-    await networks.close();
     await desk.close();
     await doorSide.close();
+    // Who waits for the stores may begin when they are free.
+    await networks.close();
     await state.close();
   };
 
@@ -97,6 +106,8 @@ export async function startGateway(
       reload: (next) => reload.to(next),
       reloadFile: () => reload.again(parts.readAgain),
       stop,
+      drainMs: () => drainMs,
+      kill: () => undefined,
     };
   } catch (error) {
     await stop();

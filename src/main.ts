@@ -1,35 +1,13 @@
 #!/usr/bin/env node
-// The command line: argv → a command; exit codes; signals.
+// The command line: argv → a command; exit codes.
 import { CommandFailure } from "./cli/read-config.ts";
-import { type Running, run } from "./cli/run.ts";
-
-/**
- * SIGTERM and SIGINT drain; a second one ends at once. SIGHUP: the configuration is read again; without
- * one the terminal was closed, and that ends it too.
- */
-function listenToSignals({ stop, reload }: NonNullable<Running>): void {
-  let isStopping = false;
-  const onSignal = (): void => {
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    stop().then(() => process.exit(0), fail);
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
-  process.removeListener("SIGHUP", ignore);
-  process.on("SIGHUP", () => {
-    if (!reload) onSignal();
-    else if (!isStopping) void reload();
-  });
-}
-
-/** What is being started has read its configuration a moment ago. */
-const ignore = (): void => undefined;
+import { run } from "./cli/run.ts";
+import { endProcess } from "./processes/end-process.ts";
 
 function fail(error: unknown): never {
   if (error instanceof CommandFailure) process.stderr.write(`${error.message}\n`);
   else console.error(error);
-  process.exit(error instanceof CommandFailure ? error.exitCode : 1);
+  return endProcess(error instanceof CommandFailure ? error.exitCode : 1);
 }
 
 try {
@@ -38,9 +16,7 @@ try {
     const { runChild } = await import("./processes/child.ts");
     runChild();
   } else {
-    process.on("SIGHUP", ignore);
-    const running = await run(args, process.env);
-    if (running) listenToSignals(running);
+    await run(args, process.env);
   }
 } catch (error) {
   fail(error);

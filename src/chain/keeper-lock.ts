@@ -1,57 +1,97 @@
-// One process keeps a store: a second one is told so before it does harm.
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+// One process keeps a store: a second one is told so before it does harm. The lock is the operating system's,
+// on a file: it ends with the process that has it, whichever way, and holds between containers of one machine.
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 
 /** The store's folder cannot be used; the message says why and what to do. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** A SQLite error code: somebody else has the lock. */
+const BUSY = 5;
+/** Who only looks whether a folder is kept has its lock for a moment: longer than that nobody is waited for here. */
+const LOOKS_MS = 200;
+
 /**
- * Makes the folder where it is not there, and marks it as kept by this process. A mark that a killed
- * process left behind is taken over.
+ * Makes the folder where it is not there, and locks it for this process.
  *
- * @returns How to take the mark away again.
+ * @returns How to unlock it.
  * @throws StoreUnavailable
  */
 export function lockStore(folder: string): () => void {
-  const path = join(folder, "keeper.pid");
-  try {
-    mkdirSync(folder, { recursive: true });
-    const keeper = keeperIn(path);
-    if (keeper !== undefined) {
-      throw new StoreUnavailable(
-        `data: process ${keeper} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
-      );
-    }
-    const file = openSync(path, "w");
-    writeSync(file, String(process.pid));
-    closeSync(file);
-  } catch (cause) {
-    if (cause instanceof StoreUnavailable) throw cause;
-    const { code } = cause as NodeJS.ErrnoException;
+  const lock = tryLock(folder, LOOKS_MS);
+  if (!lock) {
     throw new StoreUnavailable(
-      `data: cannot write to ${folder} (${code}); choose a folder that this user may write (data)`,
-      { cause },
+      `data: ${keeperOf(folder)} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
     );
   }
-  return () => rmSync(path, { force: true });
+  const mark = markIn(folder);
+  try {
+    // For people only: a number means nothing in another container, or once its process is gone.
+    writeFileSync(mark, `${process.pid} ${hostname()}`, { mode: 0o600 });
+  } catch (cause) {
+    lock.close();
+    throw unwritable(folder, cause);
+  }
+  return () => {
+    rmSync(mark, { force: true });
+    lock.close();
+  };
 }
 
-/** The other process that keeps the folder, if it lives. */
-function keeperIn(path: string): number | undefined {
-  let pid: number;
+/** Who keeps the folder now, in words; undefined when nobody does. @throws StoreUnavailable */
+export function keeperIn(folder: string): string | undefined {
+  const lock = tryLock(folder, 0);
+  lock?.close();
+  return lock ? undefined : keeperOf(folder);
+}
+
+/** Who has the lock, as far as it is known. */
+function keeperOf(folder: string): string {
   try {
-    pid = Number(readFileSync(path, "utf8"));
+    const [pid, host] = readFileSync(markIn(folder), "utf8").split(" ");
+    if (pid) return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
   } catch {
-    return undefined;
+    // It has the lock, and has not said who it is.
   }
-  if (!Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid) return undefined;
+  return "another process";
+}
+
+const markIn = (folder: string): string => join(folder, "keeper.pid");
+
+/** Node.js has no file locks of its own; SQLite has them, and writes nothing while it only locks. */
+function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
+  const path = join(folder, "keeper.lock");
+  let database: DatabaseSync | undefined;
   try {
-    process.kill(pid, 0);
-    return pid;
-  } catch (error) {
-    // It lives, but belongs to somebody else.
-    return (error as NodeJS.ErrnoException).code === "EPERM" ? pid : undefined;
+    mkdirSync(folder, { recursive: true });
+    makeFile(path);
+    database = new DatabaseSync(path, { timeout: waitMs });
+    database.exec("BEGIN EXCLUSIVE");
+    return database;
+  } catch (cause) {
+    database?.close();
+    if ((cause as { errcode?: number }).errcode === BUSY) return undefined;
+    throw unwritable(folder, cause);
   }
+}
+
+/** A file that is there is left alone: whoever opens and closes it loses its process's locks on it. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+function unwritable(folder: string, cause: unknown): StoreUnavailable {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new StoreUnavailable(
+    `data: cannot write to ${folder} (${code === "ERR_SQLITE_ERROR" ? message : code}); choose a folder that this user may write (data)`,
+    { cause },
+  );
 }

@@ -3,7 +3,6 @@
 import { parseArgs } from "node:util";
 import { keys, keysHelp } from "./keys.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
-import type { Served } from "./serve.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -17,37 +16,30 @@ ${keysHelp()}
   headgate help
 `;
 
-/** What the process does next: it is done, or it serves until it is stopped. */
-export type Running = Served | undefined;
-
-/** @throws CommandFailure for whatever a person can put right. */
-export async function run(argv: readonly string[], environment: Environment): Promise<Running> {
+/** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */
+export async function run(argv: readonly string[], environment: Environment): Promise<void> {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   if (argv[0] === "keys") {
-    await keys(argv.slice(1), environment, print);
-    return undefined;
+    return keys(argv.slice(1), environment, print);
   }
   const { command, configPath, port, help } = readArguments(argv);
   if (help) {
-    print(HELP);
-    return undefined;
+    return print(HELP);
   }
   switch (command) {
     case "serve": {
-      const { serve } = await import("./serve.ts");
-      return serve({ configPath, port }, environment);
+      const { serveUntilTold } = await import("./serve-until-told.ts");
+      return serveUntilTold({ configPath, port }, environment);
     }
     case "check": {
       if (!configPath) throw new CommandFailure("check: --config is missing", { exitCode: 2 });
       const { check } = await import("./check.ts");
-      await check(readConfig(configPath, environment), print);
-      return undefined;
+      return check(readConfig(configPath, environment), print);
     }
     case "methods": {
       const { declaredMethods } = await import("../methods/catalogue.ts");
       const { methodsMarkdown } = await import("../methods/describe.ts");
-      print(methodsMarkdown(declaredMethods));
-      return undefined;
+      return print(methodsMarkdown(declaredMethods));
     }
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });

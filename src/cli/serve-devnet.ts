@@ -2,21 +2,22 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Logger } from "pino";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { type Devnet, startDevnet } from "../devnet/devnet.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
-import { createLog } from "../observe/log.ts";
 import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
 import { announce, printSamples } from "./devnet-guide.ts";
+import type { Served, ServeOptions } from "./serve.ts";
 import { start, withPort } from "./start.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
-export async function serveDevnet(options: {
-  readonly port: number | undefined;
-}): Promise<{ stop(): Promise<void>; readonly reload: undefined }> {
-  const log = createLog({ level: "info", readable: process.stdout.isTTY });
+export async function serveDevnet(
+  options: Pick<ServeOptions, "port">,
+  { log }: { readonly log: Logger },
+): Promise<Served> {
   const clock = systemClock;
   const connect = (url: string): RpcCaller => rpcCaller(url, { clock });
   const devnet = await startDevnet({ clock, log, connect });
@@ -32,7 +33,7 @@ export async function serveDevnet(options: {
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.door, connect);
     return {
-      reload: undefined,
+      ...gateway,
       stop: async () => {
         await gateway.stop();
         await end();

@@ -4,8 +4,8 @@ import type { Logger } from "pino";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Gateway } from "../gateway.ts";
-import { createLog } from "../observe/log.ts";
 import { canSharePorts } from "../processes/shared-port.ts";
+import type { Ended } from "./ending.ts";
 import { type Environment, readAgain, readConfig } from "./read-config.ts";
 import { start, withPort } from "./start.ts";
 
@@ -16,41 +16,40 @@ export type ServeOptions = {
   readonly port: number | undefined;
 };
 
-/** How a gateway that runs is stopped, and told to take its configuration anew. */
-export type Served = {
-  stop(): Promise<void>;
-  /** Never rejects: what became of it is in the log. undefined where there is no file to read. */
-  readonly reload: (() => Promise<unknown>) | undefined;
-};
+export type ServeParts = { readonly environment: Environment; readonly log: Logger };
+
+/** A gateway that runs. */
+export type Served = Ended & Pick<Gateway, "reloadFile">;
 
 /** Resolves once the gateway listens. */
-export async function serve(options: ServeOptions, environment: Environment): Promise<Served> {
-  const { configPath, port } = options;
+export async function serve(
+  { configPath, port }: ServeOptions,
+  { environment, log }: ServeParts,
+): Promise<Served> {
   if (configPath === undefined) {
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
-    return serveDevnet(options);
+    return serveDevnet({ port }, { log });
   }
   const config = readConfig(configPath, environment);
-  const gateway = await serveConfigured(options, config, () => {
+  log.level = config.log.level;
+  return serveConfigured(withPort(config, port), log, () => {
     const parsed = readAgain(configPath, environment);
     if (parsed.kind === "mistakes") return parsed;
     return { ...parsed, config: withPort(parsed.config, port) };
   });
-  return { stop: () => gateway.stop(), reload: () => gateway.reloadFile() };
 }
 
 async function serveConfigured(
-  options: ServeOptions,
   config: Config,
+  log: Logger,
   again: () => ParsedConfig,
 ): Promise<Gateway> {
-  const log = createLog({ level: config.log.level, readable: process.stdout.isTTY });
   if (config.keys.length === 0)
     log.warn(
       "no keys are configured: only keys that are made open the door (headgate keys create)",
     );
   const doors = await doorCount(config.processes, log);
-  return start(withPort(config, options.port), { log, doors, again });
+  return start(config, { log, doors, again });
 }
 
 /** How many processes answer; 1: one that does everything. */

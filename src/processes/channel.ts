@@ -1,4 +1,5 @@
 // A child's end of its line to the supervisor. When the line is cut the supervisor is gone, and so is the child.
+import { endProcess } from "./end-process.ts";
 import type { FromChild, ToChild } from "./messages.ts";
 
 export type Channel = {
@@ -10,7 +11,7 @@ export type Channel = {
 /** @throws When this process was not started by a supervisor. */
 export function openChannel(): Channel {
   if (!process.send) throw new Error("this process is started by a gateway, not by hand");
-  process.on("disconnect", () => process.exit(1));
+  process.on("disconnect", () => endProcess(1));
   return {
     send: (message) => {
       // Who is cut off ends: nobody waits for an answer.

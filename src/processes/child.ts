@@ -1,10 +1,12 @@
 // A child of the supervisor: becomes what its first message says, and does what it is told from then on.
+import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import type { Change } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { type Channel, openChannel } from "./channel.ts";
 import { startDoor } from "./door-process.ts";
+import { endProcess } from "./end-process.ts";
 import { startKeeper } from "./keeper-process.ts";
 import type { ChildRole, Reply, Request, Start, ToChild } from "./messages.ts";
 import type { Worker } from "./worker.ts";
@@ -17,10 +19,10 @@ export function runChild(): void {
     if (message.kind === "start") child = new Child(message, channel);
     else child?.hear(message);
   });
-  // On a terminal they come to all processes: the supervisor says what is to be done.
+  // A terminal, or a process manager, tells all processes of a group: the supervisor says what is to be done.
   process.on("SIGINT", () => undefined);
   process.on("SIGHUP", () => undefined);
-  process.on("SIGTERM", () => void child?.stop());
+  process.on("SIGTERM", () => channel.send({ kind: "told to end" }));
 }
 
 const nameOf = (role: ChildRole): string =>
@@ -31,12 +33,16 @@ class Child {
   /** What was made ready and is not taken yet. */
   #prepared: { readonly config: Config; readonly change: Change } | undefined;
   #isStopping = false;
+  readonly #log: Logger;
   readonly #channel: Channel;
 
   constructor(start: Start, channel: Channel) {
     this.#channel = channel;
-    process.title = `headgate ${nameOf(start.role)}`;
-    this.#worker = startWorker(start, channel);
+    const name = nameOf(start.role);
+    process.title = `headgate ${name}`;
+    const { level } = start.config.log;
+    this.#log = createLog({ level, readable: process.stdout.isTTY, process: name });
+    this.#worker = startWorker(start, channel, this.#log);
     this.#worker.then(
       () => channel.send({ kind: "ready" }),
       (error: unknown) => this.#fail(error),
@@ -54,7 +60,7 @@ class Child {
     this.#isStopping = true;
     try {
       await (await this.#worker).stop();
-      process.exit(0);
+      endProcess(0, this.#log);
     } catch (error) {
       this.#fail(error);
     }
@@ -108,14 +114,12 @@ class Child {
   #fail(error: unknown): void {
     if (!this.#isStopping) this.#channel.send({ kind: "failed", why: whyOf(error) });
     // The message is on its way before the process ends.
-    setImmediate(() => process.exit(1));
+    setImmediate(() => endProcess(1, this.#log));
   }
 }
 
-function startWorker(start: Start, channel: Channel): Promise<Worker> {
-  const { config, role } = start;
-  const readable = process.stdout.isTTY;
-  const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
+function startWorker(start: Start, channel: Channel, log: Logger): Promise<Worker> {
+  const { role } = start;
   const parts = { channel, clock: systemClock, log };
   return role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, role, parts);
 }

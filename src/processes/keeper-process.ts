@@ -1,6 +1,7 @@
 // The process that follows all chains, writes their stores, and ends filters that nobody polls.
 import type { Logger } from "pino";
 import { FilterCount } from "../filters/filter-count.ts";
+import { untilStoresAreFree } from "../gateway/free-stores.ts";
 import { processMemory } from "../gateway/memory.ts";
 import { Networks } from "../gateway/networks.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -33,6 +34,7 @@ export async function startKeeper(
     clock,
     log,
   });
+  await untilStoresAreFree(config, parts);
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {

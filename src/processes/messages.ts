@@ -40,6 +40,8 @@ export type FromChild =
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
+  /** It was signalled, alone or with all others: the supervisor says whether it ends. */
+  | { readonly kind: "told to end" }
   | { readonly kind: "reply"; readonly id: number; readonly reply: Reply }
   | ({ readonly kind: "question" } & Question)
   | ({ readonly kind: "answer" } & Answer)

@@ -25,6 +25,8 @@ export type ProcessesParts = {
 
 /** A process that hangs holds nobody up for longer, in milliseconds. */
 const PATIENCE_MS = 1_000;
+/** For a process to close what it has open. */
+const CLOSING_MS = 2_000;
 /** The making ready of networks, and a commit. */
 const PREPARING_PATIENCE_MS = 60_000;
 
@@ -54,10 +56,14 @@ export class Processes {
     await Promise.all(this.#doors.map((door) => door.start()));
   }
 
-  /** Doors first: to their end they read what the keeper has written. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#doors.map((door) => door.stop()));
-    await this.#keeper.stop();
+  /** Running calls end: until then doors read what the keeper has written. @param withinMs For the calls. */
+  async stopDoors(withinMs: number): Promise<void> {
+    await Promise.all(this.#doors.map((door) => door.stop(withinMs + CLOSING_MS)));
+  }
+
+  /** After the doors. */
+  stopKeeper(): Promise<void> {
+    return this.#keeper.stop(CLOSING_MS);
   }
 
   kill(): void {

@@ -1,5 +1,10 @@
 // The one port that several processes listen on.
 import { type AddressInfo, createServer } from "node:net";
+import type { Clock } from "../lib/clock.ts";
+
+/** The doors of a supervisor that was killed a moment ago end within that time, in milliseconds. */
+const PATIENCE_MS = 2_000;
+const LOOK_AGAIN_MS = 50;
 
 /** Whether several processes can listen on one port here. */
 export async function canSharePorts(): Promise<boolean> {
@@ -17,8 +22,21 @@ export async function canSharePorts(): Promise<boolean> {
  *
  * @throws EADDRINUSE
  */
-export const freePort = ({ host, port }: { host: string; port: number }): Promise<number> =>
-  listenOnce({ host, port, reusePort: false });
+export async function freePort(
+  { host, port }: { host: string; port: number },
+  { clock }: { clock: Pick<Clock, "now" | "sleep"> },
+): Promise<number> {
+  const giveUpAt = clock.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await listenOnce({ host, port, reusePort: false });
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (!isTaken || clock.now() >= giveUpAt) throw error;
+    }
+    await clock.sleep(LOOK_AGAIN_MS);
+  }
+}
 
 function listenOnce(options: { host: string; port: number; reusePort: boolean }): Promise<number> {
   const server = createServer();

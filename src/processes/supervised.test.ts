@@ -118,12 +118,44 @@ describe("a process that is supervised", () => {
     await dying;
   });
 
+  it("that is signalled alone ends in order; with all others, when the supervisor says so", async () => {
+    const { supervised, last, clock } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    last().emit("message", { kind: "told to end" });
+    expect(last().heard).toHaveLength(1);
+    await clock.advance(500);
+    expect(last().heard.at(-1)).toEqual({ kind: "stop" });
+    last().end();
+    await turn();
+    last().emit("message", { kind: "told to end" });
+    const stopped = supervised.stop(25_000);
+    await clock.advance(500);
+    expect(last().heard.filter(({ kind }) => kind === "stop")).toHaveLength(1);
+    last().end();
+    await stopped;
+  });
+
+  it("that does not end when it is told to is killed", async () => {
+    const { supervised, last, clock, lines } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    const stopped = supervised.stop(25_000);
+    await clock.advance(25_000);
+    expect(last().killedBy).toBe("SIGKILL");
+    expect(lines).toMatchObject([{ child: "door 1", pid: 4 }]);
+    last().end();
+    await stopped;
+  });
+
   it("is not started again when it was told to stop", async () => {
     const { supervised, last, children, lines } = place();
     const started = supervised.start();
     last().ready();
     await started;
-    const stopped = supervised.stop();
+    const stopped = supervised.stop(25_000);
     expect(last().heard.at(-1)).toEqual({ kind: "stop" });
     last().end();
     await stopped;

@@ -25,6 +25,8 @@ export class ChildFailed extends Error {
 /** Who lived so long is started again at once, in milliseconds. */
 const STEADY_AFTER_MS = 5_000;
 const FIRST_REST_MS = 100;
+/** Who signals a group of processes reaches all of them within so many milliseconds. */
+const SIGNALS_TOGETHER_MS = 500;
 const LONGEST_REST_MS = 5_000;
 
 export class Supervised {
@@ -83,13 +85,22 @@ export class Supervised {
     });
   }
 
-  /** Tells it to end what it does, and resolves when it is gone. */
-  async stop(): Promise<void> {
+  /** Tells it to end what it does, and resolves when it is gone: at the latest after `withinMs`. */
+  async stop(withinMs: number): Promise<void> {
+    const { clock, log } = this.#parts;
     this.#isStopping = true;
     this.#stopping.abort();
     this.send({ kind: "stop" });
     if (!this.#child) this.#ended.resolve();
+    const cancel = clock.after(withinMs, () => {
+      log.warn(
+        { child: this.name, pid: this.pid },
+        "a process did not end within its time: killed",
+      );
+      this.kill();
+    });
     await this.#ended.promise;
+    cancel();
   }
 
   /** Ends it at once. */
@@ -143,8 +154,17 @@ export class Supervised {
       this.#hasBeenReady = true;
       this.#firstReady.resolve();
     } else if (message.kind === "failed") this.#failure = message.why;
+    else if (message.kind === "told to end") this.#endAlone();
     else if (message.kind === "reply") this.#waiting.get(message.id)?.(message.reply);
     else this.#parts.onMessage(message);
+  }
+
+  /** It was signalled; when that was not for the whole gateway, it ends in order, and another takes its place. */
+  #endAlone(): void {
+    const child = this.#child;
+    this.#parts.clock.after(SIGNALS_TOGETHER_MS, () => {
+      if (!this.#isStopping && this.#child === child) this.send({ kind: "stop" });
+    });
   }
 
   /** At once the first time; longer and longer for who dies again and again. */

@@ -4,6 +4,7 @@ import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Status } from "../desk/schemas.ts";
 import { Administration } from "../gateway/administration.ts";
+import { untilStoresAreFree } from "../gateway/free-stores.ts";
 import { Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -31,7 +32,8 @@ export async function startSupervisor(
   const { clock, log } = parts;
   const levels = new LogLevels(log);
   process.title = "headgate supervisor";
-  const port = await freePort(config.listen);
+  await untilStoresAreFree(config, parts);
+  const port = await freePort(config.listen, parts);
   let current = config;
   const state = await openState(config, { clock, log });
   const processes = new Processes(
@@ -64,8 +66,10 @@ export async function startSupervisor(
   });
   const stop = async (): Promise<void> => {
     await reload.close();
-    await processes.stop();
+    await processes.stopDoors(current.timeouts.drainMs);
     await desk.close();
+    // Who waits for the stores may begin when they are free.
+    await processes.stopKeeper();
     await state.close();
   };
   try {
@@ -82,6 +86,8 @@ export async function startSupervisor(
       reload: (next) => reload.to(next),
       reloadFile: () => reload.again(parts.readAgain),
       stop,
+      drainMs: () => current.timeouts.drainMs,
+      kill: () => processes.kill(),
     };
   } catch (error) {
     processes.kill();

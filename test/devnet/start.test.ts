@@ -54,6 +54,13 @@ it("the printed Conflux calls do, a little later", { timeout: 90_000 }, async ()
   expect(answers.get("cfx_epochNumber")?.result).toMatch(/^0x/);
 });
 
+it("SIGHUP neither ends it nor stops its nodes: there is nothing to read again", async () => {
+  main.kill("SIGHUP");
+  await until("it says so", async () => printed.includes("there is no configuration file"));
+  const [, url = "", body = ""] = [...printed.matchAll(PASTED)][0] ?? [];
+  expect((await (await post(url, body)).json()) as Envelope).toHaveProperty("result");
+});
+
 it("Ctrl-C ends it with 0", async () => {
   const ended = once(main, "exit");
   main.kill("SIGINT");

@@ -1,0 +1,58 @@
+// Serves until a signal, or the end of who started this process, says otherwise.
+import { closeSync, openSync } from "node:fs";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../observe/log.ts";
+import { endProcess } from "../processes/end-process.ts";
+import { Ending } from "./ending.ts";
+import type { Environment } from "./read-config.ts";
+import { type Served, type ServeOptions, serve } from "./serve.ts";
+
+/** How often is looked whether npm is there still, in milliseconds. */
+const LOOK_EVERY_MS = 500;
+
+/**
+ * Resolves once the gateway listens; what happens then is up to signals. SIGTERM and SIGINT drain, and end at
+ * once when they come again. SIGHUP: the configuration is read again.
+ *
+ * @throws CommandFailure for whatever a person can put right.
+ */
+export async function serveUntilTold(
+  options: ServeOptions,
+  environment: Environment,
+): Promise<void> {
+  const isOnTerminal = process.stdout.isTTY;
+  const log = createLog({ level: "info", readable: isOnTerminal });
+  const end = (code: number): void => endProcess(code, log);
+  const ending = new Ending({ log, clock: systemClock, end });
+  let served: Served | undefined;
+  process.on("SIGTERM", (signal) => ending.signalled(signal));
+  process.on("SIGINT", (signal) => ending.signalled(signal));
+  process.on("SIGHUP", () => {
+    // Nobody would end what nobody sees any more.
+    if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
+    // What is being started has read its configuration a moment ago.
+    else if (!ending.hasBegun) void served?.reloadFile();
+  });
+  if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
+  served = await serve(options, { environment, log });
+  ending.serves(served);
+}
+
+/** npm passes on SIGTERM and SIGINT, but not what ends it otherwise: left behind, we would hold the ports. */
+function endWithParent(ending: Ending): void {
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid === parent) systemClock.after(LOOK_EVERY_MS, look);
+    else ending.begin("npm, which started it, is gone");
+  };
+  look();
+}
+
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return false;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,41 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+const END = `const { endProcess } = await import(${JSON.stringify(import.meta.resolve("./end-process.ts"))});`;
+/** What waits for native threads would take longer, or for ever. */
+const SOON_MS = 8_000;
+
+/** Runs a module, and says how it ended. */
+async function endOf(code: string, cwd: string): Promise<readonly [number | null, string | null]> {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", END + code], {
+    cwd,
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const tooLate = AbortSignal.timeout(SOON_MS);
+  tooLate.addEventListener("abort", () => child.kill("SIGKILL"));
+  return (await once(child, "exit")) as [number | null, string | null];
+}
+
+it.each([
+  {
+    while: "a store is written into",
+    code: `const { open } = await import(${JSON.stringify(import.meta.resolve("lmdb"))});
+      const store = open({ path: "store", noSubdir: false });
+      await store.put("a", "b");
+      store.transaction(() => endProcess(7));`,
+  },
+  {
+    while: "a native thread has work for a minute",
+    code: `const { pbkdf2 } = await import("node:crypto");
+      pbkdf2("a", "b", 1e8, 64, "sha512", () => undefined);
+      setTimeout(() => endProcess(7), 10);`,
+  },
+])("a process ends with its exit code while $while", { timeout: 2 * SOON_MS }, async ({ code }) => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-end-"));
+  expect(await endOf(code, folder)).toEqual([7, null]);
+  rmSync(folder, { recursive: true });
+});

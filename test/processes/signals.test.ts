@@ -1,0 +1,132 @@
+// What signals do to a gateway, of one process and of several, over a chain that is being stored; and how soon
+// the next one may start.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { ask } from "../support/ask.ts";
+import {
+  type GatewaySettings,
+  type RunningGateway,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
+import { isAlive, until } from "../support/processes.ts";
+import { call, processesOf } from "./callers.ts";
+
+let anvil: AnvilNode;
+let data: string;
+let running: RunningGateway[];
+const left: number[] = [];
+
+const settings = (processes: number, more: object = {}): GatewaySettings => ({
+  ...{ processes, data, ...more },
+  networks: { main: { family: "evm", chainId: anvil.chainId, upstreams: [{ url: anvil.url }] } },
+});
+const start = async (processes: number, more: object = {}): Promise<RunningGateway> => {
+  const gateway = await startGatewayProcess(settings(processes, more));
+  running.push(gateway);
+  return gateway;
+};
+/** Lines come through a pipe, and may be read after the process has gone. */
+const toldOnce = (gateway: RunningGateway, message: string): Promise<unknown> =>
+  until(
+    `it says once: ${message}`,
+    async () => {
+      const lines = gateway.log.filter(({ msg }) => msg?.startsWith(message));
+      return lines.length === 1;
+    },
+    5_000,
+  );
+const pidOf = ({ process: { pid } }: RunningGateway): number => pid ?? 0;
+const family = async (gateway: RunningGateway): Promise<number[]> => [
+  pidOf(gateway),
+  ...(await processesOf(pidOf(gateway))).values(),
+];
+
+beforeAll(async () => {
+  const node = await startAnvil();
+  if (!node) throw new Error("there is no anvil for this machine");
+  anvil = node;
+  await ask(anvil.url, "anvil_mine", ["0x400"]);
+});
+afterAll(() => anvil.close());
+beforeEach(async () => {
+  running = [];
+  data = await mkdtemp(join(tmpdir(), "headgate-signals-"));
+});
+afterEach(async () => {
+  await Promise.all(running.map((gateway) => gateway.stop()));
+  for (const pid of left.splice(0)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  await rm(data, { recursive: true, force: true });
+});
+
+describe.each([1, 2])("a gateway over %i processes that answer", (processes) => {
+  it("drains once, whoever of its group is signalled, and leaves a line of each step", async () => {
+    const gateway = await start(processes);
+    const all = await family(gateway);
+    const ended = once(gateway.process, "exit");
+    // As a process manager does; and npm passes on what it gets.
+    for (const pid of all) process.kill(pid, "SIGTERM");
+    gateway.process.kill("SIGTERM");
+    gateway.process.kill("SIGINT");
+    expect(await ended).toEqual([0, null]);
+    await until("all are gone", async () => !all.some(isAlive), 5_000);
+    for (const line of ["listening", "draining", "ended"]) await toldOnce(gateway, line);
+    expect(gateway.log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  });
+
+  it("is followed by the next one at once when it is killed", async () => {
+    const first = await start(processes);
+    const port = Number(new URL(first.url).port);
+    first.process.kill("SIGKILL");
+    await once(first.process, "exit");
+    const next = await start(processes, { listen: { port } });
+    expect((await call(next.endpoint("main"), "eth_chainId")).result).toBe("0x7a69");
+  });
+
+  it("is waited for by the next one while it ends, and named", async () => {
+    const first = await start(processes);
+    const next = spawn(process.execPath, ["bin/headgate.mjs", "--config", first.configPath], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    left.push(next.pid ?? 0);
+    let told = "";
+    next.stdout.on("data", (chunk) => {
+      told += chunk;
+    });
+    const waiting = /"keeper":"process (\d+)".*"waiting for the gateway before this one to end"/;
+    await until("it waits", async () => waiting.test(told));
+    const keeper = (await processesOf(pidOf(first))).get("keeper") ?? pidOf(first);
+    expect(Number(waiting.exec(told)?.[1])).toBe(keeper);
+    first.process.kill("SIGTERM");
+    await until("it has its place", async () => told.includes('"listening"'));
+    next.kill("SIGTERM");
+    expect(await once(next, "exit")).toEqual([0, null]);
+  });
+});
+
+/** As npm does: between us and the gateway, with its variable in the environment. */
+const NPM = `const env = { ...process.env, npm_lifecycle_event: "start" };
+  const stdio = ["ignore", "inherit", "inherit"];
+  require("node:child_process").spawn(process.execPath, process.argv.slice(1), { stdio, env });`;
+
+it("a gateway is not left behind by an npm that is hung up on", async () => {
+  const path = join(data, "headgate.yaml");
+  const anyPort = { listen: { port: 0 } };
+  await writeFile(path, JSON.stringify({ ...settings(1), ...anyPort, admin: anyPort }));
+  const npm = spawn(process.execPath, ["-e", NPM, "bin/headgate.mjs", "--config", path], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let told = "";
+  npm.stdout.on("data", (chunk) => {
+    told += chunk;
+  });
+  const closed = once(npm, "close");
+  await until("it listens", async () => told.includes('"listening"'));
+  npm.kill("SIGHUP");
+  await closed; // all who write there have ended
+  expect(told).toMatch(/"why":"npm, which started it, is gone".*"ended"/s);
+});

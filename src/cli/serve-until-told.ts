@@ -22,8 +22,7 @@ export async function serveUntilTold(
 ): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
   const log = createLog({ level: "info", readable: isOnTerminal });
-  const end = (code: number): void => endProcess(code, log);
-  const ending = new Ending({ log, clock: systemClock, end });
+  const ending = new Ending({ log, clock: systemClock, end: endProcess });
   let served: Served | undefined;
   process.on("SIGTERM", (signal) => ending.signalled(signal));
   process.on("SIGINT", (signal) => ending.signalled(signal));

@@ -58,6 +58,7 @@ describe("the shortest configuration", () => {
         idleMs: 65_000,
         callMs: 30_000,
         drainMs: 25_000,
+        heartbeatMs: 10_000,
       },
       networks: {
         a: {

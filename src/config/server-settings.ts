@@ -69,11 +69,16 @@ export const timeouts = z
     idle: duration.prefault("65s").describe("How long an idle connection is kept open."),
     call: duration.prefault("30s").describe("For a call to be answered, upstreams included."),
     drain: duration.prefault("25s").describe("For running calls to end after SIGTERM."),
+    heartbeat: duration
+      .prefault("10s")
+      .refine((ms) => ms >= 2_000, { error: "expected a duration from 2s" })
+      .describe("For one of several processes to give a sign of life; then it is replaced."),
   })
-  .transform(({ headers, body, idle, call, drain }) => ({
+  .transform(({ headers, body, idle, call, drain, heartbeat }) => ({
     headersMs: headers,
     bodyMs: body,
     idleMs: idle,
     callMs: call,
     drainMs: drain,
+    heartbeatMs: heartbeat,
   }));

@@ -73,16 +73,19 @@ describe("the metrics of several processes", () => {
     await combined.exposition();
     hanging.add("door 1");
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 7$/);
-    await combined.processEnded("door 1");
+    await combined.processEnded("door 1", "hung");
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 7$/);
     processes.set("door 1", new Metrics());
     hanging.clear();
     callEnded(of("door 1"), 1);
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 8$/);
-    for (const name of ["door 1", "door 2"]) await combined.processEnded(name);
+    for (const name of ["door 1", "door 2"]) await combined.processEnded(name, "ended");
     processes.clear();
     const text = await combined.exposition();
     expect(lineOf(text, "headgate_calls_total{")).toMatch(/ 8$/);
     expect(lineOf(text, "headgate_call_seconds_count{")).toMatch(/ 8$/);
+    expect(lineOf(text, 'headgate_processes_replaced_total{process="door 1",why="hung"}')).toMatch(
+      / 1$/,
+    );
   });
 });

@@ -1,6 +1,7 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
-import { AggregatorRegistry, type Registry } from "prom-client";
+import { AggregatorRegistry, Registry } from "prom-client";
+import { Tally } from "./tally.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
@@ -19,6 +20,15 @@ export class CombinedMetrics {
   #ended: readonly object[] = [];
   /** As each process told last: one that does not tell now has counted all the same. */
   readonly #last = new Map<string, readonly object[]>();
+  readonly #own = new Registry();
+  readonly #replaced = new Tally(
+    {
+      name: "headgate_processes_replaced_total",
+      help: "Processes that were started again since they ended by themselves, or hung and were killed.",
+      labelNames: ["process", "why"],
+    },
+    this.#own,
+  );
   readonly #measure: () => Promise<Measured>;
 
   /** @param parts.measure Of the processes that answer in time. */
@@ -29,13 +39,18 @@ export class CombinedMetrics {
   /** The Prometheus text format. */
   async exposition(): Promise<string> {
     for (const [name, values] of await this.#measure()) this.#last.set(name, values);
-    const combined = combine([this.#ended, ...this.#last.values()]);
+    const combined = combine([
+      await this.#own.getMetricsAsJSON(),
+      this.#ended,
+      ...this.#last.values(),
+    ]);
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
   }
 
   /** A process of this name is no more; another one may take its place. */
-  async processEnded(name: string): Promise<void> {
+  async processEnded(name: string, why: "hung" | "ended"): Promise<void> {
+    this.#replaced.add(`${name} ${why}`, { process: name, why });
     const last = this.#last.get(name) ?? [];
     this.#last.delete(name);
     const counted = (last as Metric[]).filter(

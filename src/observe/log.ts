@@ -1,5 +1,5 @@
 // The log: JSON lines on stdout, or readable ones on a terminal.
-import { type Logger, pino, symbols } from "pino";
+import { type Logger, pino } from "pino";
 import pretty from "pino-pretty";
 
 /**
@@ -18,17 +18,6 @@ export function createLog(options: {
         { level, ...(base && { base }) },
         pretty({ ignore: "pid,hostname", singleLine: true, sync: true }),
       )
-    : pino({ level, base });
-}
-
-/** Writes at once what was not written yet. */
-export function flushLog(log: Logger): void {
-  const { [symbols.streamSym]: stream } = log as unknown as {
-    readonly [symbols.streamSym]: { flushSync?(): void };
-  };
-  try {
-    stream.flushSync?.();
-  } catch {
-    // Nobody reads it any more.
-  }
+    : // Each line at once: the last ones before an end, whichever way, are those that are wanted.
+      pino({ level, base }, pino.destination({ sync: true }));
 }

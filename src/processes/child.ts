@@ -1,5 +1,4 @@
 // A child of the supervisor: becomes what its first message says, and does what it is told from then on.
-import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import type { Change } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -8,13 +7,25 @@ import { type Channel, openChannel } from "./channel.ts";
 import { startDoor } from "./door-process.ts";
 import { endProcess } from "./end-process.ts";
 import { startKeeper } from "./keeper-process.ts";
-import type { ChildRole, Reply, Request, Start, ToChild } from "./messages.ts";
+import {
+  type ChildRole,
+  HEARTBEAT_MS,
+  type Reply,
+  type Request,
+  type Start,
+  type ToChild,
+} from "./messages.ts";
 import type { Worker } from "./worker.ts";
 
 /** Runs until it is told to stop, or the supervisor is gone. */
 export function runChild(): void {
   const channel = openChannel();
   let child: Child | undefined;
+  const beat = (): void => {
+    channel.send({ kind: "alive" });
+    systemClock.after(HEARTBEAT_MS, beat);
+  };
+  beat();
   channel.listen((message) => {
     if (message.kind === "start") child = new Child(message, channel);
     else child?.hear(message);
@@ -33,16 +44,12 @@ class Child {
   /** What was made ready and is not taken yet. */
   #prepared: { readonly config: Config; readonly change: Change } | undefined;
   #isStopping = false;
-  readonly #log: Logger;
   readonly #channel: Channel;
 
   constructor(start: Start, channel: Channel) {
     this.#channel = channel;
-    const name = nameOf(start.role);
-    process.title = `headgate ${name}`;
-    const { level } = start.config.log;
-    this.#log = createLog({ level, readable: process.stdout.isTTY, process: name });
-    this.#worker = startWorker(start, channel, this.#log);
+    process.title = `headgate ${nameOf(start.role)}`;
+    this.#worker = startWorker(start, channel);
     this.#worker.then(
       () => channel.send({ kind: "ready" }),
       (error: unknown) => this.#fail(error),
@@ -60,7 +67,7 @@ class Child {
     this.#isStopping = true;
     try {
       await (await this.#worker).stop();
-      endProcess(0, this.#log);
+      endProcess(0);
     } catch (error) {
       this.#fail(error);
     }
@@ -114,12 +121,14 @@ class Child {
   #fail(error: unknown): void {
     if (!this.#isStopping) this.#channel.send({ kind: "failed", why: whyOf(error) });
     // The message is on its way before the process ends.
-    setImmediate(() => endProcess(1, this.#log));
+    setImmediate(() => endProcess(1));
   }
 }
 
-function startWorker(start: Start, channel: Channel, log: Logger): Promise<Worker> {
-  const { role } = start;
+function startWorker(start: Start, channel: Channel): Promise<Worker> {
+  const { config, role } = start;
+  const readable = process.stdout.isTTY;
+  const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
   const parts = { channel, clock: systemClock, log };
   return role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, role, parts);
 }

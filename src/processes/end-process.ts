@@ -1,8 +1,6 @@
 // Ends this process, whatever its native threads do. `process.exit` joins them: a store's write in the middle
 // waits for the main thread, which waits for it; the look-up of a host name that nobody answers takes its time.
 import { existsSync } from "node:fs";
-import type { Logger } from "pino";
-import { flushLog } from "../observe/log.ts";
 
 /** The fastest there is: while it begins, a signal would end it before it says its code. */
 const SHELL = "/bin/sh";
@@ -10,11 +8,8 @@ const SHELL = "/bin/sh";
 /**
  * Ends at once with the exit code: another program takes the place of this one, and says it. What was written
  * to a store and not acknowledged is lost; what was, is not. No listener for `exit` is called: some wait.
- *
- * @param log Writes what it holds before.
  */
-export function endProcess(code: number, log?: Logger): never {
-  if (log) flushLog(log);
+export function endProcess(code: number): never {
   const program = existsSync(SHELL)
     ? [SHELL, "-c", `exit ${code}`]
     : [process.execPath, "-e", `process.exit(${code})`];

@@ -35,7 +35,12 @@ export type ToChild =
   /** To the doors: the keeper is gone, and answers nothing of what it was asked. */
   | { readonly kind: "keeper away" };
 
+/** A process says so often that it lives, in milliseconds. */
+export const HEARTBEAT_MS = 500;
+
 export type FromChild =
+  /** Every `HEARTBEAT_MS`, whatever it does. */
+  | { readonly kind: "alive" }
   /** It does what it is for: the keeper keeps, a door listens. */
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */

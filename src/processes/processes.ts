@@ -18,7 +18,7 @@ export type ProcessesOptions = {
 export type ProcessesParts = {
   /** What children begin with. */
   readonly config: () => Config;
-  readonly onEnd: (name: string) => void;
+  readonly onEnd: (name: string, why: "hung" | "ended") => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -135,10 +135,11 @@ export class Processes {
       {
         ...{ start, onMessage, clock, log },
         fork: () => forkChild(this.#options.program),
-        onEnd: () => {
+        silenceMs: () => config().timeouts.heartbeatMs,
+        onEnd: (why) => {
           if (role.kind === "keeper")
             for (const door of this.#doors) door.send({ kind: "keeper away" });
-          onEnd(name);
+          onEnd(name, why);
         },
       },
     );

@@ -31,6 +31,7 @@ function place() {
   const clock = new FakeClock();
   const children: FakeChild[] = [];
   const lines: Record<string, unknown>[] = [];
+  const ends: string[] = [];
   const supervised = new Supervised(
     { name: "door 1" },
     {
@@ -41,13 +42,21 @@ function place() {
       },
       start: () => ({}) as never,
       onMessage: () => undefined,
-      onEnd: () => undefined,
+      onEnd: (why) => void ends.push(why),
+      silenceMs: () => 10_000,
       clock,
-      log: { warn: (line: Record<string, unknown>) => void lines.push(line) } as never,
+      log: {
+        warn: (line: Record<string, unknown>) => void lines.push(line),
+        error: (_: unknown, message: string) => void ends.push(message),
+      } as never,
     },
   );
+  /** Time passes as it does: beat by beat. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 500) await clock.advance(500);
+  };
   const last = (): FakeChild => children.at(-1) as FakeChild;
-  return { clock, children, lines, supervised, last };
+  return { clock, children, lines, ends, supervised, last, pass };
 }
 
 describe("a process that is supervised", () => {
@@ -116,6 +125,41 @@ describe("a process that is supervised", () => {
     );
     last().end();
     await dying;
+  });
+
+  it("is killed and started again when it gives no sign of life for its time", async () => {
+    const { supervised, last, pass, ends, children } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    await pass(9_500);
+    last().emit("message", { kind: "alive" });
+    await pass(9_500);
+    expect(last().killedBy).toBeUndefined();
+    await pass(500);
+    expect(last().killedBy).toBe("SIGKILL");
+    last().end();
+    await turn();
+    expect(ends).toEqual(["a process hangs: killed", "hung"]);
+    expect(children).toHaveLength(2);
+  });
+
+  it("has more time until its first sign of life, but not for ever", async () => {
+    const { supervised, last, pass } = place();
+    supervised.start().catch(() => undefined);
+    await pass(29_500);
+    expect(last().killedBy).toBeUndefined();
+    await pass(500);
+    expect(last().killedBy).toBe("SIGKILL");
+  });
+
+  it("is not thought to hang by a supervisor that stood still itself", async () => {
+    const { supervised, last, clock } = place();
+    const started = supervised.start();
+    last().ready();
+    await started;
+    await clock.advance(60_000);
+    expect(last().killedBy).toBeUndefined();
   });
 
   it("that is signalled alone ends in order; with all others, when the supervisor says so", async () => {

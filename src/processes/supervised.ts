@@ -2,7 +2,14 @@
 import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import type { FromChild, Reply, Request, Start, ToChild } from "./messages.ts";
+import {
+  type FromChild,
+  HEARTBEAT_MS,
+  type Reply,
+  type Request,
+  type Start,
+  type ToChild,
+} from "./messages.ts";
 
 export type SupervisedParts = {
   /** A new process, which hears and tells messages. */
@@ -11,8 +18,10 @@ export type SupervisedParts = {
   readonly start: () => Start;
   /** What a child tells that is not for the supervisor itself. */
   readonly onMessage: (message: FromChild) => void;
-  /** It is no more, whatever the reason. */
-  readonly onEnd: () => void;
+  /** It is no more, whatever the reason. @param why It was killed since it `hung`, or `ended` by itself. */
+  readonly onEnd: (why: "hung" | "ended") => void;
+  /** How long it may be without a sign of life, in milliseconds. */
+  readonly silenceMs: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -25,6 +34,8 @@ export class ChildFailed extends Error {
 /** Who lived so long is started again at once, in milliseconds. */
 const STEADY_AFTER_MS = 5_000;
 const FIRST_REST_MS = 100;
+/** A process that begins has so much more time until it is heard: it loads its program. */
+const BEGINNING_MS = 20_000;
 /** Who signals a group of processes reaches all of them within so many milliseconds. */
 const SIGNALS_TOGETHER_MS = 500;
 const LONGEST_REST_MS = 5_000;
@@ -38,6 +49,9 @@ export class Supervised {
   #hasBeenReady = false;
   /** Why the last one could not begin. */
   #failure: string | undefined;
+  /** How often its heart should have beaten since it was heard last. */
+  #missedBeats = 0;
+  #hasHung = false;
   #lastId = 0;
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   readonly #firstReady = Promise.withResolvers<void>();
@@ -115,7 +129,7 @@ export class Supervised {
     while (!this.#isStopping) {
       const startedAt = clock.now();
       const { pid, ...how } = await this.#live();
-      onEnd();
+      onEnd(this.#hasHung ? "hung" : "ended");
       if (this.#isStopping) break;
       if (!this.#hasBeenReady) {
         const why = this.#failure ?? `${this.name} ended at its start`;
@@ -137,10 +151,14 @@ export class Supervised {
     const child = this.#parts.fork();
     this.#child = child;
     this.#failure = undefined;
+    this.#hasHung = false;
+    this.#missedBeats = -BEGINNING_MS / HEARTBEAT_MS;
+    const stopListening = this.#listenToHeart(child);
     child.on("message", (message) => this.#hear(message as FromChild));
     child.send({ kind: "start", ...this.#parts.start() } satisfies ToChild, () => undefined);
     return new Promise((resolve) => {
       child.once("exit", (code, signal) => {
+        stopListening();
         this.#child = undefined;
         for (const settle of [...this.#waiting.values()]) settle(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
@@ -149,7 +167,28 @@ export class Supervised {
     });
   }
 
+  /**
+   * Kills it when it is silent for too long. Beats are counted, not time: while this process itself stood
+   * still, no beat was due.
+   */
+  #listenToHeart(child: ChildProcess): () => void {
+    const { clock, log, silenceMs } = this.#parts;
+    const look = (): void => {
+      cancel = clock.after(HEARTBEAT_MS, look);
+      this.#missedBeats += 1;
+      if (this.#hasHung || this.#missedBeats * HEARTBEAT_MS < silenceMs()) return;
+      this.#hasHung = true;
+      const silentMs = this.#missedBeats * HEARTBEAT_MS;
+      log.error({ child: this.name, pid: child.pid, silentMs }, "a process hangs: killed");
+      child.kill("SIGKILL");
+    };
+    let cancel = clock.after(HEARTBEAT_MS, look);
+    return () => cancel();
+  }
+
   #hear(message: FromChild): void {
+    this.#missedBeats = 0;
+    if (message.kind === "alive") return;
     if (message.kind === "ready") {
       this.#hasBeenReady = true;
       this.#firstReady.resolve();

@@ -38,7 +38,12 @@ export async function startSupervisor(
   const state = await openState(config, { clock, log });
   const processes = new Processes(
     { ...options, port },
-    { config: () => current, onEnd: (name) => void metrics.processEnded(name), clock, log },
+    {
+      config: () => current,
+      onEnd: (name, why) => void metrics.processEnded(name, why),
+      clock,
+      log,
+    },
   );
   const metrics = new CombinedMetrics({ measure: () => processes.measure() });
   const prepare = async (next: Config) => {

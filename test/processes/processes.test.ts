@@ -16,6 +16,7 @@ const callers: Caller[] = [];
 const start = async (): Promise<void> => {
   gateway = await startGatewayProcess({
     processes: 2,
+    timeouts: { heartbeat: "2s" },
     networks: { main: { family: "evm", chainId: anvil.chainId, upstreams: [{ url: anvil.url }] } },
   });
   url = gateway.endpoint("main");
@@ -178,5 +179,24 @@ describe("a keeper that is killed", () => {
       return told.length >= mined.length;
     });
     expect(told).toEqual(mined);
+  });
+});
+
+describe.each(["keeper", ...DOORS])("a process that hangs: the %s", (name) => {
+  it("is replaced, and who asks is told nothing that is not so", async () => {
+    const pid = await processOf(name);
+    process.kill(pid, "SIGSTOP");
+    await ask(anvil.url, "evm_mine");
+    await replaced(name, pid);
+    const head = await read<string>(anvil.url, "eth_blockNumber");
+    await until("the head moves again", async () => {
+      // A door that hangs may have been given the connection.
+      const told = await call(url, "eth_blockNumber").catch(() => undefined);
+      return told?.result === head;
+    });
+    const told = gateway.log.filter(({ msg }) => msg === "a process hangs: killed");
+    expect(told.filter(({ child }) => child === name)).toHaveLength(1);
+    const counted = `headgate_processes_replaced_total{process="${name}",why="hung"} 1`;
+    expect(await (await fetch(gateway.metricsUrl)).text()).toContain(counted);
   });
 });

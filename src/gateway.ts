@@ -40,6 +40,7 @@ export async function startGateway(
   parts: { clock: Clock; log: Logger; readAgain?: (() => ParsedConfig) | undefined },
 ): Promise<Gateway> {
   const { clock, log } = parts;
+  await untilStoresAreFree(config, parts);
   const levels = new LogLevels(log);
   const metrics = new Metrics();
 
@@ -49,7 +50,6 @@ export async function startGateway(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  await untilStoresAreFree(config, parts);
   const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
   const filterCount = new FilterCount({ state });
   const isShared = config.state !== undefined;

@@ -67,7 +67,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   const path = join(folder, "keeper.lock");
   let database: DatabaseSync | undefined;
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     makeFile(path);
     database = new DatabaseSync(path, { timeout: waitMs });
     database.exec("BEGIN EXCLUSIVE");

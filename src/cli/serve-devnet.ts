@@ -10,12 +10,11 @@ import { systemClock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
 import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
 import { announce, printSamples } from "./devnet-guide.ts";
-import type { Served, ServeOptions } from "./serve.ts";
-import { start, withPort } from "./start.ts";
+import { type Served, start, withPort } from "./start.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
 export async function serveDevnet(
-  options: Pick<ServeOptions, "port">,
+  options: { readonly port: number | undefined },
   { log }: { readonly log: Logger },
 ): Promise<Served> {
   const clock = systemClock;

@@ -5,7 +5,8 @@ import { createLog } from "../observe/log.ts";
 import { endProcess } from "../processes/end-process.ts";
 import { Ending } from "./ending.ts";
 import type { Environment } from "./read-config.ts";
-import { type Served, type ServeOptions, serve } from "./serve.ts";
+import { type ServeOptions, serve } from "./serve.ts";
+import type { Served } from "./start.ts";
 
 /** How often is looked whether npm is there still, in milliseconds. */
 const LOOK_EVERY_MS = 500;

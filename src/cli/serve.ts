@@ -5,9 +5,8 @@ import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Gateway } from "../gateway.ts";
 import { canSharePorts } from "../processes/shared-port.ts";
-import type { Ended } from "./ending.ts";
 import { type Environment, readAgain, readConfig } from "./read-config.ts";
-import { start, withPort } from "./start.ts";
+import { type Served, start, withPort } from "./start.ts";
 
 export type ServeOptions = {
   /** Left out: development nodes of our own. */
@@ -17,9 +16,6 @@ export type ServeOptions = {
 };
 
 export type ServeParts = { readonly environment: Environment; readonly log: Logger };
-
-/** A gateway that runs. */
-export type Served = Ended & Pick<Gateway, "reloadFile">;
 
 /** Resolves once the gateway listens. */
 export async function serve(

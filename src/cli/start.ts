@@ -7,7 +7,11 @@ import type { Config } from "../config/schema.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { ChildFailed } from "../processes/supervised.ts";
+import type { Ended } from "./ending.ts";
 import { CommandFailure } from "./read-config.ts";
+
+/** A gateway that runs. */
+export type Served = Ended & Pick<Gateway, "reloadFile">;
 
 /** What each of several processes begins with. */
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");

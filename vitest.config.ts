@@ -2,7 +2,11 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
 
-const measured = ["test/faults/**/*.test.ts", "test/traces/large.test.ts"];
+const measured = [
+  "test/faults/**/*.test.ts",
+  "test/traces/large.test.ts",
+  "test/chain/huge-block.test.ts",
+];
 
 export default defineConfig({
   test: {

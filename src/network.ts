@@ -88,10 +88,11 @@ const USUAL_EPOCHS = 1_000;
 const rangesFor = ({ limits }: NetworkSettings): LearnedRange =>
   new LearnedRange(limits.logs.blocks ?? USUAL_EPOCHS);
 
-const storeOptions = ({ family, window, proof }: NetworkSettings) => ({
+const storeOptions = ({ family, window, proof, limits }: NetworkSettings) => ({
   windowBlocks: window.blocks,
   bytes: window.size,
   proof: followed[family].canBeProven ? proof : ("off" as const),
+  limits: limits.block,
 });
 
 export class Network {
@@ -267,7 +268,9 @@ export class Network {
         (await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS)));
       const ageMs = this.#clock.wallTime() - head.timestampMs;
       if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
-      return `${name}: the head, ${head.number}, is ${Math.round(ageMs / 1000)} s old`;
+      const { whyStuck } = Object(this.chain) as { whyStuck?: string };
+      const why = whyStuck === undefined ? "" : `: ${whyStuck}`;
+      return `${name}: the head, ${head.number}, is ${Math.round(ageMs / 1000)} s old${why}`;
     } catch (error) {
       return `${name}: ${error instanceof Error ? error.message : "no head"}`;
     }

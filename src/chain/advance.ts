@@ -42,6 +42,7 @@ export class Advance {
   readonly #denial: Insistence;
   /** A node is on a chain that has nothing in common with ours, or is far ahead of it. */
   readonly #strangeness: Insistence;
+  #hurdle: number | undefined;
   readonly #options: AdvanceOptions;
   readonly #parts: AdvanceParts;
 
@@ -73,12 +74,34 @@ export class Advance {
     const fork = await this.#findFork(head, target, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
-    return this.#fill(head, fork, target, [node, ...nodes.filter((other) => other !== node)]);
+    this.#hurdle = undefined;
+    const inOrder = [node, ...nodes.filter((other) => other !== node)];
+    if (await this.#fill(head, fork, target, inOrder)) return true;
+    return this.#stepOver(target, nodes);
+  }
+
+  /** A block that all nodes say is larger than is taken; undefined when none is in the way. */
+  get hurdle(): number | undefined {
+    return this.#hurdle;
+  }
+
+  /** What is too large to be taken in does not hold the chain up for ever: it begins anew above it. */
+  async #stepOver(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+    const hurdle = this.#hurdle;
+    if (hurdle === undefined || hurdle >= target.number) return false;
+    if (!(await this.#isBelieved(target, nodes)) || !(await this.#startAt(target, nodes)))
+      return false;
+    this.#hurdle = undefined;
+    this.#parts.log.error(
+      { block: hurdle, head: target.number },
+      "a block is larger than limits.block allows: the window begins anew above it",
+    );
+    return true;
   }
 
   /** The first block of a store; what was there before is given up for it. */
   async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
-    const record = await this.#fetch({ hash: target.hash }, nodes);
+    const record = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!record || this.#parts.signal.aborted) return false;
     await this.#parts.store.startAt(record);
     this.#tellMove(0);
@@ -218,15 +241,19 @@ export class Advance {
       const wanted = number + 1 + index;
       return wanted === target.number ? { hash: target.hash } : { number: wanted };
     });
-    const records = await Promise.all(references.map((each) => this.#fetch(each, nodes)));
+    const records = await Promise.all(
+      references.map((each, index) => this.#fetch(each, nodes, number + 1 + index)),
+    );
     return records.every((record) => record !== undefined) ? records : undefined;
   }
 
   async #fetch(
     reference: Reference,
     nodes: readonly AskedNode[],
+    number: number,
   ): Promise<BlockRecord | undefined> {
     const found = await this.#parts.source.fetch(reference, nodes, this.#parts.signal);
+    if (found.kind === "too large") this.#hurdle = Math.max(this.#hurdle ?? 0, number);
     return found.kind === "found" ? found.record : undefined;
   }
 

@@ -35,6 +35,8 @@ export class Backfill {
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
+  /** The lowest number that can be had: the block below it is too large to be taken in. */
+  #floor = 0;
   readonly #options: BackfillOptions;
   readonly #parts: BackfillParts;
 
@@ -45,6 +47,12 @@ export class Backfill {
 
   start(): void {
     this.#running ??= this.#run();
+  }
+
+  /** Other blocks may be taken in than before. */
+  reconsider(): void {
+    this.#floor = 0;
+    this.#wake();
   }
 
   /** The chain has moved: there may be something to fill. */
@@ -79,7 +87,7 @@ export class Backfill {
     const { store } = this.#parts;
     const { head, tail, size } = store;
     if (!head || tail === undefined || store.bytes > size.bytes * FULL) return 0;
-    return tail - Math.max(0, head.number - size.windowBlocks + 1);
+    return tail - Math.max(this.#floor, head.number - size.windowBlocks + 1);
   }
 
   async #fill(): Promise<void> {
@@ -160,6 +168,7 @@ export class Backfill {
     const { source, nodes, clock } = this.#parts;
     await clock.yield();
     const found = await source.fetch({ number }, nodes(), this.#closing.signal);
+    if (found.kind === "too large") this.#floor = Math.max(this.#floor, number + 1);
     return found.kind === "found" ? found.record : undefined;
   }
 }

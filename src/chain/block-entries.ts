@@ -1,5 +1,7 @@
 // What one block leaves in the tables of the store, and how that is taken out again: inside a
 // transaction of the store.
+
+import { atOnce, eachInSteps, type Work } from "../lib/long-work.ts";
 import {
   type BlockRecord,
   encodeOutline,
@@ -32,23 +34,60 @@ export class BlockEntries {
 
   /** @param pack How they are written. */
   putParts(record: BlockRecord, pack: (bytes: Buffer) => Buffer = plain): void {
+    atOnce(this.#putPieces(record, pack));
+    this.#putOutline(record, pack);
+  }
+
+  /** It is the block at its number; its transactions are found. */
+  makeCanonical(record: BlockRecord): void {
+    atOnce(this.#putPlaces(record));
+    this.#nameCanonical(record);
+  }
+
+  indexLogs(records: readonly BlockRecord[]): void {
+    atOnce(this.#putTerms(records));
+  }
+
+  /**
+   * What nobody sees of a block before its outline is there and it is canonical, so that a huge one
+   * may be written in many transactions; pauses after some entries. Then `finish`.
+   */
+  *stage(record: BlockRecord): Work<void> {
+    yield* this.#putPieces(record, plain);
+    yield* this.#putPlaces(record);
+    yield* this.#putTerms([record]);
+  }
+
+  /** The rest of a block that was staged. */
+  finish(record: BlockRecord): void {
+    this.#putOutline(record, plain);
+    this.#nameCanonical(record);
+  }
+
+  *#putPieces(record: BlockRecord, pack: (bytes: Buffer) => Buffer): Work<void> {
+    const { hash, transactionPieces, receiptPieces } = record;
+    const { parts } = this.#tables;
+    yield* eachInSteps(transactionPieces, (bytes, piece) =>
+      parts.putSync(partKey(hash, "transactions", piece), pack(bytes)),
+    );
+    yield* eachInSteps(receiptPieces, (bytes, piece) =>
+      parts.putSync(partKey(hash, "receipts", piece), pack(bytes)),
+    );
+  }
+
+  #putOutline(record: BlockRecord, pack: (bytes: Buffer) => Buffer): void {
     const { hash } = record;
-    const put = (part: Part, bytes: Buffer, piece = 0): void => {
-      this.#tables.parts.putSync(partKey(hash, part, piece), pack(bytes));
+    const put = (part: Part, bytes: Buffer): void => {
+      this.#tables.parts.putSync(partKey(hash, part), pack(bytes));
     };
     put("outline", encodeOutline(record.outline));
     put("block", record.block);
-    for (const [piece, bytes] of record.transactionPieces.entries())
-      put("transactions", bytes, piece);
-    for (const [piece, bytes] of record.receiptPieces.entries()) put("receipts", bytes, piece);
     put("logs", encodeDirectory(record.logs));
     if (record.uncles) put("uncles", record.uncles);
   }
 
-  /** It is the block at its number; its transactions are found. */
-  makeCanonical({ hash, outline, transactionHashes }: BlockRecord): void {
-    this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
-    transactionHashes.forEach((transaction, index) => {
+  *#putPlaces({ outline, transactionHashes }: BlockRecord): Work<void> {
+    yield* eachInSteps(transactionHashes, (transaction, index) => {
       const place = Buffer.allocUnsafe(8);
       place.writeUInt32BE(outline.number, 0);
       place.writeUInt32BE(index, 4);
@@ -56,10 +95,15 @@ export class BlockEntries {
     });
   }
 
-  indexLogs(records: readonly BlockRecord[]): void {
-    for (const { key, places } of placesByTerm(records)) {
-      this.#tables.terms.putSync(key, addPlaces(this.#tables.terms.getBinary(key), places));
-    }
+  #nameCanonical({ hash, outline }: BlockRecord): void {
+    this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
+  }
+
+  *#putTerms(records: readonly BlockRecord[]): Work<void> {
+    const { terms } = this.#tables;
+    yield* eachInSteps([...placesByTerm(records)], ({ key, places }) =>
+      terms.putSync(key, addPlaces(terms.getBinary(key), places)),
+    );
   }
 
   /** The block is no longer canonical; its parts stay, for those who were told of it. */
@@ -102,6 +146,18 @@ export class BlockEntries {
     const end = Buffer.concat([start, LAST]);
     for (const key of [...this.#tables.traces.getKeys({ start, end })])
       this.#tables.traces.removeSync(key);
+  }
+
+  /** Of a block that has no outline yet. */
+  eraseStaged(hash: string, number: number): void {
+    const { parts, transactions } = this.#tables;
+    const start = Buffer.from(hashKey(hash));
+    for (const key of [...parts.getKeys({ start, end: Buffer.concat([start, LAST]) })])
+      parts.removeSync(key);
+    const left: Buffer[] = [];
+    for (const { key, value } of transactions.getRange({}))
+      if (value.readUInt32BE(0) === number) left.push(Buffer.from(key));
+    for (const key of left) transactions.removeSync(key);
   }
 
   eraseAt(number: number): void {

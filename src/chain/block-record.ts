@@ -1,6 +1,7 @@
 // A block as the store keeps it: the node's own JSON, cut into pieces that later answers are put
 // together from. Pure: bytes in, bytes out.
-import { findElements, findMembers, type Span } from "../jsonrpc/members.ts";
+import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
+import { atOnce, type Work } from "../lib/long-work.ts";
 import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-directory.ts";
 
 /** How much of a block was proven against its hash. */
@@ -26,6 +27,12 @@ export type Outline = {
   readonly transactionBytes: number;
   readonly proof: ProofLevel;
 };
+
+/** With so many transactions or logs a block is written in several transactions of the store. */
+const HUGE = 5_000;
+
+export const isHuge = ({ transactionHashes, logs }: BlockRecord): boolean =>
+  transactionHashes.length + logs.length > HUGE;
 
 export type BlockRecord = {
   readonly outline: Outline;
@@ -65,23 +72,32 @@ export type ParsedBlock = {
 };
 
 /** @returns undefined when the JSON is not that of a block with whole transactions and its receipts. */
-export function recordOf(
+export const recordOf = (
+  json: BlockJson,
+  parsed: ParsedBlock,
+  proof: ProofLevel,
+): BlockRecord | undefined => atOnce(cutRecord(json, parsed, proof));
+
+/** The same in steps: a block may be huge. */
+export function* cutRecord(
   json: BlockJson,
   { block, receipts: parsedReceipts }: ParsedBlock,
   proof: ProofLevel,
-): BlockRecord | undefined {
-  const [transactions] = findMembers(json.block, ["transactions"]) ?? [];
+): Work<BlockRecord | undefined> {
+  const transactions = yield* findList(json.block, "transactions");
   const hashes = hashesOf(block.transactions);
-  if (!transactions || !hashes) return undefined;
-  const transactionList = elementsOf(json.block, transactions);
-  const receiptList = findElements(json.receipts)?.map((span) => sliceOf(json.receipts, span));
-  const isWhole =
-    transactionList?.length === hashes.length && receiptList?.length === hashes.length;
-  if (!isWhole) return undefined;
-  const receipts = receiptList.map((receipt, index) => placeLogs(receipt, parsedReceipts[index]));
-  if (!receipts.every((each) => each !== undefined)) return undefined;
-  const transactionPieces = piecesOf(transactionList);
-  const receiptPieces = piecesOf(receipts.map(({ json: receipt }) => receipt));
+  const receiptSpans = yield* findElementsInSteps(json.receipts);
+  if (!transactions || !hashes || transactions.elements.length !== hashes.length) return undefined;
+  if (receiptSpans?.length !== hashes.length) return undefined;
+  const receipts: PlacedReceipt[] = [];
+  for (const [index, span] of receiptSpans.entries()) {
+    const placed = yield* placeLogs(sliceOf(json.receipts, span), parsedReceipts[index]);
+    if (!placed) return undefined;
+    receipts.push(placed);
+  }
+  const transactionList = transactions.elements.map((span) => sliceOf(json.block, span));
+  yield;
+  const receiptList = receipts.map(({ json: receipt }) => receipt);
   return {
     outline: {
       number: Number(block.number),
@@ -91,25 +107,20 @@ export function recordOf(
       uncles: Array.isArray(block.uncles) ? block.uncles.length : 0,
       hasUncles: json.uncles !== undefined,
       transactionBytes: joinedBytes(transactionList),
-      receiptBytes: joinedBytes(receipts.map(({ json: receipt }) => receipt)),
+      receiptBytes: joinedBytes(receiptList),
       proof,
     },
     hash: block.hash.toLowerCase(),
     transactionHashes: hashes,
     block: withHashes(json.block, transactions, hashes),
-    transactionPieces,
-    receiptPieces,
+    transactionPieces: yield* piecesOf(transactionList),
+    receiptPieces: yield* piecesOf(receiptList),
     logs: placesInPieces(receipts),
     uncles: json.uncles,
   };
 }
 
 const sliceOf = (json: Buffer, { start, end }: Span): Buffer => json.subarray(start, end);
-
-const elementsOf = (json: Buffer, span: Span): Buffer[] | undefined => {
-  const list = sliceOf(json, span);
-  return findElements(list)?.map((element) => sliceOf(list, element));
-};
 
 /** In lower case; undefined when they are not whole transactions. */
 function hashesOf(transactions: unknown): string[] | undefined {
@@ -152,10 +163,11 @@ export const transactionHashesIn = (stored: Buffer): string[] =>
 
 // A piece: [u16 how many][u32 end of each] items with commas between them.
 
-function piecesOf(items: readonly Buffer[]): Buffer[] {
+function* piecesOf(items: readonly Buffer[]): Work<Buffer[]> {
   const pieces: Buffer[] = [];
   for (let first = 0; first < items.length; first += PIECE_ITEMS) {
     pieces.push(pieceOf(items.slice(first, first + PIECE_ITEMS)));
+    yield;
   }
   return pieces;
 }

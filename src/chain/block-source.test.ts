@@ -36,10 +36,15 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
     },
   );
   const source = new BlockSource(
-    { network: "n" },
+    { network: "n", limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 } },
     {
       dialect: { fetchBlock: async (_, node) => answers[nodes.indexOf(node)] as Fetched },
-      ...{ prover, clock, log, metrics: { proofFailed: () => undefined } },
+      ...{
+        prover,
+        clock,
+        log,
+        metrics: { proofFailed: () => undefined, blockTooLarge: () => undefined },
+      },
       allNodes: () => (isSettled ? nodes : undefined),
     },
   );

@@ -1,11 +1,19 @@
 // Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
 import type { Logger } from "pino";
-import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
+import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Clock } from "../lib/clock.ts";
+import { inTurns, type Work } from "../lib/long-work.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
-import { type BlockJson, type BlockRecord, recordOf } from "./block-record.ts";
-import type { AskedNode, ChainDialect, Fetched, FetchedBlock, Reference } from "./dialect.ts";
+import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
+import type {
+  AskedNode,
+  BlockLimits,
+  ChainDialect,
+  Fetched,
+  FetchedBlock,
+  Reference,
+} from "./dialect.ts";
 import { Insistence } from "./insistence.ts";
 import type { Prover, Verdict } from "./prover.ts";
 
@@ -16,7 +24,7 @@ export type SourceParts = {
   readonly allNodes: () => readonly AskedNode[] | undefined;
   readonly clock: Pick<Clock, "now" | "yield" | "sleep">;
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, "proofFailed">;
+  readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
 };
 
 export type Found =
@@ -25,13 +33,19 @@ export type Found =
   | { readonly kind: "unknown" }
   /** Somebody gave it, but nobody so that it could be proven. */
   | { readonly kind: "unproven" }
+  /** All who were asked say that it is larger than is taken. */
+  | { readonly kind: "too large" }
   | { readonly kind: "failed"; readonly reason: string };
 
 /** One line in the log for each lie of a node, not one for each time it is told. */
 const TELL_AGAIN_AFTER_MS = 60_000;
 /** What a node gave wrong is not fetched from it again so soon. */
 const TRY_AGAIN_AFTER_MS = 5_000;
+/** What is too large is fetched up to there, only to find that out. */
+const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 const REMEMBERED = 1_000;
+
+export type SourceOptions = { readonly network: string; readonly limits: BlockLimits };
 
 export class BlockSource {
   /** When a node last gave a block that failed, by node and block. Bounded. */
@@ -40,12 +54,22 @@ export class BlockSource {
   /** Some nodes give blocks of no known encoding, and the others do not say. */
   readonly #strangeness: Insistence;
   readonly #network: string;
+  #limits: BlockLimits;
+  /** When a node last said that a block is larger than is taken, by node and block. Bounded. */
+  readonly #tooLargeAt = new Map<string, number>();
   readonly #parts: SourceParts;
 
-  constructor(options: { network: string }, parts: SourceParts) {
-    this.#network = options.network;
+  constructor({ network, limits }: SourceOptions, parts: SourceParts) {
+    this.#network = network;
+    this.#limits = limits;
     this.#parts = parts;
     this.#strangeness = new Insistence(parts);
+  }
+
+  /** For what is fetched from now on. */
+  setLimits(limits: BlockLimits): void {
+    this.#limits = limits;
+    this.#tooLargeAt.clear();
   }
 
   /** The block from the first of the nodes that gives it so that it can be proven. */
@@ -57,11 +81,13 @@ export class BlockSource {
     const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
-    const able = nodes.filter((node) => !this.#failedLately(node, reference));
-    if (able.length < nodes.length) isUnproven = true;
+    const small = nodes.filter((node) => !this.#wasTooLarge(node, reference));
+    const able = small.filter((node) => !this.#failedLately(node, reference));
+    if (able.length < small.length) isUnproven = true;
+    let tooLarge = nodes.length - small.length;
     const { dialect, clock } = this.#parts;
     const ask = (node: AskedNode, ending: AbortSignal): Promise<Fetched> =>
-      dialect.fetchBlock(reference, node, ending);
+      dialect.fetchBlock(reference, node, { limits: this.#limits, clock, signal: ending });
     for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
@@ -69,30 +95,38 @@ export class BlockSource {
         this.#report(node, { part: "shape", reason: answer.reason });
         isUnproven = true;
       }
+      if (answer.kind === "too large") {
+        tooLarge += 1;
+        this.#refuse(node, reference, answer.reason);
+      }
       if (answer.kind !== "fetched") continue;
-      await clock.yield(); // a large block was parsed, and will be proven: calls come in between
-      const found = this.#check(reference, answer.fetched, node);
+      const found = await this.#check(reference, answer.fetched, node);
       if (found.kind === "found") return found;
       if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });
       isUnproven = true;
     }
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
-      const found = this.#check(reference, agreed.fetched, agreed.node);
+      const found = await this.#check(reference, agreed.fetched, agreed.node);
       if (found.kind === "found") return found;
     }
+    if (tooLarge > 0 && tooLarge === nodes.length) return { kind: "too large" };
     if (isUnproven) return { kind: "unproven" };
+    if (tooLarge > 0) reason ??= "larger than limits.block";
     return reason === undefined ? { kind: "unknown" } : { kind: "failed", reason };
   }
 
-  #check(
+  async #check(
     reference: Reference,
     fetched: FetchedBlock,
     node: AskedNode,
-  ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string } {
-    const verdict = this.#judge(reference, fetched);
+  ): Promise<Extract<Found, { kind: "found" }> | { kind: "failed"; part: string }> {
+    // A block may be huge: calls come in between.
+    const verdict = await inTurns(this.#judge(reference, fetched), this.#parts);
     const record =
-      verdict.kind === "proven" ? recordOf(fetched.json, fetched, verdict.level) : undefined;
+      verdict.kind === "proven"
+        ? await inTurns(cutRecord(fetched.json, fetched, verdict.level), this.#parts)
+        : undefined;
     if (record) return { kind: "found", record };
     const { part, reason } =
       verdict.kind === "failed"
@@ -103,13 +137,26 @@ export class BlockSource {
     return { kind: "failed", part };
   }
 
-  #judge(reference: Reference, fetched: FetchedBlock): Verdict {
+  *#judge(reference: Reference, fetched: FetchedBlock): Work<Verdict> {
     if (!isTheOneAskedFor(reference, fetched))
       return { kind: "failed", part: "identity", reason: "another block than asked for" };
     // What is proven was parsed; what is stored and served are the node's bytes.
-    const ambiguity = ambiguityOf(fetched.json);
+    const ambiguity = yield* ambiguityOf(fetched.json);
     if (ambiguity !== undefined) return { kind: "failed", part: "shape", reason: ambiguity };
-    return this.#parts.prover.prove(fetched);
+    return yield* this.#parts.prover.prove(fetched);
+  }
+
+  /** Nobody is at fault: the block may be that large. */
+  #refuse(node: AskedNode, reference: Reference, reason: string): void {
+    const { log, metrics } = this.#parts;
+    metrics.blockTooLarge(this.#network, node.name);
+    remember(this.#tooLargeAt, nameOf(node, reference), this.#parts.clock.now());
+    const block = "hash" in reference ? reference.hash : reference.number;
+    if (this.#isToldLately(`${node.name} too large`)) return;
+    log.error(
+      { upstream: node.name, block, reason },
+      "a block is larger than limits.block allows: it is not taken in",
+    );
   }
 
   /**
@@ -133,28 +180,43 @@ export class BlockSource {
   }
 
   #report(node: AskedNode, why: { part: string; reason: string }, fetched?: FetchedBlock): void {
-    const { log, metrics, clock } = this.#parts;
+    const { log, metrics } = this.#parts;
     metrics.proofFailed(this.#network, node.name, why.part);
     const block = fetched?.block;
-    const lie = `${node.name} ${why.part}`;
-    const toldAt = this.#toldAt.get(lie);
-    if (toldAt !== undefined && clock.now() - toldAt < TELL_AGAIN_AFTER_MS) return;
-    this.#toldAt.set(lie, clock.now());
+    if (this.#isToldLately(`${node.name} ${why.part}`)) return;
     log.error(
       { upstream: node.name, block: block?.number, hash: block?.hash, ...why },
       "a block failed its proof: it is not used",
     );
   }
 
+  /** Else it is taken as told from now on. */
+  #isToldLately(what: string): boolean {
+    const now = this.#parts.clock.now();
+    const toldAt = this.#toldAt.get(what);
+    if (toldAt !== undefined && now - toldAt < TELL_AGAIN_AFTER_MS) return true;
+    this.#toldAt.set(what, now);
+    return false;
+  }
+
   #remember(node: AskedNode, reference: Reference): void {
-    if (this.#failedAt.size >= REMEMBERED) this.#failedAt.clear();
-    this.#failedAt.set(nameOf(node, reference), this.#parts.clock.now());
+    remember(this.#failedAt, nameOf(node, reference), this.#parts.clock.now());
+  }
+
+  #wasTooLarge(node: AskedNode, reference: Reference): boolean {
+    const at = this.#tooLargeAt.get(nameOf(node, reference));
+    return at !== undefined && this.#parts.clock.now() - at < TRY_LARGE_AGAIN_AFTER_MS;
   }
 
   #failedLately(node: AskedNode, reference: Reference): boolean {
     const failedAt = this.#failedAt.get(nameOf(node, reference));
     return failedAt !== undefined && this.#parts.clock.now() - failedAt < TRY_AGAIN_AFTER_MS;
   }
+}
+
+function remember(times: Map<string, number>, name: string, now: number): void {
+  if (times.size >= REMEMBERED) times.clear();
+  times.set(name, now);
 }
 
 const nameOf = ({ name }: AskedNode, reference: Reference): string =>
@@ -165,5 +227,10 @@ const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolea
     ? block.hash.toLowerCase() === reference.hash.toLowerCase()
     : Number(block.number) === reference.number;
 
-const ambiguityOf = ({ block, receipts, uncles }: BlockJson): string | undefined =>
-  ambiguityIn(block) ?? ambiguityIn(receipts) ?? (uncles && ambiguityIn(uncles));
+function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | undefined> {
+  for (const json of [block, receipts, uncles]) {
+    const found = json && (yield* findAmbiguity(json));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,7 +1,7 @@
 // The blocks of one network on disk: an LMDB environment that one process writes (the keeper) and any
 // number read. Every change is one transaction, so the store is always at a head that it had.
 import { BlockEntries } from "./block-entries.ts";
-import type { BlockRecord, Outline } from "./block-record.ts";
+import { type BlockRecord, isHuge, type Outline } from "./block-record.ts";
 import { append, BlockTables } from "./block-tables.ts";
 import { KeptSegments } from "./kept-segments.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
@@ -31,6 +31,12 @@ export type HeadMove = {
   /** What comes in their place, oldest first, linked to what stays and to each other. */
   readonly added: readonly BlockRecord[];
 };
+
+/** The note of a huge block that was being written. */
+const STAGED = "staged";
+/** Steps of 64 entries in one transaction: a few milliseconds. */
+const STAGED_AT_ONCE = 16;
+const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
   readonly path: string;
@@ -62,10 +68,20 @@ export class BlockStore {
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${SCHEMA} ${chainId}`;
     const found = this.note("made for");
-    if (found === wanted) return { wasCleared: false };
+    if (found === wanted) {
+      await this.#clearStaged();
+      return { wasCleared: false };
+    }
     await this.clear();
     await this.setNote("made for", wanted);
     return { wasCleared: found !== undefined };
+  }
+
+  /** Takes out what is left of a huge block whose writing was cut off. */
+  async #clearStaged(): Promise<void> {
+    const [hash, number] = this.note(STAGED)?.split(" ") ?? [];
+    if (hash === undefined || this.outline(hash)) return;
+    await this.#tables.root.transaction(() => this.#entries.eraseStaged(hash, Number(number)));
   }
 
   /** What is over another size leaves with the next changes. */
@@ -172,9 +188,12 @@ export class BlockStore {
     const newest = added.at(-1);
     const stays = top < 0 ? undefined : this.hashAt(top);
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
+    // Above the head nobody finds what is staged.
+    const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#tables.root.transaction(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
-      this.#putCanonical(added);
+      this.#putCanonical(added, staged);
+      if (staged.size > 0) this.#tables.notes.removeSync(noteKey(STAGED));
       const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
       this.#tables.putHead(next);
       const first = added[0]?.outline.number ?? top;
@@ -248,12 +267,31 @@ export class BlockStore {
     });
   }
 
-  #putCanonical(records: readonly BlockRecord[]): void {
+  /** Writes the bulk of huge blocks in transactions of their own, between which others get their turn. */
+  async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
     for (const record of records) {
-      this.#entries.putParts(record);
-      this.#entries.makeCanonical(record);
+      await this.setNote(STAGED, `${record.hash} ${record.outline.number}`);
+      const work = this.#entries.stage(record);
+      let isDone = false;
+      while (!isDone)
+        await this.#tables.root.transaction(() => {
+          for (let step = 0; step < STAGED_AT_ONCE && !isDone; step += 1)
+            isDone = work.next().done === true;
+        });
     }
-    this.#entries.indexLogs(records);
+    return new Set(records);
+  }
+
+  #putCanonical(records: readonly BlockRecord[], staged: ReadonlySet<BlockRecord> = NONE): void {
+    const whole = records.filter((record) => !staged.has(record));
+    for (const record of records) {
+      if (staged.has(record)) this.#entries.finish(record);
+      else {
+        this.#entries.putParts(record);
+        this.#entries.makeCanonical(record);
+      }
+    }
+    this.#entries.indexLogs(whole);
   }
 }
 

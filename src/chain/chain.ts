@@ -7,7 +7,7 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
-import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
 import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
@@ -26,6 +26,7 @@ export type ChainOptions = {
   /** The store's budget on disk. */
   readonly bytes: number;
   readonly proof: ProofMode;
+  readonly limits: BlockLimits;
 };
 
 export type ChainParts = {
@@ -61,13 +62,13 @@ export class Chain implements Keeper {
   constructor(options: ChainOptions, parts: ChainParts) {
     this.#options = options;
     this.#parts = parts;
-    const { network, windowBlocks, bytes, chainId, proof, path } = options;
+    const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
     const { pool, dialect, clock, log, metrics } = parts;
     this.#unlock = lockStore(path);
     const store = new BlockStore({ path, windowBlocks, bytes });
     const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
     const source = new BlockSource(
-      { network },
+      { network, limits },
       {
         dialect,
         prover,
@@ -118,11 +119,12 @@ export class Chain implements Keeper {
   }
 
   /** Another size of the store, and another measure of proof: for what is taken in from now on. */
-  reconfigure(changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof">): void {
+  reconfigure(changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof" | "limits">): void {
     this.#options = { ...this.#options, ...changed };
     this.#store.resize(changed);
     this.#prover.setMode(changed.proof);
-    this.#backfill.look();
+    this.#source.setLimits(changed.limits);
+    this.#backfill.reconsider();
   }
 
   async close(): Promise<void> {
@@ -143,6 +145,14 @@ export class Chain implements Keeper {
     const tail = this.#tail;
     if (!head || tail === undefined || !this.#follower.isLive) return undefined;
     return new ChainView({ head, tail, isShared }, this.#viewParts);
+  }
+
+  /** Why the chain stays where it is; undefined when nothing keeps it. */
+  get whyStuck(): string | undefined {
+    const { hurdle } = this.#follower;
+    return hurdle === undefined
+      ? undefined
+      : `block ${hurdle} is larger than limits.block allows and cannot be followed`;
   }
 
   /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
@@ -232,7 +242,7 @@ export class Chain implements Keeper {
     const { signal } = this.#closing;
     const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
     // Where all must be proven, what could not be had as a whole is not asked for in parts.
-    if (found.kind === "failed")
+    if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
     if (found.kind !== "found") return found.kind;
     const { record } = found;

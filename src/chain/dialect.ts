@@ -1,4 +1,5 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
+import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson } from "./block-record.ts";
 import type { Position } from "./block-store.ts";
@@ -27,15 +28,31 @@ export type Fetched =
   /** The node does not know the block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "failed"; readonly reason: string }
+  /** The block is larger than is taken: it was not read to its end. */
+  | { readonly kind: "too large"; readonly reason: string }
   /** The node answered with what is no block, or not its receipts. */
   | { readonly kind: "garbage"; readonly reason: string };
+
+/** What a block may have at most. */
+export type BlockLimits = {
+  /** Of its JSON with whole transactions, and of that of its receipts: each. */
+  readonly bytes: number;
+  readonly transactions: number;
+  readonly logs: number;
+};
+
+export type FetchTerms = {
+  readonly limits: BlockLimits;
+  readonly clock: Pick<Clock, "now" | "yield">;
+  readonly signal: AbortSignal;
+};
 
 /** What a node calls by name; which names there are is the family's. */
 export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;
 
 /** Nothing of it rejects. */
 export type ChainDialect = {
-  fetchBlock(reference: Reference, node: AskedNode, signal: AbortSignal): Promise<Fetched>;
+  fetchBlock(reference: Reference, node: AskedNode, terms: FetchTerms): Promise<Fetched>;
   /** The number and hash of the block that a node has at a number, or calls so; undefined when it does not tell. */
   readPosition(
     numberOrTag: number | Tag,

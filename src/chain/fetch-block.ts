@@ -1,11 +1,15 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 import { findMembers, textOf } from "../jsonrpc/members.ts";
+import { parseList } from "../jsonrpc/parse-list.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
+import { inTurns } from "../lib/long-work.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,
+  BlockLimits,
   ChainDialect,
   Fetched,
+  FetchTerms,
   GivenBlock as ParsedBlock,
   Reference,
   Tag,
@@ -21,22 +25,24 @@ const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] a
 async function fetchBlock(
   reference: Reference,
   node: AskedNode,
-  signal: AbortSignal,
+  terms: FetchTerms,
 ): Promise<Fetched> {
+  const { limits, signal } = terms;
+  const { bytes: maxBytes } = limits;
   const ask: Ask = (method, params) =>
-    node.ask(method, JSON.stringify(params), signal, { purpose: "follow" });
+    node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
   const reply =
     "hash" in reference
       ? await ask("eth_getBlockByHash", [reference.hash, true])
       : await ask("eth_getBlockByNumber", [`0x${reference.number.toString(16)}`, true]);
-  if (reply.kind !== "result") return failed(reply);
-  const block = parsedBlock(reply.json);
-  if (block === null) return { kind: "unknown" };
-  if (!block) return { kind: "garbage", reason: "this is no block" };
-  const receipts = await fetchReceipts(block, node, ask);
+  if (reply.kind !== "result") return failed(reply, maxBytes);
+  const read = await readBlock(reply.json, terms);
+  if (read.kind !== "block") return read;
+  const { block } = read;
+  const receipts = await fetchReceipts(block, node, { ask, limits });
   if (!Buffer.isBuffer(receipts)) return receipts;
-  const parsedReceipts = parsedList(receipts);
-  if (!parsedReceipts) return { kind: "garbage", reason: "this is no list of receipts" };
+  const parsedReceipts = await readReceipts(receipts, terms);
+  if ("kind" in parsedReceipts) return parsedReceipts;
   const uncles = await fetchUncles(block, ask);
   return {
     kind: "fetched",
@@ -52,21 +58,26 @@ async function fetchBlock(
 type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 type Failure = Exclude<Fetched, { kind: "fetched" }>;
 
-const failed = (reply: Reply): Failure => ({
-  kind: "failed",
-  reason:
-    reply.kind === "failed" ? reply.reason : reply.kind === "refused" ? reply.message : reply.kind,
-});
+function failed(reply: Reply, maxBytes: number): Failure {
+  if (reply.kind === "failed" && reply.isTooLarge) return tooLarge(`more than ${maxBytes} bytes`);
+  const reason =
+    reply.kind === "failed" ? reply.reason : reply.kind === "refused" ? reply.message : reply.kind;
+  return { kind: "failed", reason };
+}
+
+const tooLarge = (reason: string): Failure => ({ kind: "too large", reason });
+const garbage = (reason: string): Failure => ({ kind: "garbage", reason });
 
 const NO_RECEIPTS = Buffer.from("[]");
 
 async function fetchReceipts(
   block: ParsedBlock,
   node: AskedNode,
-  ask: Ask,
+  { ask, limits }: { ask: Ask; limits: BlockLimits },
 ): Promise<Buffer | Failure> {
+  const { bytes } = limits;
   const transactions = hashesOf(block);
-  if (!transactions) return { kind: "garbage", reason: "a block without its transactions" };
+  if (!transactions) return garbage("a block without its transactions");
   if (transactions.length === 0) return NO_RECEIPTS;
   for (const method of BY_BLOCK) {
     if (node.isMissing(method)) continue;
@@ -75,17 +86,18 @@ async function fetchReceipts(
       const reply = await ask(method, [reference]);
       if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
       if (reply.kind === "missing") break;
-      if (reply.kind !== "refused") return failed(reply);
+      if (reply.kind !== "refused") return failed(reply, bytes);
     }
   }
-  return receiptsOneByOne(transactions, ask);
+  return receiptsOneByOne(transactions, { ask, limits });
 }
 
 async function receiptsOneByOne(
   transactions: readonly string[],
-  ask: Ask,
+  { ask, limits }: { ask: Ask; limits: BlockLimits },
 ): Promise<Buffer | Failure> {
   const receipts: Buffer[] = [];
+  let bytes = 0;
   for (let first = 0; first < transactions.length; first += AT_ONCE) {
     const replies = await Promise.all(
       transactions
@@ -93,17 +105,23 @@ async function receiptsOneByOne(
         .map((hash) => ask("eth_getTransactionReceipt", [hash])),
     );
     for (const reply of replies) {
-      if (reply.kind !== "result") return failed(reply);
+      if (reply.kind !== "result") return failed(reply, limits.bytes);
       if (isNull(reply.json)) return { kind: "unknown" }; // a reorganisation came between, or the node lags
+      bytes += reply.json.length;
+      if (bytes > limits.bytes) return tooLarge(`receipts of more than ${limits.bytes} bytes`);
       receipts.push(Buffer.from(receipts.length === 0 ? "[" : ","), reply.json);
     }
   }
   return Buffer.concat([...receipts, Buffer.from("]")]);
 }
 
+/** No chain has more than two in a block, and each is a question. */
+const MOST_UNCLES = 16;
+
 /** undefined when the block names none, or the node does not tell. */
 async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buffer | undefined> {
-  if (!Array.isArray(uncles) || uncles.length === 0) return undefined;
+  if (!Array.isArray(uncles) || uncles.length === 0 || uncles.length > MOST_UNCLES)
+    return undefined;
   const headers: string[] = [];
   for (const index of uncles.keys()) {
     const reply = await ask("eth_getUncleByBlockHashAndIndex", [hash, `0x${index.toString(16)}`]);
@@ -115,20 +133,41 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
 
 const isNull = (json: Buffer): boolean => json.length === 4 && json[0] === 0x6e;
 
-/** null as it is; undefined for what is no block that could be linked to another. */
-function parsedBlock(json: Buffer): ParsedBlock | null | undefined {
-  const block = parsed(json);
-  if (block === null) return null;
-  const { number, hash, parentHash } = Object(block) as Record<string, unknown>;
+/** What is no block that could be linked to another is garbage. */
+async function readBlock(
+  json: Buffer,
+  terms: FetchTerms,
+): Promise<{ kind: "block"; block: ParsedBlock } | Failure> {
+  if (isNull(json)) return { kind: "unknown" };
+  const { transactions: most } = terms.limits;
+  const list = await inTurns(parseList(json, { path: ["transactions"], most }), terms);
+  if (list.kind === "too many") return tooLarge(`more than ${most} transactions`);
+  const block = list.kind === "parsed" ? Object(list.around) : {};
+  const { number, hash, parentHash, transactions } = block as Record<string, unknown>;
   const isLinked = isHash(hash) && isHash(parentHash) && typeof number === "string";
-  return isLinked && /^0x[0-9a-f]{1,8}$/i.test(number) ? (block as ParsedBlock) : undefined;
+  if (list.kind !== "parsed" || !isLinked || !/^0x[0-9a-f]{1,8}$/i.test(number))
+    return garbage("this is no block");
+  // Without a list of its own it is none, and is found out later.
+  const whole = Array.isArray(transactions) ? { ...block, transactions: list.elements } : block;
+  return { kind: "block", block: whole as ParsedBlock };
 }
+
+async function readReceipts(json: Buffer, terms: FetchTerms): Promise<readonly Json[] | Failure> {
+  const { transactions: most, logs: mostLogs } = terms.limits;
+  const list = await inTurns(parseList(json, { path: [], most }), terms);
+  if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);
+  if (list.kind !== "parsed" || !Array.isArray(list.around) || !list.elements.every(isObject))
+    return garbage("this is no list of receipts");
+  const logs = list.elements.reduce((sum: number, { logs: some }) => sum + lengthOf(some), 0);
+  return logs > mostLogs ? tooLarge(`more than ${mostLogs} logs`) : list.elements;
+}
+
+const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null;
 
 function parsedList(json: Buffer): readonly Json[] | undefined {
   const list = parsed(json);
-  return Array.isArray(list) && list.every((item) => typeof item === "object" && item !== null)
-    ? list
-    : undefined;
+  return Array.isArray(list) && list.every(isObject) ? list : undefined;
 }
 
 function hashesOf({ transactions }: ParsedBlock): string[] | undefined {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../upstream/fake-clock.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { recordOf } from "./block-record.ts";
 import type { AskedNode } from "./dialect.ts";
@@ -50,8 +51,14 @@ function nodeWith(changed: Answers = {}, later: Answers = {}): AskedNode {
   };
 }
 
+const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
+
 const fetchEpoch = (reference: { number: number } | { hash: string }, node = nodeWith()) =>
-  epochDialect.fetchBlock(reference, node, never);
+  epochDialect.fetchBlock(reference, node, {
+    limits: UNLIMITED,
+    clock: new FakeClock(),
+    signal: never,
+  });
 
 describe("an epoch", () => {
   it.each([{ number: 7 }, { hash: hashOf("pivot") }])("is fetched by %o", async (reference) => {

@@ -3,8 +3,17 @@
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
+import { eachInSteps, inTurns, type Work } from "../lib/long-work.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type { AskedNode, ChainDialect, Fetched, Reference, Tag } from "./dialect.ts";
+import type {
+  AskedNode,
+  BlockLimits,
+  ChainDialect,
+  Fetched,
+  FetchTerms,
+  Reference,
+  Tag,
+} from "./dialect.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
@@ -12,7 +21,8 @@ type Pivot = { readonly number: number; readonly hash: string; readonly json: Js
 
 /** `cfx_*`. A block is known when it is the pivot of its epoch. */
 export const epochDialect: ChainDialect = {
-  fetchBlock: (reference, node, signal) => fetchEpoch(reference, askingOf(node, signal)),
+  fetchBlock: (reference, node, terms) =>
+    fetchEpoch(reference, askingOf(node, terms.signal, terms.limits.bytes), terms),
   readPosition: async (numberOrTag, node, signal) => {
     const pivot = await readPivot(epochOf(numberOrTag), askingOf(node, signal));
     return pivot && typeof pivot === "object"
@@ -26,9 +36,9 @@ export const epochDialect: ChainDialect = {
 };
 
 const askingOf =
-  (node: AskedNode, signal: AbortSignal): Ask =>
+  (node: AskedNode, signal: AbortSignal, maxBytes?: number): Ask =>
   (method, params) =>
-    node.ask(method, JSON.stringify(params), signal, { purpose: "follow" });
+    node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 
 /** The head is the newest epoch that was executed: later ones have no logs yet. */
 const TAGS: Readonly<Record<string, string>> = {
@@ -76,7 +86,8 @@ const BEYOND_BLOCKS = {
 const SUSPICIOUS = 1000;
 
 /** Never rejects. */
-async function fetchEpoch(reference: Reference, ask: Ask): Promise<Fetched> {
+async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Promise<Fetched> {
+  const { limits } = terms;
   const pivot =
     "hash" in reference
       ? await pivotWith(reference.hash, ask)
@@ -92,26 +103,39 @@ async function fetchEpoch(reference: Reference, ask: Ask): Promise<Fetched> {
   const hashes = parsed(blocks.json);
   // Another pivot by now: what was told of the epoch is of neither for certain.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
+  if (hashes.length > limits.transactions)
+    return tooLarge(`more than ${limits.transactions} blocks`);
   const given = logs.kind === "result" ? elementsOf(logs.json) : undefined;
   const isWhole = given !== undefined && given.length < SUSPICIOUS;
-  const told = isWhole ? given : await logsOfEach(hashes, ask);
+  const told = isWhole ? given : await logsOfEach(hashes, ask, limits);
   if (!told) return failed(logs);
+  if (told === "too many" || told.length > limits.logs)
+    return tooLarge(`more than ${limits.logs} logs, or ${limits.bytes} bytes of them`);
   const after = await readPivot(epoch, ask);
   if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
-  return asBlock(pivot, hashes, told) ?? BEYOND_BLOCKS;
+  return (await inTurns(asBlock(pivot, hashes, told), terms)) ?? BEYOND_BLOCKS;
 }
 
 const failed = (reply: Reply): Fetched => ({
   kind: "failed",
   reason: reply.kind === "refused" ? reply.message : reply.kind,
 });
+const tooLarge = (reason: string): Fetched => ({ kind: "too large", reason });
 
 /** Of an epoch with more logs than the node gives at once. */
-async function logsOfEach(hashes: readonly string[], ask: Ask): Promise<Buffer[] | undefined> {
+async function logsOfEach(
+  hashes: readonly string[],
+  ask: Ask,
+  limits: BlockLimits,
+): Promise<Buffer[] | "too many" | undefined> {
   const all: Buffer[] = [];
+  let bytes = 0;
   for (const hash of hashes) {
     const reply = await ask("cfx_getLogs", [{ blockHashes: [hash] }]);
+    if (reply.kind === "failed" && reply.isTooLarge) return "too many";
     if (reply.kind !== "result") return undefined;
+    bytes += reply.json.length;
+    if (bytes > limits.bytes) return "too many";
     const logs = elementsOf(reply.json);
     if (!logs) return undefined;
     for (const log of logs) all.push(log); // there may be more than a function takes arguments
@@ -123,12 +147,13 @@ const elementsOf = (array: Buffer): Buffer[] | undefined =>
   findElements(array)?.map(({ start, end }) => array.subarray(start, end));
 
 /** undefined when a log is of none of the blocks. */
-function asBlock(
+function* asBlock(
   pivot: Pivot,
   hashes: readonly string[],
   texts: readonly Buffer[],
-): Fetched | undefined {
-  const list = texts.map((text) => Object(parsed(text)) as Json);
+): Work<Fetched | undefined> {
+  const list: Json[] = [];
+  yield* eachInSteps(texts, (text) => list.push(Object(parsed(text)) as Json));
   const byBlock = new Map(hashes.map((hash) => [hash.toLowerCase(), [] as number[]]));
   for (const [index, log] of list.entries()) {
     const place = byBlock.get(String(log["blockHash"]).toLowerCase());

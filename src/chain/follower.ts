@@ -75,6 +75,11 @@ export class Follower {
     return this.#isLive;
   }
 
+  /** The number of a block above the head that is too large to be taken in; undefined when none is. */
+  get hurdle(): number | undefined {
+    return this.#advance.hurdle;
+  }
+
   /** The name of the node whose chain is followed. */
   get leader(): string | undefined {
     return this.#leader;

@@ -2,7 +2,8 @@
 // first, and of the receipts only what matches.
 import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
-import { findElements, findMembers } from "../jsonrpc/members.ts";
+import { findList } from "../jsonrpc/members.ts";
+import type { Work } from "../lib/long-work.ts";
 
 export type LogPlace = {
   /** Which receipt of the block has it. */
@@ -32,23 +33,25 @@ type ParsedLog = {
   readonly removed?: unknown;
 };
 
+/** Logs between two pauses. */
+const STEP = 64;
+
 /**
  * @param parsed The same receipt, parsed.
  * @returns undefined when it is not a receipt with its logs.
  */
-export function placeLogs(receipt: Buffer, parsed: unknown): PlacedReceipt | undefined {
+export function* placeLogs(receipt: Buffer, parsed: unknown): Work<PlacedReceipt | undefined> {
   const { logs } = parsed as { logs?: unknown };
   if (!Array.isArray(logs)) return undefined;
   if (logs.length === 0) return { json: receipt, logs: [] };
   if (logs.some((log: ParsedLog) => log.removed === undefined))
-    return withRemoved(parsed as object, logs);
-  const [span] = findMembers(receipt, ["logs"]) ?? [];
-  const elements = span && findElements(receipt.subarray(span.start, span.end));
-  if (!span || elements?.length !== logs.length) return undefined;
+    return yield* withRemoved(parsed as object, logs);
+  const list = yield* findList(receipt, "logs");
+  if (list?.elements.length !== logs.length) return undefined;
   const places: TermedLog[] = [];
-  for (const [index, element] of elements.entries()) {
-    const start = span.start + element.start;
-    const log = receipt.subarray(start, span.start + element.end);
+  for (const [index, { start, end }] of list.elements.entries()) {
+    if (index % STEP === STEP - 1) yield;
+    const log = receipt.subarray(start, end);
     const place = placeOf(log, logs[index]);
     if (!place) return undefined;
     places.push({ ...place, receipt: 0, start, length: log.length });
@@ -57,9 +60,12 @@ export function placeLogs(receipt: Buffer, parsed: unknown): PlacedReceipt | und
 }
 
 /** Specification, log object: `removed` is there. Some nodes leave it out of receipts. */
-function withRemoved(receipt: object, logs: readonly ParsedLog[]): PlacedReceipt | undefined {
+function* withRemoved(
+  receipt: object,
+  logs: readonly ParsedLog[],
+): Work<PlacedReceipt | undefined> {
   const whole = { ...receipt, logs: logs.map((log) => ({ ...log, removed: false })) };
-  return placeLogs(Buffer.from(JSON.stringify(whole)), whole);
+  return yield* placeLogs(Buffer.from(JSON.stringify(whole)), whole);
 }
 
 function placeOf(

@@ -1,8 +1,9 @@
 // What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
 import type { Logger } from "pino";
+import type { Work } from "../lib/long-work.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
-import { type Proof, proveBlock } from "../proofs/prove-block.ts";
+import { type Proof, proveInSteps } from "../proofs/prove-block.ts";
 import type { ProofLevel } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
 import type { FetchedBlock } from "./dialect.ts";
@@ -61,10 +62,13 @@ export class Prover {
     this.#mode = mode;
   }
 
-  prove({ block, receipts, uncles }: FetchedBlock): Verdict {
+  *prove({ block, receipts, uncles }: FetchedBlock): Work<Verdict> {
     if (this.#mode === "off") return { kind: "proven", level: "none" };
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-    const proof = proveBlock(parts, { headers: this.#headers, byzantium: this.#byzantium });
+    const proof = yield* proveInSteps(parts, {
+      headers: this.#headers,
+      byzantium: this.#byzantium,
+    });
     if (proof.kind === "failed") return proof;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");

@@ -69,6 +69,18 @@ const limits = z.strictObject({
     .describe(
       "How often one call may ask the nodes, such as for a log query that these take in pieces only; of a batch each member, and all together five times as much beyond their first questions.",
     ),
+  block: z
+    .strictObject({
+      bytes: byteSize
+        .prefault("64MiB")
+        .describe("Of its JSON with whole transactions, and of that of its receipts: each."),
+      transactions: wholeNumber(1).prefault(100_000).describe("How many transactions it has."),
+      logs: wholeNumber(1).prefault(250_000).describe("How many logs it has."),
+    })
+    .prefault({})
+    .describe(
+      "The largest block, or epoch, that is followed and stored; the chain is followed anew above a larger one.",
+    ),
   response: byteSize.prefault("256MiB").describe("The largest answer of an upstream."),
 });
 
@@ -142,6 +154,7 @@ export const network = z
       },
       traces: settings.limits.traces,
       upstreamCalls: settings.limits.upstreamCalls,
+      block: settings.limits.block,
       responseBytes: settings.limits.response,
     },
     methods: {

@@ -90,6 +90,7 @@ describe("the shortest configuration", () => {
             logs: { blocks: 10_000, results: 10_000 },
             traces: { steps: 2_500_000, bytes: 512 * 2 ** 20, blocks: 100, refunds: true },
             upstreamCalls: 200,
+            block: { bytes: 67_108_864, transactions: 100_000, logs: 250_000 },
             responseBytes: 268_435_456,
           },
           methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], deny: [] },

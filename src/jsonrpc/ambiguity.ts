@@ -1,13 +1,13 @@
 // Whether every reader of a JSON text reads the same in it. Of members with one name some readers take
 // the last (JSON.parse), others the first, and some, as Go's, do not look at the case of letters.
+import { atOnce, type Work } from "../lib/long-work.ts";
 import { CLOSE_BRACE, COLON, isSpace, OPEN_BRACE, QUOTE } from "./ascii.ts";
 import { skipString } from "./members.ts";
 import { OpenObjects } from "./open-objects.ts";
 
 const LONGEST_SHOWN = 40;
-
-/** Grows with the depth; never read across calls. */
-const objects = new OpenObjects();
+/** Bytes between two pauses: a tenth of a millisecond. */
+const STEP = 1 << 16;
 
 /**
  * Why readers may differ: an object, at any depth, has two members of one name, or of names that differ
@@ -17,33 +17,70 @@ const objects = new OpenObjects();
  * @param json What JSON.parse takes; of other texts a word is said or not.
  * @returns undefined when all readers read the same.
  */
-export function ambiguityIn(json: Buffer): string | undefined {
-  const { length } = json;
-  objects.reset();
-  for (let at = 0; at < length; ) {
-    const byte = json[at];
-    if (byte !== QUOTE) {
-      if (byte === OPEN_BRACE) objects.open();
-      else if (byte === CLOSE_BRACE) objects.close();
-      at += 1;
-      continue;
-    }
-    const start = at + 1;
-    at = skipString(json, at);
-    if (at < 0) return "a text that does not end";
-    const end = at - 1;
-    while (isSpace(json[at])) at += 1;
-    if (json[at] !== COLON) continue;
-    const added = objects.add(json, start, end);
-    if (added !== "new") return `${WORDS[added]} ${shown(json, start, end)}`;
+export const ambiguityIn = (json: Buffer): string | undefined => atOnce(findAmbiguity(json));
+
+/** The same in steps. */
+export function* findAmbiguity(json: Buffer): Work<string | undefined> {
+  const search = new Search(json);
+  while (!search.isOver) {
+    search.advance(STEP);
+    yield;
   }
-  return undefined;
+  return search.found;
+}
+
+class Search {
+  found: string | undefined;
+  #at = 0;
+  readonly #objects = new OpenObjects();
+  readonly #json: Buffer;
+
+  constructor(json: Buffer) {
+    this.#json = json;
+  }
+
+  get isOver(): boolean {
+    return this.#at >= this.#json.length || this.found !== undefined;
+  }
+
+  advance(bytes: number): void {
+    const json = this.#json;
+    const objects = this.#objects;
+    const stop = Math.min(json.length, this.#at + bytes);
+    let at = this.#at;
+    while (at < stop) {
+      const byte = json[at];
+      if (byte !== QUOTE) {
+        if (byte === OPEN_BRACE) objects.open();
+        else if (byte === CLOSE_BRACE) objects.close();
+        at += 1;
+        continue;
+      }
+      const start = at + 1;
+      at = skipString(json, at);
+      if (at < 0) {
+        this.#end("a text does not end", start, json.length);
+        return;
+      }
+      const end = at - 1;
+      while (isSpace(json[at])) at += 1;
+      if (json[at] !== COLON) continue;
+      const added = objects.add(json, start, end);
+      if (added !== "new") {
+        this.#end(WORDS[added], start, end);
+        return;
+      }
+    }
+    this.#at = at;
+  }
+
+  #end(word: string, start: number, end: number): void {
+    const shown = this.#json.toString("utf8", start, Math.min(end, start + LONGEST_SHOWN));
+    this.found = `${word}: ${JSON.stringify(shown)}`;
+  }
 }
 
 const WORDS = {
-  taken: "two members are named, but for the case of letters,",
-  unusual: "a member has the unusual name",
+  taken: "two members have this name, but for the case of letters",
+  unusual: "a member has an unusual name",
 } as const;
-
-const shown = (json: Buffer, start: number, end: number): string =>
-  JSON.stringify(json.toString("utf8", start, Math.min(end, start + LONGEST_SHOWN)));

@@ -1,6 +1,6 @@
 // Finds the members of a JSON object without parsing it, so that results and ids are passed on as
 // the very bytes that came.
-
+import { atOnce, type Work } from "../lib/long-work.ts";
 import {
   BACKSLASH,
   CLOSE_BRACE,
@@ -46,18 +46,53 @@ export function findMembers(
  *
  * @returns undefined when the bytes are not one well-nested array, or nest deeper than 2^20.
  */
-export function findElements(json: Buffer): Span[] | undefined {
-  const elements: Span[] = [];
+export const findElements = (json: Buffer): Span[] | undefined => atOnce(findElementsInSteps(json));
+
+/** The same in steps. */
+export function* findElementsInSteps(json: Buffer): Work<Span[] | undefined> {
+  const list = yield* elementsAt(json, skipSpace(json, 0));
+  return list && isEnd(json, list.end) ? list.elements : undefined;
+}
+
+/** An array, and where its elements stand. */
+export type List = Span & { readonly elements: Span[] };
+
+/** The array that the object in `json` has under the name; of several the last. In steps: it may be long. */
+export function* findList(json: Buffer, name: string): Work<List | undefined> {
+  let found: List | undefined;
   let at = skipSpace(json, 0);
-  if (json[at] !== OPEN_BRACKET) return undefined;
-  at = skipSpace(json, at + 1);
-  if (json[at] === CLOSE_BRACKET) return isEnd(json, at + 1) ? elements : undefined;
+  if (json[at] !== OPEN_BRACE) return undefined;
+  do {
+    at = skipSpace(json, at + 1);
+    const keyEnd = json[at] === QUOTE ? skipString(json, at) : -1;
+    if (keyEnd < 0) return undefined;
+    const isIt = keyText(json, at, keyEnd) === name;
+    at = skipSpace(json, keyEnd);
+    if (json[at] !== COLON) return undefined;
+    at = skipSpace(json, at + 1);
+    if (isIt) found = yield* elementsAt(json, at);
+    at = isIt ? (found?.end ?? -1) : skipValue(json, at);
+    if (at < 0) return undefined;
+    at = skipSpace(json, at);
+  } while (json[at] === COMMA);
+  return json[at] === CLOSE_BRACE && isEnd(json, at + 1) ? found : undefined;
+}
+
+/** Elements between two pauses. */
+const STEP = 64;
+
+function* elementsAt(json: Buffer, start: number): Work<List | undefined> {
+  const elements: Span[] = [];
+  if (json[start] !== OPEN_BRACKET) return undefined;
+  let at = skipSpace(json, start + 1);
+  if (json[at] === CLOSE_BRACKET) return { start, end: at + 1, elements };
   for (;;) {
     const end = skipValue(json, at);
     if (end < 0) return undefined;
     elements.push({ start: at, end });
+    if (elements.length % STEP === 0) yield;
     at = skipSpace(json, end);
-    if (json[at] === CLOSE_BRACKET) return isEnd(json, at + 1) ? elements : undefined;
+    if (json[at] === CLOSE_BRACKET) return { start, end: at + 1, elements };
     if (json[at] !== COMMA) return undefined;
     at = skipSpace(json, at + 1);
   }
@@ -92,7 +127,7 @@ function eachMember(json: Buffer, visit: (key: string, value: Span) => void): nu
 }
 
 /** undefined for a broken escape. */
-function keyText(json: Buffer, start: number, end: number): string | undefined {
+export function keyText(json: Buffer, start: number, end: number): string | undefined {
   const raw = json.toString("utf8", start + 1, end - 1);
   if (!raw.includes("\\")) return raw;
   try {

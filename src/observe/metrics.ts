@@ -129,6 +129,11 @@ export class Metrics {
     "Blocks that a node gave otherwise than their hash says.",
     ["network", "upstream", "part"],
   );
+  readonly #blocksTooLarge = this.#counter(
+    "blocks_too_large_total",
+    "Blocks that were not taken in since they are larger than limits.block.",
+    ["network", "upstream"],
+  );
   readonly #windowBlocks = this.#gauge("window_blocks", "Newest blocks in the store.", ["network"]);
   readonly #fillRate = this.#gauge(
     "window_fill_blocks_per_second",
@@ -325,6 +330,10 @@ export class Metrics {
 
   proofFailed(network: string, upstream: string, part: string): void {
     this.#proofsFailed.add(`${network} ${upstream} ${part}`, { network, upstream, part });
+  }
+
+  blockTooLarge(network: string, upstream: string): void {
+    this.#blocksTooLarge.add(`${network} ${upstream}`, { network, upstream });
   }
 
   windowFilled(

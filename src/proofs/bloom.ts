@@ -1,5 +1,6 @@
 // The filter over the addresses and topics of logs, as receipts and headers carry it (Yellow Paper, 4.3.1).
 import { keccakBytes } from "../evm/keccak.ts";
+import { eachInSteps, type Work } from "../lib/long-work.ts";
 import { isJson, type Json } from "./json.ts";
 
 /** The blooms of one block: what occurs in several logs is hashed once. */
@@ -9,20 +10,22 @@ export class BlockBloom {
   readonly #all = Buffer.alloc(BYTES);
 
   /** Adds the logs of a receipt; their own bloom as DATA. */
-  add(logs: unknown): string {
+  *add(logs: unknown): Work<string> {
     if (!Array.isArray(logs) || logs.length === 0) return NO_LOGS;
     const bloom = Buffer.alloc(BYTES);
-    for (const log of logs) {
-      const { address, topics } = isJson(log) ? log : ({} as Json);
-      for (const text of [address, ...(Array.isArray(topics) ? topics : [])])
-        for (const bit of this.#bitsOf(text)) {
-          const index = BYTES - 1 - (bit >> 3);
-          const mask = 1 << (bit & 7);
-          bloom[index] = (bloom[index] ?? 0) | mask;
-          this.#all[index] = (this.#all[index] ?? 0) | mask;
-        }
-    }
+    yield* eachInSteps(logs, (log) => this.#addLog(log, bloom));
     return `0x${bloom.toString("hex")}`;
+  }
+
+  #addLog(log: unknown, bloom: Buffer): void {
+    const { address, topics } = isJson(log) ? log : ({} as Json);
+    for (const text of [address, ...(Array.isArray(topics) ? topics : [])])
+      for (const bit of this.#bitsOf(text)) {
+        const index = BYTES - 1 - (bit >> 3);
+        const mask = 1 << (bit & 7);
+        bloom[index] = (bloom[index] ?? 0) | mask;
+        this.#all[index] = (this.#all[index] ?? 0) | mask;
+      }
   }
 
   /** That of all logs added so far. */

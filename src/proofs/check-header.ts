@@ -1,4 +1,5 @@
 // The header against its hash, and the short lists that it covers: withdrawals and uncles.
+import type { Work } from "../lib/long-work.ts";
 import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
 import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
@@ -19,17 +20,17 @@ export function checkHeader(block: Json, encoding: HeaderEncoding): Finding {
   return differs(`says ${shown(hash)}, is ${computed}`, isForeign);
 }
 
-export function checkWithdrawals(
+export function* checkWithdrawals(
   { block, withdrawals }: { block: Json; withdrawals: unknown },
   { isForeignHeader, hasForeign }: { isForeignHeader: boolean; hasForeign: boolean },
-): Finding {
+): Work<Finding> {
   const { withdrawalsRoot } = block;
   const isEmpty = Array.isArray(withdrawals) && withdrawals.length === 0;
   if (isAbsent(withdrawalsRoot))
     return isEmpty || isAbsent(withdrawals)
       ? proven
       : differs("withdrawals in a block without root", isForeignHeader);
-  const computed = withdrawalsRootOf(withdrawals);
+  const computed = yield* withdrawalsRootOf(withdrawals);
   if (computed === undefined) return differs("a root without its withdrawals", isForeignHeader);
   // Optimism's Isthmus keeps the storage root of its bridge there, and no withdrawals.
   return compare(withdrawalsRoot, computed, isForeignHeader || (hasForeign && isEmpty));

@@ -1,9 +1,10 @@
 // Transactions, receipts and logs against the roots and the bloom of the header.
 import { keccak256 } from "../evm/keccak.ts";
+import type { Work } from "../lib/long-work.ts";
 import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
 import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
-import { orderedTrieRoot } from "./ordered-trie.ts";
+import { hashTrie } from "./ordered-trie.ts";
 import { encodeReceipt } from "./receipt.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 import { encodeTransaction, isSigned, knownType } from "./transaction.ts";
@@ -17,16 +18,20 @@ export type BlockLists = {
   readonly receipts: readonly Json[] | undefined;
 };
 
+/** So many are looked at between two pauses: well under a millisecond's work. */
+const STEP = 64;
+
 /** Also whether some transaction is of no type of Ethereum, or nobody signed it. */
-export function checkTransactions(
+export function* checkTransactions(
   transactions: readonly Transaction[],
   block: Json,
   isForeignHeader: boolean,
-): { finding: Finding; hasForeign: boolean } {
+): Work<{ finding: Finding; hasForeign: boolean }> {
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
   let hasForeign = false;
   for (const [index, transaction] of transactions.entries()) {
+    if (index % STEP === STEP - 1) yield;
     if (typeof transaction === "string") continue;
     hasForeign ||= isForeignTransaction(transaction);
     const bytes = encodeTransaction(transaction, writer);
@@ -40,7 +45,7 @@ export function checkTransactions(
   }
   const isWhole = encoded.length === transactions.length;
   const finding = isWhole
-    ? compare(block["transactionsRoot"], orderedTrieRoot(encoded), isForeignHeader)
+    ? compare(block["transactionsRoot"], yield* hashTrie(encoded), isForeignHeader)
     : unproven;
   return { finding, hasForeign };
 }
@@ -49,21 +54,22 @@ export function checkTransactions(
 export const isForeignTransaction = (transaction: Json): boolean =>
   knownType(transaction["type"]) === undefined || !isSigned(transaction);
 
-export function checkReceipts(
+export function* checkReceipts(
   { block, transactions, receipts }: BlockLists,
   isForeign: boolean,
-): Finding {
+): Work<Finding> {
   if (!receipts) return unproven;
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
   for (const [index, receipt] of receipts.entries()) {
+    if (index % STEP === STEP - 1) yield;
     const type = knownType(typeOf(receipt, transactions[index]));
     if (type === undefined) return unproven;
-    const bytes = encodeReceipt(receipt, type, writer);
+    const bytes = yield* encodeReceipt(receipt, type, writer);
     if (!bytes) return differs(`receipt ${index} cannot be encoded`, isForeign);
     encoded.push(bytes);
   }
-  return compare(block["receiptsRoot"], orderedTrieRoot(encoded), isForeign);
+  return compare(block["receiptsRoot"], yield* hashTrie(encoded), isForeign);
 }
 
 /** Nodes of old give receipts no type. */
@@ -72,16 +78,17 @@ function typeOf({ type }: Json, transaction: Transaction | undefined): unknown {
   return transaction?.["type"];
 }
 
-export function checkBloom(
+export function* checkBloom(
   block: Json,
   receipts: readonly Json[] | undefined,
   isForeign: boolean,
-): Finding {
+): Work<Finding> {
   if (!receipts) return unproven;
   const bloom = new BlockBloom();
   let finding = proven;
   for (const [index, receipt] of receipts.entries()) {
-    const computed = bloom.add(receipt["logs"]);
+    if (index % STEP === STEP - 1) yield;
+    const computed = yield* bloom.add(receipt["logs"]);
     const one = compareBloom(receipt["logsBloom"], computed, `receipt ${index}`, isForeign);
     if (one.kind === "failed") return one;
     if (one.kind === "unproven") finding = unproven;

@@ -1,15 +1,20 @@
 // What headers cover beside transactions and receipts: withdrawals and uncles.
 import { keccak256 } from "../evm/keccak.ts";
+import { eachInSteps, type Work } from "../lib/long-work.ts";
 import { encodingOfHash } from "./header.ts";
 import { isJson, type Json, sameHex } from "./json.ts";
-import { orderedTrieRoot } from "./ordered-trie.ts";
+import { hashTrie } from "./ordered-trie.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /** Undefined when it is no list of withdrawals (EIP-4895). */
-export function withdrawalsRootOf(withdrawals: unknown): string | undefined {
+export function* withdrawalsRootOf(withdrawals: unknown): Work<string | undefined> {
   if (!Array.isArray(withdrawals)) return undefined;
-  const encoded = withdrawals.map(encodeWithdrawal).filter((bytes) => bytes !== undefined);
-  return encoded.length === withdrawals.length ? orderedTrieRoot(encoded) : undefined;
+  const encoded: Uint8Array[] = [];
+  yield* eachInSteps(withdrawals, (withdrawal: unknown) => {
+    const bytes = encodeWithdrawal(withdrawal);
+    if (bytes) encoded.push(bytes);
+  });
+  return encoded.length === withdrawals.length ? yield* hashTrie(encoded) : undefined;
 }
 
 function encodeWithdrawal(withdrawal: unknown): Uint8Array | undefined {

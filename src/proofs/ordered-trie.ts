@@ -1,16 +1,20 @@
 // The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers
 // carry it for transactions, receipts and withdrawals. Nothing of the trie is kept.
 import { keccak256, keccakBytes } from "../evm/keccak.ts";
+import { atOnce, eachInSteps, type Work } from "../lib/long-work.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /** The hash of the RLP of nothing: the root of an empty list. */
 export const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
 /** The root as DATA. */
-export function orderedTrieRoot(items: readonly Uint8Array[]): string {
+export const orderedTrieRoot = (items: readonly Uint8Array[]): string => atOnce(hashTrie(items));
+
+/** The same in steps: there may be a great many items. */
+export function* hashTrie(items: readonly Uint8Array[]): Work<string> {
   if (items.length === 0) return EMPTY_ROOT;
   const writer = new RlpWriter();
-  writeNode(writer, entriesOf(items), 0);
+  yield* writeNode(writer, yield* entriesOf(items), 0);
   // An RLP list of non-empty items; nothing in it can be invalid.
   return keccak256(writer.since(0) ?? EMPTY);
 }
@@ -18,10 +22,14 @@ export function orderedTrieRoot(items: readonly Uint8Array[]): string {
 type Entry = { readonly path: readonly number[]; readonly value: Uint8Array };
 
 /** In the order of the paths: 1 to 127, then 0 (its RLP is 0x80), then the rest. */
-function entriesOf(items: readonly Uint8Array[]): Entry[] {
-  const entries = items.map((value, index) => ({ path: pathOf(index), value }));
-  const [first, ...others] = entries;
-  return first ? [...others.slice(0, 127), first, ...others.slice(127)] : [];
+function* entriesOf(items: readonly Uint8Array[]): Work<Entry[]> {
+  const entries: Entry[] = [];
+  yield* eachInSteps(items, (value, index) => {
+    if (index > 0) entries.push({ path: pathOf(index), value });
+  });
+  const [first] = items;
+  if (first) entries.splice(127, 0, { path: pathOf(0), value: first });
+  return entries;
 }
 
 function pathOf(index: number): number[] {
@@ -34,19 +42,20 @@ function pathOf(index: number): number[] {
 }
 
 /** The node over `entries`, which agree in their first `depth` nibbles. */
-function writeNode(writer: RlpWriter, entries: readonly Entry[], depth: number): void {
+function* writeNode(writer: RlpWriter, entries: readonly Entry[], depth: number): Work<void> {
   const [first] = entries;
   const last = entries.at(-1);
   if (!first || !last) return;
   // Sorted, so what the outer two share, all share.
   const fork = first.path.findIndex((nibble, index) => nibble !== last.path[index]);
-  if (first === last) writeLeaf(writer, first, depth);
-  else if (fork === depth) writeBranch(writer, entries, depth);
-  else
-    writer.list(() => {
-      writer.bytes(compactPath(first.path.slice(depth, fork), EXTENSION));
-      writeReference(writer, () => writeBranch(writer, entries, fork));
-    });
+  if (first === last) return writeLeaf(writer, first, depth);
+  if (fork === depth) return yield* writeBranch(writer, entries, depth);
+  const start = writer.position;
+  writer.bytes(compactPath(first.path.slice(depth, fork), EXTENSION));
+  const reference = writer.position;
+  yield* writeBranch(writer, entries, fork);
+  toReference(writer, reference);
+  writer.enlist(start);
 }
 
 const writeLeaf = (writer: RlpWriter, { path, value }: Entry, depth: number): void =>
@@ -55,25 +64,27 @@ const writeLeaf = (writer: RlpWriter, { path, value }: Entry, depth: number): vo
     writer.bytes(value);
   });
 
-function writeBranch(writer: RlpWriter, entries: readonly Entry[], depth: number): void {
-  writer.list(() => {
-    let from = 0;
-    for (let nibble = 0; nibble < 16; nibble += 1) {
-      let to = from;
-      while (entries[to]?.path[depth] === nibble) to += 1;
-      const below = entries.slice(from, to);
-      if (from === to) writer.bytes(EMPTY);
-      else writeReference(writer, () => writeNode(writer, below, depth + 1));
-      from = to;
+function* writeBranch(writer: RlpWriter, entries: readonly Entry[], depth: number): Work<void> {
+  const start = writer.position;
+  let from = 0;
+  for (let nibble = 0; nibble < 16; nibble += 1) {
+    let to = from;
+    while (entries[to]?.path[depth] === nibble) to += 1;
+    const reference = writer.position;
+    if (from === to) writer.bytes(EMPTY);
+    else {
+      yield* writeNode(writer, entries.slice(from, to), depth + 1);
+      toReference(writer, reference);
     }
-    writer.bytes(EMPTY); // no path ends in a branch: no RLP is the beginning of another
-  });
+    from = to;
+  }
+  writer.bytes(EMPTY); // no path ends in a branch: no RLP is the beginning of another
+  writer.enlist(start);
+  yield;
 }
 
-/** A node inside another: itself when it is shorter than a hash, else its hash. */
-function writeReference(writer: RlpWriter, write: () => void): void {
-  const start = writer.position;
-  write();
+/** The node written since, as it stands inside another: itself when it is shorter than a hash, else its hash. */
+function toReference(writer: RlpWriter, start: number): void {
   if (writer.position - start < 32) return;
   const hash = keccakBytes(writer.since(start) ?? EMPTY);
   writer.rewind(start);

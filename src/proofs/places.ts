@@ -1,6 +1,7 @@
 // What no root covers, but must agree: where transactions, receipts and logs say that they stand, and
 // what nodes derive from the block for convenience.
 import { keccakBytes } from "../evm/keccak.ts";
+import type { Work } from "../lib/long-work.ts";
 import { type BlockLists, isForeignTransaction, type Transaction } from "./check-lists.ts";
 import { effectiveGasPrice, numberOf } from "./fees.ts";
 import { isAbsent, isJson, type Json, sameHex, shown } from "./json.ts";
@@ -13,16 +14,20 @@ export type PlaceOptions = {
 };
 
 /** Why something is not where it says; undefined when all is. */
-export function misplaced(lists: BlockLists, options: PlaceOptions): string | undefined {
+export function* misplaced(lists: BlockLists, options: PlaceOptions): Work<string | undefined> {
   const { block, transactions, receipts } = lists;
   for (const [index, transaction] of transactions.entries()) {
+    if (index % STEP === STEP - 1) yield;
     if (typeof transaction === "string") continue;
     const found =
       misplacedTransaction(transaction, index, block) ?? contradiction(transaction, options);
     if (found) return `transaction ${index}: ${found}`;
   }
-  return receipts && misplacedReceipts({ ...lists, receipts }, options);
+  return receipts && (yield* misplacedReceipts({ ...lists, receipts }, options));
 }
+
+/** So many are looked at between two pauses. */
+const STEP = 64;
 
 const misplacedTransaction = (transaction: Json, index: number, block: Json): string | undefined =>
   wrong(transaction, "blockHash", block["hash"]) ??
@@ -50,20 +55,21 @@ function contradiction(transaction: Json, { isForeignHeader }: PlaceOptions): st
   return wrong(transaction, "chainId", quantityOf((protection - 35n) >> 1n));
 }
 
-function misplacedReceipts(
+function* misplacedReceipts(
   { block, transactions, receipts }: BlockLists & { receipts: readonly Json[] },
   options: PlaceOptions,
-): string | undefined {
+): Work<string | undefined> {
   if (receipts.length !== transactions.length)
     return `${receipts.length} receipts of ${transactions.length} transactions`;
   let logIndex = 0;
   let gasBefore = 0;
   for (const [index, receipt] of receipts.entries()) {
+    if (index % STEP === STEP - 1) yield;
     const place = { block, index, transaction: transactions[index] ?? "" };
     const found =
       misplacedReceipt(receipt, place) ??
       (options.areReceiptsProven ? wronglyDerived(receipt, place, gasBefore) : undefined) ??
-      misplacedLogs(receipt["logs"], place, logIndex);
+      (yield* misplacedLogs(receipt["logs"], place, logIndex));
     if (found) return `receipt ${index}: ${found}`;
     logIndex += Array.isArray(receipt["logs"]) ? receipt["logs"].length : 0;
     gasBefore = gasOf(receipt["cumulativeGasUsed"]);
@@ -108,9 +114,14 @@ const misplacedInBlock = (item: Json, { block, index, transaction }: Place): str
   wrong(item, "blockHash", block["hash"]) ??
   wrong(item, "blockNumber", block["number"]);
 
-function misplacedLogs(logs: unknown, place: Place, firstLogIndex: number): string | undefined {
+function* misplacedLogs(
+  logs: unknown,
+  place: Place,
+  firstLogIndex: number,
+): Work<string | undefined> {
   if (!Array.isArray(logs)) return "no list of logs";
   for (const [index, log] of logs.entries()) {
+    if (index % STEP === STEP - 1) yield;
     if (!isJson(log)) return `log ${index} is ${shown(log)}`;
     const found =
       wrong(log, "logIndex", quantityOf(firstLogIndex + index)) ??

@@ -1,5 +1,6 @@
 // Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
 // has answered this block. Pure, and never throws whatever the node wrote.
+import { atOnce, type Work } from "../lib/long-work.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
 import { type Finding, unproven } from "./finding.ts";
@@ -37,7 +38,11 @@ export type NetworkRules = {
   readonly byzantium?: number | undefined;
 };
 
-export function proveBlock(parts: BlockParts, options: NetworkRules): Proof {
+export const proveBlock = (parts: BlockParts, options: NetworkRules): Proof =>
+  atOnce(proveInSteps(parts, options));
+
+/** The same in steps: a block may be huge. */
+export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Proof> {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");
   const { transactions, withdrawals } = block;
@@ -49,23 +54,26 @@ export function proveBlock(parts: BlockParts, options: NetworkRules): Proof {
 
   const header = checkHeader(block, options.headers);
   const isForeignHeader = header.kind === "unproven";
-  const ofTransactions = checkTransactions(transactions, block, isForeignHeader);
+  const ofTransactions = yield* checkTransactions(transactions, block, isForeignHeader);
   // Of bridges and rollups: their receipts and withdrawals follow rules of their own.
   const { hasForeign } = ofTransactions;
   const isForeign = isForeignHeader || hasForeign;
-  const checked = checkReceipts({ block, transactions, receipts }, isForeign);
+  const checked = yield* checkReceipts({ block, transactions, receipts }, isForeign);
   const ofReceipts = checked.kind === "failed" && areRootless(parts, options) ? unproven : checked;
   const findings: readonly (readonly [Part, Finding])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.finding],
     ["receipts root", ofReceipts],
-    ["logs bloom", checkBloom(block, receipts, isForeign)],
-    ["withdrawals root", checkWithdrawals({ block, withdrawals }, { isForeignHeader, hasForeign })],
+    ["logs bloom", yield* checkBloom(block, receipts, isForeign)],
+    [
+      "withdrawals root",
+      yield* checkWithdrawals({ block, withdrawals }, { isForeignHeader, hasForeign }),
+    ],
     ["uncles hash", checkUncles(block, parts.uncles, isForeignHeader)],
   ];
   for (const [part, finding] of findings)
     if (finding.kind === "failed") return failed(part, finding.reason);
-  const reason = misplaced(
+  const reason = yield* misplaced(
     { block, transactions, receipts },
     { isForeignHeader, areReceiptsProven: ofReceipts.kind === "proven" && !hasForeign },
   );

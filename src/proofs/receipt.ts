@@ -1,21 +1,26 @@
 // The encoding of a receipt, as the receipts root covers it.
+import { eachInSteps, type Work } from "../lib/long-work.ts";
 import { isAbsent, isJson, type Json } from "./json.ts";
 import type { RlpWriter } from "./rlp-writer.ts";
 
 /** Undefined when a field cannot be encoded. */
-export function encodeReceipt(
+export function* encodeReceipt(
   receipt: Json,
   type: number,
   writer: RlpWriter,
-): Uint8Array | undefined {
+): Work<Uint8Array | undefined> {
+  const { logs } = receipt;
+  if (!Array.isArray(logs)) return undefined;
   writer.rewind(0);
   if (type > 0) writer.raw(Uint8Array.of(type));
-  writer.list(() => {
-    writeOutcome(receipt, writer);
-    writer.quantity(receipt["cumulativeGasUsed"]);
-    writer.data(receipt["logsBloom"], 256);
-    writer.listOf(receipt["logs"], (log) => writeLog(isJson(log) ? log : {}, writer));
-  });
+  const start = writer.position;
+  writeOutcome(receipt, writer);
+  writer.quantity(receipt["cumulativeGasUsed"]);
+  writer.data(receipt["logsBloom"], 256);
+  const firstLog = writer.position;
+  yield* eachInSteps(logs, (log) => writeLog(isJson(log) ? log : {}, writer));
+  writer.enlist(firstLog);
+  writer.enlist(start);
   const bytes = writer.since(0);
   return bytes && Uint8Array.from(bytes);
 }

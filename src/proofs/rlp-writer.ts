@@ -53,6 +53,11 @@ export class RlpWriter {
   list(writeItems: () => void): void {
     const start = this.#end;
     writeItems();
+    this.enlist(start);
+  }
+
+  /** What was written since becomes one list. */
+  enlist(start: number): void {
     const length = this.#end - start;
     const prefixLength = length < 56 ? 1 : 1 + byteLength(length);
     this.#reserve(prefixLength);

@@ -1,6 +1,9 @@
 // What one node is sent, and what it says to that: numbered, and counted.
+
+import { findLongMembers } from "../jsonrpc/long-members.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline, TOO_LATE } from "../lib/deadline.ts";
+import { inTurns } from "../lib/long-work.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
   BodyReader,
@@ -9,7 +12,7 @@ import type {
   NodeRequest,
   SubscriptionListener,
 } from "./connection/connection.ts";
-import { type Reply, readReply } from "./reply.ts";
+import { ENVELOPE, type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 import { subscriptionIdIn } from "./subscription-id.ts";
 
@@ -21,6 +24,8 @@ export type Wanted = {
   readonly reader?: BodyReader | undefined;
   /** Less than the connection has. */
   readonly patienceMs?: number | undefined;
+  /** See `NodeRequest`. */
+  readonly maxBytes?: number | undefined;
 };
 
 export type Told = {
@@ -30,8 +35,11 @@ export type Told = {
   readonly sentAtMs: number;
 };
 
+/** In bytes: a few milliseconds' reading. */
+const LONG = 1 << 22;
+
 export type NodeRequestsParts = {
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly clock: Pick<Clock, "now" | "after" | "yield">;
   readonly metrics: Pick<Metrics, "upstreamAnswered">;
   readonly connection: Connection;
 };
@@ -51,7 +59,16 @@ export class NodeRequests {
   /** Never rejects. */
   async send(wanted: Wanted, signal: AbortSignal): Promise<Told> {
     const request = this.#request(wanted);
-    return this.#read(await this.#exchange(request, wanted, signal), request);
+    const exchange = await this.#exchange(request, wanted, signal);
+    if (isTooLong(exchange, wanted)) return this.#read({ kind: "too large" }, request);
+    const isLong = exchange.kind === "answered" && exchange.body.length > LONG;
+    return this.#read(isLong ? await this.#withMembers(exchange) : exchange, request);
+  }
+
+  /** What follows has not to look through all of it while others wait. */
+  async #withMembers(exchange: Extract<Exchange, { kind: "answered" }>): Promise<Exchange> {
+    const members = await inTurns(findLongMembers(exchange.body, ENVELOPE), this.#parts);
+    return { ...exchange, members };
   }
 
   /** Whether the node can announce things at all. */
@@ -91,11 +108,11 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose }: Wanted): Sent {
+  #request({ method, paramsJson, purpose, maxBytes }: Wanted): Sent {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
-    return { id, method, purpose, json, sentAtMs: this.#parts.clock.now() };
+    return { id, method, purpose, json, maxBytes, sentAtMs: this.#parts.clock.now() };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): Told {
@@ -110,3 +127,7 @@ export class NodeRequests {
     return { exchange: exchange.kind, reply, sentAtMs };
   }
 }
+
+/** Where it came as one message, or among others, its length was not looked at before. */
+const isTooLong = (exchange: Exchange, { maxBytes }: Wanted): boolean =>
+  maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;

@@ -30,9 +30,14 @@ export type Reply =
       readonly reason: string;
       /** The node says so itself, and perhaps of this call alone: it is there. */
       readonly isTold?: true;
+      /** The answer was longer than is taken. */
+      readonly isTooLarge?: true;
     }
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
+
+/** What is looked for in an answer. */
+export const ENVELOPE = ["id", "result", "error"];
 
 type Answered = Extract<Exchange, { kind: "answered" }>;
 
@@ -47,7 +52,11 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
     case "unreachable":
       return { kind: "failed", reason: exchange.reason };
     case "too large":
-      return { kind: "failed", reason: "the answer is larger than limits.response" };
+      return {
+        kind: "failed",
+        reason: "the answer is larger than limits.response",
+        isTooLarge: true,
+      };
     case "timeout":
     case "aborted":
       return { kind: exchange.kind };
@@ -56,7 +65,7 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
 
 function readAnswer(exchange: Answered, id: number, method: string | undefined): Reply {
   const { status, body } = exchange;
-  const members = findMembers(body, ["id", "result", "error"]);
+  const members = exchange.members ?? findMembers(body, ENVELOPE);
   const [idSpan, result, error] = members ?? [];
   const answered = idSpan && textOf(body, idSpan);
   if (error && textOf(body, error) !== "null") {

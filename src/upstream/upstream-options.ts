@@ -15,6 +15,8 @@ export type AskOptions = Urgency & {
   readonly way?: string | undefined;
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
+  /** See `NodeRequest`. */
+  readonly maxBytes?: number | undefined;
   /** Told of the call when it is sent. */
   readonly onOpen?: (call: OpenCall) => void;
   /** Whether a result cannot be true, whatever the node says. */

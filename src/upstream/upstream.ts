@@ -111,13 +111,13 @@ export class Upstream {
     signal: AbortSignal,
     options: AskOptions = {},
   ): Promise<Reply> {
-    const { way = method, place, onOpen, reader, purpose = "call" } = options;
+    const { way = method, place, onOpen, reader, maxBytes, purpose = "call" } = options;
     const waitMs = this.#takeBudget(method, options);
     if (waitMs > 0) return { kind: "busy", retryAfterMs: waitMs };
     const call = this.health.open(traitsOf(method).group);
     onOpen?.(call);
     const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
-    const wanted = { method, paramsJson, purpose, reader, patienceMs };
+    const wanted = { method, paramsJson, purpose, reader, patienceMs, maxBytes };
     const told = await this.#requests.send(wanted, signal);
     const reply = this.#believed(told.reply, method, options);
     const isTooLarge = told.exchange === "too large"; // a node whose answer is too long for us is well

@@ -48,6 +48,8 @@ export type FollowedChain = {
   settled(): Promise<ChainView>;
 };
 
+const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
+
 export async function followChain(
   model: GeneratedChain,
   options: { path: string; windowBlocks: number; nodes?: readonly ModelNode[] },
@@ -61,7 +63,15 @@ export async function followChain(
     onChange: () => () => undefined,
   };
   const chain = new Chain(
-    { network: "test", chainId: 1, path, windowBlocks, bytes: 2 ** 30, proof: "strict" },
+    {
+      network: "test",
+      chainId: 1,
+      path,
+      windowBlocks,
+      bytes: 2 ** 30,
+      proof: "strict",
+      limits: UNLIMITED,
+    },
     {
       pool,
       dialect: blockDialect,

@@ -1,5 +1,7 @@
 // What a connection to one node is, whatever it is made of.
 
+import type { Span } from "../../jsonrpc/members.ts";
+
 export type ConnectionOptions = {
   /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */
   readonly url: string;
@@ -20,6 +22,8 @@ export type Exchange =
       readonly kind: "answered";
       readonly status: number;
       readonly body: Buffer;
+      /** Where the members of a long body stand, when they were looked for already: see `ENVELOPE`. */
+      readonly members?: readonly (Span | undefined)[] | undefined;
       /** How long the node wants to be left alone, by its `Retry-After`. */
       readonly retryAfterMs?: number | undefined;
     }
@@ -29,7 +33,12 @@ export type Exchange =
   | { readonly kind: "aborted" };
 
 /** One JSON-RPC request: the whole envelope, and the number that is the `id` in it. */
-export type NodeRequest = { readonly id: number; readonly json: string };
+export type NodeRequest = {
+  readonly id: number;
+  readonly json: string;
+  /** The longest answer that is taken to this one, in bytes, where that is less than the connection takes. */
+  readonly maxBytes?: number | undefined;
+};
 
 /** Reads a body while it comes, where it is too large to be held. */
 export type BodyReader = {

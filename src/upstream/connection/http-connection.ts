@@ -2,7 +2,13 @@
 import { unescape as percentDecoded } from "node:querystring";
 import { Pool } from "undici";
 import type { Clock } from "../../lib/clock.ts";
-import type { BodyReader, Connection, ConnectionOptions, Exchange } from "./connection.ts";
+import type {
+  BodyReader,
+  Connection,
+  ConnectionOptions,
+  Exchange,
+  NodeRequest,
+} from "./connection.ts";
 import { HttpAnswer } from "./http-answer.ts";
 import { WholeBody } from "./whole-body.ts";
 
@@ -38,10 +44,16 @@ export class HttpConnection implements Connection {
     });
   }
 
-  send({ json }: { json: string }, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
+  send(
+    { json, maxBytes = this.#options.responseBytes }: Pick<NodeRequest, "json" | "maxBytes">,
+    signal: AbortSignal,
+    reader?: BodyReader,
+  ): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const whole = new WholeBody(this.#options);
+      const whole = new WholeBody({
+        responseBytes: Math.min(maxBytes, this.#options.responseBytes),
+      });
       const answer = new HttpAnswer({ whole, reader, clock: this.#clock }, resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const stopWaiting = this.#limitTime(answer, reader !== undefined);

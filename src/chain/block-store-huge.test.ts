@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BlockEntries } from "./block-entries.ts";
+import { recordOf } from "./block-record.ts";
+import { BlockStore } from "./block-store.ts";
+import { BlockTables } from "./block-tables.ts";
+import { StoredBlock } from "./stored-block.ts";
+
+const TRANSACTIONS = 6_000;
+const hashOf = (name: string): string => `0x${Buffer.from(name).toString("hex").padStart(64, "0")}`;
+
+function block(number: number, transactions: number) {
+  const hash = hashOf(`block ${number}`);
+  const list = Array.from({ length: transactions }, (_, at) => ({
+    hash: hashOf(`${number} ${at}`),
+  }));
+  const parsed = {
+    ...{ number: `0x${number.toString(16)}`, hash, parentHash: hashOf(`block ${number - 1}`) },
+    transactions: list,
+  };
+  const receipts = list.map(() => ({
+    logs: [{ address: `0x${"aa".repeat(20)}`, topics: [], removed: false }],
+  }));
+  const json = {
+    block: Buffer.from(JSON.stringify(parsed)),
+    receipts: Buffer.from(JSON.stringify(receipts)),
+  };
+  const record = recordOf(json, { block: parsed, receipts }, "full");
+  if (!record) throw new Error("this is no block");
+  return { record, json };
+}
+
+let path: string;
+let store: BlockStore;
+const openStore = async (): Promise<void> => {
+  store = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
+  await store.prepareFor(1);
+};
+beforeEach(async () => {
+  path = mkdtempSync(join(tmpdir(), "headgate-store-"));
+  await openStore();
+  await store.startAt(block(0, 1).record);
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(path, { recursive: true, force: true });
+});
+
+describe("a block of very many transactions", () => {
+  it("is written in several transactions, and is there as any other", async () => {
+    const { record, json } = block(1, TRANSACTIONS);
+    const moved = store.move({ removed: 0, added: [record] });
+    let turns = 0;
+    while (store.head?.number !== 1) {
+      expect(store.outline(record.hash)).toBeUndefined();
+      await new Promise(setImmediate);
+      store.refresh();
+      turns += 1;
+    }
+    await moved;
+    expect(turns).toBeGreaterThan(2);
+    const stored = new StoredBlock({ hash: record.hash, outline: record.outline }, { store });
+    expect(stored.withTransactions().equals(json.block)).toBe(true);
+    expect(stored.receipts().equals(json.receipts)).toBe(true);
+    expect(store.transactionPlace(hashOf(`1 ${TRANSACTIONS - 1}`))).toEqual({
+      number: 1,
+      index: TRANSACTIONS - 1,
+    });
+    expect(store.note("staged")).toBeUndefined();
+  });
+
+  it("leaves nothing behind when its writing was cut off", async () => {
+    const { record } = block(1, TRANSACTIONS);
+    await store.setNote("staged", `${record.hash} 1`);
+    await store.close();
+    const tables = new BlockTables({ path });
+    const work = new BlockEntries(tables).stage(record);
+    // The pieces of all transactions and receipts, and the places of the first transactions.
+    await tables.root.transaction(() => {
+      while (!tables.transactionPlace(hashOf("1 0"))) work.next();
+    });
+    expect(tables.part(record.hash, "transactions", 0)).toBeDefined();
+    await tables.root.close();
+    await openStore();
+    expect(store.head?.number).toBe(0);
+    expect(store.transactionPlace(hashOf("1 0"))).toBeUndefined();
+    expect(store.transactionPlace(hashOf("0 0"))).toBeDefined();
+    expect(store.part(record.hash, "transactions", 0)).toBeUndefined();
+    await store.move({ removed: 0, added: [record] });
+    expect(store.head?.number).toBe(1);
+  });
+});

@@ -75,6 +75,7 @@ export async function startGateway(
   const desk = new Administration(config, {
     metrics,
     networks: () => networks.status(),
+    whyNotReady: () => networks.whyNotReady(),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

@@ -1,10 +1,13 @@
 // One hostile caller beside the others: attacks one after the other, each for a few seconds.
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack, AttackTarget } from "./attack.ts";
+import { bracketBombs } from "./bracket-bombs.ts";
 import { garbage } from "./garbage.ts";
+import { keyGuessing } from "./key-guessing.ts";
+import { strangers } from "./strangers.ts";
 
 /** In the order in which they are carried out, again and again. */
-const ATTACKS: readonly Attack[] = [garbage];
+const ATTACKS: readonly Attack[] = [garbage, bracketBombs, strangers, keyGuessing];
 
 export class Attacker {
   readonly #target: AttackTarget;

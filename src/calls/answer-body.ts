@@ -1,7 +1,7 @@
 // A request body in, a response body out: one envelope, or a batch of them in the order asked.
 import type { Logger } from "pino";
 import { type AnswerJson, successAfter, successBefore } from "../jsonrpc/envelope.ts";
-import { type Message, readRequest } from "../jsonrpc/request.ts";
+import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
 import { AnswerSizes } from "./answer-sizes.ts";
@@ -9,7 +9,7 @@ import { Batch } from "./batch.ts";
 import { Call, type CallParts } from "./call.ts";
 import { batchWorkOf } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
-import { type LifeParts, lifeOfACall } from "./life-of-a-call.ts";
+import { type LifeParts, lifeOfACall, REFUSED_UNITS } from "./life-of-a-call.ts";
 import { recordUsage } from "./record-usage.ts";
 import { type Reply, refusal } from "./reply.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
@@ -32,7 +32,11 @@ export function bodyAnswerer(
     caller: Caller,
     callParts: CallParts = parts,
   ): Reply | Promise<Reply> => {
-    if (message.kind === "invalid") return refusal(message.id, message.error);
+    if (message.kind === "invalid") {
+      void caller.grant.meter.charge(REFUSED_UNITS, parts.clock.now());
+      caller.scope.refused += 1;
+      return refusal(message.id, message.error);
+    }
     const call = new Call(message, caller, callParts);
     const counted = (reply: Reply, error?: RpcError): Reply => {
       recordUsage(call, { pieces: reply.pieces, error }, parts);
@@ -42,6 +46,8 @@ export function bodyAnswerer(
       counted(success(message.id, result, call.notes));
     const failed = (thrown: unknown): Reply => {
       const error = asVisible(thrown, caller, parts.log);
+      // Who asks too often is refused by its limits alone, and let in as they allow.
+      if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
       return counted(refusal(message.id, error), error);
     };
     try {
@@ -52,12 +58,19 @@ export function bodyAnswerer(
     }
   };
 
+  /** Before it is parsed: a body is not worth that if it is a batch larger than the key may send. */
+  const readFor = (largestBatch: number | undefined, body: Buffer): RequestBody => {
+    const { maxBatch } = options;
+    const isOwn = largestBatch !== undefined && largestBatch < maxBatch;
+    return isOwn
+      ? readRequest(body, largestBatch, () => errors.batchTooLargeForKey(largestBatch))
+      : readRequest(body, maxBatch);
+  };
+
   return (body, caller) => {
-    const request = readRequest(body, options.maxBatch);
-    if (request.kind === "single") return answerMessage(request.message, caller);
     const { scope } = caller.grant;
-    const { largestBatch = options.maxBatch } = scope;
-    if (request.messages.length > largestBatch) throw errors.batchTooLargeForKey(largestBatch);
+    const request = readFor(scope.largestBatch, body);
+    if (request.kind === "single") return answerMessage(request.message, caller);
     const together = partsOfBatch(caller, request.messages.length, parts);
     const costOf = (name: string): number => parts.costs.of(caller.network.catalogue.find(name));
     return new Batch(

@@ -50,8 +50,8 @@ const authorize =
     throw rule === "contracts" ? errors.rejectedByKey(rule) : errors.methodNotForKey(rule);
   };
 
-/** What the key forbids is not free either. */
-const REFUSED_UNITS = 1;
+/** What the key forbids, and what is no call, is not free either: it had to be read. */
+export const REFUSED_UNITS = 1;
 
 /** The call counts as running from here until its answer is ready. */
 const charge =

@@ -17,6 +17,8 @@ export class RequestScope {
   #controller: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
   #hasEnded = false;
+  /** How many of its calls were none, or not allowed. */
+  refused = 0;
   /** Who wants to know whether the answer left. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
   /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */

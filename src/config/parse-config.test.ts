@@ -49,6 +49,8 @@ describe("the shortest configuration", () => {
         batch: 1000,
         batchResponseBytes: 52_428_800,
         connections: 10_000,
+        connectionsPerAddress: 2_500,
+        refusals: 100,
         filters: 1_000,
         reading: { bytesPerSecond: 10_240, overMs: 30_000 },
       },

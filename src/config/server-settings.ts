@@ -37,6 +37,16 @@ export const doorLimits = z
     body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),
     batch: wholeNumber(1, 1000).prefault(1000).describe("The most calls in one batch."),
     connections: wholeNumber(1).prefault(10_000).describe("The most open connections of callers."),
+    connectionsPerAddress: wholeNumber(1)
+      .optional()
+      .describe(
+        "The most open connections of one address, or IPv6 /64; trusted proxies have no such limit. Left out: a quarter of `connections`.",
+      ),
+    refusals: wholeNumber(0)
+      .prefault(100)
+      .describe(
+        "How many refused requests a second an address may send, with one key or without any, before it is turned away; twenty times as many at once. 0: any number.",
+      ),
     filters: wholeNumber(1).prefault(1_000).describe("The most filters of one key."),
     memory: byteSize
       .optional()
@@ -54,8 +64,9 @@ export const doorLimits = z
       .prefault({})
       .describe("How fast a caller must take an answer that waits for it; else it is cut off."),
   })
-  .transform(({ body, memory, batchResponse, reading, ...counts }) => ({
+  .transform(({ body, memory, batchResponse, reading, connectionsPerAddress, ...counts }) => ({
     bodyBytes: body,
+    connectionsPerAddress: connectionsPerAddress ?? Math.ceil(counts.connections / 4),
     ...(memory === undefined ? {} : { memoryBytes: memory }),
     batchResponseBytes: batchResponse,
     reading: { bytesPerSecond: reading.atLeast, overMs: reading.over },

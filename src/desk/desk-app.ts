@@ -7,6 +7,7 @@ import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { refusalOf, type Token } from "./admission.ts";
 import type { DeskParts } from "./desk-parts.ts";
 import { verbsOf } from "./document.ts";
+import { addHealthAnswers } from "./health-answers.ts";
 import { addKeyAnswers } from "./key-answers.ts";
 import { addOperationAnswers } from "./operation-answers.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
@@ -26,10 +27,14 @@ export function deskApp(
     },
   });
   app.use("*", async (context, next) => {
+    const requestId = nextRequestId();
+    context.set("requestId", requestId);
     await next();
+    context.header("X-Request-Id", requestId);
     context.header("Cache-Control", "no-store");
     context.header("X-Content-Type-Options", "nosniff");
   });
+  addHealthAnswers(app, parts);
   app.use("*", async (context, next) => {
     const { method: verb } = context.req;
     const header = (name: string): string | undefined => context.req.header(name);
@@ -53,12 +58,12 @@ export function deskApp(
       verbs.length > 0 ? problems.verbNotAllowed(req.method, verbs) : problems.unknownPath(),
     );
   });
-  app.onError((error, { req }) =>
+  app.onError((error, context) =>
     // Who went away in the middle of its request is nobody's fault.
     problemResponse(
-      req.raw.signal.aborted
+      context.req.raw.signal.aborted
         ? problems.broken(error)
-        : problemOf(error, { log: parts.log, nextRequestId }),
+        : problemOf(error, { log: parts.log, requestId: context.get("requestId") }),
     ),
   );
   return app;
@@ -80,7 +85,7 @@ const mistakeLine = ({ path, message }: { path: PropertyKey[]; message: string }
 
 function problemOf(
   error: Error,
-  { log, nextRequestId }: { log: DeskParts["log"]; nextRequestId: () => string },
+  { log, requestId }: { log: DeskParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
   // What a part says to a caller of the door holds here as well: that the state is away.
@@ -88,7 +93,6 @@ function problemOf(
     return new Problem(error.status, error.message, { cause: error });
   if (error instanceof HTTPException)
     return new Problem(error.status, error.message, { cause: error });
-  const requestId = nextRequestId();
   log.error({ requestId, err: error }, "administration failed");
   return problems.internal(requestId, error);
 }

@@ -32,6 +32,8 @@ export type DeskParts = {
   >;
   readonly readBill: (asked: UsageAsked) => Promise<Bill | Mistakes>;
   readonly networks: () => Promise<Status["networks"]>;
+  /** Why some network is not ready; empty when all are. */
+  readonly whyNotReady: () => Promise<readonly string[]>;
   readonly reload: () => Promise<Reloaded>;
   readonly guesses: Pick<Guesses, "judge">;
   readonly clock: Pick<Clock, "now" | "sleep">;

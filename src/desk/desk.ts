@@ -1,7 +1,10 @@
 // HTTP for operators, on its own port: keys, the bill, metrics, and how the gateway does.
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { answerBarely, answerBroken } from "../door/bare-answer.ts";
+import { hasOneHost } from "../door/host-header.ts";
+import { requestIds } from "../door/request-id.ts";
 import { Token } from "./admission.ts";
 import { deskApp } from "./desk-app.ts";
 import type { DeskParts } from "./desk-parts.ts";
@@ -18,6 +21,7 @@ export type DeskOptions = {
 export class Desk {
   readonly #place: { host: string; port: number };
   readonly #server: Server;
+  readonly #nextRequestId = requestIds();
   #token: Token | undefined;
 
   constructor({ host, port, token }: DeskOptions, parts: DeskParts) {
@@ -27,10 +31,15 @@ export class Desk {
     this.#server = boundedServer(
       getRequestListener((request, bindings) => app.fetch(request, bindings), {
         overrideGlobalObjects: false,
-        errorHandler: () =>
-          problemResponse(new Problem(400, "this is no request that can be read")),
+        errorHandler: () => this.#unreadable(),
       }),
+      () => this.#nextRequestId(),
     );
+  }
+
+  #unreadable(): Response {
+    const headers = { "X-Request-Id": this.#nextRequestId() };
+    return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
   }
 
   /** The next request needs this token. */
@@ -57,19 +66,36 @@ export class Desk {
   }
 }
 
+const NO_TUNNEL = { status: "405 Method Not Allowed" };
 const HEADERS_MS = 10_000;
 const BODY_MS = 30_000;
 const MOST_CONNECTIONS = 100;
 
-function boundedServer(serve: ReturnType<typeof getRequestListener>): Server {
+function boundedServer(
+  serve: ReturnType<typeof getRequestListener>,
+  nextRequestId: () => string,
+): Server {
   const bounds = {
     headersTimeout: HEADERS_MS,
     requestTimeout: HEADERS_MS + BODY_MS,
     keepAliveTimeout: HEADERS_MS,
     connectionsCheckingInterval: 1_000,
     maxHeaderSize: 16_384,
+    requireHostHeader: false, // node's own refusal has no request id
   };
-  const server = createServer(bounds, (request, response) => void serve(request, response));
+  const server = createServer(bounds, (request, response) => {
+    if (hasOneHost(request)) return void serve(request, response);
+    response.writeHead(400, { "X-Request-Id": nextRequestId(), Connection: "close" }).end();
+  });
+  server.on("clientError", (error, socket) => {
+    answerBroken(error, socket as Socket, nextRequestId());
+  });
+  server.on("connect", (_, socket) => {
+    answerBarely(socket as Socket, { ...NO_TUNNEL, requestId: nextRequestId() });
+  });
+  server.on("checkExpectation", (_, response) => {
+    response.writeHead(417, { "X-Request-Id": nextRequestId() }).end();
+  });
   server.maxConnections = MOST_CONNECTIONS;
   // Who stops reading its answer is cut off.
   server.setTimeout(HEADERS_MS + BODY_MS);

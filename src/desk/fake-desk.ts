@@ -41,6 +41,7 @@ export async function fakeDesk(overrides: Partial<DeskParts> = {}) {
       keys,
       readBill: billReader({ state, clock, prices: () => undefined }),
       networks: async () => [],
+      whyNotReady: async () => [],
       reload: async () => ({ kind: "reloaded", changed: [] }),
       guesses: new Guesses(),
       clock,

@@ -24,6 +24,11 @@ const billAnswer = {
   content: { "application/json": { schema: bill }, "text/csv": { schema: z.string() } },
 };
 
+const plainText = (description: string) => ({
+  description,
+  content: { "text/plain": { schema: z.string() } },
+});
+
 export const operationRoutes = {
   usage: createRoute({
     method: "get",
@@ -72,6 +77,22 @@ export const operationRoutes = {
       200: { description: "The text format.", content: { "text/plain": { schema: z.string() } } },
       ...failures(503),
     },
+  }),
+  health: createRoute({
+    method: "get",
+    path: "/healthz",
+    operationId: "readHealth",
+    summary: "Whether the process lives. Needs no token.",
+    tags: ["operation"],
+    responses: { 200: plainText("It does.") },
+  }),
+  readiness: createRoute({
+    method: "get",
+    path: "/readyz",
+    operationId: "readReadiness",
+    summary: "Whether every network can be served. Needs no token.",
+    tags: ["operation"],
+    responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
   }),
   document: createRoute({
     method: "get",

@@ -8,7 +8,10 @@ import { isJson } from "./admission.ts";
 import type { DeskParts } from "./desk-parts.ts";
 import { problems } from "./problem.ts";
 
-type DeskEnvironment = { Bindings: Partial<HttpBindings> };
+type DeskEnvironment = {
+  Bindings: Partial<HttpBindings>;
+  Variables: { readonly requestId: string };
+};
 export type DeskApp = OpenAPIHono<DeskEnvironment>;
 export type DeskContext = Context<DeskEnvironment>;
 

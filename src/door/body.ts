@@ -1,10 +1,9 @@
 // Reads a request's body: bounded, and unpacked when it came compressed.
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
+import { isPacked, type Unpacking } from "./unpacking.ts";
 
 /** The caller went away before the body was whole: nobody is left to be answered. */
 export const CALLER_GONE = Symbol("caller gone");
@@ -13,7 +12,10 @@ export type BodyVisit = {
   readonly request: IncomingMessage;
   readonly scope: Pick<RequestScope, "hold">;
 };
-export type BodyParts = { readonly memory: Pick<MemoryBudget, "admitsRequest"> };
+export type BodyParts = {
+  readonly memory: Pick<MemoryBudget, "admitsRequest">;
+  readonly unpacking: Pick<Unpacking, "unpack">;
+};
 
 /**
  * The whole body as it counts: unpacked.
@@ -26,16 +28,18 @@ export async function readBody(
   { bytes: limit }: { readonly bytes: number },
   parts: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  const { headers } = visit.request;
-  const encoding = headers["content-encoding"];
-  if (Number(headers["content-length"]) > limit) throw errors.bodyTooLarge();
-  const unpack = encoding && unpackerOf(encoding);
+  const encoding = visit.request.headers["content-encoding"];
+  if (announcedBytes(visit.request) > limit) throw errors.bodyTooLarge();
+  const packing = encoding !== undefined && isPacked(encoding) ? encoding : undefined;
   const body = await collect(visit, limit, parts);
-  if (!unpack || body === CALLER_GONE) return body;
-  const unpacked = await unpack(body, limit);
-  visit.scope.hold("bodies", unpacked.length);
-  return unpacked;
+  if (packing === undefined || body === CALLER_GONE) return body;
+  const hold = (bytes: number): void => visit.scope.hold("bodies", bytes);
+  return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
 }
+
+/** What the caller says that it will send; 0 where it does not. */
+export const announcedBytes = ({ headers }: Pick<IncomingMessage, "headers">): number =>
+  Number(headers["content-length"] ?? 0);
 
 /** In bytes: so much of a body is read whatever waits. */
 const SMALL = 65_536;
@@ -68,41 +72,4 @@ function collect(
     });
     request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
   });
-}
-
-type Unpack = (body: Buffer, limit: number) => Promise<Buffer>;
-
-const unpackWith =
-  (run: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>): Unpack =>
-  async (body, limit) => {
-    try {
-      return await run(body, { maxOutputLength: limit });
-    } catch (cause) {
-      throw (cause as { code?: string }).code === "ERR_BUFFER_TOO_LARGE"
-        ? errors.bodyTooLarge()
-        : errors.parseError(cause);
-    }
-  };
-
-/** zlib streams begin with 0x78 for every window that clients use; some send a bare deflate stream. */
-const inflateEither = (body: Buffer, options: { maxOutputLength: number }): Promise<Buffer> =>
-  (body[0] === 0x78 ? promisify(inflate) : promisify(inflateRaw))(body, options) as Promise<Buffer>;
-
-const gzip = unpackWith(promisify(gunzip) as never);
-const unpackers: Readonly<Record<string, Unpack | undefined>> = {
-  __proto__: null as never,
-  gzip,
-  "x-gzip": gzip,
-  br: unpackWith(promisify(brotliDecompress) as never),
-  deflate: unpackWith(inflateEither),
-};
-
-function unpackerOf(encoding: string): Unpack | undefined {
-  const name = encoding.trim().toLowerCase();
-  if (name === "identity") return undefined;
-  const unpack = unpackers[name];
-  if (!unpack) {
-    throw errors.unsupportedMediaType("unsupported content encoding, want gzip, br or deflate");
-  }
-  return unpack;
 }

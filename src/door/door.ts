@@ -10,7 +10,10 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { answerBarely, answerBroken, type BareAnswer } from "./bare-answer.ts";
+import type { Connections } from "./connections.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { hasOneHost } from "./host-header.ts";
 import { answerPreflight } from "./preflight.ts";
 import { requestIds } from "./request-id.ts";
 import { type RespondParts, respond } from "./respond.ts";
@@ -23,7 +26,6 @@ export type DoorOptions = {
   readonly port: number;
   /** Other processes listen on the same port. */
   readonly reusePort?: boolean;
-  readonly connections: number;
   readonly timeouts: {
     readonly headersMs: number;
     readonly bodyMs: number;
@@ -35,6 +37,7 @@ export type DoorOptions = {
 
 export type DoorParts = {
   readonly endpoint: Endpoint;
+  readonly connections: Connections;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
@@ -50,8 +53,6 @@ export class Door {
   readonly #parts: DoorParts;
   readonly #nextRequestId = requestIds();
   readonly #respondParts: RespondParts;
-  /** The requests that are being answered on each connection. */
-  readonly #scopes = new WeakMap<Socket, Set<RequestScope>>();
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
 
@@ -72,25 +73,24 @@ export class Door {
     this.#server = boundedServer(options, (request, response) => {
       void this.#serve(request, response);
     });
-    this.#server.on("connection", (socket) => this.#watch(socket));
-    this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
-  }
-
-  /**
-   * Node tells a response that its socket closed only when it is that response's turn: of calls that were
-   * pipelined on one connection, the later ones would never end.
-   */
-  #watch(socket: Socket): void {
-    const scopes = new Set<RequestScope>();
-    this.#scopes.set(socket, scopes);
-    this.#slowReaders.watch(socket);
-    socket.once("close", () => {
-      for (const scope of scopes) scope.end(false);
+    this.#server.on("connection", (socket) => this.#admit(socket));
+    this.#server.on("clientError", (error, socket) => {
+      answerBroken(error, socket as Socket, this.#nextRequestId());
+    });
+    this.#server.on("connect", (_, socket) => this.#answer(socket as Socket, NO_TUNNEL));
+    this.#server.on("checkExpectation", (_, response) => {
+      response.writeHead(417, { "X-Request-Id": this.#nextRequestId() }).end();
     });
   }
 
+  #admit(socket: Socket): void {
+    const admission = this.#parts.connections.admit(socket);
+    if (admission === "admitted") this.#slowReaders.watch(socket);
+    else this.#answer(socket, NOT_ADMITTED[admission]);
+  }
+
   /** Other bounds: for connections that are made, and requests that come, from now on. */
-  reconfigure(bounds: Pick<DoorOptions, "connections" | "timeouts" | "reading">): void {
+  reconfigure(bounds: Pick<DoorOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
     setBounds(this.#server, this.#options);
@@ -120,6 +120,7 @@ export class Door {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = this.#nextRequestId();
+    if (!hasOneHost(request)) return this.#refuse(response, requestId, errors.notOneHost());
     const route = routeOf(request.url ?? "");
     if (route.kind === "endpoint" && request.method === "POST") {
       return this.#serveCalls({ request, response, route, requestId });
@@ -132,7 +133,8 @@ export class Door {
     if (request.method === "OPTIONS") {
       const scope = this.#scopeOf(request, response);
       const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
-      if (!response.destroyed) answerPreflight(response, { requestId, allowOrigin });
+      const close = this.#isLast(request.socket);
+      if (!response.destroyed) answerPreflight(response, { requestId, allowOrigin, close });
       return;
     }
     return this.#refuse(response, requestId, errors.verbNotAllowed(request.method ?? "this verb"));
@@ -159,7 +161,7 @@ export class Door {
         allowOrigin,
         acceptEncoding: request.headers["accept-encoding"],
         isPage: request.headers.origin !== undefined,
-        close: this.#isDraining,
+        close: answered.isLast || this.#isLast(request.socket),
       };
       const sent = respond(response, reply, options, this.#respondParts);
       bytesOut = typeof sent === "number" ? sent : await sent;
@@ -174,13 +176,18 @@ export class Door {
 
   #scopeOf(request: IncomingMessage, response: ServerResponse): RequestScope {
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
-    const scopes = this.#scopes.get(request.socket);
-    scopes?.add(scope);
+    const running = this.#parts.connections.requestsOn(request.socket);
+    running?.add(scope);
     response.on("close", () => {
-      scopes?.delete(scope);
+      running?.delete(scope);
       scope.end(response.writableFinished);
     });
     return scope;
+  }
+
+  /** Whether the connection ends with the answer that is being sent. */
+  #isLast(socket: Socket): boolean {
+    return this.#isDraining || this.#parts.connections.endsAfterAnswer(socket);
   }
 
   async #tellReadiness(response: ServerResponse, requestId: string): Promise<void> {
@@ -197,8 +204,11 @@ export class Door {
     requestId: string,
     { status, text }: { status: number; text: string },
   ): void {
-    const headers = { "Content-Type": "text/plain; charset=utf-8", "X-Request-Id": requestId };
-    response.writeHead(status, headers).end(`${text}\n`);
+    const headers = ["Content-Type", "text/plain; charset=utf-8", "X-Request-Id", requestId];
+    if (this.#isLast(response.req.socket)) headers.push("Connection", "close");
+    const body = Buffer.from(`${text}\n`);
+    headers.push("Content-Length", String(body.length));
+    response.writeHead(status, headers).end(body);
   }
 
   #refuse(response: ServerResponse, requestId: string, error: RpcError): void {
@@ -207,28 +217,21 @@ export class Door {
       allowOrigin: "*",
       acceptEncoding: undefined,
       isPage: false,
-      close: this.#isDraining,
+      close: this.#isLast(response.req.socket),
     };
     void respond(response, refusal("null", error), options, this.#respondParts);
   }
 
-  /** A request that is no HTTP, or came too slowly: node has no response object for it. */
-  #answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) {
-      socket.destroy();
-      return;
-    }
-    const status = STATUS_OF_BROKEN[error.code ?? ""] ?? "400 Bad Request";
-    socket.end(
-      `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\nX-Request-Id: ${this.#nextRequestId()}\r\n\r\n`,
-    );
+  #answer(socket: Socket, answer: Omit<BareAnswer, "requestId">): void {
+    answerBarely(socket, { ...answer, requestId: this.#nextRequestId() });
   }
 }
 
-const STATUS_OF_BROKEN: Readonly<Record<string, string | undefined>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
-  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-};
+const NO_TUNNEL = { status: "405 Method Not Allowed", headers: ["Allow: POST, OPTIONS"] };
+const NOT_ADMITTED = {
+  "too many of this address": { status: "429 Too Many Requests", headers: ["Retry-After: 1"] },
+  full: { status: "503 Service Unavailable", headers: ["Retry-After: 1"] },
+} as const;
 
 /** How often node looks for connections that are over their time. */
 const CHECK_EVERY_MS = 1_000;
@@ -243,6 +246,7 @@ function boundedServer(
     {
       connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, timeouts.headersMs),
       maxHeaderSize: 16_384,
+      requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
     },
     serve,
   );
@@ -250,11 +254,10 @@ function boundedServer(
   return server;
 }
 
-function setBounds(server: Server, { connections, timeouts }: DoorOptions): void {
+function setBounds(server: Server, { timeouts }: DoorOptions): void {
   server.headersTimeout = timeouts.headersMs;
   server.requestTimeout = timeouts.headersMs + timeouts.bodyMs;
   server.keepAliveTimeout = timeouts.idleMs;
-  server.maxConnections = connections;
   // A caller who stops reading its answer is cut off, but not one who waits for it.
   server.timeout = timeouts.callMs + timeouts.idleMs + READING_GRACE_MS;
 }

@@ -11,9 +11,13 @@ import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/occupancy.ts";
-import { CALLER_GONE, readBody } from "./body.ts";
+import { announcedBytes, CALLER_GONE } from "./body.ts";
+import type { Connections } from "./connections.ts";
+import { type PaidBodyParts, paidBody } from "./paid-body.ts";
+import type { Refusals } from "./refusals.ts";
 import { type RefuseKeyParts, refuseKey } from "./refuse-key.ts";
 import type { Route } from "./route.ts";
+import { Unpacking } from "./unpacking.ts";
 
 export type EndpointParts = {
   readonly networks: { get(name: string): VisitedNetwork | undefined };
@@ -23,6 +27,8 @@ export type EndpointParts = {
   /** Where a request comes from, as far as proxies are believed. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
+  readonly refusals: Pick<Refusals, "ofNow" | "count" | "countGuess" | "countRequest">;
+  readonly connections: Pick<Connections, "hasKey">;
   readonly metrics: RefuseKeyParts["metrics"];
   readonly memory: Pick<MemoryBudget, "admitsRequest">;
   readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
@@ -40,48 +46,90 @@ export type Visit = {
 };
 
 /** The reply, and what the door needs to know to send it. undefined when the caller went away. */
-export type Answered = { reply: Reply; allowOrigin: string | undefined; bytesIn: number };
+export type Answered = {
+  reply: Reply;
+  allowOrigin: string | undefined;
+  bytesIn: number;
+  /** The connection ends with it, whatever the caller still sends. */
+  isLast: boolean;
+};
+
+export type EndpointOptions = { readonly bodyBytes: number };
+
+/** What is known of a request, however it ends. */
+type Read = { body: Buffer | undefined; allowOrigin: string | undefined };
+
+const NOTHING_READ = { allowOrigin: "*", bytesIn: 0 } as const;
 
 const JSON_TYPES = /^application\/(json|json-rpc|jsonrequest)\s*(;|$)/i;
 
 export class Endpoint {
-  #bodyBytes: number;
+  #options: EndpointOptions;
+  readonly #bodyParts: PaidBodyParts;
   readonly #parts: EndpointParts;
 
-  constructor(options: { bodyBytes: number }, parts: EndpointParts) {
-    this.#bodyBytes = options.bodyBytes;
+  constructor(options: EndpointOptions, parts: EndpointParts) {
+    this.#options = options;
     this.#parts = parts;
+    this.#bodyParts = { ...parts, unpacking: new Unpacking() };
   }
 
-  reconfigure({ bodyBytes }: { bodyBytes: number }): void {
-    this.#bodyBytes = bodyBytes;
+  reconfigure(options: EndpointOptions): void {
+    this.#options = options;
   }
 
   /** Never throws: what goes wrong is in the reply. */
   async answer(visit: Visit): Promise<Answered | undefined> {
-    let allowOrigin: string | undefined = "*";
+    const { request, scope } = visit;
+    const { refusals, log } = this.#parts;
+    const asked = { request, grant: this.#grantOf(visit.route) };
+    const refused = refusals.ofNow(asked);
+    if (refused) return { ...NOTHING_READ, reply: refusal("null", refused), isLast: true };
+    const read: Read = { body: undefined, allowOrigin: "*" };
     try {
-      const network = this.#networkOf(visit);
-      if (!visit.route.key) throw errors.missingKey();
-      const grant = this.#grantOf(visit.route);
-      if (!grant) throw await this.#refuseKey(visit);
-      allowOrigin = grant.scope.allowedOrigin(visit.request.headers.origin);
-      this.#checkVisit(grant, network, visit.request);
-      checkContentType(visit.request);
-      if (!this.#parts.memory.admitsRequest()) throw errors.memoryIsScarce();
-      const body = await readBody(visit, { bytes: this.#bodyBytes }, this.#parts);
-      if (body === CALLER_GONE) return undefined;
-      const { requestId, scope } = visit;
-      const reply = this.#parts.answerBody(body, { network, grant, requestId, scope });
-      return {
-        reply: reply instanceof Promise ? await reply : reply,
-        allowOrigin,
-        bytesIn: body.length,
-      };
+      const reply = await this.#reply(visit, asked.grant, read);
+      if (reply === CALLER_GONE) return undefined;
+      const bytesIn = read.body?.length ?? 0;
+      if (scope.refused > 0) refusals.count(asked, scope.refused, bytesIn);
+      return { reply, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
     } catch (thrown) {
-      const error = asVisible(thrown, visit, this.#parts.log);
-      return { reply: refusal("null", error), allowOrigin, bytesIn: 0 };
+      const error = asVisible(thrown, visit, log);
+      refusals.countRequest(asked, error, this.#bytesReadFor(error, request, read));
+      const reply = refusal("null", error);
+      return { ...NOTHING_READ, reply, allowOrigin: read.allowOrigin, isLast: false };
     }
+  }
+
+  /** A body that turned out to be too large was read up to the limit; one that said so was not. */
+  #bytesReadFor({ status }: RpcError, request: IncomingMessage, { body }: Read): number {
+    if (body) return body.length;
+    const { bodyBytes } = this.#options;
+    const announced = announcedBytes(request);
+    if (announced > bodyBytes) return 0;
+    return status === 413 ? bodyBytes : announced;
+  }
+
+  /** @param read Is filled in. */
+  async #reply(
+    visit: Visit,
+    grant: Grant | undefined,
+    read: Read,
+  ): Promise<Reply | typeof CALLER_GONE> {
+    const { request, requestId, scope } = visit;
+    const { connections, memory, answerBody } = this.#parts;
+    const network = this.#networkOf(visit);
+    if (!visit.route.key) throw errors.missingKey();
+    if (!grant) throw await this.#refuseKey(visit);
+    connections.hasKey(request.socket);
+    read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
+    this.#checkVisit(grant, network, request);
+    checkContentType(request);
+    if (!memory.admitsRequest()) throw errors.memoryIsScarce();
+    const paying = { bytes: this.#options.bodyBytes, grant, network: network.facts.name };
+    const body = await paidBody(visit, paying, this.#bodyParts);
+    if (body === CALLER_GONE) return body;
+    read.body = body;
+    return answerBody(body, { network, grant, requestId, scope });
   }
 
   /**
@@ -112,6 +160,7 @@ export class Endpoint {
 
   #refuseKey({ request, scope }: Omit<Visit, "requestId">): Promise<RpcError> {
     request.resume(); // it is noticed that the caller leaves only while its body is taken
+    this.#parts.refusals.countGuess(request);
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
 

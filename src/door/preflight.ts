@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 /** @param allowOrigin `*`, the caller's own origin, or undefined when the key does not allow it. */
 export function answerPreflight(
   response: ServerResponse,
-  options: { requestId: string; allowOrigin: string | undefined },
+  options: { requestId: string; allowOrigin: string | undefined; close: boolean },
 ): void {
   const { requestId, allowOrigin } = options;
   const headers = [
@@ -20,6 +20,7 @@ export function answerPreflight(
     "86400",
   ];
   if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
+  if (options.close) headers.push("Connection", "close");
   if (allowOrigin !== "*") headers.push("Vary", "Origin");
   response.writeHead(204, headers).end();
 }

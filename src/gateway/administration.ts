@@ -10,7 +10,10 @@ import { billReader } from "../desk/read-bill.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-export type AdministrationParts = Pick<DeskParts, "metrics" | "networks" | "reload"> & {
+export type AdministrationParts = Pick<
+  DeskParts,
+  "metrics" | "networks" | "whyNotReady" | "reload"
+> & {
   readonly state: State;
   readonly clock: Clock;
   readonly log: Logger;

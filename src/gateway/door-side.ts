@@ -3,14 +3,18 @@ import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { Costs } from "../access/limits/costs.ts";
 import { Meters } from "../access/limits/meters.ts";
-import { clientAddress } from "../access/scope/client-address.ts";
+import { RefusalBudget } from "../access/limits/refusal-budget.ts";
+import { addressMatcher } from "../access/scope/address-list.ts";
+import { clientAddress, type Visited } from "../access/scope/client-address.ts";
 import { Guesses } from "../access/scope/guesses.ts";
 import { memberId } from "../access/usage/member-id.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
 import { bodyAnswerer } from "../calls/answer-body.ts";
 import type { Config } from "../config/schema.ts";
+import { type ConnectionLimits, Connections } from "../door/connections.ts";
 import { Door } from "../door/door.ts";
 import { Endpoint } from "../door/endpoint.ts";
+import { Refusals } from "../door/refusals.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -39,6 +43,8 @@ export class DoorSide {
   readonly #meters: Meters;
   readonly #usages: UsageBook;
   readonly #keys: KeyRing;
+  readonly #refusalBudget: RefusalBudget;
+  readonly #connections: Connections;
   readonly #endpoint: Endpoint;
   readonly #door: Door;
   #drainMs: number;
@@ -59,6 +65,12 @@ export class DoorSide {
       { configured: config.keys, secret: config.keySecret },
       { state, meters: this.#meters, usages: this.#usages, clock, log },
     );
+    const from = (request: Visited): string | undefined => this.#rules.clientAddress(request);
+    this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
+    this.#connections = new Connections(connectionLimits(config), {
+      isProxy: (address) => this.#rules.isProxy(address),
+      metrics,
+    });
     this.#endpoint = new Endpoint(
       { bodyBytes: config.limits.bodyBytes },
       {
@@ -66,8 +78,15 @@ export class DoorSide {
         networkOfHost: (host) => networks.nameOfHost(host),
         keys: this.#keys,
         answerBody: (body, caller) => this.#rules.answerBody(body, caller),
-        clientAddress: (request) => this.#rules.clientAddress(request),
+        clientAddress: from,
         guesses: new Guesses(),
+        refusals: new Refusals({
+          budget: this.#refusalBudget,
+          clientAddress: from,
+          clock,
+          metrics,
+        }),
+        connections: this.#connections,
         memory,
         metrics,
         clock,
@@ -77,13 +96,13 @@ export class DoorSide {
     this.#door = new Door(
       {
         ...config.listen,
-        connections: config.limits.connections,
         timeouts: config.timeouts,
         reading: config.limits.reading,
         reusePort: slot > 0,
       },
       {
         endpoint: this.#endpoint,
+        connections: this.#connections,
         whyNotReady: () => networks.whyNotReady(),
         ...{ metrics, memory, turns, clock, log },
       },
@@ -106,10 +125,11 @@ export class DoorSide {
     this.#keys.reconfigure(config.keys);
     this.#usages.reconfigure(config.usage);
     this.#rules = rulesOf(config, this.#parts);
-    this.#endpoint.reconfigure(config.limits);
     const { limits, timeouts } = config;
-    const { connections, reading } = limits;
-    this.#door.reconfigure({ connections, reading, timeouts });
+    this.#endpoint.reconfigure(limits);
+    this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
+    this.#connections.reconfigure(connectionLimits(config));
+    this.#door.reconfigure({ reading: limits.reading, timeouts });
     this.#drainMs = timeouts.drainMs;
   }
 
@@ -135,4 +155,10 @@ const rulesOf = (
     { clock, log, metrics, memory, costs: new Costs(costs) },
   ),
   clientAddress: clientAddress(listen),
+  isProxy: addressMatcher(listen.trustedProxies),
+});
+
+const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
+  most: limits.connections,
+  perAddress: limits.connectionsPerAddress,
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Message, paramsJsonOf, readRequest } from "./request.ts";
 import type { RpcError } from "./rpc-error.ts";
 
@@ -136,6 +136,24 @@ describe("a body that is no request", () => {
     ["[1,2,3,4]", -32600, 413],
   ])("%j is refused with %i", (text, code, status) => {
     expect(refusal(Buffer.from(text))).toMatchObject({ code, status });
+  });
+
+  it.each([
+    ["[".repeat(1 << 20), "null"],
+    [`{"id":7,"a":${"[".repeat(1 << 19)}${"]".repeat(1 << 19)}}`, "null"],
+    [`{"id":7,"a":${"[".repeat(1000)}${"]".repeat(1000)}}`, "7"],
+    [`[{"id":7,"params":${'{"a":'.repeat(200)}1${"}".repeat(200)}}]`, "null"],
+  ])("is refused before it is parsed when it nests too deep: %.20s", (text, id) => {
+    const parse = vi.spyOn(JSON, "parse");
+    const body = readRequest(Buffer.from(text), 3);
+    expect(parse).not.toHaveBeenCalledWith(text);
+    parse.mockRestore();
+    expect(body).toMatchObject({ kind: "single", message: { id, error: { status: 400 } } });
+  });
+
+  it("is refused before it is parsed when it has too many members", () => {
+    const broken = `[1,2,3,4${"[".repeat(1 << 20)}`;
+    expect(refusal(Buffer.from(broken))).toMatchObject({ code: -32600, status: 413 });
   });
 
   it("is refused when it is not UTF-8", () => {

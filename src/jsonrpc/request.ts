@@ -1,6 +1,7 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn } from "./ambiguity.ts";
+import { type BodyBounds, BodyScan } from "./body-scan.ts";
 import { findElements, findMembers, textOf } from "./members.ts";
 import { TOO_DEEP, whyUnreadable } from "./readable.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
@@ -28,20 +29,36 @@ export type RequestBody =
 const MAX_PARAMS_DEPTH = 100;
 /** With the message around them. */
 const MAX_DEPTH = MAX_PARAMS_DEPTH + 1;
+/** With the batch around that. What is deeper is not parsed: that would cost much. */
+export const MAX_BODY_DEPTH = MAX_DEPTH + 1;
+/** Only from so many bytes on, a body nests deeper or has more members. */
+const leastBytesBeyond = (bounds: BodyBounds): number =>
+  2 * Math.min(bounds.depth, bounds.members) + 1;
 
 /**
  * Reads a JSON-RPC 2.0 request or batch.
  *
  * @param maxBatch The largest batch, in members.
+ * @param tooLarge What a larger one is refused with.
  * @throws RpcError for a body that is no JSON, an empty batch and one that is too large. What is
  * wrong with a single message is in the message (decisions: the door).
  */
-export function readRequest(body: Buffer, maxBatch: number): RequestBody {
+export function readRequest(
+  body: Buffer,
+  maxBatch: number,
+  tooLarge: () => RpcError = errors.batchTooLarge,
+): RequestBody {
+  const bounds = { depth: MAX_BODY_DEPTH, members: maxBatch };
+  if (body.length >= leastBytesBeyond(bounds)) {
+    const verdict = new BodyScan(bounds).take(body);
+    if (verdict === "too many members") throw tooLarge();
+    if (verdict === "too deep") return { kind: "single", message: tooDeep(body) };
+  }
   const text = textOfBody(body);
   const parsed = parse(text);
   if (!Array.isArray(parsed)) return { kind: "single", message: readMessage(body, text, parsed) };
   if (parsed.length === 0) throw errors.emptyBatch();
-  if (parsed.length > maxBatch) throw errors.batchTooLarge();
+  if (parsed.length > maxBatch) throw tooLarge();
   const spans = findElements(body) ?? [];
   return {
     kind: "batch",
@@ -126,6 +143,19 @@ function ambiguityOfParams(json: Buffer, unreadable: string): string | undefined
   const [span] = findMembers(json, ["params"]) ?? [];
   return span && ambiguityIn(json.subarray(span.start, span.end));
 }
+
+/** It is not parsed, but its id is found where that is no work. */
+function tooDeep(body: Buffer): Message {
+  const [span] = (body.length <= SHORT_BODY && findMembers(body, ["id"])) || [];
+  const id = span && textOf(body, span);
+  const error = errors.invalidRequest(TOO_DEEP);
+  return invalid(id !== undefined && isPlainId(id) ? id : "null", error);
+}
+
+const SHORT_BODY = 65_536;
+
+/** A number, or a short text without escapes: whatever else stands there was never parsed. */
+const isPlainId = (text: string): boolean => /^(-?(0|[1-9]\d*)|"[\w .:-]{0,100}")$/.test(text);
 
 const invalid = (id: string, error: RpcError): Message => ({ kind: "invalid", id, error });
 

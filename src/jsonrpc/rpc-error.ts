@@ -58,6 +58,8 @@ export const errors = {
     new RpcError(-32600, "batch too large", { status: 413, data: { rule: "batch", limit } }),
   bodyTooLarge: () => new RpcError(-32600, "request body too large", { status: 413 }),
   unsupportedMediaType: (why: string) => new RpcError(-32600, why, { status: 415 }),
+  notOneHost: () =>
+    new RpcError(-32600, "invalid request: want exactly one Host header", { status: 400 }),
   verbNotAllowed: (verb: string) =>
     new RpcError(-32600, `${verb} is not allowed here, use POST`, { status: 405 }),
   unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),
@@ -72,6 +74,12 @@ export const errors = {
     new RpcError(-32005, "too many unknown API keys", {
       status: 429,
       data: { rule: "guesses", limit, remaining: 0, retryAfter },
+    }),
+  /** Too much of what came from the caller's address, with this key if it has one, was refused. */
+  tooManyRefusals: (limit: number, retryAfter: number) =>
+    new RpcError(-32005, "too many refused requests", {
+      status: 429,
+      data: { rule: "refusals", limit, remaining: 0, retryAfter },
     }),
   /** @param rule Which setting of the key forbids it. */
   rejectedByKey: (rule: string) =>

@@ -47,6 +47,16 @@ export class Metrics {
     "Calls refused for what they would ask of nodes, and why.",
     ["network", "why"],
   );
+  readonly #turnedAway = this.#counter(
+    "requests_turned_away_total",
+    "Requests of callers that had too many refused, turned away before they were read.",
+    [],
+  );
+  readonly #connectionsEnded = this.#counter(
+    "connections_ended_total",
+    "Connections of callers that were ended to make room, or not let in, and why.",
+    ["why"],
+  );
   readonly #callsSaved = this.#counter(
     "calls_saved_total",
     "Calls answered without a call of a node for them, and why none was needed.",
@@ -251,6 +261,28 @@ export class Metrics {
 
   keyGuessed(refused: "at once" | "delayed" | "turned away"): void {
     this.#keyGuesses.add(refused, { refused });
+  }
+
+  requestTurnedAway(): void {
+    this.#turnedAway.add("", {});
+  }
+
+  /** @param why `made room`, `too many of this address` or `full`. */
+  connectionEnded(why: string): void {
+    this.#connectionsEnded.add(why, { why });
+  }
+
+  /** @param read How many there are now, by who they are of, whenever somebody wants to know. */
+  connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
+    new Gauge({
+      name: "headgate_connections",
+      help: "Open connections of callers: known once a valid key was seen on them.",
+      labelNames: ["of"],
+      registers: [this.#registry],
+      collect() {
+        for (const [of, count] of Object.entries(read())) this.set({ of }, count);
+      },
+    });
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */

@@ -61,9 +61,11 @@ export async function startSupervisor(
     desk.reconfigure(next);
   };
   const reload = new Reload(config, { networks: { prepare }, apply, log });
+  const networks = () => processes.status() as Promise<Status["networks"]>;
   const desk = new Administration(config, {
     metrics,
-    networks: () => processes.status() as Promise<Status["networks"]>,
+    networks,
+    whyNotReady: async () => (await networks()).flatMap(({ whyNotReady }) => whyNotReady ?? []),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

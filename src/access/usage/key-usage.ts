@@ -30,6 +30,9 @@ const COUNTED_AS = {
   here: "savedHere",
 } as const satisfies Record<Saving, keyof Counts>;
 
+/** As methods that are on no list. */
+const BESIDE_CALLS = "other";
+
 /** Of one question by a key's holder. */
 const MOST_DAYS = 92;
 
@@ -60,6 +63,11 @@ export class KeyUsage {
     if (saved === undefined) return;
     counts[COUNTED_AS[saved]] += 1;
     counts.savedComputeUnits += computeUnits;
+  }
+
+  /** What was charged beside calls: for the bytes of large requests. */
+  recordUnits(network: string, computeUnits: number): void {
+    this.#dayNow().countsOf(network, BESIDE_CALLS).computeUnits += computeUnits;
   }
 
   /** The days of a question, the current month where it names none. */

@@ -1,0 +1,17 @@
+// Whether the gateway lives and is ready, for probes that have no token: here they need no place among callers.
+import type { DeskParts } from "./desk-parts.ts";
+import { operationRoutes } from "./operation-routes.ts";
+import type { DeskApp } from "./visitor.ts";
+
+export function addHealthAnswers(
+  app: DeskApp,
+  { whyNotReady }: Pick<DeskParts, "whyNotReady">,
+): void {
+  app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
+  app.openapi(operationRoutes.readiness, async (context) => {
+    const reasons = await whyNotReady();
+    return reasons.length === 0
+      ? context.text("ready\n", 200)
+      : context.text(`${reasons.join("\n")}\n`, 503);
+  });
+}

@@ -1,0 +1,172 @@
+// Who holds the connections to a server: bounded in all and by address. Strangers, on whose connections no
+// valid key was seen, make room for others.
+import type { Socket } from "node:net";
+import { plainAddress, subscriberOf } from "../access/scope/ip-address.ts";
+import type { RequestScope } from "../calls/request-scope.ts";
+import type { Metrics } from "../observe/metrics.ts";
+
+export type ConnectionLimits = {
+  readonly most: number;
+  /** Of one caller's address, or IPv6 network. */
+  readonly perAddress: number;
+};
+
+export type ConnectionsParts = {
+  /** Proxies that are trusted speak for many: they have no bound by address. Takes plain addresses. */
+  readonly isProxy: (address: string) => boolean;
+  readonly metrics: Pick<Metrics, "connectionEnded" | "connectionsCounted">;
+};
+
+export type Admission = "admitted" | "too many of this address" | "full";
+
+/** Strangers together get no more than that share: the rest is for callers with a key. */
+const STRANGERS_SHARE = 0.8;
+/** Beyond all places, so that a probe of health, or a caller with a key, gets in while all are busy. */
+const RESERVED = 8;
+/** So many of the oldest connections are looked at for one that is idle. */
+const LOOKED_AT = 100;
+
+type Place = {
+  readonly socket: Socket;
+  /** undefined: it has no bound. */
+  readonly subscriber: string | undefined;
+  /** The requests that are being answered on it. */
+  readonly running: Set<RunningRequest>;
+  isKnown: boolean;
+};
+
+type RunningRequest = Pick<RequestScope, "end">;
+
+export class Connections {
+  /** Oldest first. */
+  readonly #strangers = new Set<Place>();
+  /** Those on which a valid key was seen, oldest first. */
+  readonly #known = new Set<Place>();
+  /** The places of each address that has some. */
+  readonly #bySubscriber = new Map<string, Set<Place>>();
+  readonly #places = new WeakMap<Socket, Place>();
+  #limits: ConnectionLimits;
+  readonly #parts: ConnectionsParts;
+
+  constructor(limits: ConnectionLimits, parts: ConnectionsParts) {
+    this.#limits = limits;
+    this.#parts = parts;
+    parts.metrics.connectionsCounted(() => ({
+      stranger: this.#strangers.size,
+      known: this.#known.size,
+    }));
+  }
+
+  /** For connections that come from now on. */
+  reconfigure(limits: ConnectionLimits): void {
+    this.#limits = limits;
+  }
+
+  /** A connection was made. Others are ended to make room for it; when that cannot be, it is to be refused. */
+  admit(socket: Socket): Admission {
+    const subscriber = this.#subscriberOf(socket);
+    const place: Place = { socket, subscriber, running: new Set(), isKnown: false };
+    const admission = this.#roomFor(place);
+    if (admission !== "admitted") {
+      this.#parts.metrics.connectionEnded(admission);
+      return admission;
+    }
+    this.#take(place);
+    return admission;
+  }
+
+  /**
+   * The requests that are being answered on a connection: they end with it. Node tells a response that
+   * its socket closed only when it is that response's turn: of calls that were pipelined, the later
+   * ones would never end.
+   */
+  requestsOn(socket: Socket): Set<RunningRequest> | undefined {
+    return this.#places.get(socket)?.running;
+  }
+
+  /** A valid key was seen on it. */
+  hasKey(socket: Socket): void {
+    const place = this.#places.get(socket);
+    if (!place || place.isKnown) return;
+    place.isKnown = true;
+    if (this.#strangers.delete(place)) this.#known.add(place);
+  }
+
+  /** Whether it ends with the answer that is being sent: a stranger's does when places are scarce. */
+  endsAfterAnswer(socket: Socket): boolean {
+    return this.#isScarce && this.#places.get(socket)?.isKnown !== true;
+  }
+
+  get #size(): number {
+    return this.#strangers.size + this.#known.size;
+  }
+
+  /** How many strangers there may be. */
+  get #forStrangers(): number {
+    return Math.max(1, Math.floor(this.#limits.most * STRANGERS_SHARE));
+  }
+
+  get #isScarce(): boolean {
+    return this.#size >= this.#forStrangers;
+  }
+
+  #roomFor({ subscriber }: Place): Admission {
+    const { most, perAddress } = this.#limits;
+    const own = subscriber === undefined ? undefined : this.#bySubscriber.get(subscriber);
+    if (own && own.size >= perAddress && !this.#endOne(own)) return "too many of this address";
+    if (this.#strangers.size >= this.#forStrangers) this.#endOne(this.#strangers);
+    if (this.#size < most) return "admitted";
+    if (this.#endOne(this.#strangers) || this.#endOne(this.#known)) return "admitted";
+    return this.#size < most + RESERVED ? "admitted" : "full";
+  }
+
+  /** Ends the oldest stranger among them, or else the oldest that is idle; false when there is none. */
+  #endOne(places: ReadonlySet<Place>): boolean {
+    let idle: Place | undefined;
+    let left = LOOKED_AT;
+    for (const place of places) {
+      if (!place.isKnown) return this.#end(place);
+      if (place.running.size === 0) idle ??= place;
+      left -= 1;
+      if (left === 0) break;
+    }
+    return idle !== undefined && this.#end(idle);
+  }
+
+  #end(place: Place): true {
+    this.#parts.metrics.connectionEnded("made room");
+    this.#leave(place);
+    place.socket.destroy();
+    return true;
+  }
+
+  #take(place: Place): void {
+    const { socket, subscriber } = place;
+    this.#places.set(socket, place);
+    this.#strangers.add(place);
+    if (subscriber !== undefined) {
+      const own = this.#bySubscriber.get(subscriber);
+      if (own) own.add(place);
+      else this.#bySubscriber.set(subscriber, new Set([place]));
+    }
+    socket.once("close", () => {
+      this.#leave(place);
+      for (const request of place.running) request.end(false);
+    });
+  }
+
+  #leave(place: Place): void {
+    const { subscriber } = place;
+    this.#strangers.delete(place);
+    this.#known.delete(place);
+    const own = subscriber === undefined ? undefined : this.#bySubscriber.get(subscriber);
+    if (own?.delete(place) && own.size === 0) this.#bySubscriber.delete(subscriber ?? "");
+  }
+
+  #subscriberOf({ remoteAddress = "" }: Socket): string | undefined {
+    const address = plainAddress(remoteAddress);
+    return address === undefined || this.#parts.isProxy(address)
+      ? undefined
+      : subscriberOf(address);
+  }
+}

@@ -1,0 +1,47 @@
+// A request's bytes are paid for by its key before they are read, and what they unpack to before that is
+// parsed: work is paid before it is done.
+import type { Grant } from "../access/keys/grant.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import { announcedBytes, type BodyParts, type BodyVisit, CALLER_GONE, readBody } from "./body.ts";
+
+type Payer = {
+  readonly meter: Pick<Grant["meter"], "charge">;
+  readonly usage: Pick<Grant["usage"], "recordUnits">;
+};
+
+export type PaidBodyParts = BodyParts & { readonly clock: Pick<Clock, "now"> };
+
+/** What every request may have in it: a call, or a batch of a hundred. */
+const FREE_BYTES = 16_384;
+const BYTES_OF_A_UNIT = 4_096;
+
+/** What bytes cost in compute units, beside the calls in them. */
+export const unitsOfBytes = (bytes: number): number =>
+  bytes <= FREE_BYTES ? 0 : Math.ceil((bytes - FREE_BYTES) / BYTES_OF_A_UNIT);
+
+/**
+ * @param options.bytes See `readBody`.
+ * @throws RpcError as `readBody`, and 429 when the key has not enough left.
+ */
+export async function paidBody(
+  visit: BodyVisit,
+  options: { readonly bytes: number; readonly grant: Payer; readonly network: string },
+  parts: PaidBodyParts,
+): Promise<Buffer | typeof CALLER_GONE> {
+  const pay = async (price: number): Promise<void> => {
+    const { meter, usage } = options.grant;
+    const short = await meter.charge(price, parts.clock.now());
+    if (short) throw errors.rateLimited(short);
+    usage.recordUnits(options.network, price);
+  };
+  const announced = announcedBytes(visit.request);
+  // What is larger than allowed is not read.
+  const paid = announced > options.bytes ? 0 : unitsOfBytes(announced);
+  if (paid > 0) await pay(paid);
+  const body = await readBody(visit, options, parts);
+  if (body === CALLER_GONE) return body;
+  const units = unitsOfBytes(body.length) - paid;
+  if (units > 0) await pay(units);
+  return body;
+}

@@ -1,0 +1,77 @@
+// Who sends what is refused again and again is refused before more of it is read. Those who share an address
+// pay for what they send with one key, or without any: no stranger keeps a neighbour's key out.
+import type { IncomingMessage } from "node:http";
+import type { Grant } from "../access/keys/grant.ts";
+import type { RefusalBudget } from "../access/limits/refusal-budget.ts";
+import { subscriberOf } from "../access/scope/ip-address.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { unitsOfBytes } from "./paid-body.ts";
+
+export type RefusalsParts = {
+  readonly budget: Pick<RefusalBudget, "isQuiet" | "refusedForMs" | "charge" | "perSecond">;
+  /** Where a request comes from, as far as proxies are believed. */
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+  readonly clock: Pick<Clock, "now">;
+  readonly metrics: Pick<Metrics, "requestTurnedAway">;
+};
+
+/** A request, and the key that it came with. */
+export type Asked = { readonly request: IncomingMessage; readonly grant: Grant | undefined };
+
+/** An unknown key is looked for in more places than a known one. */
+const POINTS_OF_A_GUESS = 10;
+
+export class Refusals {
+  readonly #parts: RefusalsParts;
+
+  constructor(parts: RefusalsParts) {
+    this.#parts = parts;
+  }
+
+  /** The refusal of one who had too many; undefined mostly, and then nobody was looked for. */
+  ofNow(asked: Asked): RpcError | undefined {
+    const { budget, clock, metrics } = this.#parts;
+    const caller = budget.isQuiet ? undefined : this.#callerOf(asked);
+    const ms = caller === undefined ? 0 : budget.refusedForMs(caller, clock.now());
+    if (ms === 0) return undefined;
+    metrics.requestTurnedAway();
+    return errors.tooManyRefusals(budget.perSecond, Math.ceil(ms / 1000));
+  }
+
+  /**
+   * Calls of a request were refused.
+   *
+   * @param bytes That were read for nothing.
+   */
+  count(asked: Asked, refused: number, bytes: number): void {
+    this.#charge(asked, refused + unitsOfBytes(bytes));
+  }
+
+  /** A key was unknown. It counts before its refusal, which may be long in coming. */
+  countGuess(request: IncomingMessage): void {
+    this.#charge({ request, grant: undefined }, POINTS_OF_A_GUESS);
+  }
+
+  /** A whole request was refused. */
+  countRequest(asked: Asked, { status }: RpcError, bytes: number): void {
+    // Who asks too often is refused by its limits alone, and a guess was counted.
+    if (status < 400 || status >= 429 || status === 401) return;
+    const { grant } = asked;
+    // A key pays one compute unit as well, if it has one.
+    if (grant) void grant.meter.charge(1, this.#parts.clock.now());
+    this.#charge(asked, 1 + unitsOfBytes(bytes));
+  }
+
+  #charge(asked: Asked, points: number): void {
+    const caller = this.#callerOf(asked);
+    if (caller !== undefined) this.#parts.budget.charge(caller, points, this.#parts.clock.now());
+  }
+
+  #callerOf({ request, grant }: Asked): string | undefined {
+    const address = this.#parts.clientAddress(request);
+    if (address === undefined) return undefined;
+    return grant ? `${subscriberOf(address)} ${grant.name}` : subscriberOf(address);
+  }
+}

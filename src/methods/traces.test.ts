@@ -274,6 +274,56 @@ describe("trace_filter", () => {
     expect((await call("trace_filter", [{ ...range, ...filter }], geth)).result).toEqual(want);
   });
 
+  describe("with both lists, over nodes that have the method", () => {
+    const at = (path: number[], from: string, to: string) => {
+      const action = { ...top.action, from, to };
+      return { ...top, ...place, action, traceAddress: path };
+    };
+    const [both, onlyFrom, onlyTo] = [
+      at([1], sender, other),
+      at([2], sender, contract),
+      at([0], contract, other),
+    ];
+    type Asked = { fromAddress?: string[]; toAddress?: string[]; after?: number; count?: number };
+    const paged = (list: object[], { after = 0, count = 9 }: Asked) =>
+      list.slice(after, after + count);
+    /** What nodes make of it, in the order of the chain. */
+    const nodes: Record<string, (asked: Asked & { mode?: string }) => object[]> = {
+      "as Erigon and reth: a union unless told otherwise": ({ mode, ...asked }) => {
+        if (mode === "intersection") return paged([both], asked);
+        if (!asked.toAddress) return paged([both, onlyFrom], asked);
+        if (!asked.fromAddress) return paged([onlyTo, both], asked);
+        return paged([onlyTo, both, onlyFrom], asked);
+      },
+      "as Nethermind: an intersection, whatever the mode": (asked) => {
+        if (!asked.toAddress) return paged([both, onlyFrom], asked);
+        return paged(asked.fromAddress ? [both] : [onlyTo, both], asked);
+      },
+      "a union, and no mode is known": ({ mode, ...asked }) => {
+        if (mode) refusing({ code: -32602, message: "unknown field `mode`" })();
+        if (!asked.toAddress) return paged([both, onlyFrom], asked);
+        return paged(asked.fromAddress ? [onlyTo, both, onlyFrom] : [onlyTo, both], asked);
+      },
+    };
+
+    it.each(
+      Object.keys(nodes).flatMap((node) => [
+        { node, filter: {}, want: [both] },
+        { node, filter: { mode: "intersection" }, want: [both] },
+        { node, filter: { after: 0, count: 1 }, want: [both] },
+        { node, filter: { after: 1 }, want: [] },
+        { node, filter: { mode: "union" }, want: [onlyTo, both, onlyFrom] },
+        { node, filter: { mode: "union", after: 1, count: 1 }, want: [both] },
+      ]),
+    )("$filter, $node", async ({ node, filter, want }) => {
+      const script = { ...chain, trace_filter: ([asked]: [Asked]) => nodes[node]?.(asked) };
+      const lists = { fromAddress: [sender], toAddress: [other] };
+      const range = { fromBlock: "0x5", toBlock: "0x5" };
+      const told = await call("trace_filter", [{ ...range, ...lists, ...filter }], script);
+      expect(told.result).toEqual(want);
+    });
+  });
+
   it.each([
     [{ fromBlock: "0x0", toBlock: "0xa" }, "exceed maximum block range 10"],
     [{ fromBlock: "0x5", toBlock: "0x4" }, "invalid block range params"],

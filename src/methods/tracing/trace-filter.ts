@@ -9,7 +9,8 @@ import { settleNumber } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { tracesOfBlock } from "./block-traces.ts";
 import { findMinedBlock } from "./mined-block.ts";
-import { askSource, type Source } from "./sources.ts";
+import { askSource, type Source, type Told } from "./sources.ts";
+import { together } from "./trace-order.ts";
 
 const addresses = z.array(address, { error: "want an array of addresses" }).max(1000).nullish();
 const count = z.int({ error: "want a number" }).nonnegative().nullish();
@@ -44,13 +45,13 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   if (from > to) throw errors.invalidBlockRange();
   if (to > (await context.head.atLeast(to))) throw errors.beyondHead();
   const range = { fromBlock: toQuantity(from), toBlock: toQuantity(to) };
-  const own = await askSource(ownFilter, { ...filter, ...range }, context);
+  const own = await ownTraces({ ...filter, ...range }, context);
   if (own.kind === "told") return JSON.stringify(own.value);
   const { blocks } = context.network.limits.traces;
   if (to - from >= blocks) throw own.kind === "refused" ? own.error : errors.rangeTooWide(blocks);
-  const first = filter.after ?? 0;
-  const end = filter.count == null ? Number.POSITIVE_INFINITY : first + filter.count;
-  return JSON.stringify((await matching({ from, to, end }, filter, context)).slice(first, end));
+  const { after, count: most } = filter;
+  const end = most == null ? Number.POSITIVE_INFINITY : (after ?? 0) + most;
+  return JSON.stringify(page(await matching({ from, to, end }, filter, context), filter));
 }
 
 /** Up to `end` of them, or a few more. Of what does not match nothing is held but a few blocks at once. */
@@ -82,11 +83,54 @@ async function matching(
   return found;
 }
 
+/** What nodes with the method tell. They disagree about what two lists mean, so that they are not left to it. */
+function ownTraces(filter: TraceFilter, context: CallContext): Promise<Told<readonly unknown[]>> {
+  if (!filter.fromAddress?.length || !filter.toAddress?.length)
+    return askSource(ownFilter, withoutMode(filter), context);
+  return filter.mode === "union" ? ownUnion(filter, context) : ownIntersection(filter, context);
+}
+
 const ownFilter: Source<TraceFilter, readonly unknown[]> = {
   name: "trace_filter",
   method: "trace_filter",
   params: (filter) => [filter],
   read: (result) => (Array.isArray(result) ? result : undefined),
+};
+
+const withoutMode = ({ mode: _, ...filter }: TraceFilter): TraceFilter => filter;
+const whole = ({ after: _, count: __, ...filter }: TraceFilter): TraceFilter => withoutMode(filter);
+
+/** A node that tells either list's traces tells more than both lists', which is left out here. */
+async function ownIntersection(
+  filter: TraceFilter,
+  context: CallContext,
+): Promise<Told<readonly unknown[]>> {
+  const told = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
+  // Some know no mode, and refuse what they do not know.
+  const own = told.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : told;
+  const matches = matcherOf(filter);
+  const isMatch = (trace: unknown): boolean => isJson(trace) && matches(trace);
+  return own.kind === "told" ? { ...own, value: page(own.value.filter(isMatch), filter) } : own;
+}
+
+/** One list at a time, which means the same to all. */
+async function ownUnion(
+  filter: TraceFilter,
+  context: CallContext,
+): Promise<Told<readonly unknown[]>> {
+  const { fromAddress: _, ...received } = whole(filter);
+  const { toAddress: __, ...sent } = whole(filter);
+  const [one, other] = await Promise.all(
+    [received, sent].map((list) => askSource(ownFilter, list, context)),
+  );
+  if (one?.kind !== "told" || other?.kind !== "told")
+    return (one?.kind === "told" ? other : one) ?? { kind: "missing" };
+  return { kind: "told", value: page(together(one.value, other.value), filter) };
+}
+
+const page = (traces: readonly unknown[], { after, count: most }: TraceFilter) => {
+  const first = after ?? 0;
+  return traces.slice(first, most == null ? undefined : first + most);
 };
 
 /** As OpenEthereum matches: the contract that is created, and the heir of one that ends, are recipients. */

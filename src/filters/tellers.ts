@@ -1,8 +1,8 @@
 // What the kinds of filters tell of blocks: their hashes, or their matching logs.
 import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
+import { asRemoved } from "../evm/removed-log.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
-import { asRemoved } from "./removed-log.ts";
 import type { Teller, Tellers } from "./teller.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;

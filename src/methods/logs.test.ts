@@ -124,7 +124,19 @@ describe("the logs of one block", () => {
   it("are asked by its hash", async () => {
     const { result, asked } = await ask({ blockHash: hash, address }, logsAt(1));
     expect(result).toEqual(logsAt(1));
-    expect(asked).toEqual([["eth_getLogs", [{ blockHash: hash, address }]]]);
+    expect(asked[0]).toEqual(["eth_getLogs", [{ blockHash: hash, address }]]);
+  });
+
+  it.each([
+    ["is another block", { number: "0x1", hash: `0x${"9".repeat(64)}` }, true],
+    ["is this block", { number: "0x1", hash }, false],
+    ["is no block that is known", null, false],
+    ["is nothing that nodes tell", refusing({ code: -32603, message: "no" }), false],
+  ])("are removed when at its number there %s", async (_, canonical, removed) => {
+    const logs = logsAt(1, 1).map((one) => ({ ...one, removed: false }));
+    const script = { eth_getLogs: logs, eth_getBlockByNumber: canonical };
+    const { result } = await call("eth_getLogs", [{ blockHash: hash }], script);
+    expect(result).toEqual(logs.map((one) => ({ ...one, removed })));
   });
 
   it("are none only when the block is known", async () => {

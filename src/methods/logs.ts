@@ -2,20 +2,18 @@
 // stored of it is answered from the store, and nodes are asked for what is older.
 import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
-import { conditionsOf, type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
+import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { log } from "../evm/results.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { readBlock, saysUnknown } from "./block-lookup.ts";
-import { MAY_LAG } from "./doubt.ts";
+import { logsOfBlock } from "./block-logs.ts";
 import { joinJson } from "./join-json.ts";
 import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
 import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
-import { findBlock, fromStore } from "./stored-lookup.ts";
 
 export const logMethods = [
   defineMethod({
@@ -90,34 +88,3 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   from: toQuantity(from),
   to: toQuantity(to),
 });
-
-async function logsOfBlock(
-  blockHash: string,
-  filter: LogFilter,
-  context: CallContext,
-): Promise<RawJson> {
-  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
-  if (found === "unknown") throw errors.unknownBlock();
-  if (found !== "elsewhere" && context.chain) {
-    const logs = context.chain.logsOf(found, matcherOf(filter));
-    return fromStore(joinJson(logs), found, context);
-  }
-  return askLogsOfBlock(blockHash, filter, context);
-}
-
-async function askLogsOfBlock(
-  blockHash: string,
-  filter: LogFilter,
-  context: CallContext,
-): Promise<RawJson> {
-  const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
-  const logs = await context.ask("eth_getLogs", paramsJson, MAY_LAG).catch((thrown: unknown) => {
-    throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
-  });
-  // Some nodes find nothing in a block they do not have.
-  const isEmpty = logs.length <= 4; // [], or null
-  if (isEmpty && !(await readBlock({ kind: "hash", hash: blockHash }, context))) {
-    throw errors.unknownBlock();
-  }
-  return isEmpty ? "[]" : logs;
-}

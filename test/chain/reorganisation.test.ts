@@ -80,10 +80,15 @@ describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s",
       const dropped = await emit();
       await until("it is mined", () => read(url, "eth_getTransactionReceipt", dropped));
       const before = await latest(url);
+      const logs = () =>
+        read<{ removed: boolean }[]>(url, "eth_getLogs", { blockHash: before.hash });
+      const told = await logs();
+      expect(told.map(({ removed }) => removed)).toEqual(Array(5).fill(false));
       await read(anvil.url, "anvil_reorg", depth, []);
       await settled();
       const after = await latest(url);
       expect(after.hash).not.toBe(before.hash);
+      expect(await logs()).toEqual(told.map((one) => ({ ...one, removed: true })));
       expect(await read(url, "eth_getTransactionReceipt", dropped)).toEqual(
         await read(anvil.url, "eth_getTransactionReceipt", dropped),
       );

@@ -114,6 +114,33 @@ describe.runIf(samplesAvailable).each(Object.entries(networks))("%s", (name, net
   });
 });
 
+/** As nodes give them, without leading zeros, where the specification says 32 bytes: docs/conformance.md. */
+const shortSignatures = [
+  "eth_getBlockByHash-2",
+  "eth_getBlockByHash-6",
+  "eth_getBlockByNumber-11",
+  "eth_getBlockByNumber-13",
+  "eth_getBlockByNumber-14",
+  "eth_getBlockByNumber-4",
+  "eth_getTransactionByHash-5",
+  "eth_getTransactionByHash-6",
+];
+
+describe.runIf(samplesAvailable)("r and s of fewer than 32 bytes", () => {
+  const isShort = ({ answer }: Sample): boolean => /"[rs]":"0x[0-9a-f]{1,63}"/.test(answer);
+
+  it("are in these samples of real nodes", () => {
+    expect(samples.filter(isShort).map(({ name }) => name)).toEqual(shortSignatures);
+  });
+
+  it.each(shortSignatures)("are passed on as the node gives them: %s", async (wanted) => {
+    const sample = samples.find(({ name }) => name === wanted) as Sample;
+    const [network = ""] =
+      Object.entries(networks).find(([, { recordedOn }]) => recordedOn === sample.network) ?? [];
+    expect(await answerFrom(network, sample)).toBe(envelope(sample.answer));
+  });
+});
+
 async function answerFrom(network: string, { method, params }: Sample): Promise<string> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   const response = await post(gateway.endpoint(network), body);

@@ -50,7 +50,11 @@ export async function startGateway(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const state = await openState(config, {
+    ...{ clock, log },
+    onChange: metrics.stateReachable,
+    onWritableChange: metrics.stateWritable,
+  });
   const filterCount = new FilterCount({ state });
   const isShared = config.state !== undefined;
   const networks = new Networks(config, {
@@ -75,7 +79,7 @@ export async function startGateway(
   const desk = new Administration(config, {
     metrics,
     networks: () => networks.status(),
-    whyNotReady: () => networks.whyNotReady(),
+    whyNotReady: () => doorSide.whyNotReady(),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

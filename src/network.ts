@@ -262,6 +262,9 @@ export class Network {
   /** Why this network cannot serve now, or undefined when it can: some upstream tells a young enough head. */
   async whyNotReady(): Promise<string | undefined> {
     const { name } = this.facts;
+    const whyStopped = this.chain?.whyStopped;
+    if (whyStopped !== undefined)
+      return `${name}: the store cannot be written and the chain is not followed: ${whyStopped}`;
     try {
       const head =
         this.chain?.view()?.newest ??

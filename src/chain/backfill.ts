@@ -1,5 +1,6 @@
 // Fills the window backwards from the oldest stored block, in the background.
 import type { Logger } from "pino";
+import { NotWritable } from "../disk/write-failure.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";
@@ -76,7 +77,9 @@ export class Backfill {
       try {
         await this.#fill();
       } catch (error) {
-        if (!signal.aborted) log.error({ err: error }, "filling the window failed, trying again");
+        // A store that cannot be written is told of elsewhere; the next move wakes us.
+        if (!signal.aborted && !(error instanceof NotWritable))
+          log.error({ err: error }, "filling the window failed, trying again");
       }
       if (!signal.aborted) await woken;
     }

@@ -24,6 +24,9 @@ export type { StoreSize } from "./store-room.ts";
 /** Raised when what is stored could not be read any more. */
 const SCHEMA = 1;
 
+/** As much as a small block. */
+const PROBE_BYTES = 16_384;
+
 /** What one head move changes. */
 export type HeadMove = {
   /** So many of the newest blocks are no longer canonical. */
@@ -44,14 +47,19 @@ export type StoreOptions = StoreSize & {
   readonly readOnly?: boolean;
 };
 
+/** Carries out a write; see `Writable.run`. */
+export type RunWrite = <Value>(write: () => Promise<Value>) => Promise<Value>;
+
 export class BlockStore {
+  readonly #run: RunWrite;
   readonly #tables: BlockTables;
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
   readonly #room: StoreRoom;
 
   /** @throws When the folder cannot be read or written. */
-  constructor(options: StoreOptions) {
+  constructor(options: StoreOptions, parts: { run: RunWrite } = { run: (write) => write() }) {
+    this.#run = parts.run;
     const tables = new BlockTables(options);
     const entries = new BlockEntries(tables);
     const keptSegments = new KeptSegments(options, {
@@ -81,7 +89,7 @@ export class BlockStore {
   async #clearStaged(): Promise<void> {
     const [hash, number] = this.note(STAGED)?.split(" ") ?? [];
     if (hash === undefined || this.outline(hash)) return;
-    await this.#tables.root.transaction(() => this.#entries.eraseStaged(hash, Number(number)));
+    await this.#write(() => this.#entries.eraseStaged(hash, Number(number)));
   }
 
   /** What is over another size leaves with the next changes. */
@@ -100,12 +108,13 @@ export class BlockStore {
   }
 
   async setNote(name: string, text: string): Promise<void> {
-    await this.#tables.notes.put(noteKey(name), Buffer.from(text));
+    const { notes } = this.#tables;
+    await this.#run(() => notes.put(noteKey(name), Buffer.from(text)));
   }
 
   /** Throws away all blocks; the notes stay. */
   async clear(): Promise<void> {
-    await this.#tables.root.transaction(() => this.#tables.clear());
+    await this.#write(() => this.#tables.clear());
   }
 
   async close(): Promise<void> {
@@ -179,7 +188,18 @@ export class BlockStore {
     return this.#tables.bytes;
   }
 
-  // Writing: by the keeper only, one change after the other.
+  // Writing: by the keeper only, one change after the other. What the disk does not take throws
+  // NotWritable, and leaves the store as it was.
+
+  /** Writes something, to find out whether that can be done. */
+  async probe(): Promise<void> {
+    await this.#tables.notes.put(noteKey("probe"), Buffer.alloc(PROBE_BYTES));
+  }
+
+  /** All of it, or nothing. */
+  #write<Value>(change: () => Value): Promise<Value> {
+    return this.#run(() => this.#tables.root.transaction(change));
+  }
 
   /** Moves the head. What leaves the window leaves in the same transaction. */
   async move({ removed, added }: HeadMove): Promise<void> {
@@ -190,7 +210,7 @@ export class BlockStore {
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     // Above the head nobody finds what is staged.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
-    await this.#tables.root.transaction(() => {
+    await this.#write(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
       this.#putCanonical(added, staged);
       if (staged.size > 0) this.#tables.notes.removeSync(noteKey(STAGED));
@@ -203,7 +223,7 @@ export class BlockStore {
 
   /** Throws away all blocks, and begins with another chain's. */
   async startAt(record: BlockRecord): Promise<void> {
-    await this.#tables.root.transaction(() => {
+    await this.#write(() => {
       this.#tables.clear();
       this.#putCanonical([record]);
       this.#tables.putHead(positionOf(record));
@@ -217,7 +237,7 @@ export class BlockStore {
    * @returns false, and nothing is added, when they are not linked to the tail and to each other.
    */
   prepend(records: readonly BlockRecord[]): Promise<boolean> {
-    return this.#tables.root.transaction(() => {
+    return this.#write(() => {
       if (!this.#areBelowTail(records)) return false;
       this.#putCanonical(records);
       this.#tables.putTail(records.at(-1)?.outline.number ?? 0);
@@ -238,8 +258,8 @@ export class BlockStore {
 
   /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
-    const { root, kept } = this.#tables;
-    await root.transaction(() => {
+    const { kept } = this.#tables;
+    await this.#write(() => {
       if (isCanonical && this.hashAt(record.outline.number) === undefined)
         this.#entries.makeCanonical(record);
       if (this.outline(record.hash)) return;
@@ -251,8 +271,8 @@ export class BlockStore {
 
   /** Keeps JSON with a block, while that one is here. */
   async keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void> {
-    const { root, traces } = this.#tables;
-    await root.transaction(() => {
+    const { traces } = this.#tables;
+    await this.#write(() => {
       if (!this.outline(hash)) return;
       traces.putSync(traceKey(hash, place), compressed(json));
       this.#room.make();
@@ -261,7 +281,7 @@ export class BlockStore {
 
   /** Keeps what is known of final blocks older than the window, while the budget allows. */
   async keepSegment(place: SegmentPlace, json: Buffer): Promise<void> {
-    await this.#tables.root.transaction(() => {
+    await this.#write(() => {
       this.#keptSegments.put(place, json);
       this.#room.make();
     });
@@ -274,7 +294,7 @@ export class BlockStore {
       const work = this.#entries.stage(record);
       let isDone = false;
       while (!isDone)
-        await this.#tables.root.transaction(() => {
+        await this.#write(() => {
           for (let step = 0; step < STAGED_AT_ONCE && !isDone; step += 1)
             isDone = work.next().done === true;
         });

@@ -43,7 +43,11 @@ export class BlockTables {
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
-    this.root = open<Buffer, Buffer>({ path, noSubdir: false, readOnly, maxDbs: 10, ...binary });
+    this.root = open<Buffer, Buffer>({
+      ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
+      // Else each failed write would leave a rejected promise that nobody can hold.
+      eventTurnBatching: false,
+    });
     if (!readOnly) makePrivateFolder(path); // what was made in it just now, too
     const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
     this.notes = table("notes");

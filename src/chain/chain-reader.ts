@@ -30,6 +30,7 @@ export class ChainReader {
   readonly #told = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
   /** The keeper was live once: while a new one finds its way, the store is as good as it was. */
   #isLive = false;
+  #whyStopped: string | undefined;
   #leader: string | undefined;
   readonly #viewParts: ViewParts;
   readonly #parts: ChainReaderParts;
@@ -55,8 +56,9 @@ export class ChainReader {
   }
 
   /** The keeper has something to tell. */
-  hear({ isLive, leader, standings }: ChainNews): void {
+  hear({ isLive, whyStopped, leader, standings }: ChainNews): void {
     this.#isLive ||= isLive;
+    this.#whyStopped = whyStopped;
     this.#leader = leader;
     for (const node of this.#parts.pool.nodes) {
       const standing = standings.find((each) => each.node === node.name);
@@ -79,13 +81,18 @@ export class ChainReader {
 
   /** See `Chain`. */
   view(isShared = false): ChainView | undefined {
-    if (!this.#isLive) return undefined;
+    if (!this.#isLive || this.#whyStopped !== undefined) return undefined;
     const store = this.#store;
     store.refresh();
     const { head, tail } = store;
     return head && tail !== undefined
       ? new ChainView({ head, tail, isShared }, this.#viewParts)
       : undefined;
+  }
+
+  /** See `Chain`. */
+  get whyStopped(): string | undefined {
+    return this.#whyStopped;
   }
 
   /** See `Chain`. */
@@ -96,6 +103,7 @@ export class ChainReader {
   /** See `Chain`. */
   liveView(signal: AbortSignal): Promise<ChainView | undefined> {
     const { clock } = this.#parts;
+    if (this.#whyStopped !== undefined) return Promise.resolve(undefined);
     return firstView(signal, { view: () => this.view(), look: () => this.#look(), clock });
   }
 

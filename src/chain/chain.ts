@@ -1,5 +1,8 @@
 // The followed chain of one network: the store, who fills it, and the view of it that calls get.
 import type { Logger } from "pino";
+import { beginOpening, fileIdOf, type Opening } from "../disk/opening.ts";
+import { Writable } from "../disk/writable.ts";
+import { NotWritable } from "../disk/write-failure.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
@@ -11,7 +14,7 @@ import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
 import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
-import { lockStore } from "./keeper-lock.ts";
+import { lockStore, StoreUnavailable } from "./keeper-lock.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
@@ -40,8 +43,14 @@ export type ChainParts = {
 /** How long an answer waits for a block that a node told of, in milliseconds. */
 const PATIENCE_MS = 2_000;
 
+/** A store that was open for so long is not what processes die of, in milliseconds. */
+const OF_USE_AFTER_MS = 60_000;
+
 export class Chain implements Keeper {
   readonly #store: BlockStore;
+  readonly #writable: Writable;
+  /** The store is this chain's, and of this version. */
+  #isPrepared = false;
   readonly #prover: Prover;
   readonly #source: BlockSource;
   readonly #follower: Follower;
@@ -53,6 +62,9 @@ export class Chain implements Keeper {
   #head: Position | undefined;
   #tail: number | undefined;
   readonly #unlock: () => void;
+  readonly #opening: Opening;
+  readonly #storeId: string;
+  readonly #cancelOfUse: () => void;
   readonly #closing = new AbortController();
   readonly #viewParts: ViewParts;
   #options: ChainOptions;
@@ -65,7 +77,25 @@ export class Chain implements Keeper {
     const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
     const { pool, dialect, clock, log, metrics } = parts;
     this.#unlock = lockStore(path);
-    const store = new BlockStore({ path, windowBlocks, bytes });
+    this.#opening = this.#beginOpening();
+    const writable = new Writable(
+      { folder: path, name: "the store", meanwhile: "calls are passed on to the nodes" },
+      {
+        probe: () => store.probe(),
+        onChange: (isWritable) => this.#writableChanged(isWritable),
+        ...{ clock, log },
+      },
+    );
+    const store = new BlockStore(
+      { path, windowBlocks, bytes },
+      { run: (write) => writable.run(write) },
+    );
+    this.#opening.opened();
+    this.#storeId = fileIdOf(path);
+    this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.wasOfUse());
+    const writing = { prepare: () => this.#prepare(), why: () => writable.why };
+    this.#writable = writable;
+    metrics.storeWritable(network, true);
     const prover = new Prover({ network, mode: proof, chainId }, { store, log, metrics });
     const source = new BlockSource(
       { network, limits },
@@ -84,7 +114,7 @@ export class Chain implements Keeper {
     this.#prover = prover;
     this.#source = source;
     const isComplete = (): boolean => pool.usable().length === pool.nodes.length;
-    this.#follower = new Follower({ network }, { ...shared, isComplete });
+    this.#follower = new Follower({ network }, { ...shared, writing, isComplete });
     this.#backfill = new Backfill(
       { network },
       { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
@@ -108,14 +138,48 @@ export class Chain implements Keeper {
   }
 
   async start(): Promise<void> {
-    const { chainId } = this.#options;
-    const { wasCleared } = await this.#store.prepareFor(chainId);
-    if (wasCleared)
-      this.#parts.log.warn("the store was of another chain or version: starting anew");
+    await this.#prepare().catch(unlessNotWritable);
     this.#remember();
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
     this.#backfill.start();
+  }
+
+  /** @throws StoreUnavailable */
+  #beginOpening(): Opening {
+    const { path, network } = this.#options;
+    const { clock, log, metrics } = this.#parts;
+    try {
+      const opening = beginOpening(path, { wallTimeMs: clock.wallTime() });
+      const { damage } = opening;
+      if (damage) {
+        log.error(
+          { ...damage, folder: path },
+          "the store is damaged: it is set aside and built anew",
+        );
+        metrics.storeSetAside(network);
+      }
+      return opening;
+    } catch (cause) {
+      this.#unlock();
+      throw new StoreUnavailable(`data: ${path} cannot be opened: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    if (this.#isPrepared) return;
+    const { wasCleared } = await this.#store.prepareFor(this.#options.chainId);
+    this.#isPrepared = true;
+    if (wasCleared)
+      this.#parts.log.warn("the store was of another chain or version: starting anew");
+  }
+
+  #writableChanged(isWritable: boolean): void {
+    this.#parts.metrics.storeWritable(this.#options.network, isWritable);
+    this.#isPrepared = false; // a huge block may have been cut off in the middle
+    this.#follower.hurry();
   }
 
   /** Another size of the store, and another measure of proof: for what is taken in from now on. */
@@ -131,7 +195,10 @@ export class Chain implements Keeper {
     this.#closing.abort();
     await this.#backfill.close();
     await this.#follower.close();
+    this.#writable.close();
+    this.#cancelOfUse();
     await this.#store.close();
+    this.#opening.closed();
     this.#unlock();
   }
 
@@ -155,6 +222,11 @@ export class Chain implements Keeper {
       : `block ${hurdle} is larger than limits.block allows and cannot be followed`;
   }
 
+  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  get whyStopped(): string | undefined {
+    return this.#follower.whyStopped;
+  }
+
   /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
   headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
     return headOfNodes(this.#parts.pool.bestForBlocks(), signal, this.#parts);
@@ -163,6 +235,7 @@ export class Chain implements Keeper {
   /** As `view`, but waits a little for the first one after a start. */
   liveView(signal: AbortSignal): Promise<ChainView | undefined> {
     const { clock } = this.#parts;
+    if (this.whyStopped !== undefined) return Promise.resolve(undefined);
     return firstView(signal, { view: () => this.view(), look: () => this.look(), clock });
   }
 
@@ -174,11 +247,11 @@ export class Chain implements Keeper {
   }
 
   news(): ChainNews {
-    const { isLive, leader } = this.#follower;
+    const { isLive, whyStopped, leader } = this.#follower;
     const standings = this.#parts.pool
       .usable()
       .flatMap(({ name, head, isElsewhere }) => (head ? [{ node: name, head, isElsewhere }] : []));
-    return { isLive, leader, standings };
+    return { isLive, whyStopped, store: this.#storeId, leader, standings };
   }
 
   look(): Promise<void> {
@@ -253,7 +326,8 @@ export class Chain implements Keeper {
       await this.#reach(number, signal);
       return this.#storedBlock(record.hash) ?? "unknown";
     }
-    await this.#store.keep(record, "number" in reference && number < (this.#tail ?? 0));
+    const isOld = "number" in reference && number < (this.#tail ?? 0);
+    await this.#store.keep(record, isOld).catch(unlessNotWritable);
     return this.#storedBlock(record.hash) ?? "unanswered";
   }
 
@@ -278,4 +352,9 @@ export class Chain implements Keeper {
     this.#head = this.#store.head;
     this.#tail = this.#store.tail;
   }
+}
+
+/** What cannot be written now is done without, or later. */
+function unlessNotWritable(error: unknown): void {
+  if (!(error instanceof NotWritable)) throw error;
 }

@@ -1,5 +1,6 @@
 // Follows the head of one network: hears or asks what a node's newest block is, and has the stored
 // chain taken there (advance.ts). Nobody else moves it.
+import { NotWritable } from "../disk/write-failure.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
@@ -13,9 +14,18 @@ export type FollowedNode = Pick<
   "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
 >;
 
+/** What a store that is not prepared, or cannot be written, means for who follows. */
+type StoreWriting = {
+  /** Makes the store ready for this chain. @throws NotWritable */
+  prepare(): Promise<void>;
+  /** Why it cannot be written now. */
+  readonly why: () => string | undefined;
+};
+
 export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
   /** The nodes that may be asked now, in order. */
   readonly nodes: () => readonly FollowedNode[];
+  readonly writing: StoreWriting;
   readonly clock: Clock;
 };
 
@@ -35,6 +45,8 @@ export class Follower {
   readonly #watched = new Set<FollowedNode>();
   #leader: string | undefined;
   #isLive = false;
+  /** Why the chain is not followed now, until it is live again. */
+  #whyStopped: string | undefined;
   /** The head that was gone to before the chain went live. */
   #reached: string | undefined;
   #triesToGoLive = 0;
@@ -80,6 +92,11 @@ export class Follower {
     return this.#advance.hurdle;
   }
 
+  /** Why the stored chain is left where it is; undefined while it is followed. */
+  get whyStopped(): string | undefined {
+    return this.#whyStopped;
+  }
+
   /** The name of the node whose chain is followed. */
   get leader(): string | undefined {
     return this.#leader;
@@ -118,7 +135,9 @@ export class Follower {
       try {
         await this.#look(isUrgent);
       } catch (error) {
-        if (!signal.aborted) log.error({ err: error }, "following the chain failed, trying again");
+        if (error instanceof NotWritable) this.#stop(error.message);
+        else if (!signal.aborted)
+          log.error({ err: error }, "following the chain failed, trying again");
       }
       for (const done of waiting) done();
       if (signal.aborted) return;
@@ -152,8 +171,9 @@ export class Follower {
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
-    const isThere = await this.#advance.to(head, chosen, nodes);
+    const isThere = await this.#move(head, chosen, nodes);
     for (const node of nodes) this.#tellWhereItStands(node);
+    if (isThere === "stopped") return;
     if (isThere) {
       this.#leader = chosen.name;
       if (!this.#isLive) this.#goLive(head);
@@ -163,12 +183,37 @@ export class Follower {
     if (nodes.some(({ name }) => !this.#isDoubted(name))) this.#wake(); // another one may lead
   }
 
+  /** Takes the stored chain to the head, where it can be written; where the nodes stand is known all the same. */
+  async #move(
+    head: Position,
+    chosen: FollowedNode,
+    nodes: readonly FollowedNode[],
+  ): Promise<boolean | "stopped"> {
+    const { writing } = this.#parts;
+    const why = writing.why();
+    if (why !== undefined) {
+      this.#stop(why);
+      return "stopped";
+    }
+    await writing.prepare();
+    return this.#advance.to(head, chosen, nodes);
+  }
+
+  /** Callers are not shown a head that stays behind: what they ask goes to the nodes. */
+  #stop(why: string): void {
+    this.#whyStopped = why;
+    this.#isLive = false;
+    this.#triesToGoLive = 0;
+    this.#reached = undefined;
+  }
+
   /**
    * Callers were told of the nodes' own head until now, and it may have moved on while blocks were
    * fetched: the chain is looked at once more before it takes its place.
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
+    if (this.#isLive) this.#whyStopped = undefined;
     this.#triesToGoLive += 1;
     this.#reached = head.hash;
     this.hurry();

@@ -32,9 +32,8 @@ export function lockStore(folder: string): () => void {
   try {
     // For people only: a number means nothing in another container, or once its process is gone.
     writeFileSync(mark, `${process.pid} ${hostname()}`, { mode: 0o600 });
-  } catch (cause) {
-    lock.close();
-    throw unwritable(folder, cause);
+  } catch {
+    // On a full disk nobody is told: the lock holds all the same.
   }
   return () => {
     rmSync(mark, { force: true });
@@ -70,6 +69,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     makeFile(path);
     database = new DatabaseSync(path, { timeout: waitMs });
+    database.exec("PRAGMA journal_mode = MEMORY"); // a journal beside it would need room on the disk
     database.exec("BEGIN EXCLUSIVE");
     return database;
   } catch (cause) {

@@ -27,7 +27,11 @@ export type Keeper = {
 /** What readers cannot see in the store. */
 export type ChainNews = {
   readonly isLive: boolean;
+  /** Why the chain is not followed now: its store cannot be written. */
+  readonly whyStopped?: string | undefined;
   /** The name of the node whose chain is followed. */
+  /** Which file the store is: another one took its place where this changes. */
+  readonly store?: string;
   readonly leader: string | undefined;
   readonly standings: readonly Standing[];
 };

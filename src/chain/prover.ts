@@ -116,7 +116,8 @@ export class Prover {
       );
     }
     this.#headers = headers;
-    void this.#parts.store.setNote(NOTE, headers);
+    // Where it cannot be written, it is learned again after the next start.
+    this.#parts.store.setNote(NOTE, headers).catch(() => undefined);
   }
 }
 

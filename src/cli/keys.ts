@@ -5,6 +5,7 @@ import { KeyBook } from "../access/keys/key-book.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
+import { DamagedState } from "../state/damaged-state.ts";
 import { openState } from "../state/open-state.ts";
 import type { KeysCommand } from "./keys-command.ts";
 import { keysCommands } from "./keys-commands.ts";
@@ -30,7 +31,10 @@ export async function keys(
   const config = readConfig(String(asked.values["config"] ?? DEFAULT_CONFIG), environment);
   const log = createLog({ level: "silent", readable: false });
   const clock = systemClock;
-  const state = await openState(config, { clock, log });
+  const state = await openState(config, { clock, log }).catch((cause: unknown) => {
+    if (!(cause instanceof DamagedState)) throw cause;
+    throw new CommandFailure(cause.message, { exitCode: 1, cause });
+  });
   const networks = Object.keys(config.networks);
   const book = new KeyBook(
     { keys: config.keys, networks, secret: config.keySecret },

@@ -7,6 +7,7 @@ import type { Config } from "../config/schema.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { ChildFailed } from "../processes/supervised.ts";
+import { DamagedState } from "../state/damaged-state.ts";
 import type { Ended } from "./ending.ts";
 import { CommandFailure } from "./read-config.ts";
 
@@ -28,9 +29,13 @@ export async function start(
   try {
     return doors === 1 ? await startGateway(config, parts) : await supervise(config, doors, parts);
   } catch (cause) {
-    if (cause instanceof StoreUnavailable || cause instanceof ChildFailed)
-      throw new CommandFailure(cause.message, { exitCode: 1, cause });
-    const { code, port } = cause as NodeJS.ErrnoException & { port?: number };
+    if (isForPeople(cause)) throw new CommandFailure(cause.message, { exitCode: 1, cause });
+    const { code = "", port, path } = cause as NodeJS.ErrnoException & { port?: number };
+    if (UNWRITABLE.has(code))
+      throw new CommandFailure(`data: cannot write to ${path ?? config.data} (${code})`, {
+        exitCode: 1,
+        cause,
+      });
     if (code !== "EADDRINUSE") throw cause;
     throw new CommandFailure(
       `port ${port} is in use: stop what listens there, or choose another (listen.port, admin.listen.port, or --port)`,
@@ -38,6 +43,12 @@ export async function start(
     );
   }
 }
+
+const UNWRITABLE = new Set(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"]);
+
+/** Its message says what is wrong and what to do. */
+const isForPeople = (error: unknown): error is Error =>
+  [StoreUnavailable, ChildFailed, DamagedState].some((kind) => error instanceof kind);
 
 /** Loaded only where there are several: it takes memory. */
 async function supervise(

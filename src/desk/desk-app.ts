@@ -90,9 +90,12 @@ function problemOf(
   if (error instanceof Problem) return error;
   // What a part says to a caller of the door holds here as well: that the state is away.
   if (error instanceof RpcError && error.status >= 500)
-    return new Problem(error.status, error.message, { cause: error });
+    return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)
     return new Problem(error.status, error.message, { cause: error });
   log.error({ requestId, err: error }, "administration failed");
   return problems.internal(requestId, error);
 }
+
+const retryAfterOf = ({ retryAfter }: RpcError) =>
+  retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } };

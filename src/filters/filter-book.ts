@@ -23,7 +23,9 @@ export type FilterLimits = {
 export type FilterOptions = FilterLimits & KeptFiltersOptions;
 
 export type FilterParts = KeptFiltersParts & {
-  readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes">;
+  readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes"> & {
+    readonly whyStopped?: Chain["whyStopped"];
+  };
   readonly journal: Journal;
   readonly tellers: Tellers;
 };
@@ -172,8 +174,9 @@ export class FilterBook {
   async #liveView(caller: Waiting): Promise<ChainView> {
     const { chain } = this.#parts;
     const view = chain.view() ?? (await this.#within(chain.liveView(caller.signal), caller));
-    if (!view) throw errors.noUpstream();
-    return view;
+    if (view) return view;
+    const { whyStopped } = chain;
+    throw whyStopped === undefined ? errors.noUpstream() : errors.chainNotFollowed(whyStopped);
   }
 
   /** @throws RpcError when the caller's time is up, or the gateway stops. */

@@ -19,7 +19,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { State } from "../state/state.ts";
+import { type State, whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
 export type DoorSideOptions = {
@@ -103,10 +103,16 @@ export class DoorSide {
       {
         endpoint: this.#endpoint,
         connections: this.#connections,
-        whyNotReady: () => networks.whyNotReady(),
+        whyNotReady: () => this.whyNotReady(),
         ...{ metrics, memory, turns, clock, log },
       },
     );
+  }
+
+  /** Why this process cannot serve now, or not all; empty when it can. */
+  async whyNotReady(): Promise<readonly string[]> {
+    const { networks, state } = this.#parts;
+    return [...(await networks.whyNotReady()), ...whyStateNotWritable(state)];
   }
 
   /** Takes up what is known of keys and their use. */

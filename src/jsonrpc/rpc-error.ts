@@ -166,6 +166,17 @@ export const errors = {
       cause,
     }),
 
+  /** The disk does not take what keys, filters and counts are kept in. @param why In words for a person. */
+  stateNotWritable: (why: string, cause?: unknown) =>
+    new RpcError(-32603, `the gateway's state cannot be written: ${why}, try again later`, {
+      ...{ status: 503, retryAfter: 10, cause },
+    }),
+  /** The disk does not take the blocks that filters look into. */
+  chainNotFollowed: (why: string) =>
+    new RpcError(-32603, `the chain is not followed now: ${why}, try again later`, {
+      ...{ status: 503, retryAfter: 10 },
+    }),
+
   // Filters.
   filterNotFound: () => new RpcError(-32000, "filter not found"),
   tooManyFilters: (most: number) =>

@@ -156,6 +156,24 @@ export class Metrics {
     ["network"],
   );
   readonly #storeBytes = this.#gauge("store_bytes", "What the store takes on disk.", ["network"]);
+  readonly #storesSetAside = this.#counter(
+    "stores_set_aside_total",
+    "Stores that were damaged, and are built anew.",
+    ["network"],
+  );
+  readonly #storeWritable = new Gauge({
+    name: "headgate_store_writable",
+    help: "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
+    labelNames: ["network"],
+    aggregator: "min",
+    registers: [this.#registry],
+  });
+  readonly #stateWritable = new Gauge({
+    name: "headgate_state_writable",
+    help: "1 while the state on this machine's disk can be written, 0 while the disk does not take it.",
+    aggregator: "min",
+    registers: [this.#registry],
+  });
   readonly #filters = this.#gauge("filters", "Filters that callers have.", ["network", "kind"]);
   readonly #upstreamUsable = new Gauge({
     name: "headgate_upstream_usable",
@@ -327,10 +345,23 @@ export class Metrics {
     this.#stateReachable.set(isReachable ? 1 : 0);
   };
 
+  readonly stateWritable = (isWritable: boolean): void => {
+    this.#stateWritable.set(isWritable ? 1 : 0);
+  };
+
+  storeSetAside(network: string): void {
+    this.#storesSetAside.add(network, { network });
+  }
+
+  storeWritable(network: string, isWritable: boolean): void {
+    this.#storeWritable.set({ network }, isWritable ? 1 : 0);
+  }
+
   /** It is no longer configured: what was counted stays, what is measured does not. */
   networkGone(network: string): void {
     for (const gauge of [
       ...[this.#headNumber, this.#windowBlocks, this.#storeBytes, this.#filters],
+      this.#storeWritable,
       ...[this.#fillRate, this.#fillSecondsLeft, this.#upstreamUsable],
     ])
       forget(gauge, network);

@@ -32,7 +32,11 @@ export async function startDoor(
   const turns = new Turns({ clock });
   const link = new KeeperLink({ door: number }, { send, clock });
   for (const each of news) link.hearNews(each);
-  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const state = await openState(config, {
+    ...{ clock, log },
+    onChange: metrics.stateReachable,
+    onWritableChange: metrics.stateWritable,
+  });
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },

@@ -35,7 +35,11 @@ export async function startKeeper(
     log,
   });
   await untilStoresAreFree(config, parts);
-  const state = await openState(config, { clock, log, onChange: metrics.stateReachable });
+  const state = await openState(config, {
+    ...{ clock, log },
+    onChange: metrics.stateReachable,
+    onWritableChange: metrics.stateWritable,
+  });
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },

@@ -30,6 +30,9 @@ const CLOSING_MS = 2_000;
 /** The making ready of networks, and a commit. */
 const PREPARING_PATIENCE_MS = 60_000;
 
+/** Between two doors that are started again, in milliseconds. */
+const APART_MS = 1_000;
+
 export class Processes {
   readonly #keeper: Supervised;
   readonly #doors: readonly Supervised[];
@@ -150,9 +153,19 @@ export class Processes {
     if (message.kind !== "news") return;
     const { network, news } = message;
     // A keeper that has just begun is not live: the store is as good as it was.
-    const isLive = news.isLive || this.#news.get(network)?.news.isLive === true;
+    const before = this.#news.get(network)?.news;
+    const isLive = news.isLive || before?.isLive === true;
+    if (before?.store !== undefined && before.store !== news.store) this.#replaceDoors(network);
     this.#news.set(network, { network, news: { ...news, isLive } });
     for (const door of this.#doors) door.send(message);
+  }
+
+  /** They read a file that nobody writes any more; one after the other, so that some answer. */
+  #replaceDoors(network: string): void {
+    const { clock, log } = this.#parts;
+    log.warn({ network }, "the store is another one: the processes that read it are started again");
+    for (const [index, door] of this.#doors.entries())
+      clock.after(index * APART_MS, () => door.send({ kind: "stop" }));
   }
 
   #hearDoor(message: FromChild): void {

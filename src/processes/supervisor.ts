@@ -12,6 +12,7 @@ import { urlOf } from "../lib/url-of.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { openState } from "../state/open-state.ts";
+import { whyStateNotWritable } from "../state/state.ts";
 import { Processes } from "./processes.ts";
 import { freePort } from "./shared-port.ts";
 
@@ -65,7 +66,10 @@ export async function startSupervisor(
   const desk = new Administration(config, {
     metrics,
     networks,
-    whyNotReady: async () => (await networks()).flatMap(({ whyNotReady }) => whyNotReady ?? []),
+    whyNotReady: async () => [
+      ...(await networks()).flatMap(({ whyNotReady }) => whyNotReady ?? []),
+      ...whyStateNotWritable(state),
+    ],
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

@@ -1,7 +1,7 @@
 // The state that a configuration asks for: an LMDB in the data folder, or what several gateways share.
 import { join } from "node:path";
 import type { SharedStateSettings } from "../config/state-settings.ts";
-import { LmdbState } from "./lmdb-state.ts";
+import { LmdbState, type LmdbStateParts } from "./lmdb-state.ts";
 import type { RedisStateParts } from "./redis-state.ts";
 import type { State } from "./state.ts";
 
@@ -9,6 +9,8 @@ export type StateOptions = {
   readonly data: string;
   readonly state?: SharedStateSettings | undefined;
 };
+
+export type OpenStateParts = RedisStateParts & Pick<LmdbStateParts, "onWritableChange">;
 
 /** No network is called so: their names have no underscores. */
 export const lmdbPath = (data: string): string => join(data, "_state");
@@ -18,9 +20,9 @@ export const lmdbPath = (data: string): string => join(data, "_state");
  *
  * @throws When there is no Redis and the folder cannot be read or written.
  */
-export async function openState(options: StateOptions, parts: RedisStateParts): Promise<State> {
+export async function openState(options: StateOptions, parts: OpenStateParts): Promise<State> {
   if (!options.state) {
-    const local = new LmdbState({ path: lmdbPath(options.data) });
+    const local = new LmdbState({ path: lmdbPath(options.data) }, parts);
     parts.onChange?.(true);
     return local;
   }

@@ -9,7 +9,7 @@ export type State = {
    * when the change survives the death of this process.
    *
    * @returns false, and nothing is changed, when something else is there.
-   * @throws stateUnavailable; then it may have happened or not: look before you try again.
+   * @throws stateUnavailable, stateNotWritable; then it may have happened or not: look before you try again.
    */
   change(changes: readonly Change[]): Promise<boolean>;
   /** A change of one key: puts `next` in the place of `expected`; undefined stands for "nothing there". */
@@ -21,6 +21,8 @@ export type State = {
    * @param prefix The first word and a space at least.
    */
   list(prefix: string): Promise<readonly Entry[]>;
+  /** Why it cannot be written now, in words for a person; undefined where that is not known here. */
+  readonly whyNotWritable?: () => string | undefined;
   close(): Promise<void>;
 };
 
@@ -33,6 +35,12 @@ export type Change = {
   /** What takes its place; undefined: nothing. */
   readonly next: string | undefined;
 };
+
+/** For readiness: one line, or none. */
+export function whyStateNotWritable({ whyNotWritable }: State): readonly string[] {
+  const why = whyNotWritable?.();
+  return why === undefined ? [] : [`the state cannot be written: ${why}`];
+}
 
 /** The group that a key belongs to. */
 export const groupOf = (key: string): string => key.split(" ", 1)[0] ?? "";

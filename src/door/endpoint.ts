@@ -80,24 +80,51 @@ export class Endpoint {
 
   /** Never throws: what goes wrong is in the reply. */
   async answer(visit: Visit): Promise<Answered | undefined> {
-    const { request, scope } = visit;
-    const { refusals, log } = this.#parts;
-    const asked = { request, grant: this.#grantOf(visit.route) };
-    const refused = refusals.ofNow(asked);
-    if (refused) return { ...NOTHING_READ, reply: refusal("null", refused), isLast: true };
+    const { request, requestId, scope } = visit;
+    const { refusals } = this.#parts;
+    const grant = this.#grantOf(visit.route);
+    const turnedAway = refusals.ofNow(request, grant);
+    if (turnedAway) return { ...NOTHING_READ, reply: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
-      const reply = await this.#reply(visit, asked.grant, read);
-      if (reply === CALLER_GONE) return undefined;
-      const bytesIn = read.body?.length ?? 0;
-      if (scope.refused > 0) refusals.count(asked, scope.refused, bytesIn);
+      const network = this.#networkOf(visit);
+      if (!visit.route.key) throw errors.missingKey();
+      if (!grant) throw await this.#refuseKey(visit);
+      read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
+      this.#letIn(request, grant, network);
+      const paying = { bytes: this.#options.bodyBytes, grant, network: network.facts.name };
+      const body = await paidBody(visit, paying, this.#bodyParts);
+      if (body === CALLER_GONE) return undefined;
+      read.body = body;
+      const answer = this.#parts.answerBody(body, { network, grant, requestId, scope });
+      const reply = answer instanceof Promise ? await answer : answer;
+      const bytesIn = body.length;
+      if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);
       return { reply, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
     } catch (thrown) {
-      const error = asVisible(thrown, visit, log);
-      refusals.countRequest(asked, error, this.#bytesReadFor(error, request, read));
-      const reply = refusal("null", error);
-      return { ...NOTHING_READ, reply, allowOrigin: read.allowOrigin, isLast: false };
+      return this.#refused(visit, { thrown, grant, read });
     }
+  }
+
+  #refused(
+    visit: Visit,
+    { thrown, grant, read }: { thrown: unknown; grant: Grant | undefined; read: Read },
+  ): Answered {
+    const { request } = visit;
+    const { refusals, log } = this.#parts;
+    const error = asVisible(thrown, visit, log);
+    refusals.countRequest({ request, grant }, error, this.#bytesReadFor(error, request, read));
+    const reply = refusal("null", error);
+    return { ...NOTHING_READ, reply, allowOrigin: read.allowOrigin, isLast: false };
+  }
+
+  /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */
+  #letIn(request: IncomingMessage, grant: Grant, network: CallableNetwork): void {
+    const { connections, memory } = this.#parts;
+    connections.hasKey(request.socket);
+    this.#checkVisit(grant, network, request);
+    checkContentType(request);
+    if (!memory.admitsRequest()) throw errors.memoryIsScarce();
   }
 
   /** A body that turned out to be too large was read up to the limit; one that said so was not. */
@@ -107,29 +134,6 @@ export class Endpoint {
     const announced = announcedBytes(request);
     if (announced > bodyBytes) return 0;
     return status === 413 ? bodyBytes : announced;
-  }
-
-  /** @param read Is filled in. */
-  async #reply(
-    visit: Visit,
-    grant: Grant | undefined,
-    read: Read,
-  ): Promise<Reply | typeof CALLER_GONE> {
-    const { request, requestId, scope } = visit;
-    const { connections, memory, answerBody } = this.#parts;
-    const network = this.#networkOf(visit);
-    if (!visit.route.key) throw errors.missingKey();
-    if (!grant) throw await this.#refuseKey(visit);
-    connections.hasKey(request.socket);
-    read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
-    this.#checkVisit(grant, network, request);
-    checkContentType(request);
-    if (!memory.admitsRequest()) throw errors.memoryIsScarce();
-    const paying = { bytes: this.#options.bodyBytes, grant, network: network.facts.name };
-    const body = await paidBody(visit, paying, this.#bodyParts);
-    if (body === CALLER_GONE) return body;
-    read.body = body;
-    return answerBody(body, { network, grant, requestId, scope });
   }
 
   /**

@@ -5,6 +5,12 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { announcedBytes, type BodyParts, type BodyVisit, CALLER_GONE, readBody } from "./body.ts";
 
+export type PaidBodyOptions = {
+  readonly bytes: number;
+  readonly grant: Payer;
+  readonly network: string;
+};
+
 type Payer = {
   readonly meter: Pick<Grant["meter"], "charge">;
   readonly usage: Pick<Grant["usage"], "recordUnits">;
@@ -24,9 +30,22 @@ export const unitsOfBytes = (bytes: number): number =>
  * @param options.bytes See `readBody`.
  * @throws RpcError as `readBody`, and 429 when the key has not enough left.
  */
-export async function paidBody(
+export function paidBody(
   visit: BodyVisit,
-  options: { readonly bytes: number; readonly grant: Payer; readonly network: string },
+  options: PaidBodyOptions,
+  parts: PaidBodyParts,
+): Promise<Buffer | typeof CALLER_GONE> {
+  const { headers } = visit.request;
+  const announced = announcedBytes(visit.request);
+  // Most bodies are small, and as large as they say.
+  const isFree =
+    announced > 0 && announced <= FREE_BYTES && headers["content-encoding"] === undefined;
+  return isFree ? readBody(visit, options, parts) : payFor(visit, options, parts);
+}
+
+async function payFor(
+  visit: BodyVisit,
+  options: PaidBodyOptions,
   parts: PaidBodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
   const pay = async (price: number): Promise<void> => {

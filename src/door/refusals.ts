@@ -31,9 +31,10 @@ export class Refusals {
   }
 
   /** The refusal of one who had too many; undefined mostly, and then nobody was looked for. */
-  ofNow(asked: Asked): RpcError | undefined {
+  ofNow(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
-    const caller = budget.isQuiet ? undefined : this.#callerOf(asked);
+    if (budget.isQuiet) return undefined;
+    const caller = this.#callerOf({ request, grant });
     const ms = caller === undefined ? 0 : budget.refusedForMs(caller, clock.now());
     if (ms === 0) return undefined;
     metrics.requestTurnedAway();

@@ -39,10 +39,15 @@ export class BodyScan {
     this.#bounds = bounds;
   }
 
-  /** @returns What is known of the body with these bytes, which follow those that were taken before. */
-  take(bytes: Buffer): BodyVerdict {
+  /**
+   * @param marks Is filled with the places of a batch's own brackets and commas.
+   * @returns What is known of the body with these bytes, which follow those that were taken before.
+   */
+  take(bytes: Buffer, marks?: number[]): BodyVerdict {
     const { length } = bytes;
     if (length === 0) return "within bounds";
+    const { depth: deepest, members } = this.#bounds;
+    let depth = this.#depth;
     let at = this.#isEscaped ? 1 : 0;
     this.#isEscaped = false;
     if (this.#isInString) at = this.#skipString(bytes, at);
@@ -53,15 +58,19 @@ export class BodyScan {
         at = this.#skipString(bytes, at);
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         this.#isBatch ??= byte === OPEN_BRACKET;
-        this.#depth += 1;
-        if (this.#depth > this.#bounds.depth) return "too deep";
+        depth += 1;
+        if (depth > deepest) return "too deep";
+        if (depth === 1) marks?.push(at - 1);
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        this.#depth -= 1;
-      } else if (byte === COMMA && this.#depth === 1 && this.#isBatch) {
+        depth -= 1;
+        if (depth === 0) marks?.push(at - 1);
+      } else if (depth === 1 && byte === COMMA && this.#isBatch) {
         this.#furtherMembers += 1;
-        if (this.#furtherMembers >= this.#bounds.members) return "too many members";
+        if (this.#furtherMembers >= members) return "too many members";
+        marks?.push(at - 1);
       }
     }
+    this.#depth = depth;
     return "within bounds";
   }
 

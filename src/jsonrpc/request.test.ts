@@ -118,6 +118,29 @@ describe("a batch", () => {
   });
 });
 
+it("reads each member of a batch as it was written, whatever stands around it", () => {
+  const members = [
+    '{"a":[1,{"b":"],["}]}',
+    '"x,\\"y"',
+    "1",
+    "[]",
+    `{"c":"${"d,".repeat(200)}"}`,
+    "null",
+  ];
+  const batch = ` [ ${members.join(" ,\n\t")}\r\n] `;
+  const body = readRequest(Buffer.from(batch), 10);
+  expect(body.kind === "batch" && body.messages.length).toBe(members.length);
+  const calls = members.map(
+    (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"m","params":[${members[id]}]}`,
+  );
+  const many = readRequest(Buffer.from(`[${calls.join(" , ")} ]`), 10);
+  const texts =
+    many.kind === "batch"
+      ? many.messages.map((one) => one.kind === "call" && String(one.json))
+      : [];
+  expect(texts).toEqual(calls);
+});
+
 describe("a body that is no request", () => {
   const refusal = (body: Buffer): Partial<RpcError> => {
     try {

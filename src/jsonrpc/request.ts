@@ -1,8 +1,9 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn } from "./ambiguity.ts";
+import { isSpace } from "./ascii.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
-import { findElements, findMembers, textOf } from "./members.ts";
+import { findElements, findMembers, type Span, textOf } from "./members.ts";
 import { TOO_DEEP, whyUnreadable } from "./readable.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
@@ -49,8 +50,10 @@ export function readRequest(
   tooLarge: () => RpcError = errors.batchTooLarge,
 ): RequestBody {
   const bounds = { depth: MAX_BODY_DEPTH, members: maxBatch };
+  let marks: number[] | undefined;
   if (body.length >= leastBytesBeyond(bounds)) {
-    const verdict = new BodyScan(bounds).take(body);
+    marks = [];
+    const verdict = new BodyScan(bounds).take(body, marks);
     if (verdict === "too many members") throw tooLarge();
     if (verdict === "too deep") return { kind: "single", message: tooDeep(body) };
   }
@@ -59,7 +62,7 @@ export function readRequest(
   if (!Array.isArray(parsed)) return { kind: "single", message: readMessage(body, text, parsed) };
   if (parsed.length === 0) throw errors.emptyBatch();
   if (parsed.length > maxBatch) throw tooLarge();
-  const spans = findElements(body) ?? [];
+  const spans = marks ? spansBetween(marks, body) : (findElements(body) ?? []);
   return {
     kind: "batch",
     messages: parsed.map((value: unknown, index) => {
@@ -69,6 +72,16 @@ export function readRequest(
     }),
   };
 }
+
+/** The members of a batch, from one bracket or comma to the next, without the spaces around them. */
+const spansBetween = (marks: readonly number[], body: Buffer): Span[] =>
+  marks.slice(1).map((mark, index) => {
+    let start = (marks[index] ?? 0) + 1;
+    let end = mark;
+    while (isSpace(body[start])) start += 1;
+    while (isSpace(body[end - 1])) end -= 1;
+    return { start, end };
+  });
 
 function textOfBody(body: Buffer): string {
   // JSON is UTF-8 (RFC 8259); decoding would silently replace what is not.

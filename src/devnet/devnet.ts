@@ -41,7 +41,7 @@ export async function startDevnet(parts: DevnetParts): Promise<Devnet> {
       family: "evm",
       chainId: EVM_CHAIN_ID,
       port: ports.evm,
-      command: anvilCommand({ port: ports.evm, chainId: EVM_CHAIN_ID }),
+      command: anvilCommand({ port: ports.evm, chainId: EVM_CHAIN_ID, folder }),
       setStage: setEvmStage,
     },
     {

@@ -11,19 +11,32 @@ const ARCHITECTURES: Readonly<Record<string, string | undefined>> = {
   arm64: "arm64",
 };
 
+type AnvilOptions = {
+  readonly port: number;
+  readonly chainId: number;
+  /** For the states of old blocks. Left out, those of 256 blocks are in memory, and no others. */
+  readonly folder?: string;
+};
+
+/** Each state is a copy of all there is: in memory, those of 4,000 blocks take more than 2 GB. */
+const STATES_ON_DISK = 1000;
+
 /** The command that runs anvil, or undefined when there is none for this platform. */
-export function anvilCommand(options: { port: number; chainId: number }): Command | undefined {
+export function anvilCommand(options: AnvilOptions): Command | undefined {
   const architecture = ARCHITECTURES[process.arch] ?? process.arch;
   const folder = folderOf(`@foundry-rs/anvil-${process.platform}-${architecture}`);
   if (!folder) return undefined;
+  const { folder: states } = options;
   const args = [
     ["--port", options.port],
     ["--chain-id", options.chainId],
     "--steps-tracing", // else debug_traceTransaction has no struct logs
-    ["--prune-history", 256], // else it fills ~/.foundry with the states of old blocks
+    states === undefined
+      ? ["--prune-history", 256] // else it fills ~/.foundry with the states of old blocks
+      : ["--cache-path", states, "--max-persisted-states", STATES_ON_DISK],
     "--quiet",
   ];
-  return { file: join(folder, "bin", "anvil"), args: args.flat().map(String) };
+  return { file: join(folder, "bin", "anvil"), args: args.flat().map(String), litter: states };
 }
 
 /** The command that runs conflux-rust, or undefined when there is none for this platform. */

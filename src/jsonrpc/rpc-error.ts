@@ -120,6 +120,9 @@ export const errors = {
   /** A tag that no block has yet: nothing is finalized on a young chain. */
   taggedBlockNotFound: (tag: string) => new RpcError(-32000, `${tag} block not found`),
   headerNotFound: () => new RpcError(-32001, "header not found"),
+  /** Of a block that is known. @param block Its number or hash. */
+  stateNotKept: (block: string) =>
+    new RpcError(-32000, `missing trie node: the state of block ${block} is not available`),
   blockChanged: () => new RpcError(-32000, "the block changed while its receipts were read"),
   executionReverted: (reason: string | undefined, data: string | undefined) =>
     new RpcError(3, reason ? `execution reverted: ${reason}` : "execution reverted", { data }),

@@ -34,6 +34,38 @@ describe("the block of a state method", () => {
     });
   });
 
+  const known = { number: "0x5", hash };
+
+  it.each([
+    [
+      "anvil",
+      "0x5",
+      { code: -32602, message: "BlockOutOfRangeError: block height is 9 but requested was 5" },
+    ],
+    ["geth", "0x5", { code: -32000, message: "header not found" }],
+    ["geth, by hash", { blockHash: hash }, { code: -32000, message: "header for hash not found" }],
+    ["anvil, of its first block", "earliest", { code: -32001, message: "Resource not found" }],
+  ])("that is known is no `header not found`, whatever %s says", async (_, block, error) => {
+    const blocks = { eth_getBlockByNumber: known, eth_getBlockByHash: known };
+    const script = { eth_getBalance: refusing(error), ...blocks };
+    await expect(call("eth_getBalance", [address, block], script)).rejects.toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(
+        /^missing trie node: the state of block 0x\w+ is not available$/,
+      ),
+    });
+  });
+
+  it("that is known has no state where Besu says null", async () => {
+    const script = { eth_getBalance: null, eth_getBlockByNumber: known };
+    await expect(call("eth_getBalance", [address, "0x5"], script)).rejects.toMatchObject({
+      code: -32000,
+    });
+    await expect(
+      call("eth_getBalance", [address, "0x5"], { ...script, eth_getBlockByNumber: null }),
+    ).rejects.toMatchObject({ code: -32001 });
+  });
+
   it("that no chain reaches is not asked for", async () => {
     const far = { blockNumber: `0x${"f".repeat(32)}` };
     await expect(call("eth_getCode", [address, far])).rejects.toThrow("header not found");

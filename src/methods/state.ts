@@ -1,9 +1,20 @@
 // The state at a block: code, balances, nonces, storage.
 import { z } from "zod";
-import { blockReference, plainReference } from "../evm/block-reference.ts";
-import { address, data, isHash, quantity, slot } from "../evm/values.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
-import { isBeyondAnyChain, isNull, saysUnknown } from "./block-lookup.ts";
+import {
+  type BlockReference,
+  blockReference,
+  plainReference,
+  pointerOf,
+} from "../evm/block-reference.ts";
+import { address, data, isHash, isQuantity, quantity, slot, toNumber } from "../evm/values.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import {
+  type FixedPointer,
+  isBeyondAnyChain,
+  isNull,
+  readBlock,
+  saysUnknown,
+} from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { askAt, type BlockCall } from "./passing-on.ts";
 import { type ContractsOf, contractAt } from "./read-contracts.ts";
@@ -19,14 +30,39 @@ export async function askState(
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
   const state = await askAt(method, { ...call, takesHash: true }, context).catch(
-    (thrown: unknown) => {
-      throw saysUnknown(thrown) ? errors.headerNotFound() : thrown;
+    async (thrown: unknown) => {
+      throw saysUnknown(thrown) ? await withoutState(reference, context) : thrown;
     },
   );
-  // Besu says null for the state of a block it does not know; no state is null.
-  if (isNull(state)) throw errors.headerNotFound();
+  // Besu says null for the state that it does not know; no state is null.
+  if (isNull(state)) throw await withoutState(reference, context);
   return state;
 }
+
+/**
+ * What to say where nodes say that they do not know a block whose state is asked for. Some say so of all
+ * whose state they have dropped: the block itself is asked for.
+ */
+export async function withoutState(reference: unknown, context: CallContext): Promise<RpcError> {
+  const pointer = isReference(reference) ? pointerOf(reference) : undefined;
+  if (pointer?.kind === "hash") {
+    const { hash } = pointer;
+    const isKnown = context.chain?.blockOf(hash) ?? (await found({ kind: "hash", hash }, context));
+    return isKnown ? errors.stateNotKept(hash) : errors.headerNotFound();
+  }
+  const number = pointer?.numberOrTag === "earliest" ? "0x0" : pointer?.numberOrTag;
+  if (!isQuantity(number) || isBeyondAnyChain(number)) return errors.headerNotFound();
+  const isKnown =
+    context.chain?.positionAt(toNumber(number)) ??
+    (await found({ kind: "number", number }, context));
+  return isKnown ? errors.stateNotKept(number) : errors.headerNotFound();
+}
+
+const isReference = (value: unknown): value is BlockReference =>
+  blockReference.safeParse(value).success;
+
+const found = (pointer: FixedPointer, context: CallContext): Promise<unknown> =>
+  readBlock(pointer, context).catch(() => undefined);
 
 const stateMethod = (declaration: {
   name: string;

@@ -96,6 +96,19 @@ describe.skipIf(!isHere).each(["http", "ws"])("anvil behind a gateway, over %s",
     },
   );
 
+  it("tells state that the node dropped from blocks that nobody knows", async () => {
+    await read(anvil.url, "anvil_mine", "0x120"); // it keeps 256 states
+    await settled();
+    const ofBlock = async (block: unknown) =>
+      (await ask(url, "eth_getBalance", [from, block])).error;
+    const { hash } = await read<Block>(url, "eth_getBlockByNumber", "0x1", false);
+    const message = expect.stringMatching(/^missing trie node/);
+    for (const known of ["0x1", "earliest", { blockHash: hash }])
+      expect(await ofBlock(known)).toMatchObject({ code: -32000, message });
+    for (const unknown of ["0xffffff", { blockHash: `0x${"9".repeat(64)}` }])
+      expect(await ofBlock(unknown)).toMatchObject({ code: -32001, message: "header not found" });
+  });
+
   it("falls back with a node that was rolled back", async () => {
     const snapshot = await read(anvil.url, "evm_snapshot");
     const before = await latest(anvil.url);

@@ -70,6 +70,14 @@ describe("the development nodes", { timeout: 90_000 }, () => {
     expect(receipts.result).toMatchObject([fiveLogs]);
   });
 
+  it("anvil keeps the state of old blocks, on disk", async () => {
+    const { url } = nodeOf(devnet, "eth-devnet");
+    await ask(url, "anvil_mine", ["0x258"]);
+    const [from] = (await ask(url, "eth_accounts")).result as string[];
+    const first = await ask(url, "eth_getTransactionCount", [from, "0x1"]);
+    expect(first).toMatchObject({ result: "0x1" });
+  });
+
   it("conflux-rust has something to show for each sample", async () => {
     const answers = await answersOf(nodeOf(devnet, "cfx-devnet"));
     const logs = answers["cfx_getLogs"]?.result as { topics: unknown[] }[];

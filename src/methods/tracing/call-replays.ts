@@ -8,6 +8,7 @@ import { intrinsicGas } from "../../traces/intrinsic-gas.ts";
 import { type StateDiff, stateDiffOf } from "../../traces/state-diff.ts";
 import { type FixedPointer, settle } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
+import { withoutState } from "../state.ts";
 import { type CallTree, frameTree, TREE } from "./call-trees.ts";
 import { codeAt, codesIn } from "./codes.ts";
 import { withExecutedGasOfCall, withLeft } from "./executed-gas.ts";
@@ -40,7 +41,7 @@ export async function callReplay(
   const own = await askSource(ownReplay, traced, context);
   if (own.kind === "told") return replayJson(own.value);
   if (own.kind === "refused") throw own.error;
-  if (own.kind === "unknown") throw errors.headerNotFound();
+  if (own.kind === "unknown") throw await withoutState(given.block, context);
   return replayJson(await derived(traced, given.block, context));
 }
 

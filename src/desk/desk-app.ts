@@ -1,5 +1,6 @@
 // Administration as one function from request to response: who is let in, what is done, and what an
 // operator is told when it cannot be.
+import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
 import { requestIds } from "../door/request-id.ts";
@@ -17,7 +18,11 @@ const MOST_BODY_BYTES = 64 * 1024;
 
 /** @param options.token As it is now: it may be changed by a reload. */
 export function deskApp(
-  options: { readonly token: () => Token | undefined },
+  options: {
+    readonly token: () => Token | undefined;
+    /** Called with the connection of each request that is let in. */
+    readonly onLetIn?: (socket: Socket) => void;
+  },
   parts: DeskParts,
 ): DeskApp {
   const nextRequestId = requestIds();
@@ -41,6 +46,8 @@ export function deskApp(
     const refusal = refusalOf({ verb, header }, options.token());
     if (refusal?.status === 401) await slowDown(context, parts);
     if (refusal) throw refusal;
+    const socket = context.env?.incoming?.socket;
+    if (socket) options.onLetIn?.(socket);
     await next();
   });
   app.use("*", async ({ req }, next) => {

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { answerBarely, answerBroken } from "../door/bare-answer.ts";
+import { Connections } from "../door/connections.ts";
 import { hasOneHost } from "../door/host-header.ts";
 import { requestIds } from "../door/request-id.ts";
 import { Token } from "./admission.ts";
@@ -22,12 +23,18 @@ export class Desk {
   readonly #place: { host: string; port: number };
   readonly #server: Server;
   readonly #nextRequestId = requestIds();
+  /** As at callers' port: who is not let in makes room for those who are. */
+  readonly #connections = new Connections(
+    { most: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
+    { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
+  );
   #token: Token | undefined;
 
   constructor({ host, port, token }: DeskOptions, parts: DeskParts) {
     this.#place = { host, port };
     this.reconfigure({ token });
-    const app = deskApp({ token: () => this.#token }, parts);
+    const onLetIn = (socket: Socket): void => this.#connections.hasKey(socket);
+    const app = deskApp({ token: () => this.#token, onLetIn }, parts);
     this.#server = boundedServer(
       getRequestListener((request, bindings) => app.fetch(request, bindings), {
         overrideGlobalObjects: false,
@@ -35,6 +42,9 @@ export class Desk {
       }),
       () => this.#nextRequestId(),
     );
+    this.#server.on("connection", (socket) => {
+      if (this.#connections.admit(socket) !== "admitted") socket.destroy();
+    });
   }
 
   #unreadable(): Response {
@@ -66,6 +76,7 @@ export class Desk {
   }
 }
 
+const noop = (): void => undefined;
 const NO_TUNNEL = { status: "405 Method Not Allowed" };
 const HEADERS_MS = 10_000;
 const BODY_MS = 30_000;
@@ -96,7 +107,6 @@ function boundedServer(
   server.on("checkExpectation", (_, response) => {
     response.writeHead(417, { "X-Request-Id": nextRequestId() }).end();
   });
-  server.maxConnections = MOST_CONNECTIONS;
   // Who stops reading its answer is cut off.
   server.setTimeout(HEADERS_MS + BODY_MS);
   return server;

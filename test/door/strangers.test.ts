@@ -210,6 +210,16 @@ describe("every answer has a request id", () => {
   });
 });
 
+it("strangers lock nobody out of the admin port", async () => {
+  const over = new AbortController();
+  const admin = { ...target("127.0.0.7"), url: gateway.metricsUrl };
+  const sockets = Array.from({ length: 150 }, () => openStranger(admin, 0, over.signal));
+  await Promise.all(sockets.map((socket) => !socket.connecting || once(socket, "connect")));
+  expect((await fetch(gateway.metricsUrl.replace("metrics", "healthz"))).status).toBe(200);
+  expect(await connectionsOf()).toHaveProperty("known");
+  over.abort();
+});
+
 it("health and readiness are told on the admin port, without a token", async () => {
   const admin = gateway.metricsUrl.replace("/metrics", "");
   expect((await fetch(`${admin}/healthz`)).status).toBe(200);

@@ -26,6 +26,18 @@ describe("a last operation", () => {
     { what: "an SSTORE out of gas, by geth", op: "SSTORE", error: "out of gas", gasCost: 0 },
     { what: "an SSTORE out of gas, told by its cost", op: "SSTORE", gasCost: 20_000 },
     { what: "an SSTORE in a static frame", op: "SSTORE", gasCost: 50 },
+    // What geth tells of a price that it did not compute to its end: docs/traces.md.
+    {
+      ...{ what: "an SSTORE in a static frame, by geth", op: "SSTORE" },
+      ...{ error: "out of gas: write protection", gasCost: 0 },
+    },
+    {
+      what: "hashing without its constant part",
+      op: "KECCAK256",
+      error: "out of gas",
+      gasCost: 30,
+    },
+    { what: "a CALL of a cold account, by geth", op: "CALL", error: "out of gas", gasCost: 100 },
     { what: "a jump out of gas", op: "JUMPI", error: "out of gas" },
     { what: "a REVERT out of gas", op: "REVERT", gasCost: 101 },
     { what: "a RETURN out of gas, by revm", op: "RETURN", error: "OutOfGas" },

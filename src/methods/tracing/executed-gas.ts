@@ -1,6 +1,6 @@
 // What the top calls of transactions used, asked of a node that told only what their senders paid for.
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
-import { isAbsent } from "../../proofs/json.ts";
+import { isAbsent, isJson } from "../../proofs/json.ts";
 import {
   type GasLeft,
   gasLeftIn,
@@ -18,10 +18,9 @@ const NAME = "with a tracer in JavaScript";
 
 type Ended = { readonly left: GasLeft | undefined };
 
-const endedAs = (result: unknown): Ended | undefined => {
-  const left = gasLeftIn(result);
-  return left === undefined ? undefined : { left };
-};
+/** A node that ran the tracer and does not know is not doubted: no other one is made to run it. */
+const endedAs = (result: unknown): Ended | undefined =>
+  isJson(result) && "last" in result ? { left: gasLeftIn(result) } : undefined;
 
 const ofOne: readonly Source<MinedTransaction, Ended>[] = [
   {

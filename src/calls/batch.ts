@@ -25,6 +25,8 @@ export type BatchParts = {
 
 /** In bytes: what is not larger waits until it is whole, and answers under way are expected to take no more. */
 const WORTH_HOLDING = 1 << 20;
+/** Members that wait for nodes: more of them would be in the way of the key's other calls. */
+const MOST_UNDER_WAY = 200;
 
 export class Batch {
   readonly #messages: readonly Message[];
@@ -138,6 +140,7 @@ export class Batch {
   /** One member is under way at least: so a batch comes to its end. */
   #hasRoomFor(bytes: number): boolean {
     if (this.#underWay === 0 && this.#heldBytes === 0) return true;
+    if (this.#underWay >= MOST_UNDER_WAY) return false;
     const isRoom = this.#heldBytes + this.#expectedBytes + bytes <= WORTH_HOLDING;
     return isRoom && this.#parts.memory.isCalm;
   }

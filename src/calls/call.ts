@@ -6,6 +6,7 @@ import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
 import type { RequestScope } from "./request-scope.ts";
@@ -18,7 +19,7 @@ export type CallParts = {
   readonly batch?: { readonly view: () => SharedView; readonly work: BatchWork } | undefined;
 };
 
-export class Call implements CallContext {
+export class Call implements CallContext, HurriedAsker {
   readonly message: CallMessage;
   readonly caller: Caller;
   /** undefined when the network has no such method. */
@@ -71,6 +72,19 @@ export class Call implements CallContext {
 
   get holder(): string {
     return this.caller.grant.name;
+  }
+
+  /** One of the key's callers: by its address. */
+  get client(): string {
+    return this.caller.client() ?? "";
+  }
+
+  get weight(): number {
+    return this.caller.grant.meter.weight;
+  }
+
+  get remainingMs(): number {
+    return this.caller.scope.remainingMs;
   }
 
   get account(): CallContext["account"] {
@@ -158,6 +172,7 @@ export class Call implements CallContext {
     return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), {
       ...options,
       session: isTogether ? session : undefined,
+      asker: this,
       ledger: this.#work,
     });
   }

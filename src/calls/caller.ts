@@ -30,6 +30,8 @@ export type Caller = {
   readonly grant: Grant;
   readonly requestId: string;
   readonly scope: RequestScope;
+  /** Where it calls from; looked for only when its calls wait for others. */
+  readonly client: () => string | undefined;
 };
 
 /** The network's facts, with the key's own log range where it is the smaller one, and its own calls of nodes. */

@@ -8,7 +8,7 @@ const TIME_IS_UP = new Error("the deadline of the request has passed");
 const ENDED = new Error("the request has ended");
 
 export type RequestScopeParts = {
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "after" | "now">;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
 };
 
@@ -16,6 +16,8 @@ export class RequestScope {
   /** Made only when somebody waits for an upstream: most answers need no signal. */
   #controller: AbortController | undefined;
   #cancelDeadline: (() => void) | undefined;
+  /** By the clock's `now`. */
+  #deadlineAt: number | undefined;
   #hasEnded = false;
   /** How many of its calls were none, or not allowed. */
   refused = 0;
@@ -47,6 +49,12 @@ export class RequestScope {
     if (!this.#controller || this.#hasEnded) return;
     this.#cancelDeadline?.();
     this.#startDeadline(this.#controller);
+  }
+
+  /** How long somebody waits for the answer from now on, in milliseconds. */
+  get remainingMs(): number {
+    const isRunning = this.#deadlineAt !== undefined && !this.#hasEnded;
+    return isRunning ? (this.#deadlineAt ?? 0) - this.#parts.clock.now() : this.#deadlineMs;
   }
 
   /** Nobody waits for an answer any more. */
@@ -85,9 +93,9 @@ export class RequestScope {
   }
 
   #startDeadline(controller: AbortController): void {
-    this.#cancelDeadline = this.#parts.clock.after(this.#deadlineMs, () =>
-      controller.abort(TIME_IS_UP),
-    );
+    const { clock } = this.#parts;
+    this.#deadlineAt = clock.now() + this.#deadlineMs;
+    this.#cancelDeadline = clock.after(this.#deadlineMs, () => controller.abort(TIME_IS_UP));
   }
 
   #releaseAll(): void {

@@ -73,6 +73,7 @@ function world({
       ranges: new LearnedRange(100_000),
     },
     requestId: "r",
+    client: () => "192.0.2.1",
     scope: new RequestScope({ deadlineMs: 1_000 }, { clock, memory }),
   } as unknown as Caller;
   const metrics = {

@@ -67,6 +67,7 @@ const terms = {
   "per-day": placed("computeUnits.perDay", "N", "compute units a day", number),
   "per-month": placed("computeUnits.perMonth", "N", "compute units a month", number),
   concurrent: placed("concurrentCalls", "N", "calls at once", number),
+  weight: placed("weight", "N", "its turns at the nodes beside other keys", number),
   batch: placed("limits.batch", "N", "calls in one batch", number),
   "batch-response": placed("limits.batchResponse", "BYTES", "of answers to one batch", number),
   "log-blocks": placed("limits.logs.blocks", "N", "blocks of one log query", number),

@@ -62,6 +62,7 @@ describe("a profile", () => {
       origins: ["*.example.com"],
       readOnly: true,
       rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
+      concurrentCalls: 100,
       computeUnits: {},
       limits: { logs: {}, batch: 20, batchResponse: 10_485_760 },
     });

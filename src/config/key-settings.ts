@@ -77,14 +77,15 @@ const BROWSER = {
   rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
   batch: 20,
   batchResponse: 10 * 2 ** 20,
+  concurrentCalls: 100,
 };
 
 function settingsOf({ profile, expires, ...entry }: z.output<typeof terms>) {
   const isBrowser = profile === "browser";
-  const { readOnly, rate, batch, batchResponse } = isBrowser ? BROWSER : {};
+  const { readOnly, rate, batch, batchResponse, concurrentCalls } = isBrowser ? BROWSER : {};
   const { limits } = entry;
   return {
-    ...(isBrowser ? { readOnly, rate } : {}),
+    ...(isBrowser ? { readOnly, rate, concurrentCalls } : {}),
     ...entry,
     ...(expires === undefined ? {} : { expiresAtMs: expires }),
     limits: isBrowser ? { batch, batchResponse, ...limits } : limits,

@@ -74,7 +74,7 @@ export const keyTerms = {
     .enum(["browser", "server"], { error: "expected browser or server" })
     .optional()
     .describe(
-      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, where nothing else is written. server: no origins.",
+      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, 100 calls at once, where nothing else is written. server: no origins.",
     ),
   networks: z.array(z.string()).optional().describe("The networks it may use; left out: all."),
   methods: z
@@ -111,6 +111,13 @@ export const keyTerms = {
     .describe("How many compute units it may spend in longer times."),
   concurrentCalls: wholeNumber(1)
     .optional()
-    .describe("The most calls that may run at once; left out: no limit."),
+    .describe(
+      "The most calls that may run at once; left out: 2000 in each process, browser: 100 in all.",
+    ),
+  weight: wholeNumber(1, 100)
+    .optional()
+    .describe(
+      "How many turns its calls have where others have one, when calls of several keys wait for a node; left out: 1.",
+    ),
   limits: limits.prefault({}).describe("Limits of this key, beside those of the network."),
 };

@@ -20,6 +20,7 @@ const settings = z.strictObject({
   rate: z.strictObject({ computeUnits: z.number(), burst: z.number().optional() }).optional(),
   computeUnits: z.strictObject({ perDay: count.optional(), perMonth: count.optional() }).optional(),
   concurrentCalls: count.optional(),
+  weight: count.optional(),
   limits: z
     .strictObject({
       logs: z.strictObject({ blocks: count.optional() }).optional(),

@@ -14,6 +14,7 @@ import { answerBarely, answerBroken, type BareAnswer } from "./bare-answer.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { hasOneHost } from "./host-header.ts";
+import { Pipeline } from "./pipeline.ts";
 import { answerPreflight } from "./preflight.ts";
 import { requestIds } from "./request-id.ts";
 import { type RespondParts, respond } from "./respond.ts";
@@ -53,6 +54,8 @@ export class Door {
   readonly #parts: DoorParts;
   readonly #nextRequestId = requestIds();
   readonly #respondParts: RespondParts;
+  /** Whose turn it is on each connection. */
+  readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
 
@@ -131,6 +134,8 @@ export class Door {
       return this.#tell(response, requestId, { status: 200, text: "ok" });
     if (route.kind === "readiness") return this.#tellReadiness(response, requestId);
     if (request.method === "OPTIONS") {
+      const turn = this.#pipelineOf(request.socket).begin();
+      if (turn !== undefined) await turn;
       const scope = this.#scopeOf(request, response);
       const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
       const close = this.#isLast(request.socket);
@@ -148,6 +153,8 @@ export class Door {
   }): Promise<void> {
     const { request, response, requestId } = visit;
     const { metrics, clock, endpoint } = this.#parts;
+    const turn = this.#pipelineOf(request.socket).begin();
+    if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = this.#scopeOf(request, response);
@@ -174,12 +181,22 @@ export class Door {
     });
   }
 
+  #pipelineOf(socket: Socket): Pipeline {
+    const known = this.#pipelines.get(socket);
+    if (known) return known;
+    const pipeline = new Pipeline(socket, this.#parts);
+    this.#pipelines.set(socket, pipeline);
+    return pipeline;
+  }
+
   #scopeOf(request: IncomingMessage, response: ServerResponse): RequestScope {
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
     const running = this.#parts.connections.requestsOn(request.socket);
+    const pipeline = this.#pipelineOf(request.socket);
     running?.add(scope);
     response.on("close", () => {
       running?.delete(scope);
+      pipeline.end();
       scope.end(response.writableFinished);
     });
     return scope;

@@ -96,7 +96,8 @@ export class Endpoint {
       const body = await paidBody(visit, paying, this.#bodyParts);
       if (body === CALLER_GONE) return undefined;
       read.body = body;
-      const answer = this.#parts.answerBody(body, { network, grant, requestId, scope });
+      const client = (): string | undefined => this.#parts.clientAddress(request);
+      const answer = this.#parts.answerBody(body, { network, grant, requestId, scope, client });
       const reply = answer instanceof Promise ? await answer : answer;
       const bytesIn = body.length;
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);

@@ -218,6 +218,12 @@ export const errors = {
     new RpcError(-32603, "no upstream is available for this network", { status: 503 }),
   upstreamsLimited: () =>
     new RpcError(-32603, "all upstreams of this network are at their rate limit", { status: 503 }),
+  /** So much waits for the nodes that the answer would come too late, or already too much does. */
+  upstreamsOccupied: (retryAfter: number) =>
+    new RpcError(-32603, "too many calls wait for the upstreams of this network, try again", {
+      status: 503,
+      retryAfter,
+    }),
   /** Several were asked, and too few gave the same answer. */
   upstreamsDisagree: () =>
     new RpcError(-32603, "the upstreams of this network disagree", { status: 502 }),

@@ -272,8 +272,8 @@ export class Metrics {
     this.#callSeconds.observe({ network }, seconds);
   }
 
-  /** @param why `work`: it would ask nodes too often. */
-  callBounded(network: string, why: "work"): void {
+  /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
+  callBounded(network: string, why: "work" | "waiting"): void {
     this.#callsBounded.add(`${network} ${why}`, { network, why });
   }
 

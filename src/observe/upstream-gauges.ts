@@ -10,6 +10,8 @@ export type UpstreamSnapshot = {
   /** Its head is not on the chain that is followed. */
   readonly isElsewhere: boolean;
   readonly inFlight: number;
+  /** What callers ask and was not sent yet: it waits for its turn. */
+  readonly waiting: number;
   readonly groups: readonly {
     readonly group: string;
     readonly breaker: "closed" | "half-open" | "open";
@@ -68,6 +70,12 @@ const GAUGES: readonly {
     together: "sum",
     help: "Calls that the node has not answered.",
     values: ({ inFlight }) => [{ value: inFlight }],
+  },
+  {
+    name: "waiting",
+    help: "Calls that wait for their turn at the node.",
+    together: "sum",
+    values: ({ waiting }) => [{ value: waiting }],
   },
   {
     name: "error_rate",

@@ -78,6 +78,7 @@ export function poolOf(scripts: Record<string, Script>) {
       upstreamUsable: () => undefined,
       upstreamLied: (_, upstream) => void counted.push(`${upstream} lied`),
       upstreamDissented: () => undefined,
+      callBounded: () => undefined,
       upstreamGone: (_, upstream) => void counted.push(`${upstream} gone`),
       watchUpstreams: () => undefined,
       upstreamAskedAgain: (_, why) => void askedAgain.push(why),

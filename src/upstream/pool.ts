@@ -22,7 +22,7 @@ export type PoolOptions = DispatcherOptions &
 export type PoolParts = Omit<UpstreamParts, "heads" | "hasOthers"> & {
   readonly metrics: Pick<
     Metrics,
-    "upstreamAskedAgain" | "upstreamDissented" | "upstreamGone" | "watchUpstreams"
+    "upstreamAskedAgain" | "upstreamDissented" | "callBounded" | "upstreamGone" | "watchUpstreams"
   >;
 };
 

@@ -18,6 +18,7 @@ function meaning(reply: Reply): string {
       return `refused ${reply.code}`;
     case "missing":
     case "busy":
+    case "occupied":
     case "timeout":
     case "aborted":
       return reply.kind;

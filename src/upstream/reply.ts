@@ -33,6 +33,8 @@ export type Reply =
       /** The answer was longer than is taken. */
       readonly isTooLarge?: true;
     }
+  /** It was not sent: too much waits for the node, or its turn would come too late. */
+  | { readonly kind: "occupied"; readonly waitMs: number }
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 

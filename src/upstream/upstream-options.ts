@@ -9,6 +9,7 @@ import type { RateBudgetOptions } from "./budget/rate-budget.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
+import type { HurriedAsker } from "./turns/node-turns.ts";
 
 export type AskOptions = Urgency & {
   /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
@@ -21,6 +22,8 @@ export type AskOptions = Urgency & {
   readonly onOpen?: (call: OpenCall) => void;
   /** Whether a result cannot be true, whatever the node says. */
   readonly isFalse?: ((json: Buffer) => boolean) | undefined;
+  /** On whose behalf; left out: it does not wait for its turn. */
+  readonly asker?: HurriedAsker | undefined;
   /** What the call speaks of, where that is known. */
   readonly place?: Place | undefined;
 };

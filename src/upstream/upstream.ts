@@ -17,6 +17,7 @@ import {
 import { NodeRequests } from "./node-requests.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import type { Reply } from "./reply.ts";
+import { NodeTurns, type NoTurn } from "./turns/node-turns.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
 export type UpstreamState = IdentityState;
@@ -29,6 +30,8 @@ export class Upstream {
   readonly options: UpstreamOptions;
   readonly health: Health;
   readonly budget: RateBudget;
+  /** Of what callers ask. */
+  readonly turns: NodeTurns;
   readonly abilities: Abilities;
   /** The newest block that it told of. */
   head: NodeHead | undefined;
@@ -55,6 +58,7 @@ export class Upstream {
     this.#parts = parts;
     this.#onChange = onChange;
     this.abilities = new Abilities(parts);
+    this.turns = new NodeTurns({ slots: slotsOf(options) }, parts);
     this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
     const { abilities } = this;
     this.#kept = new KeptAbilities({ network, upstream: name, url }, { ...parts, abilities });
@@ -111,14 +115,21 @@ export class Upstream {
     signal: AbortSignal,
     options: AskOptions = {},
   ): Promise<Reply> {
-    const { way = method, place, onOpen, reader, maxBytes, purpose = "call" } = options;
+    const { way = method, place, onOpen, reader, maxBytes, purpose = "call", asker } = options;
+    const turn = asker && this.turns.begin(asker, signal);
+    const none = turn instanceof Promise ? await turn : turn;
+    if (none !== undefined) return withoutTurn(none);
     const waitMs = this.#takeBudget(method, options);
-    if (waitMs > 0) return { kind: "busy", retryAfterMs: waitMs };
+    if (waitMs > 0) {
+      if (asker) this.turns.end(asker);
+      return { kind: "busy", retryAfterMs: waitMs };
+    }
     const call = this.health.open(traitsOf(method).group);
     onOpen?.(call);
     const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
     const wanted = { method, paramsJson, purpose, reader, patienceMs, maxBytes };
     const told = await this.#requests.send(wanted, signal);
+    if (asker) this.turns.end(asker, told.sentAtMs);
     const reply = this.#believed(told.reply, method, options);
     const isTooLarge = told.exchange === "too large"; // a node whose answer is too long for us is well
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
@@ -243,6 +254,16 @@ export class Upstream {
     this.#onChange();
   }
 }
+
+const withoutTurn = ({ kind, waitMs }: NoTurn): Reply =>
+  kind === "left" ? { kind: "aborted" } : { kind: "occupied", waitMs };
+
+/** On one socket, which has no bound of its own. */
+const ON_ONE_SOCKET = 512;
+
+/** What the connections to a node take at once. */
+const slotsOf = ({ url, connections, batch = 1 }: UpstreamOptions): number =>
+  /^https?:/i.test(url) ? connections * Math.max(1, batch) : ON_ONE_SOCKET;
 
 const isRejected = (result: PromiseSettledResult<void>): result is PromiseRejectedResult =>
   result.status === "rejected";

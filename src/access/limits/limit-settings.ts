@@ -9,4 +9,6 @@ export type LimitSettings = {
     readonly perMonth?: number | undefined;
   };
   readonly concurrentCalls?: number | undefined;
+  /** Of its turns at the nodes. */
+  readonly weight?: number | undefined;
 };

@@ -9,6 +9,8 @@ export type { LimitSettings } from "./limit-settings.ts";
 
 export type MeterOptions = AllowancesOptions & { readonly settings: LimitSettings };
 
+/** Where a key says nothing: of each process, so that whole batches run in any of them. */
+const USUAL_CONCURRENT_CALLS = 2_000;
 /** Longer no call waits for leases. */
 const PATIENCE_MS = 1000;
 
@@ -46,15 +48,21 @@ export class Meter {
 
   /** A call begins: it counts until `end`. What a 429 tells when too many run; then it does not count. */
   begin(): RateLimit | undefined {
-    const { concurrentCalls } = this.#settings;
-    if (concurrentCalls !== undefined && this.#running >= this.#share(concurrentCalls))
-      return { limit: concurrentCalls, remaining: 0, retryAfter: 1, rule: "concurrent" };
+    if (this.#running >= this.#mostAtOnce) {
+      const { concurrentCalls: limit = USUAL_CONCURRENT_CALLS } = this.#settings;
+      return { limit, remaining: 0, retryAfter: 1, rule: "concurrent" };
+    }
     this.#running += 1;
     return undefined;
   }
 
   end(): void {
     this.#running -= 1;
+  }
+
+  /** How often its calls have their turn where those of several keys wait. */
+  get weight(): number {
+    return this.#settings.weight ?? 1;
   }
 
   /** What is left of each limit, by what this process knows. */
@@ -105,7 +113,9 @@ export class Meter {
   }
 
   /** One process must not give away what is meant for all. */
-  #share(limit: number): number {
-    return Math.ceil(limit / Math.max(1, this.#parts.members()));
+  get #mostAtOnce(): number {
+    const { concurrentCalls } = this.#settings;
+    if (concurrentCalls === undefined) return USUAL_CONCURRENT_CALLS;
+    return Math.ceil(concurrentCalls / Math.max(1, this.#parts.members()));
   }
 }

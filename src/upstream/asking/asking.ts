@@ -34,6 +34,8 @@ export type AskingParts = {
   /** How long the node took that gave the result, in milliseconds. */
   readonly onAnswered: (ms: number) => void;
   readonly onAskedAgain: (why: Again) => void;
+  /** It had no turn at any node. */
+  readonly onOccupied: () => void;
 } & BudgetWaitParts;
 
 export type AskedUpstream = QueuedUpstream &
@@ -60,6 +62,8 @@ export class Asking {
   readonly #seen: Reply["kind"][] = [];
   readonly #doubt: Doubt;
   #asked = 0;
+  /** The shortest wait for a turn that was too long, in milliseconds. */
+  #occupiedMs = Number.POSITIVE_INFINITY;
   /** Ends the nodes' work. */
   readonly #ending = new AbortController();
   #isSettled = false;
@@ -136,7 +140,7 @@ export class Asking {
   async #replyTo(attempt: Running, isInsistent: boolean): Promise<Reply> {
     const { method, paramsJson, options } = this.#question;
     const { headNumber: head } = this.#parts;
-    const { block, variant, reader, isFalse } = options;
+    const { block, variant, reader, isFalse, asker } = options;
     try {
       return await attempt.node.ask(method, paramsJson, this.#ending.signal, {
         reader: reader?.(),
@@ -144,6 +148,7 @@ export class Asking {
         isFalse,
         place: block === undefined || head === undefined ? undefined : { block, head },
         isInsistent,
+        asker,
         onOpen: (call) => {
           attempt.call = call;
         },
@@ -198,6 +203,7 @@ export class Asking {
         this.#askNext("failed");
         return;
       default:
+        if (reply.kind === "occupied") this.#occupiedMs = Math.min(this.#occupiedMs, reply.waitMs);
         this.#seen.push(reply.kind);
         if (this.#mayAskAnother(reply)) this.#askNext("failed");
         else if (this.#running.size === 0) this.#giveUp();
@@ -234,7 +240,8 @@ export class Asking {
   }
 
   #mayAskAnother(reply: Reply): boolean {
-    if (this.#question.traits.isRepeatable || reply.kind === "missing") return true;
+    if (this.#question.traits.isRepeatable) return true;
+    if (reply.kind === "missing" || reply.kind === "occupied") return true;
     return reply.kind === "failed" && NEVER_SENT.test(reply.reason);
   }
 
@@ -268,7 +275,10 @@ export class Asking {
       ...Array<"missing">(missing).fill("missing"),
       ...Array<"busy">(limited).fill("busy"),
     ];
-    this.#fail(whyNobody([...this.#seen, ...others], this.#question.method));
+    const { method } = this.#question;
+    const error = whyNobody([...this.#seen, ...others], { method, waitMs: this.#occupiedMs });
+    if (error.retryAfter !== undefined) this.#parts.onOccupied();
+    this.#fail(error);
   }
 
   #settle(reply: Said): void {

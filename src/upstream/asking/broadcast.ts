@@ -12,7 +12,7 @@ export type BroadcastQuestion = {
   readonly paramsJson: string;
   /** To how many it is sent. */
   readonly count: number;
-  readonly options: Pick<CallOptions, "isFalse" | "ledger"> &
+  readonly options: Pick<CallOptions, "isFalse" | "asker" | "ledger"> &
     Required<Pick<CallOptions, "arrivalOf">>;
 };
 
@@ -67,10 +67,10 @@ export class Broadcast {
   async #send(node: BroadcastParts["nodes"][number]): Promise<void> {
     const { method, paramsJson, options } = this.#question;
     this.#running += 1;
-    const { isFalse, ledger } = options;
+    const { isFalse, asker, ledger } = options;
     ledger?.attempted();
     const reply = await node
-      .ask(method, paramsJson, this.#ending.signal, { isFalse })
+      .ask(method, paramsJson, this.#ending.signal, { isFalse, asker })
       .catch((): Reply => ({ kind: "failed", reason: "it could not be asked" }));
     this.#running -= 1;
     this.#read(reply);
@@ -99,7 +99,7 @@ export class Broadcast {
 
   #giveUp(): void {
     const { said } = this.#refusal ?? {};
-    this.#end(said ?? whyNobody(this.#seen, this.#question.method));
+    this.#end(said ?? whyNobody(this.#seen, this.#question));
   }
 }
 

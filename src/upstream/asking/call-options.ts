@@ -1,6 +1,7 @@
 // How a call to the nodes of a network wants to be made.
 import type { BodyReader } from "../connection/connection.ts";
 import type { Reply } from "../reply.ts";
+import type { HurriedAsker } from "../turns/node-turns.ts";
 
 export type CallOptions = {
   /**
@@ -22,6 +23,8 @@ export type CallOptions = {
   readonly isFalse?: ((json: Buffer) => boolean) | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
+  /** On whose behalf; left out: the gateway's own. */
+  readonly asker?: HurriedAsker | undefined;
   /** Counts what is done for the call. */
   readonly ledger?: AttemptLedger | undefined;
 };

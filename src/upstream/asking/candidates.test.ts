@@ -18,6 +18,7 @@ const those = (...nodes: readonly Node[]): RankedUpstream[] =>
       name: "abc"[index],
       options: { weight: 1, price: 0 },
       health: { group, inFlight: 0 },
+      turns: { waiting: 0 },
       budget: { costOf: () => 1, waitMs: () => waitMs },
       abilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },
       head: at === undefined ? undefined : { number: at, hash: `0x${at}` },

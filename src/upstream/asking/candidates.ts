@@ -5,7 +5,7 @@ import { type Candidate, rank, withTrial } from "./ranking.ts";
 
 export type RankedUpstream = Pick<
   Upstream,
-  "name" | "options" | "health" | "budget" | "abilities" | "head" | "isElsewhere"
+  "name" | "options" | "health" | "turns" | "budget" | "abilities" | "head" | "isElsewhere"
 >;
 
 export type Wanted = {
@@ -65,7 +65,7 @@ function candidateOf(
     lag: lagOf(node, { reaches, head, toleratedLag }),
     errorRate,
     meanMs,
-    inFlight: node.health.inFlight,
+    inFlight: node.health.inFlight + node.turns.waiting,
     weight: node.options.weight,
     price: node.options.price,
     isUntried,

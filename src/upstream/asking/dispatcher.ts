@@ -34,13 +34,15 @@ export type DispatcherParts = {
   /** All nodes of the network. */
   readonly nodes: () => readonly Upstream[];
   readonly clock: Clock;
-  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented">;
+  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "callBounded">;
   readonly log: Pick<Logger, "warn">;
 };
 
 /** Calls that wait for a node, or for its budget. */
 export const MOST_WAITING = 2_000;
 const TELL_AGAIN_AFTER_MS = 60_000;
+/** No upstream has an empty name. */
+const ALL = "";
 
 export class Dispatcher {
   readonly #times: MethodTimes;
@@ -142,6 +144,7 @@ export class Dispatcher {
       mayHedge: () => this.#policies.hedges.spend(),
       onAnswered: (ms) => this.#times.answered(method, ms),
       onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
+      onOccupied: () => this.#tellOccupied(),
       onWaiting: (count) => this.#waits(count),
     });
   }
@@ -163,6 +166,13 @@ export class Dispatcher {
         log.warn({ upstream, method }, "an upstream answered otherwise than the others");
     };
     return new Voting(ballot, { clock, nodes, onDissent });
+  }
+
+  #tellOccupied(): void {
+    const { clock, metrics, log } = this.#parts;
+    metrics.callBounded(this.#options.network, "waiting");
+    if (this.#isToldAnew(ALL, clock.now()))
+      log.warn("calls are refused: too many wait for the upstreams, see headgate_upstream_waiting");
   }
 
   /** One line in the log for each node that dissents, not one for each time it does. */

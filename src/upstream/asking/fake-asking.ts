@@ -73,6 +73,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
     mayHedge: () => call.mayHedge ?? true,
     onAnswered: (ms) => void log.push(`answered in ${ms}`),
     onAskedAgain: (why) => void log.push(why),
+    onOccupied: () => void log.push("occupied"),
     onWaiting: (count) => {
       if (call.mayWait === false) return false;
       waiting += count;

@@ -14,5 +14,6 @@ export const outcomeOf = (nodes: readonly AskedUpstream[], clock: Clock): Promis
     {
       ...{ clock, nodes, headNumber: undefined, hedgeDelayMs: DELAY_MS },
       ...{ mayHedge: always, onWaiting: always, onAnswered: nothing, onAskedAgain: nothing },
+      onOccupied: nothing,
     },
   ).outcome(new AbortController().signal);

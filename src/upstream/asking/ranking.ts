@@ -14,6 +14,7 @@ export type Candidate = {
   readonly errorRate: number;
   /** Of its answers to this kind of work, slow ones included; undefined when it gave none lately. */
   readonly meanMs: number | undefined;
+  /** What it has to answer, and what waits for it. */
   readonly inFlight: number;
   /** The operator's: a node of weight 2 gets twice the calls of an equal one. 0: only in need. */
   readonly weight: number;

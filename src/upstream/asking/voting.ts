@@ -1,5 +1,5 @@
 // One call asked of several vendors at once: the first answer that enough of them give.
-import { errors } from "../../jsonrpc/rpc-error.ts";
+import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
@@ -18,7 +18,7 @@ export type Ballot = {
   readonly method: string;
   readonly paramsJson: string;
   readonly rule: AgreementRule;
-  readonly options: Pick<CallOptions, "isDoubtful" | "isFalse" | "ledger">;
+  readonly options: Pick<CallOptions, "isDoubtful" | "isFalse" | "asker" | "ledger">;
 };
 
 export type VotingParts = {
@@ -39,6 +39,8 @@ export class Voting {
   /** Answers like null from a node that may lag: they count when nobody has a better one. */
   readonly #doubtful: Vote[] = [];
   #outstanding = 0;
+  /** A vendor was not asked: too much waits for it. */
+  #isOccupied = false;
   #agreed: Said | undefined;
   readonly #ending = new AbortController();
   #settle: (outcome: Said | Error) => void = () => undefined;
@@ -81,6 +83,7 @@ export class Voting {
     this.#outstanding -= 1;
     if (reply.kind === "result" || reply.kind === "refused") this.#hear({ name: node.name, reply });
     else {
+      this.#isOccupied ||= reply.kind === "occupied";
       const [next] = this.#agreed ? [] : this.#reserve.splice(0, 1);
       if (next) void this.#ask(next);
     }
@@ -89,11 +92,11 @@ export class Voting {
 
   async #replyOf(node: Voter): Promise<Reply> {
     const { method, paramsJson, options } = this.#ballot;
-    const { isFalse, ledger } = options;
+    const { isFalse, asker, ledger } = options;
     const { signal } = this.#ending;
     for (let tries = 1; ; tries += 1) {
       ledger?.attempted();
-      const reply = await node.ask(method, paramsJson, signal, { isFalse });
+      const reply = await node.ask(method, paramsJson, signal, { isFalse, asker });
       const isBehind = reply.kind === "refused" && reply.lacks === "block";
       if (!isBehind || tries >= NEW_BLOCK.tries || signal.aborted || this.#agreed) return reply;
       await this.#parts.clock.sleep(NEW_BLOCK.everyMs, signal).catch(() => undefined);
@@ -110,6 +113,11 @@ export class Voting {
       this.#parts.onDissent(vote.name);
   }
 
+  #whyNot(): RpcError {
+    if (this.#isOccupied) return errors.upstreamsOccupied(1);
+    return this.#votes.length > 1 ? errors.upstreamsDisagree() : errors.upstreamsFailed();
+  }
+
   #count(): void {
     if (this.#agreed) return;
     const { rule } = this.#ballot;
@@ -121,7 +129,7 @@ export class Voting {
       for (const name of verdict.dissenters) this.#parts.onDissent(name);
     } else if (isLast) {
       for (const { name } of this.#votes) this.#parts.onDissent(name);
-      this.#settle(this.#votes.length > 1 ? errors.upstreamsDisagree() : errors.upstreamsFailed());
+      this.#settle(this.#whyNot());
     }
   }
 }

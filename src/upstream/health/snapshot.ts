@@ -5,11 +5,11 @@ import type { HeadTimes } from "./head-times.ts";
 
 type ShownNode = Pick<
   Upstream,
-  "name" | "health" | "budget" | "abilities" | "head" | "isElsewhere"
+  "name" | "health" | "turns" | "budget" | "abilities" | "head" | "isElsewhere"
 >;
 
 export function snapshotOf(
-  { name, health, budget, abilities, head, isElsewhere }: ShownNode,
+  { name, health, turns, budget, abilities, head, isElsewhere }: ShownNode,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
 ): UpstreamSnapshot {
   return {
@@ -19,6 +19,7 @@ export function snapshotOf(
     lagSeconds: head ? heads.secondsBehind(head.number) : 0,
     isElsewhere,
     inFlight: health.inFlight,
+    waiting: turns.waiting,
     groups: health.groups.map((group) => ({ group, ...health.group(group) })),
     budget: budget.state(),
     lackedMethods: abilities.snapshot().lackedMethods,

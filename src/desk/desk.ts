@@ -25,7 +25,7 @@ export class Desk {
   readonly #nextRequestId = requestIds();
   /** As at callers' port: who is not let in makes room for those who are. */
   readonly #connections = new Connections(
-    { most: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
+    { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
   );
   #token: Token | undefined;

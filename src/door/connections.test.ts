@@ -26,7 +26,7 @@ let count: () => unknown;
 beforeEach(() => {
   ended = [];
   connections = new Connections(
-    { most: 10, perAddress: 4 },
+    { most: 10, strangers: 8, perAddress: 4 },
     {
       isProxy: (address) => address === "10.9.9.9",
       metrics: {

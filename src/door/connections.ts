@@ -7,6 +7,8 @@ import type { Metrics } from "../observe/metrics.ts";
 
 export type ConnectionLimits = {
   readonly most: number;
+  /** Of that, how many strangers may have together: the rest is for callers with a key. */
+  readonly strangers: number;
   /** Of one caller's address, or IPv6 network. */
   readonly perAddress: number;
 };
@@ -19,8 +21,6 @@ export type ConnectionsParts = {
 
 export type Admission = "admitted" | "too many of this address" | "full";
 
-/** Strangers together get no more than that share: the rest is for callers with a key. */
-const STRANGERS_SHARE = 0.8;
 /** Beyond all places, so that a probe of health, or a caller with a key, gets in while all are busy. */
 const RESERVED = 8;
 /** So many of the oldest connections are looked at for one that is idle. */
@@ -101,20 +101,15 @@ export class Connections {
     return this.#strangers.size + this.#known.size;
   }
 
-  /** How many strangers there may be. */
-  get #forStrangers(): number {
-    return Math.max(1, Math.floor(this.#limits.most * STRANGERS_SHARE));
-  }
-
   get #isScarce(): boolean {
-    return this.#size >= this.#forStrangers;
+    return this.#size >= this.#limits.strangers;
   }
 
   #roomFor({ subscriber }: Place): Admission {
-    const { most, perAddress } = this.#limits;
+    const { most, strangers, perAddress } = this.#limits;
     const own = subscriber === undefined ? undefined : this.#bySubscriber.get(subscriber);
     if (own && own.size >= perAddress && !this.#endOne(own)) return "too many of this address";
-    if (this.#strangers.size >= this.#forStrangers) this.#endOne(this.#strangers);
+    if (this.#strangers.size >= strangers) this.#endOne(this.#strangers);
     if (this.#size < most) return "admitted";
     if (this.#endOne(this.#strangers) || this.#endOne(this.#known)) return "admitted";
     return this.#size < most + RESERVED ? "admitted" : "full";

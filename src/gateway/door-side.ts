@@ -164,7 +164,10 @@ const rulesOf = (
   isProxy: addressMatcher(listen.trustedProxies),
 });
 
+const STRANGERS_SHARE = 0.8;
+
 const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   most: limits.connections,
+  strangers: Math.max(1, Math.floor(limits.connections * STRANGERS_SHARE)),
   perAddress: limits.connectionsPerAddress,
 });

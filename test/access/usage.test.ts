@@ -105,6 +105,7 @@ describe("known calls", () => {
       bytes,
       requestBytes: texts.join("").length,
       errors: 1,
+      upstreamCalls: 2,
     });
     expect(usage.get("passed web3_sha3")).toMatchObject({ ...nothing, calls: 1, computeUnits: 1 });
     expect(usage.get("passed other")).toMatchObject({ calls: 2, computeUnits: 2, errors: 2 });
@@ -117,7 +118,7 @@ describe("known calls", () => {
     await ask(url, "eth_chainId");
     const { key, total, usage } = await read<Usage>(url, "headgate_usage");
     expect(key).toBe("narrow");
-    expect(total).toMatchObject({ calls: 1, computeUnits: 1, refused: 1, errors: 0 });
+    expect(total).toMatchObject({ calls: 1, computeUnits: 2, refused: 1, errors: 0 });
     expect(usage.map(({ method }) => method)).toEqual(["eth_chainId", "eth_gasPrice"]);
   });
 

@@ -107,7 +107,7 @@ describe.skipIf(!command)("a node behind a Unix socket", () => {
   });
 
   it("announces its blocks", async () => {
-    const before = Number(await read<string>(url, "eth_blockNumber"));
+    const before = Number(await atNode<string>("eth_blockNumber"));
     await atNode("anvil_mine", "0x3");
     await until(
       "the gateway has heard of them",

@@ -7,6 +7,7 @@ import { Chain } from "./chain/chain.ts";
 import { ChainReader } from "./chain/chain-reader.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
+import { Freshness, type Staleness } from "./chain/freshness.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
 import type { Status } from "./desk/schemas.ts";
@@ -95,6 +96,13 @@ const storeOptions = ({ family, window, proof, limits }: NetworkSettings) => ({
   limits: limits.block,
 });
 
+const staleText = (head: number, { kind, ms }: Staleness): string => {
+  const seconds = Math.round(ms / 1000);
+  return kind === "old"
+    ? `the head, ${head}, is ${seconds} s old`
+    : `no node confirmed the head, ${head}, for ${seconds} s`;
+};
+
 export class Network {
   /** Calls that are being answered. */
   readonly visitors = new Occupancy();
@@ -116,6 +124,7 @@ export class Network {
   readonly #role: NetworkRole;
   /** Documents by key: they are made once, when first asked for. */
   #documents = new WeakMap<Grant, string>();
+  readonly #freshness: Freshness;
   #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
@@ -124,7 +133,7 @@ export class Network {
     parts: NetworkParts,
   ) {
     const { name, settings, data } = options;
-    const { family, chainId, limits, methods, headAgeMs } = settings;
+    const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
     const { clock, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
     this.facts = factsOf(name, settings);
@@ -150,10 +159,15 @@ export class Network {
       isShared: parts.isShared || role.kind !== "whole",
       sweeps: role.kind !== "door",
     };
+    const freshness = new Freshness(
+      { network: name, headAgeMs, staleAfterMs },
+      { clock, log, metrics },
+    );
+    this.#freshness = freshness;
     const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
     if (isFollowed && role.kind === "door") {
       const keeper = role.keeperOf(name);
-      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock });
+      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock, freshness });
       const journal = new JournalReader({ network: name }, { keeper, state, clock });
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
@@ -161,7 +175,7 @@ export class Network {
     } else if (isFollowed) {
       const chain = new Chain(
         { network: name, chainId, path, ...storeOptions(settings) },
-        { pool, dialect, clock, log, metrics },
+        { pool, dialect, clock, log, metrics, freshness },
       );
       const gateway = memberId({ data, slot: 0 });
       const journal = new PendingJournal(
@@ -185,9 +199,11 @@ export class Network {
     await this.chain?.start();
     await this.filters?.start();
     this.#unlink = this.#link();
+    this.#freshness.start();
   }
 
   async close(): Promise<void> {
+    this.#freshness.close();
     this.#unlink();
     await this.filters?.close();
     await this.chain?.close();
@@ -222,13 +238,14 @@ export class Network {
     settings: NetworkSettings;
     filtersPerKey: number;
   }): void {
-    const { family, limits, methods, headAgeMs } = settings;
+    const { family, limits, methods, headAgeMs, staleAfterMs } = settings;
     const { blocks, results: most } = limits.logs;
     if (blocks !== this.facts.limits.logs.blocks) this.ranges = rangesFor(settings);
     this.facts = factsOf(this.facts.name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
     this.#documents = new WeakMap();
     this.#headAgeMs = headAgeMs;
+    this.#freshness.reconfigure({ headAgeMs, staleAfterMs });
     this.chain?.reconfigure(storeOptions(settings));
     this.filters?.reconfigure({ perKey, most });
   }
@@ -265,15 +282,19 @@ export class Network {
     const whyStopped = this.chain?.whyStopped;
     if (whyStopped !== undefined)
       return `${name}: the store cannot be written and the chain is not followed: ${whyStopped}`;
-    try {
-      const head =
-        this.chain?.view()?.newest ??
-        (await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS)));
-      const ageMs = this.#clock.wallTime() - head.timestampMs;
-      if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
+    const view = this.chain?.view();
+    if (view) {
+      const staleness = this.#freshness.look();
+      if (!staleness) return undefined;
       const { whyStuck } = Object(this.chain) as { whyStuck?: string };
       const why = whyStuck === undefined ? "" : `: ${whyStuck}`;
-      return `${name}: the head, ${head.number}, is ${Math.round(ageMs / 1000)} s old${why}`;
+      return `${name}: ${staleText(view.head.number, staleness)}${why}`;
+    }
+    try {
+      const head = await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS));
+      const ageMs = this.#clock.wallTime() - head.timestampMs;
+      if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
+      return `${name}: ${staleText(head.number, { kind: "old", ms: ageMs })}`;
     } catch (error) {
       return `${name}: ${error instanceof Error ? error.message : "no head"}`;
     }

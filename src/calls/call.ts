@@ -9,6 +9,7 @@ import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
+import { isOfThePast } from "./past.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
 
@@ -25,8 +26,7 @@ export class Call implements CallContext, HurriedAsker {
   /** undefined when the network has no such method. */
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
-  /** What the answer stands on; undefined for one that was made here. */
-  notes: Note | undefined;
+  #notes: Note | undefined;
   /** What it was charged when it came. */
   chargedUnits = 0;
   /** How often nodes were asked for it, or the head was that they tell. */
@@ -129,7 +129,13 @@ export class Call implements CallContext, HurriedAsker {
   }
 
   note(note: Note): void {
-    this.notes = note;
+    this.#notes = note;
+  }
+
+  /** What the answer stands on; undefined for one that was made here. */
+  get notes(): Note | undefined {
+    const staleMs = this.#view?.staleness?.ms;
+    return staleMs === undefined ? this.#notes : this.#notes && { ...this.#notes, staleMs };
   }
 
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
@@ -160,7 +166,7 @@ export class Call implements CallContext, HurriedAsker {
 
   #send(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
-    this.notes ??= FROM_UPSTREAM;
+    this.#notes ??= FROM_UPSTREAM;
     this.#asked += 1;
     // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
     // read while it comes has one reader.
@@ -181,8 +187,14 @@ export class Call implements CallContext, HurriedAsker {
     this.caller.network.pool.agreementOn(method) !== undefined;
 
   #viewed(): SharedView {
-    this.#view ??= this.#parts.batch?.view() ?? viewOf(this.caller);
+    this.#view ??= this.#viewNow();
     return this.#view;
+  }
+
+  #viewNow(): SharedView {
+    const view = this.#parts.batch?.view() ?? viewOf(this.caller);
+    const { past } = view;
+    return past && isOfThePast(this.paramsJson, past.chain) ? { ...view, ...past } : view;
   }
 
   describe(): string {

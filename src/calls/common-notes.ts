@@ -12,7 +12,9 @@ export function commonNotes(all: readonly (Note | undefined)[]): Note | undefine
   const isStored = chained.every(({ source }) => source === "store");
   const proofs = chained.map(({ proof }) => proof ?? "none");
   const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
+  const stale = notes.map(({ staleMs }) => staleMs).filter((ms) => ms !== undefined);
   return {
+    ...(stale.length > 0 ? { staleMs: Math.max(...stale) } : {}),
     source: isStored ? "store" : "upstream",
     proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
     block: blocks.toSorted((a, b) => b.number - a.number)[0],

@@ -36,6 +36,8 @@ let reader: ChainReader;
 let clock: FakeClock;
 /** What nodes were said to be. */
 let stood: unknown[];
+/** What was told of the head. */
+let heard: unknown[];
 
 const read = (keeper: Partial<Keeper> = {}): void => {
   const node = {
@@ -46,6 +48,7 @@ const read = (keeper: Partial<Keeper> = {}): void => {
   const dialect = { readPosition: async () => ({ number: 3, hash: hashOf(3) }) };
   reader = new ChainReader({ path }, {
     ...{ pool, dialect, clock },
+    freshness: { hear: (news: unknown) => void heard.push(news), staleness: undefined },
     keeper: { ...AWAY, ...keeper },
   } as never);
 };
@@ -54,6 +57,7 @@ beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-reader-"));
   clock = new FakeClock();
   stood = [];
+  heard = [];
   kept = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
   await kept.startAt(record(5));
 });
@@ -127,6 +131,13 @@ describe("a chain that another process keeps", () => {
     read();
     reader.hear(live);
     expect(await reader.view()?.tagged("finalized")).toMatchObject({ number: 3 });
+  });
+
+  it("passes on how fresh the head is", () => {
+    read();
+    reader.hear(live);
+    reader.hear({ ...live, head: { number: 5 } as never });
+    expect(heard).toEqual([{ number: 5 }]);
   });
 
   it("passes on where nodes stand", () => {

@@ -7,6 +7,7 @@ import { BlockStore } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
+import type { Freshness } from "./freshness.ts";
 import type { ChainNews, Keeper } from "./keeper.ts";
 import type { Position } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
@@ -17,6 +18,7 @@ export type ChainReaderParts = {
   readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
   readonly keeper: Keeper;
   readonly clock: Clock;
+  readonly freshness: Pick<Freshness, "hear" | "staleness">;
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
@@ -56,7 +58,8 @@ export class ChainReader {
   }
 
   /** The keeper has something to tell. */
-  hear({ isLive, whyStopped, leader, standings }: ChainNews): void {
+  hear({ isLive, whyStopped, leader, standings, head }: ChainNews): void {
+    if (head) this.#parts.freshness.hear(head);
     this.#isLive ||= isLive;
     this.#whyStopped = whyStopped;
     this.#leader = leader;
@@ -85,8 +88,9 @@ export class ChainReader {
     const store = this.#store;
     store.refresh();
     const { head, tail } = store;
+    const { staleness } = this.#parts.freshness;
     return head && tail !== undefined
-      ? new ChainView({ head, tail, isShared }, this.#viewParts)
+      ? new ChainView({ head, tail, isShared, staleness }, this.#viewParts)
       : undefined;
   }
 

@@ -4,6 +4,7 @@ import { toQuantity } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference, Tag } from "./dialect.ts";
+import type { Staleness } from "./freshness.ts";
 import type { Keeper, NotFetched } from "./keeper.ts";
 import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
@@ -19,6 +20,8 @@ export type ViewOptions = {
   readonly tail: number;
   /** The members of a batch share the view: its head stays. */
   readonly isShared: boolean;
+  /** Why the head may not be the newest block; undefined when it is. */
+  readonly staleness?: Staleness | undefined;
 };
 
 /** What the view has from the chain behind it. */
@@ -43,16 +46,23 @@ const ATTEMPTS = 3;
 export class ChainView {
   readonly head: Position;
   readonly tail: number;
+  readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
   /** Made when a tag is first asked for: most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
-  constructor({ head, tail, isShared }: ViewOptions, parts: ViewParts) {
+  constructor({ head, tail, isShared, staleness }: ViewOptions, parts: ViewParts) {
     this.head = head;
     this.tail = tail;
+    this.staleness = staleness;
     this.#isShared = isShared;
     this.#parts = parts;
+  }
+
+  /** The nodes may be further: what is newest is asked of them. */
+  get isBehind(): boolean {
+    return this.staleness?.kind === "unconfirmed";
   }
 
   get leader(): string | undefined {

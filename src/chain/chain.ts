@@ -13,12 +13,15 @@ import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
+import type { Freshness } from "./freshness.ts";
 import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
 import { lockStore, StoreUnavailable } from "./keeper-lock.ts";
+import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
+import { unusualAgeMs } from "./usual-age.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -38,10 +41,14 @@ export type ChainParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly freshness: Freshness;
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
 const PATIENCE_MS = 2_000;
+/** How long what was learned of the chain's blocks is gone by. */
+const LEARNED_FOR_MS = 60_000;
+const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 
 /** A store that was open for so long is not what processes die of, in milliseconds. */
 const OF_USE_AFTER_MS = 60_000;
@@ -61,6 +68,7 @@ export class Chain implements Keeper {
   /** As of the last move: what is asked with every call is not read from disk. */
   #head: Position | undefined;
   #tail: number | undefined;
+  #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
   readonly #unlock: () => void;
   readonly #opening: Opening;
   readonly #storeId: string;
@@ -114,7 +122,10 @@ export class Chain implements Keeper {
     this.#prover = prover;
     this.#source = source;
     const isComplete = (): boolean => pool.usable().length === pool.nodes.length;
-    this.#follower = new Follower({ network }, { ...shared, writing, isComplete });
+    this.#follower = new Follower(
+      { network },
+      { ...shared, writing, isComplete, onConfirmed: (at) => this.#confirm(at) },
+    );
     this.#backfill = new Backfill(
       { network },
       { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
@@ -211,7 +222,8 @@ export class Chain implements Keeper {
     const head = this.#head;
     const tail = this.#tail;
     if (!head || tail === undefined || !this.#follower.isLive) return undefined;
-    return new ChainView({ head, tail, isShared }, this.#viewParts);
+    const { staleness } = this.#parts.freshness;
+    return new ChainView({ head, tail, isShared, staleness }, this.#viewParts);
   }
 
   /** Why the chain stays where it is; undefined when nothing keeps it. */
@@ -251,7 +263,8 @@ export class Chain implements Keeper {
     const standings = this.#parts.pool
       .usable()
       .flatMap(({ name, head, isElsewhere }) => (head ? [{ node: name, head, isElsewhere }] : []));
-    return { isLive, whyStopped, store: this.#storeId, leader, standings };
+    const head = this.#parts.freshness.news();
+    return { isLive, whyStopped, store: this.#storeId, leader, standings, head };
   }
 
   look(): Promise<void> {
@@ -346,6 +359,23 @@ export class Chain implements Keeper {
     return (
       outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store: this.#store })
     );
+  }
+
+  /** A node said that our head is the newest block. */
+  #confirm(at: number): void {
+    const { clock, freshness } = this.#parts;
+    const { head } = this.#store;
+    if (!head) return;
+    const now = clock.now();
+    if (now >= this.#usual.until)
+      this.#usual = { ageMs: unusualAgeMs(this.#store), until: now + LEARNED_FOR_MS };
+    freshness.hear({
+      number: head.number,
+      timestampMs: (this.#store.outline(head.hash)?.timestamp ?? 0) * 1000,
+      confirmedAgoMs: now - at,
+      blockMs: 2 * pollIntervalMs(this.#store),
+      unusualAgeMs: this.#usual.ageMs,
+    });
   }
 
   #remember(): void {

@@ -27,6 +27,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
   readonly nodes: () => readonly FollowedNode[];
   readonly writing: StoreWriting;
   readonly clock: Clock;
+  /** The head is the newest block, a node said. @param at By the clock. */
+  readonly onConfirmed: (at: number) => void;
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
@@ -171,11 +173,13 @@ export class Follower {
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
+    const toldAt = this.#heads.toldAt(chosen) ?? now;
     const isThere = await this.#move(head, chosen, nodes);
     for (const node of nodes) this.#tellWhereItStands(node);
     if (isThere === "stopped") return;
     if (isThere) {
       this.#leader = chosen.name;
+      this.#parts.onConfirmed(toldAt);
       if (!this.#isLive) this.#goLive(head);
       return;
     }

@@ -1,5 +1,6 @@
 // What the process that keeps a chain does for those that only read its store.
 import type { Reference, Tag } from "./dialect.ts";
+import type { HeadNews } from "./freshness.ts";
 import type { Position, SegmentPlace, TracePlace } from "./store-keys.ts";
 
 /** Why a block that was looked for at the nodes is not there. */
@@ -34,6 +35,8 @@ export type ChainNews = {
   readonly store?: string;
   readonly leader: string | undefined;
   readonly standings: readonly Standing[];
+  /** undefined before the head was confirmed. */
+  readonly head?: HeadNews | undefined;
 };
 
 /** Where a node was seen last. */

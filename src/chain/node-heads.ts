@@ -6,7 +6,7 @@ import type { Position } from "./store-keys.ts";
 
 export type NodeHeadsParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
-  readonly clock: Pick<Clock, "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
   /** Ends what is under way. */
   readonly signal: AbortSignal;
 };
@@ -17,7 +17,7 @@ const PATIENCE_MS = 250;
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class NodeHeads {
-  readonly #told = new Map<string, Position>();
+  readonly #told = new Map<string, { readonly head: Position; readonly at: number }>();
   /** Of nodes that were asked for their head and have not told it yet. */
   readonly #reading = new Map<string, Promise<void>>();
   readonly #parts: NodeHeadsParts;
@@ -28,12 +28,17 @@ export class NodeHeads {
 
   /** undefined while the node does not tell it. */
   of({ name }: Pick<AskedNode, "name">): Position | undefined {
-    return this.#told.get(name);
+    return this.#told.get(name)?.head;
+  }
+
+  /** When it told it, by the clock. */
+  toldAt({ name }: Pick<AskedNode, "name">): number | undefined {
+    return this.#told.get(name)?.at;
   }
 
   /** The node told it by itself. */
   tell({ name }: Pick<AskedNode, "name">, head: Position): void {
-    this.#told.set(name, head);
+    this.#told.set(name, { head, at: this.#parts.clock.now() });
   }
 
   /** Resolves when all told their heads, or some did and the others take their time. */
@@ -63,7 +68,7 @@ export class NodeHeads {
     const { dialect, signal } = this.#parts;
     const position = await dialect.readPosition("latest", node, signal);
     this.#reading.delete(node.name);
-    if (position) this.#told.set(node.name, position);
+    if (position) this.tell(node, position);
     else this.#told.delete(node.name);
     if (!position) throw SAYS_NOTHING;
   }

@@ -141,11 +141,21 @@ export const network = z
       .describe(
         "To how many upstreams a transaction is sent at once, private ones left out. Left out: to one; where there are private ones, to these alone.",
       ),
-    headAge: duration
+    headAge: z
+      .union([duration, z.literal("off")], {
+        error: "expected a duration such as 500ms, 30s, 5m or 24h, or off",
+      })
       .optional()
-      .describe("How old the newest block may be before the network counts as not ready."),
+      .describe(
+        "How old the newest block may be before the network counts as not ready. Left out: 20 block times, at least 2m, where blocks came regularly for half an hour; off: as old as it is.",
+      ),
+    staleAfter: duration
+      .optional()
+      .describe(
+        "How long no node may confirm the followed head before the network counts as not ready, and nodes are asked for what is newest. Left out: 5 block times, 10s to 1m.",
+      ),
   })
-  .transform(({ headAge, ...settings }) => ({
+  .transform(({ headAge, staleAfter, ...settings }) => ({
     ...settings,
     limits: {
       logs: {
@@ -161,5 +171,8 @@ export const network = z
       allow: settings.methods.allow ?? familyDefaults[settings.family].allow,
       deny: settings.methods.deny,
     },
-    ...(headAge === undefined ? {} : { headAgeMs: headAge }),
+    ...(headAge === undefined
+      ? {}
+      : { headAgeMs: headAge === "off" ? Number.POSITIVE_INFINITY : headAge }),
+    ...(staleAfter === undefined ? {} : { staleAfterMs: staleAfter }),
   }));

@@ -28,7 +28,7 @@ export type ResponseOptions = {
 };
 
 const EXPOSED_HEADERS =
-  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Stale, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 export type RespondParts = {
   readonly turns: Pick<Turns, "isOver" | "next">;
@@ -95,6 +95,8 @@ function headersOf(
   if (notes) headers.push("X-Headgate-Source", notes.source);
   if (notes?.proof) headers.push("X-Headgate-Proof", notes.proof);
   if (notes?.block) headers.push("X-Headgate-Block", `${notes.block.number} ${notes.block.hash}`);
+  if (notes?.staleMs !== undefined)
+    headers.push("X-Headgate-Stale", String(Math.round(notes.staleMs / 1000)));
   if (notes?.isCut) headers.push("X-Headgate-Truncated", "true");
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");

@@ -135,7 +135,9 @@ export class FilterBook {
     if (asked.kind === "pending") return { sequence: await this.#parts.journal.begin(caller) };
     const { chain } = this.#parts;
     // Before the chain is followed, what comes after the nodes' own head is new all the same.
-    const view = chain.view();
+    // While the nodes may be further than the chain, too.
+    const seen = chain.view();
+    const view = seen?.isBehind ? undefined : seen;
     if (view && this.#options.isShared) return withWay(view.head, this.#tellerFor(asked), view);
     const head =
       view?.head ?? (await chain.headOfNodes(caller.signal)) ?? (await this.#liveView(caller)).head;

@@ -65,6 +65,8 @@ export type Note = {
   readonly proof?: ProofLevel;
   /** There was more than the network's preset lets through. */
   readonly isCut?: boolean;
+  /** For how long the network's head is stale, in milliseconds. */
+  readonly staleMs?: number | undefined;
 };
 
 export type NetworkFacts = {

@@ -114,6 +114,14 @@ export class Metrics {
   readonly #headNumber = this.#gauge("head_block", "The followed chain's newest block.", [
     "network",
   ]);
+  readonly #headAge = this.#most(
+    "head_age_seconds",
+    "How old the followed chain's newest block is.",
+  );
+  readonly #headStale = this.#most(
+    "head_stale",
+    "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
+  );
   readonly #reorganisations = this.#counter(
     "reorganisations_total",
     "Times that blocks of the followed chain were replaced.",
@@ -362,6 +370,7 @@ export class Metrics {
     for (const gauge of [
       ...[this.#headNumber, this.#windowBlocks, this.#storeBytes, this.#filters],
       this.#storeWritable,
+      ...[this.#headAge, this.#headStale],
       ...[this.#fillRate, this.#fillSecondsLeft, this.#upstreamUsable],
     ])
       forget(gauge, network);
@@ -384,6 +393,11 @@ export class Metrics {
     if (move.removed === 0) return;
     this.#reorganisations.add(network, { network });
     this.#blocksRemoved.add(network, { network }, move.removed);
+  }
+
+  headSeen(network: string, seen: { ageMs: number; isStale: boolean }): void {
+    this.#headAge.set({ network }, Math.max(0, seen.ageMs / 1000));
+    this.#headStale.set({ network }, seen.isStale ? 1 : 0);
   }
 
   blockProven(network: string, proof: string, unproven: readonly string[]): void {
@@ -445,6 +459,13 @@ export class Metrics {
       labelNames,
       registers: [this.#registry],
     });
+  }
+
+  /** Of several processes, what the worst says. */
+  #most(name: string, help: string): Gauge {
+    const registers = [this.#registry];
+    const labelNames = ["network"];
+    return new Gauge({ name: `headgate_${name}`, help, labelNames, aggregator: "max", registers });
   }
 
   #histogram(name: string, help: string, labelNames: string[]): Histogram {

@@ -82,6 +82,18 @@ describe("a door's line to the keeper", () => {
     expect(clock.waiting).toBe(1); // the news
   });
 
+  it("does not wait for a keeper that is silent", async () => {
+    const { remote, link, clock, stop } = joined({}, true);
+    stop(); // it tells nothing any more
+    await clock.advance(5_001);
+    await expect(remote.look()).rejects.toThrow("silent");
+    expect(clock.waiting).toBe(0);
+    link.hearNews({ network: "main", news });
+    const asked = expect(remote.look()).rejects.toThrow("away");
+    link.keeperIsAway();
+    await asked;
+  });
+
   it("says that a network is not kept", async () => {
     const { link } = joined({});
     await expect(link.of("other").look()).rejects.toBeInstanceOf(KeeperAway);

@@ -8,7 +8,7 @@ import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts
 
 export type KeeperLinkParts = {
   readonly send: (question: Question) => void;
-  readonly clock: Pick<Clock, "after">;
+  readonly clock: Pick<Clock, "now" | "after">;
 };
 
 /** The keeper is away, or takes too long. */
@@ -18,6 +18,8 @@ export class KeeperAway extends Error {
 
 /** Longer than the keeper itself waits for nodes, in milliseconds. */
 const PATIENCE_MS = 20_000;
+/** Who keeps a network tells of it each second: after so many milliseconds of silence it is not waited for. */
+const SILENCE_MS = 5_000;
 /** What is to be kept goes to the keeper while it is not behind with so many. */
 const KEPT_AT_ONCE = 32;
 
@@ -27,19 +29,23 @@ export class KeeperLink {
   readonly #lastNews = new Map<string, ChainNews>();
   #lastId = 0;
   #keeping = 0;
+  #heardAt: number;
   readonly #door: number;
   readonly #parts: KeeperLinkParts;
 
   constructor(options: { readonly door: number }, parts: KeeperLinkParts) {
     this.#door = options.door;
     this.#parts = parts;
+    this.#heardAt = parts.clock.now();
   }
 
   hearAnswer({ id, result }: Answer): void {
+    this.#heardAt = this.#parts.clock.now();
     this.#waiting.get(id)?.(result);
   }
 
   hearNews({ network, news }: News): void {
+    this.#heardAt = this.#parts.clock.now();
     this.#lastNews.set(network, news);
     for (const listener of this.#listeners.get(network) ?? []) listener(news);
   }
@@ -68,6 +74,8 @@ export class KeeperLink {
 
   /** @throws KeeperAway; RpcError when the keeper says so. */
   #ask(network: string, ask: Asked): Promise<Value> {
+    if (this.#parts.clock.now() - this.#heardAt > SILENCE_MS)
+      return Promise.reject(new KeeperAway("the keeper is silent"));
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {

@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
 import { blockDialect } from "../../src/chain/fetch-block.ts";
+import { Freshness } from "../../src/chain/freshness.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { answerOf } from "./generated-chain/answers.ts";
@@ -62,6 +63,11 @@ export async function followChain(
     isSettled: () => true,
     onChange: () => () => undefined,
   };
+  const parts = {
+    clock: systemClock,
+    log: pino({ level: "silent" }),
+    metrics: new Metrics(),
+  };
   const chain = new Chain(
     {
       network: "test",
@@ -73,11 +79,8 @@ export async function followChain(
       limits: UNLIMITED,
     },
     {
-      pool,
-      dialect: blockDialect,
-      clock: systemClock,
-      log: pino({ level: "silent" }),
-      metrics: new Metrics(),
+      ...{ ...parts, pool, dialect: blockDialect },
+      freshness: new Freshness({ network: "test" }, parts),
     },
   );
   await chain.start();

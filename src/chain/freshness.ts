@@ -1,0 +1,127 @@
+// Whether the head of the followed chain may count as the newest block: the nodes confirmed it a moment ago,
+// and it is not unusually old.
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+
+export type FreshnessOptions = {
+  readonly network: string;
+  /** How long the head counts as the newest without being confirmed, in milliseconds; left out: five block times. */
+  readonly staleAfterMs?: number | undefined;
+  /** From which age on the head's own time makes it too old, in milliseconds; left out: as is usual here. */
+  readonly headAgeMs?: number | undefined;
+};
+
+export type FreshnessParts = {
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly log: Pick<Logger, "warn" | "info">;
+  readonly metrics: Pick<Metrics, "headSeen">;
+};
+
+/** What is known of the head, where the chain is followed. */
+export type HeadNews = {
+  readonly number: number;
+  readonly timestampMs: number;
+  /** How long ago a node said that this is the newest block, in milliseconds. */
+  readonly confirmedAgoMs: number;
+  readonly blockMs: number;
+  /** See `unusualAgeMs`. */
+  readonly unusualAgeMs: number | undefined;
+};
+
+/** Why the head may not be the newest block. */
+export type Staleness = {
+  /** `unconfirmed`: no node said for that time that it is. `old`: its own time is so long ago. */
+  readonly kind: "unconfirmed" | "old";
+  readonly ms: number;
+};
+
+const LOOK_EVERY_MS = 500;
+const BLOCKS_UNCONFIRMED = 5;
+const LEAST_MS = 10_000;
+const MOST_MS = 60_000;
+
+export class Freshness {
+  #seen: { readonly news: HeadNews; readonly at: number } | undefined;
+  #staleness: Staleness | undefined;
+  #cancel: () => void = () => undefined;
+  #options: FreshnessOptions;
+  readonly #parts: FreshnessParts;
+
+  constructor(options: FreshnessOptions, parts: FreshnessParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.look();
+    this.#cancel = this.#parts.clock.after(LOOK_EVERY_MS, () => this.start());
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  reconfigure(changed: Omit<FreshnessOptions, "network">): void {
+    this.#options = { network: this.#options.network, ...changed };
+    this.look();
+  }
+
+  /** Where the chain is followed: on each confirmation; elsewhere when it is told. */
+  hear(news: HeadNews): void {
+    const at = this.#parts.clock.now() - news.confirmedAgoMs;
+    // What was told on the way, and late, does not take back what is known.
+    if (this.#seen && at < this.#seen.at) return;
+    this.#seen = { news, at };
+    if (this.#staleness) this.look();
+  }
+
+  /** For other processes, as of now. */
+  news(): HeadNews | undefined {
+    const { clock } = this.#parts;
+    return this.#seen && { ...this.#seen.news, confirmedAgoMs: clock.now() - this.#seen.at };
+  }
+
+  /** As of the last look, at most half a second ago: costs nothing. */
+  get staleness(): Staleness | undefined {
+    return this.#staleness;
+  }
+
+  /** The same as of now. */
+  look(): Staleness | undefined {
+    const { clock, metrics } = this.#parts;
+    if (!this.#seen) return undefined;
+    const { network } = this.#options;
+    const ageMs = clock.wallTime() - this.#seen.news.timestampMs;
+    const staleness = this.#judge(ageMs);
+    if (staleness?.kind !== this.#staleness?.kind) this.#tell(staleness);
+    this.#staleness = staleness;
+    metrics.headSeen(network, { ageMs, isStale: staleness !== undefined });
+    return staleness;
+  }
+
+  #judge(ageMs: number): Staleness | undefined {
+    if (!this.#seen) return undefined;
+    const { news, at } = this.#seen;
+    const silentMs = this.#parts.clock.now() - at;
+    if (silentMs > this.#patienceMs(news)) return { kind: "unconfirmed", ms: silentMs };
+    const { headAgeMs = news.unusualAgeMs } = this.#options;
+    return headAgeMs !== undefined && ageMs > headAgeMs ? { kind: "old", ms: ageMs } : undefined;
+  }
+
+  #patienceMs({ blockMs }: HeadNews): number {
+    const usual = Math.min(MOST_MS, Math.max(LEAST_MS, BLOCKS_UNCONFIRMED * blockMs));
+    return this.#options.staleAfterMs ?? usual;
+  }
+
+  #tell(staleness: Staleness | undefined): void {
+    const { log } = this.#parts;
+    const head = this.#seen?.news.number;
+    if (!staleness) {
+      log.info({ head }, "the head is fresh again");
+      return;
+    }
+    const { kind: why, ms } = staleness;
+    log.warn({ head, why, seconds: Math.round(ms / 1000) }, "the head is stale: not ready");
+  }
+}

@@ -17,6 +17,7 @@ import { Turns } from "./lib/turns.ts";
 import { urlOf } from "./lib/url-of.ts";
 import { LogLevels } from "./observe/log-levels.ts";
 import { Metrics } from "./observe/metrics.ts";
+import { StallWatch } from "./observe/stall-watch.ts";
 import { openState } from "./state/open-state.ts";
 
 export type Gateway = {
@@ -43,6 +44,7 @@ export async function startGateway(
   await untilStoresAreFree(config, parts);
   const levels = new LogLevels(log);
   const metrics = new Metrics();
+  const stalls = new StallWatch({ clock, log, metrics });
 
   const { memory, reconfigure: resizeMemory } = processMemory(
     config,
@@ -93,6 +95,7 @@ export async function startGateway(
     // Who waits for the stores may begin when they are free.
     await networks.close();
     await state.close();
+    stalls.close();
   };
 
   try {
@@ -101,6 +104,7 @@ export async function startGateway(
     await networks.start();
     const deskPort = await desk.listen();
     const doorPort = await doorSide.listen();
+    stalls.start();
     const urls = {
       door: urlOf(config.listen.host, doorPort),
       desk: urlOf(config.admin.listen.host, deskPort),

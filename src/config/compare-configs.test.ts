@@ -48,6 +48,11 @@ describe("what a changed configuration changes", () => {
       want: ["networks.main.headAge: none → 60000ms"],
     },
     {
+      of: "a bound that is taken away",
+      changed: network({ headAge: "off" }),
+      want: ["networks.main.headAge: none → off"],
+    },
+    {
       of: "a list of texts",
       changed: network({ methods: { deny: ["eth_call"] } }),
       want: ["networks.main.methods.deny: [] → [eth_call]"],

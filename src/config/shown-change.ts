@@ -49,7 +49,7 @@ function shown(path: Path, value: unknown): string | undefined {
 }
 
 const shownNumber = (name: string, value: number): string =>
-  name.endsWith("Ms") ? `${value}ms` : String(value);
+  value === Number.POSITIVE_INFINITY ? "off" : name.endsWith("Ms") ? `${value}ms` : String(value);
 
 // biome-ignore lint/style/noRestrictedGlobals: this writes a time, it does not read the clock.
 const iso = (wallTimeMs: number): string => new Date(wallTimeMs).toISOString();

@@ -191,6 +191,12 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #stoodStill = this.#counter(
+    "stood_still_seconds_total",
+    "Time in which the process did nothing but one thing, for a second or longer.",
+    [],
+  );
+
   readonly #stateReachable = new Gauge({
     name: "headgate_state_reachable",
     help: "1 while the shared state can be reached, 0 while it is away.",
@@ -254,6 +260,10 @@ export class Metrics {
 
   memoryRefused(what: MemoryRefusal): void {
     this.#memoryRefusals.add(what, { what });
+  }
+
+  stoodStill(seconds: number): void {
+    this.#stoodStill.add("", {}, seconds);
   }
 
   requestStarted(): void {

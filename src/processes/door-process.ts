@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { Metrics } from "../observe/metrics.ts";
+import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
 import type { Channel } from "./channel.ts";
 import { KeeperLink } from "./keeper-link.ts";
@@ -22,6 +23,7 @@ export async function startDoor(
   const { channel, clock, log } = parts;
   const levels = new LogLevels(log);
   const metrics = new Metrics();
+  const stalls = new StallWatch({ clock, log, metrics });
   const send: ConstructorParameters<typeof KeeperLink>[1]["send"] = (question) =>
     channel.send({ kind: "question", ...question });
   const { memory, reconfigure: resizeMemory } = processMemory(
@@ -50,6 +52,7 @@ export async function startDoor(
   await doorSide.start();
   await networks.start();
   await doorSide.listen();
+  stalls.start();
   return {
     networks,
     metrics,
@@ -68,6 +71,7 @@ export async function startDoor(
       await networks.close();
       await doorSide.close();
       await state.close();
+      stalls.close();
     },
   };
 }

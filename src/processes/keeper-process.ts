@@ -8,6 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";
 import { Metrics } from "../observe/metrics.ts";
+import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
 import type { Channel } from "./channel.ts";
 import { KeeperDesk } from "./keeper-desk.ts";
@@ -22,6 +23,7 @@ export async function startKeeper(
   const { channel, clock, log } = parts;
   const levels = new LogLevels(log);
   const metrics = new Metrics();
+  const stalls = new StallWatch({ clock, log, metrics });
   const { memory, reconfigure: resizeMemory } = processMemory(
     config,
     { processes },
@@ -46,6 +48,7 @@ export async function startKeeper(
     role: { kind: "keeper", processes, serve: (network, kept) => desk.serve(network, kept) },
   });
   await networks.start();
+  stalls.start();
   return {
     networks,
     metrics,
@@ -59,6 +62,7 @@ export async function startKeeper(
     stop: async () => {
       await networks.close();
       await state.close();
+      stalls.close();
     },
   };
 }

@@ -313,7 +313,9 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
   async function startGateway(
     networks: Readonly<Record<string, NetworkSettings>>,
   ): Promise<RunningGateway> {
-    const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW } };
+    // While the only node lies nobody confirms the head, and it would be asked as one that nobody follows.
+    const staleAfter = "1h";
+    const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW }, staleAfter };
     const gateway = await startGatewayProcess({
       networks: Object.fromEntries(
         Object.entries(networks).map(([name, settings]) => [name, { ...common, ...settings }]),

@@ -263,8 +263,8 @@ export class Chain implements Keeper {
     const standings = this.#parts.pool
       .usable()
       .flatMap(({ name, head, isElsewhere }) => (head ? [{ node: name, head, isElsewhere }] : []));
-    const head = this.#parts.freshness.news();
-    return { isLive, whyStopped, store: this.#storeId, leader, standings, head };
+    const seen = { standings, head: this.#parts.freshness.news() };
+    return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
   look(): Promise<void> {

@@ -23,10 +23,11 @@ const floors = [
   "evm|conflux",
   "jsonrpc",
   "config",
+  "namespaces",
   "lib",
 ];
 const parts = "filters|chain|upstream|access|state|devnet|observe";
-const words = "traces|proofs|evm|conflux|jsonrpc|config|lib";
+const words = "traces|proofs|evm|conflux|jsonrpc|config|namespaces|lib";
 
 const room = (names) => `^src/(${names})(/|\\.ts$)`;
 

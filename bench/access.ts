@@ -31,7 +31,11 @@ const request = (name: string): object => ({
 
 const call = {
   message: { method: "eth_call", params: [{ to: `0x${"11".repeat(20)}` }, "latest"] },
-  method: { name: "eth_call", contractsOf: (params: readonly unknown[]) => [toOf(params[0])] },
+  method: {
+    name: "eth_call",
+    kind: "read" as const,
+    contractsOf: (params: readonly unknown[]) => [toOf(params[0])],
+  },
 };
 const toOf = (callObject: unknown): unknown => (callObject as { to: string }).to;
 

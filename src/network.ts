@@ -24,7 +24,7 @@ import { Occupancy } from "./lib/occupancy.ts";
 import type { Turns } from "./lib/turns.ts";
 import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
-import type { NetworkFacts } from "./methods/method.ts";
+import type { Method, NetworkFacts } from "./methods/method.ts";
 import { keptNetwork, type NetworkRole, shareOf, stateFor } from "./network/role.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { State } from "./state/state.ts";
@@ -255,9 +255,10 @@ export class Network {
     const known = this.#documents.get(grant);
     if (known) return known;
     const { name: network, chainId } = this.facts;
-    const { methods, allowPatterns } = this.catalogue;
-    const available = methods.filter((method) => grant.scope.offers(method));
-    const options = { network, chainId, methods: available, allowPatterns };
+    const { methods, passedOn } = this.catalogue;
+    const offered = (all: readonly Method[]): readonly Method[] =>
+      all.filter((method) => grant.scope.offers(method));
+    const options = { network, chainId, methods: offered(methods), passedOn: offered(passedOn) };
     const document = JSON.stringify(openRpcDocument(options));
     this.#documents.set(grant, document);
     return document;

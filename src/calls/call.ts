@@ -1,8 +1,10 @@
 // One call on its way to an answer, and what it may use.
 import type { Costs } from "../access/limits/costs.ts";
+import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
@@ -93,10 +95,21 @@ export class Call implements CallContext, HurriedAsker {
 
   /** Callers may invent method names; this is one of the catalogue's or the configuration's, or `other`. */
   get label(): string {
-    if (!this.method) return "other";
-    const { name } = this.method;
-    const { catalogue } = this.caller.network;
-    return catalogue.isDeclared(name) || catalogue.allowPatterns.includes(name) ? name : "other";
+    return this.method?.name ?? "other";
+  }
+
+  /** What is said where the network does not serve the method. */
+  notFound(): RpcError {
+    const { method } = this.message;
+    if (!this.caller.network.catalogue.isClosed(method)) return errors.methodNotFound(method);
+    return SUBSCRIPTION.test(method) ? errors.needsPush(method) : errors.methodClosed(method);
+  }
+
+  authorize(method: GuardedMethod, params: readonly unknown[]): void {
+    const { grant, network } = this.caller;
+    if (!network.catalogue.find(method.name)) throw errors.methodClosed(method.name);
+    const rule = grant.scope.forbidsCall({ message: { method: method.name, params }, method });
+    if (rule) throw forbidden(rule);
   }
 
   /** Why no node was asked for it; undefined when one was, or is asked for such calls nowhere. */
@@ -201,6 +214,11 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.network.describe(this.caller.grant);
   }
 }
+
+export const forbidden = (rule: CallRule): RpcError =>
+  rule === "contracts" ? errors.rejectedByKey(rule) : errors.methodNotForKey(rule);
+
+const SUBSCRIPTION = /_(un)?subscribe$/;
 
 /** No node has such methods. */
 const OF_THE_GATEWAY = /^(rpc\.|headgate_)/;

@@ -9,7 +9,7 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Outcome } from "../methods/method.ts";
 import { checkAddresses, checkParams } from "../methods/validate.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
-import type { Call } from "./call.ts";
+import { type Call, forbidden } from "./call.ts";
 
 /** A step refuses by throwing, or returns what `next` gives. It calls `next` at most once. */
 type Step = (call: Call, next: () => Outcome) => Outcome;
@@ -47,7 +47,7 @@ const authorize =
       refuse(short);
       call.chargedUnits = REFUSED_UNITS;
     }
-    throw rule === "contracts" ? errors.rejectedByKey(rule) : errors.methodNotForKey(rule);
+    throw forbidden(rule);
   };
 
 /** What the key forbids, and what is no call, is not free either: it had to be read. */
@@ -94,7 +94,7 @@ const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson>
 
 /** Innermost: the parameters are checked and the method answers. */
 const answer: Step = (call) => {
-  if (!call.method) throw errors.methodNotFound(call.message.method);
+  if (!call.method) throw call.notFound();
   const { family, chainId } = call.network;
   const { ambiguity } = call.message;
   if (ambiguity !== undefined)

@@ -65,7 +65,7 @@ function world({
           traces: { steps: 1, bytes: 1, blocks: 1 },
         },
       },
-      catalogue: catalogueFor({ family: "evm", allow: [], deny: [] }),
+      catalogue: catalogueFor({ family: "evm", allow: [], groups: [], deny: [] }),
       pool: { call, agreementOn: () => undefined },
       coalescing: { call },
       head: { loneView: () => head, batchView: () => head },

@@ -10,8 +10,8 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
         runs the gateway; without a configuration, over development nodes of its own
   headgate check --config headgate.yaml
         checks the configuration and tries each upstream
-  headgate methods
-        lists the methods with their prices
+  headgate methods [--config headgate.yaml --key name [--network name]]
+        lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
   headgate help
 `;
@@ -22,7 +22,7 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   if (argv[0] === "keys") {
     return keys(argv.slice(1), environment, print);
   }
-  const { command, configPath, port, help } = readArguments(argv);
+  const { command, configPath, port, key, network, help } = readArguments(argv);
   if (help) {
     return print(HELP);
   }
@@ -37,9 +37,11 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       return check(readConfig(configPath, environment), print);
     }
     case "methods": {
-      const { declaredMethods } = await import("../methods/catalogue.ts");
-      const { methodsMarkdown } = await import("../methods/describe.ts");
-      return print(methodsMarkdown(declaredMethods));
+      const { printAllMethods, printMethodsOfKey } = await import("./methods.ts");
+      if (key === undefined && network === undefined) return printAllMethods(print);
+      if (!configPath || key === undefined)
+        throw new CommandFailure("methods: give --config and --key, or neither", { exitCode: 2 });
+      return printMethodsOfKey(readConfig(configPath, environment), { key, network }, print);
     }
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });
@@ -50,6 +52,8 @@ function readArguments(argv: readonly string[]): {
   command: string;
   configPath: string | undefined;
   port: number | undefined;
+  key: string | undefined;
+  network: string | undefined;
   help: boolean;
 } {
   const { values, positionals } = parse(argv);
@@ -60,7 +64,8 @@ function readArguments(argv: readonly string[]): {
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
     throw new CommandFailure("--port: want a whole number from 0 to 65534", { exitCode: 2 });
   }
-  return { command, configPath: values.config, port, help: values.help || command === "help" };
+  const { config: configPath, key, network } = values;
+  return { command, configPath, port, key, network, help: values.help || command === "help" };
 }
 
 function parse(argv: readonly string[]) {
@@ -71,6 +76,8 @@ function parse(argv: readonly string[]) {
       options: {
         config: { type: "string", short: "c" },
         port: { type: "string", short: "p" },
+        key: { type: "string" },
+        network: { type: "string" },
         help: { type: "boolean", short: "h", default: false },
       },
     });

@@ -1,7 +1,7 @@
 // One network: its family, its nodes, what of it is served and how much at once.
 import { z } from "zod";
+import { GROUPS, type MethodGroupName, whyItOpensNothing } from "../namespaces/known-methods.ts";
 import { agreement, hedging } from "./failover-settings.ts";
-import { asksForNeverServed } from "./never-served.ts";
 import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
 import { upstreams } from "./upstream-settings.ts";
 
@@ -16,14 +16,20 @@ const pattern = textOf(/^[A-Za-z0-9_.*]+$/, "a method or a pattern such as eth_*
 const methods = z.strictObject({
   allow: z
     .array(
-      pattern.refine((text) => !asksForNeverServed(text), {
-        error:
-          "this asks for methods that are never served (node administration, signing); name what is meant, such as eth_*",
+      pattern.superRefine((text, context) => {
+        const message = whyItOpensNothing(text);
+        if (message !== undefined) context.addIssue({ code: "custom", message });
       }),
     )
     .optional()
     .describe(
-      "The methods that are passed on, or patterns. Left out: eth_*, net_*, web3_*, trace_* (evm); cfx_*, pos_* (conflux).",
+      "The methods that are open, or patterns, which open reads and writes only. Left out: eth_*, net_*, web3_*, trace_* (evm); cfx_*, pos_* (conflux).",
+    ),
+  groups: z
+    .array(z.enum(Object.keys(GROUPS) as MethodGroupName[]))
+    .prefault([])
+    .describe(
+      "Reads that are open beside those: debugTrace (debug_trace*), debugRaw (debug_getRaw*), txpool (txpool_*).",
     ),
   deny: z.array(pattern).prefault([]).describe("What is taken out of that again."),
 });
@@ -169,6 +175,7 @@ export const network = z
     },
     methods: {
       allow: settings.methods.allow ?? familyDefaults[settings.family].allow,
+      groups: settings.methods.groups,
       deny: settings.methods.deny,
     },
     ...(headAge === undefined

@@ -95,7 +95,7 @@ describe("the shortest configuration", () => {
             block: { bytes: 67_108_864, transactions: 100_000, logs: 250_000 },
             responseBytes: 268_435_456,
           },
-          methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], deny: [] },
+          methods: { allow: ["eth_*", "net_*", "web3_*", "trace_*"], groups: [], deny: [] },
         },
       },
     });
@@ -104,7 +104,7 @@ describe("the shortest configuration", () => {
   it("has the defaults of its family", () => {
     const { limits, methods } = configOf(withNetwork({ family: "conflux" })).networks["a"] ?? {};
     expect(limits?.logs).toEqual({ results: 5000 });
-    expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], deny: [] });
+    expect(methods).toEqual({ allow: ["cfx_*", "pos_*"], groups: [], deny: [] });
   });
 });
 

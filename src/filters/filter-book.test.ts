@@ -59,10 +59,12 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
 };
 const make = (book: FilterBook): Promise<string> => book.create({ kind: "blocks" }, caller);
 const isThere = (book: FilterBook, id: string): Promise<boolean> =>
-  book.changes(id, caller).then(
-    () => true,
-    () => false,
-  );
+  book
+    .changes(id, caller, () => undefined)
+    .then(
+      () => true,
+      () => false,
+    );
 /** What the clock sets off takes a while on disk. */
 const swept = async (count: number): Promise<void> => {
   while ((await state.list("filter main ")).length !== count) await new Promise(setImmediate);
@@ -89,7 +91,7 @@ describe("a filter", () => {
     await clock.advance(5 * MINUTE_MS);
     expect(await isThere(book, id)).toBe(true);
     await clock.advance(5 * MINUTE_MS + 1);
-    await expect(book.changes(id, caller)).rejects.toMatchObject(NOT_FOUND);
+    await expect(book.changes(id, caller, () => undefined)).rejects.toMatchObject(NOT_FOUND);
     expect(await book.remove(id, caller)).toBe(false);
   });
 
@@ -126,7 +128,9 @@ describe("a filter", () => {
     const away = await open(false);
     for (let minute = 0; minute < 8; minute += 1) {
       await clock.advance(MINUTE_MS);
-      await expect(away.changes(id, caller)).rejects.toMatchObject({ status: 503 });
+      await expect(away.changes(id, caller, () => undefined)).rejects.toMatchObject({
+        status: 503,
+      });
     }
   });
 
@@ -164,13 +168,13 @@ describe("a filter", () => {
     headOfNodes = head;
     const id = await make(await open(false));
     const book = await open();
-    expect((await book.changes(id, caller)).items).toEqual([]);
+    expect((await book.changes(id, caller, () => undefined)).items).toEqual([]);
   });
 
   it("stays while the chain is not followed yet", async () => {
     const id = await make(await open());
     const book = await open(false);
-    await expect(book.changes(id, caller)).rejects.toMatchObject({ status: 503 });
+    await expect(book.changes(id, caller, () => undefined)).rejects.toMatchObject({ status: 503 });
     expect(await state.list("filter main ")).toHaveLength(1);
   });
 });

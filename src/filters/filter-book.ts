@@ -83,10 +83,15 @@ export class FilterBook {
     return this.#kept.add(asked, caller.holder, () => this.#beginning(asked, caller));
   }
 
-  /** What happened since the last poll. @throws RpcError */
-  async changes(id: string, caller: FilterCaller): Promise<Changes> {
+  /**
+   * What happened since the last poll.
+   *
+   * @param check Throws when the caller may be told of such a filter no more. @throws RpcError
+   */
+  async changes(id: string, caller: FilterCaller, check: (asked: Asked) => void): Promise<Changes> {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
+    check(filter.record);
     const look: Look = (places) => this.#look(filter, places, caller);
     try {
       const changes = await filter.poll(look, caller, clock.wallTime());
@@ -99,9 +104,14 @@ export class FilterBook {
   }
 
   /** What a log filter asks for; it counts as used. @throws RpcError for filters of other kinds too. */
-  async criteria(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<Criteria> {
+  async criteria(
+    id: string,
+    { holder }: Pick<FilterCaller, "holder">,
+    check: (asked: Asked) => void,
+  ): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
     if (filter.record.kind !== "logs") throw errors.filterNotFound();
+    check(filter.record);
     if (!(await filter.use(this.#parts.clock.wallTime()))) throw errors.filterNotFound();
     return filter.record.criteria;
   }

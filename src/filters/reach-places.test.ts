@@ -115,9 +115,12 @@ async function polledHere(here: Branches): Promise<() => Promise<string[]>> {
   const other = bookOf("other", elsewhere);
   const id = await other.create({ kind: "blocks" }, caller);
   elsewhere.headOfNodes = elsewhere.moveTo("b", 8);
-  expect((await other.changes(id, { ...caller, delivery })).items).toEqual(told("b", 5, 8));
+  expect((await other.changes(id, { ...caller, delivery }, () => undefined)).items).toEqual(
+    told("b", 5, 8),
+  );
   const book = bookOf("here", here);
-  return async () => (await book.changes(id, { ...caller, delivery })).items.map(String);
+  return async () =>
+    (await book.changes(id, { ...caller, delivery }, () => undefined)).items.map(String);
 }
 
 it("tells no branch again that the nodes have left, when a look at them leads nowhere at first", async () => {

@@ -106,6 +106,14 @@ export const errors = {
   // Parameters.
   methodNotFound: (name: string) =>
     new RpcError(-32601, `the method ${name} does not exist/is not available`),
+  /** Others may have it. */
+  methodClosed: (name: string) =>
+    new RpcError(-32601, `the method ${name} is not open on this network`),
+  needsPush: (name: string) =>
+    new RpcError(
+      -32601,
+      `the method ${name} is not open over HTTP, which cannot push: poll a filter instead`,
+    ),
   missingArgument: (index: number, status = 200) =>
     new RpcError(-32602, `missing value for required argument ${index}`, { status }),
   tooManyArguments: (most: number, status = 200) =>

@@ -19,7 +19,7 @@ export const byPrecedence = <Value>(
 const lengthOf = (pattern: string): number =>
   isWild(pattern) ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
 
-const isWild = (pattern: string): boolean => pattern.includes("*");
+export const isWild = (pattern: string): boolean => pattern.includes("*");
 
 /**
  * Each part between stars is taken where it is found first, and never looked for again: a pattern of

@@ -1,5 +1,6 @@
 // What a method may know and use while it answers one call.
 import type { Meter } from "../access/limits/meter.ts";
+import type { GuardedMethod } from "../access/scope/scope.ts";
 import type { KeyUsage } from "../access/usage/key-usage.ts";
 import type { ProofLevel } from "../chain/block-record.ts";
 import type { Position } from "../chain/block-store.ts";
@@ -20,6 +21,12 @@ export type CallContext = {
   readonly filters: Filters | undefined;
   /** The name of the key that calls. */
   readonly holder: string;
+  /**
+   * Whether the key may make this other call, too, which the one that is answered stands on.
+   *
+   * @throws RpcError -32002, -32004, or -32601 when the network does not serve it.
+   */
+  authorize(method: GuardedMethod, params: readonly unknown[]): void;
   /** What the key that calls may do, and did. */
   readonly account: Account;
   /** The sending of the answer. */

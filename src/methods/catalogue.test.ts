@@ -1,49 +1,69 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { catalogueFor, declaredMethods } from "./catalogue.ts";
+import { isNeverServed, opensByPattern } from "../namespaces/known-methods.ts";
+import {
+  type CatalogueOptions,
+  catalogueFor,
+  declaredMethods,
+  forwardedMethods,
+} from "./catalogue.ts";
 
-const evm = catalogueFor({
-  family: "evm",
-  allow: ["eth_*", "net_*", "web3_*", "trace_*"],
-  deny: ["eth_getProof", "eth_fancy*"],
-});
-const conflux = catalogueFor({ family: "conflux", allow: ["cfx_*", "pos_*"], deny: [] });
-const closed = catalogueFor({ family: "evm", allow: [], deny: ["trace_*", "eth_getCode"] });
+const catalogue = (settings: Partial<CatalogueOptions>) =>
+  catalogueFor({ family: "evm", allow: [], groups: [], deny: [], ...settings });
+
+const EVERYTHING = ["eth_*", "net_*", "web3_*", "trace_*"];
+const evm = catalogue({ allow: EVERYTHING, deny: ["eth_getProof", "eth_getH*"] });
+const conflux = catalogue({ family: "conflux", allow: ["cfx_*", "pos_*"] });
+const closed = catalogue({ deny: ["trace_*", "eth_getCode"] });
+const star = {
+  evm: catalogue({ allow: ["*"] }),
+  conflux: catalogue({ family: "conflux", allow: ["*"] }),
+};
 
 describe("the catalogue", () => {
   it.each([
-    { catalogue: evm, name: "eth_getLogs", want: 10 },
-    { catalogue: evm, name: "eth_getCode", want: 2 },
-    { catalogue: evm, name: "eth_getBalance", want: 2 },
-    { catalogue: evm, name: "eth_newFilter", want: 2 },
-    { catalogue: evm, name: "eth_getBlockReceipts", want: 10 },
-    { catalogue: evm, name: "eth_estimateGas", want: 5 },
-    { catalogue: evm, name: "eth_chainId", want: 1 },
-    { catalogue: evm, name: "web3_sha3", want: 1 },
-    { catalogue: evm, name: "net_listening", want: 1 }, // forwarded, as the next ones
-    { catalogue: evm, name: "trace_new", want: 25 },
-    { catalogue: evm, name: "eth_getTokenBalance", want: 2 },
-    { catalogue: evm, name: "eth_simulateV1", want: 3 },
-    { catalogue: conflux, name: "cfx_getLogs", want: 10 },
-    { catalogue: conflux, name: "cfx_epochNumber", want: 1 },
-    { catalogue: conflux, name: "web3_sha3", want: 1 },
-    { catalogue: conflux, name: "pos_getStatus", want: 3 },
-  ])("has $name for $want units", ({ catalogue, name, want }) => {
-    expect(catalogue.find(name)?.cost).toBe(want);
+    { of: "evm", name: "eth_getLogs", want: 10 },
+    { of: "evm", name: "eth_getCode", want: 2 },
+    { of: "evm", name: "eth_getBalance", want: 2 },
+    { of: "evm", name: "eth_newFilter", want: 2 },
+    { of: "evm", name: "eth_getBlockReceipts", want: 10 },
+    { of: "evm", name: "eth_estimateGas", want: 5 },
+    { of: "evm", name: "eth_chainId", want: 1 },
+    { of: "evm", name: "web3_sha3", want: 1 },
+    { of: "evm", name: "net_listening", want: 1 }, // passed on, as the next ones
+    { of: "evm", name: "trace_blockOpcodeGas", want: 25 },
+    { of: "evm", name: "eth_simulateV1", want: 5 },
+    { of: "evm", name: "eth_sendRawTransactionSync", want: 3 },
+    { of: "conflux", name: "cfx_getLogs", want: 10 },
+    { of: "conflux", name: "cfx_epochNumber", want: 1 },
+    { of: "conflux", name: "web3_sha3", want: 1 },
+    { of: "conflux", name: "pos_getStatus", want: 3 },
+    { of: "closed", name: "rpc.discover", want: 1 },
+  ] as const)("has $name for $want units", ({ of, name, want }) => {
+    expect({ evm, conflux, closed }[of].find(name)?.cost).toBe(want);
   });
 
   it.each([
     "debug_traceTransaction", // not allowed here
     "eth_getProof", // denied
-    "eth_fancyThing", // denied by pattern
+    "eth_getHeaderByHash", // denied by pattern
     "eth_sendTransaction",
+    "eth_sendTransactionSync",
+    "eth_sendUnsignedTransaction",
     "eth_sign",
     "eth_signTypedData_v4",
+    "eth_getWork",
+    "eth_getTokenBalance", // nobody knows it
     "admin_peers",
     "personal_unlockAccount",
     "engine_newPayloadV3",
     "eth_subscribe",
     "eth_unsubscribe",
     "cfx_getLogs", // of the other family
+    "ETH_getLogs",
+    "eth_getLogs ",
+    " eth_getLogs",
+    "eth_getLog\u017f",
     "eth_bad name",
     "eth_\n",
     `eth_${"x".repeat(200)}`,
@@ -54,11 +74,55 @@ describe("the catalogue", () => {
     expect(evm.find(name)).toBeUndefined();
   });
 
-  it("has nothing that is never served, even if a list says so", () => {
-    const open = catalogueFor({ family: "evm", allow: ["*"], deny: [] });
-    expect(open.find("admin_peers")).toBeUndefined();
-    expect(open.find("eth_sendTransaction")).toBeUndefined();
-    expect(open.find("debug_traceBlock")?.cost).toBe(25);
+  it.each([
+    ["evm", "debug_traceTransaction", true],
+    ["evm", "eth_sendTransaction", true],
+    ["evm", "eth_subscribe", true],
+    ["evm", "admin_peers", true],
+    ["evm", "admin_of_tomorrow", true],
+    ["evm", "eth_getProof", true],
+    ["evm", "eth_getLogs", false],
+    ["evm", "eth_getTokenBalance", false],
+    ["evm", "cfx_getStatus", false],
+    ["conflux", "pos_stop_voting", true],
+    ["conflux", "eth_call", false],
+  ] as const)("says of what is closed that it is: of %s, %s: %s", (family, name, want) => {
+    expect({ evm, conflux }[family].isClosed(name)).toBe(want);
+  });
+
+  it.each([
+    ["debugTrace", "debug_traceBlockByHash", "debug_traceBlockFromFile"],
+    ["debugRaw", "debug_getRawReceipts", "debug_traceCall"],
+    ["txpool", "txpool_content", "debug_getRawHeader"],
+  ] as const)("opens the reads of the group %s: %s, not %s", (group, open, shut) => {
+    const has = catalogue({ groups: [group] });
+    expect(has.find(open)?.kind).toBe("read");
+    expect(has.find(shut)).toBeUndefined();
+  });
+
+  it("opens node control by its full name, and what nobody knows as a write that reads anything", () => {
+    const names = ["debug_setHead", "anvil_mine", "alchemy_getTokenBalances", "eth_newThing"];
+    const has = catalogue({ allow: names });
+    expect(names.map((name) => has.find(name)?.kind)).toEqual([
+      "node control",
+      "node control",
+      "write",
+      "write",
+    ]);
+    expect(has.find("eth_newThing")?.contractsOf?.([])).toBeUndefined();
+    expect(has.find("debug_setHeads")).toBeUndefined();
+    expect(catalogue({ allow: names, deny: ["debug_*"] }).find("debug_setHead")).toBeUndefined();
+  });
+
+  it("opens what is never served by no name at all", () => {
+    const names = [
+      ...forwardedMethods.map(({ name }) => name).filter(isNeverServed),
+      ...["ADMIN_peers", "Eth_Sign", "eth_signNew", "eth_SENDtransaction", "x_resend"],
+      ...["other_subscribe", "klay_sendTransaction"],
+    ];
+    const has = catalogue({ allow: names });
+    for (const name of names) expect([name, has.find(name)]).toEqual([name, undefined]);
+    expect(has.passedOn).toEqual([]);
   });
 
   it("has the methods of the specification without being told, unless they are denied", () => {
@@ -70,14 +134,6 @@ describe("the catalogue", () => {
     expect(closed.methods.map(({ name }) => name)).not.toContain("trace_get");
   });
 
-  it("remembers forwarded methods, but knows that they are not declared", () => {
-    expect(evm.find("eth_simulateV1")).toBe(evm.find("eth_simulateV1"));
-    expect(evm.isDeclared("eth_simulateV1")).toBe(false);
-    expect(evm.isDeclared("eth_getLogs")).toBe(true);
-    for (let index = 0; index < 2000; index += 1) evm.find(`eth_x${index}`);
-    expect(evm.find("eth_x1999")?.name).toBe("eth_x1999");
-  });
-
   it("declares every method once, with optional parameters last", () => {
     const names = declaredMethods.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
@@ -85,5 +141,48 @@ describe("the catalogue", () => {
       const flags = parameters === "any" ? [] : parameters.map(({ isOptional }) => isOptional);
       expect(flags).toEqual([...flags].sort());
     }
+  });
+});
+
+describe("what is known by name", () => {
+  it("is known once in each family, and not declared as well, but for traces", () => {
+    const ids = forwardedMethods.map(({ name, family }) => `${family} ${name}`);
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+    const declared = new Set(declaredMethods.map(({ name, family }) => `${family} ${name}`));
+    expect(ids.filter((id) => declared.has(id))).toEqual([]);
+  });
+
+  it.each(forwardedMethods.map(({ name, family, kind }) => [name, family, kind] as const))(
+    "%s of %s is open under `*` when it reads or writes: %s",
+    (name, family, kind) => {
+      const isOpen = opensByPattern(kind) && !isNeverServed(name);
+      expect(star[family as "evm"].find(name)?.kind).toBe(isOpen ? kind : undefined);
+      const named = catalogue({ family: family as "evm", allow: [name] }).find(name);
+      expect(named?.kind).toBe(isNeverServed(name) ? undefined : kind);
+    },
+  );
+
+  it("is no control and no signing whatever pattern is written", () => {
+    const control = forwardedMethods.filter(({ kind }) => !opensByPattern(kind));
+    const literal = fc.oneof(
+      fc.constantFrom("", "_", "eth_", "debug_", "pos_", "anvil_", "admin_", "set", "s", "S", "."),
+      fc.constantFrom(...control.map(({ name }) => name)),
+      fc.string({ maxLength: 4 }),
+    );
+    const pattern = fc
+      .array(literal, { minLength: 2, maxLength: 5 })
+      .map((parts) => parts.join("*"));
+    fc.assert(
+      fc.property(
+        fc.array(pattern, { maxLength: 4 }),
+        fc.constantFrom("evm" as const, "conflux" as const),
+        (allow, family) => {
+          const has = catalogue({ family, allow, groups: ["debugTrace", "debugRaw", "txpool"] });
+          expect(has.passedOn.filter(({ kind }) => !opensByPattern(kind))).toEqual([]);
+          for (const { name } of control) if (has.find(name)) throw new Error(name);
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 });

@@ -1,6 +1,13 @@
-// Which methods a network serves: those declared here, and what its allow list lets through.
-import { isNeverServed } from "../config/never-served.ts";
-import { matcherOf } from "../lib/pattern.ts";
+// Which methods a network serves: those declared here, and those known by name, as far as its settings open them.
+import { isWild, matcherOf } from "../lib/pattern.ts";
+import {
+  GROUPS,
+  isNeverServed,
+  knownMethod,
+  knownMethods,
+  type MethodGroupName,
+  opensByPattern,
+} from "../namespaces/known-methods.ts";
 import { blockMethods } from "./blocks.ts";
 import { discoveryMethods } from "./discovery.ts";
 import { epochFilterMethods } from "./epoch-filters.ts";
@@ -8,7 +15,7 @@ import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
 import { filterMethods } from "./filters.ts";
-import { forwardedMethod } from "./forwarded.ts";
+import { forwardedMethod, unknownMethod } from "./forwarded.ts";
 import { hashingMethods } from "./hashing.ts";
 import { logMethods } from "./logs.ts";
 import type { Family, Method } from "./method.ts";
@@ -25,9 +32,12 @@ export type Catalogue = {
   find(name: string): Method | undefined;
   /** The declared methods that this network serves, by name. */
   readonly methods: readonly Method[];
-  readonly allowPatterns: readonly string[];
-  /** Whether the name is one of `methods`: callers may invent others. */
-  isDeclared(name: string): boolean;
+  /** Those that are passed on as they are. */
+  readonly passedOn: readonly Method[];
+  /** All that is known of the network's family, whether or not it is served: name by name. */
+  readonly known: readonly Method[];
+  /** Others may have the method, which is closed here. */
+  isClosed(name: string): boolean;
 };
 
 /** Everything that is declared, for all families. */
@@ -50,51 +60,50 @@ export const declaredMethods: readonly Method[] = [
   ...usageMethods,
 ];
 
-/** How many forwarded names are remembered. Callers may invent names without end. */
-const MAX_REMEMBERED = 512;
+/** Everything that is known by name beside that. */
+export const forwardedMethods: readonly Method[] = knownMethods.map(forwardedMethod);
 
-/** Names that may go to a node. Anything else is no method of any node, and must not reach a log or a URL. */
-const METHOD_NAME = /^[A-Za-z0-9_.]{1,100}$/;
+export type CatalogueOptions = {
+  readonly family: Family;
+  /** Names, and patterns. The methods that the specification names need neither. */
+  readonly allow: readonly string[];
+  readonly groups: readonly MethodGroupName[];
+  /** Wins over everything. */
+  readonly deny: readonly string[];
+};
 
-/**
- * What must not be found whatever the lists say: node administration and signing, and subscriptions,
- * which have no way back to the caller over HTTP.
- */
-const isClosed = (name: string): boolean => isNeverServed(name) || /_(un)?subscribe$/.test(name);
+export function catalogueFor(options: CatalogueOptions): Catalogue {
+  const { family, allow, groups, deny } = options;
+  const names = allow.filter((entry) => !isWild(entry));
+  const isNamed = matcherOf(names);
+  const fits = matcherOf([...allow.filter(isWild), ...groups.map((group) => GROUPS[group])]);
+  const isDenied = matcherOf(deny);
+  const isServed = ({ name, kind }: Method): boolean =>
+    !isDenied(name) &&
+    !isNeverServed(name) &&
+    (isNamed(name) || specified.has(name) || (opensByPattern(kind) && fits(name)));
 
-/** @param options.allow Patterns; the methods that the specification names need none. `deny` wins over everything. */
-export function catalogueFor(options: {
-  family: Family;
-  allow: readonly string[];
-  deny: readonly string[];
-}): Catalogue {
-  const { family } = options;
-  const isAllowed = matcherOf(options.allow);
-  const isDenied = matcherOf(options.deny);
-  const isServed = (name: string): boolean =>
-    !isClosed(name) && !isDenied(name) && (specified.has(name) || isAllowed(name));
-  const methods = declaredMethods.filter(
-    (method) => (method.family === family || method.family === "any") && isServed(method.name),
+  const ofFamily = (method: Method): boolean => method.family === family || method.family === "any";
+  const declared = declaredMethods.filter(ofFamily);
+  const methods = declared.filter(isServed);
+  const declaredNames = new Set(declared.map(({ name }) => name));
+  const forwarded = forwardedMethods.filter(
+    (method) => ofFamily(method) && !declaredNames.has(method.name),
   );
-  const declared = new Map(methods.map((method) => [method.name, method]));
-  const remembered = new Map<string, Method>();
-
-  const findForwarded = (name: string): Method | undefined => {
-    const known = remembered.get(name);
-    if (known) return known;
-    if (!METHOD_NAME.test(name) || isClosed(name) || isDenied(name) || !isAllowed(name)) {
-      return undefined;
-    }
-    const method = forwardedMethod(name, family);
-    if (remembered.size < MAX_REMEMBERED) remembered.set(name, method);
-    return method;
-  };
+  const invented = names
+    .filter((name) => !declaredNames.has(name) && !knownMethod(name, family))
+    .map((name) => unknownMethod(name, family));
+  const passedOn = [...forwarded, ...invented].filter(isServed);
+  const served = new Map([...methods, ...passedOn].map((method) => [method.name, method]));
+  const known = [...declared, ...forwarded, ...invented];
+  const knownNames = new Set(known.map(({ name }) => name));
 
   return {
-    find: (name) => declared.get(name) ?? findForwarded(name),
+    find: (name) => served.get(name),
     methods,
-    allowPatterns: options.allow,
-    isDeclared: (name) => declared.has(name),
+    passedOn,
+    known,
+    isClosed: (name) => !served.has(name) && (knownNames.has(name) || isNeverServed(name)),
   };
 }
 
@@ -116,5 +125,6 @@ const specified: ReadonlySet<string> = new Set([
   "web3_sha3",
   "trace_replayTransaction",
   "trace_get",
+  ...discoveryMethods.map(({ name }) => name),
   ...usageMethods.map(({ name }) => name),
 ]);

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
-import { catalogueFor, declaredMethods } from "./catalogue.ts";
+import { catalogueFor, declaredMethods, forwardedMethods } from "./catalogue.ts";
 import { methodsMarkdown, openRpcDocument } from "./describe.ts";
 
 type Schema = {
@@ -20,14 +20,19 @@ const { openrpcDocument: root }: { openrpcDocument: Schema } = createRequire(imp
   "@open-rpc/meta-schema",
 );
 
-const catalogue = catalogueFor({ family: "evm", allow: ["eth_*", "trace_*"], deny: [] });
+const catalogue = catalogueFor({
+  family: "evm",
+  allow: ["eth_*", "trace_*"],
+  groups: [],
+  deny: [],
+});
 const document = JSON.parse(
   JSON.stringify(
     openRpcDocument({
       network: "eth-test",
       chainId: 1,
       methods: catalogue.methods,
-      allowPatterns: catalogue.allowPatterns,
+      passedOn: catalogue.passedOn,
       serverUrl: "https://eth-test.example.com/v1/key",
     }),
   ),
@@ -104,7 +109,7 @@ describe("the OpenRPC document", () => {
       network: "x",
       chainId: 1,
       methods: declaredMethods,
-      allowPatterns: [],
+      passedOn: [],
     });
     expect(anonymous).not.toHaveProperty("servers");
     expect(mistakes(root, anonymous)).toEqual([]);
@@ -112,12 +117,23 @@ describe("the OpenRPC document", () => {
 });
 
 describe("docs/METHODS.md", () => {
-  const markdown = methodsMarkdown(declaredMethods);
+  const markdown = methodsMarkdown(declaredMethods, forwardedMethods);
 
   it("has a row for each method, in the tables of its families", () => {
-    for (const { name, family } of declaredMethods) {
-      expect(markdown.split(`| \`${name}\` |`)).toHaveLength(family === "any" ? 3 : 2);
+    for (const { name, family, cost } of declaredMethods) {
+      expect(markdown.split(`| \`${name}\` | ${cost} |`)).toHaveLength(family === "any" ? 3 : 2);
     }
+  });
+
+  it.each([
+    "| `debug_setHead` | node control | its full name | 3 |",
+    "| `debug_traceBlock` | read | pattern, group debugTrace | 25 |",
+    "| `eth_sendRawTransactionSync` | write | pattern | 3 |",
+    "| `eth_signTransaction` | signing | never | 3 |",
+    "| `admin_addPeer` | node control | never | 3 |",
+    "| `pos_stop_voting` | node control | its full name | 3 |",
+  ])("tells how what is passed on opens: %s", (row) => {
+    expect(markdown).toContain(row);
   });
 
   it("shows what may be left out", () => {

@@ -1,5 +1,7 @@
 // Documentation from the declarations: the OpenRPC document of a network, and docs/METHODS.md.
 import { z } from "zod";
+import { matcherOf } from "../lib/pattern.ts";
+import { GROUPS, isNeverServed, opensByPattern } from "../namespaces/known-methods.ts";
 import type { Family, Method, Parameter } from "./method.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -9,10 +11,11 @@ export function openRpcDocument(options: {
   network: string;
   chainId: number;
   methods: readonly Method[];
-  allowPatterns: readonly string[];
+  /** Those that are passed on as they are. */
+  passedOn: readonly Method[];
   serverUrl?: string;
 }): JsonObject {
-  const { network, chainId, allowPatterns, serverUrl } = options;
+  const { network, chainId, passedOn, serverUrl } = options;
   const components = new Map<string, unknown>();
   const methods = options.methods.map((method) => methodObject(method, components));
   return {
@@ -20,13 +23,13 @@ export function openRpcDocument(options: {
     info: {
       title: `Headgate: ${network}`,
       version: "1.0",
-      description: `JSON-RPC methods of ${network}, chain ${chainId}. Beside them, these are passed on as they are: ${allowPatterns.join(", ") || "none"}.`,
+      description: `JSON-RPC methods of ${network}, chain ${chainId}. Beside them, those of x-headgate-passed-on are passed on as they are.`,
     },
     ...(serverUrl === undefined ? {} : { servers: [{ name: network, url: serverUrl }] }),
     methods,
     components: { schemas: Object.fromEntries(components) },
     "x-headgate-chain-id": chainId,
-    "x-headgate-allow": allowPatterns,
+    "x-headgate-passed-on": passedOn.map(({ name, kind, cost }) => ({ name, kind, cost })),
   };
 }
 
@@ -45,6 +48,7 @@ const methodObject = (method: Method, components: Map<string, unknown>): JsonObj
     { code: -32005, message: "rate limit exceeded" },
     ...(callsContracts(method) ? [{ code: 3, message: "execution reverted" }] : []),
   ],
+  "x-headgate-kind": method.kind,
   "x-headgate-cost": method.cost,
   "x-headgate-freshness": method.freshness,
 });
@@ -83,16 +87,39 @@ const families: readonly { readonly family: Family; readonly title: string }[] =
   { family: "conflux", title: "Epoch networks (`family: conflux`)" },
 ];
 
-/** docs/METHODS.md: a table for each family. */
-export const methodsMarkdown = (methods: readonly Method[]): string =>
+/** docs/METHODS.md: tables for each family. */
+export const methodsMarkdown = (methods: readonly Method[], forwarded: readonly Method[]): string =>
   `${[
     "# Methods",
-    "Made from the declarations in `src/methods` by `node scripts/methods-doc.ts`: do not edit. The cost is in compute units; a batch costs the sum of its members. Beside these methods, whatever the allow list of a network names is passed on as it is. A running gateway answers `rpc.discover` with the schemas of all parameters and results.",
+    "Made from the declarations in `src/methods` and the names in `src/namespaces` by `node scripts/methods-doc.ts`: do not edit. The cost is in compute units; a batch costs the sum of its members. A running gateway answers `rpc.discover` with the schemas of all parameters and results, and `headgate methods --config headgate.yaml --key name` tells what a key may really call.",
+    "What a method is decides how it opens. **Reads** and **writes** open by a pattern (`eth_*`), a group (`debugTrace`, `debugRaw`, `txpool`) or a name in `methods.allow` of a network; keys that only read may not make writes. **Node control** opens by its full name in `methods.allow` alone, and for keys whose own `methods` have the full name, or that have none; not for keys that only read. Node administration (`admin_`, `miner_`, `engine_`), **signing** with a node's keys (`personal_`, `eth_sign…`, `eth_sendTransaction`) and **subscriptions** never open. A method that is not listed here opens by its full name, and counts as a write that may read any contract.",
     ...families.flatMap(({ family, title }) => [
       `## ${title}`,
       tableOf(methods.filter((method) => method.family === family || method.family === "any")),
+      "### Passed on as they are",
+      "Open by default where their namespace is (see `networks.<name>.methods.allow` in [configuration.md](configuration.md)).",
+      forwardedTable(forwarded.filter((method) => method.family === family)),
     ]),
   ].join("\n\n")}\n`;
+
+const forwardedTable = (methods: readonly Method[]): string =>
+  [
+    "| method | what it is | opens by | cost |",
+    "|---|---|---|---:|",
+    ...[...methods]
+      .sort(byName)
+      .map(
+        (method) => `| \`${method.name}\` | ${method.kind} | ${wayOpen(method)} | ${method.cost} |`,
+      ),
+  ].join("\n");
+
+/** How an operator opens it. */
+export function wayOpen({ name, kind }: Pick<Method, "name" | "kind">): string {
+  if (isNeverServed(name)) return "never";
+  if (!opensByPattern(kind)) return "its full name";
+  const group = Object.entries(GROUPS).find(([, pattern]) => matcherOf([pattern])(name));
+  return group ? `pattern, group ${group[0]}` : "pattern";
+}
 
 const tableOf = (methods: readonly Method[]): string =>
   [

@@ -4,7 +4,7 @@ import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter
 import { epochLog } from "../conflux/values.ts";
 import { hash, quantity } from "../evm/values.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
-import { createFilter, filterMethod, toldChanges } from "./filter-method.ts";
+import { checkAgain, createFilter, filterMethod, toldChanges } from "./filter-method.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = z
@@ -19,56 +19,75 @@ const revert = z
   .looseObject({ revertTo: quantity })
   .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
 
+const newLogs = filterMethod({
+  name: "cfx_newFilter",
+  family: "conflux",
+  summary: "Creates a filter that reports logs of new epochs, and answers its id.",
+  cost: 2,
+  params: { filter: epochLogFilter },
+  result: quantity,
+  contractsOf: contractsOfLogs,
+  answer: ({ filter }, filters, context) =>
+    createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
+});
+
+const newBlocks = filterMethod({
+  name: "cfx_newBlockFilter",
+  family: "conflux",
+  summary: "Creates a filter that reports the blocks of new epochs, and answers its id.",
+  cost: 2,
+  params: {},
+  result: quantity,
+  answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
+});
+
+const newPending = filterMethod({
+  name: "cfx_newPendingTransactionFilter",
+  family: "conflux",
+  summary: "Creates a filter that reports the hashes of pending transactions, and answers its id.",
+  cost: 2,
+  params: {},
+  result: quantity,
+  answer: (_, filters, context) => createFilter({ kind: "pending" }, filters, context),
+});
+
+const creations = { logs: newLogs, blocks: newBlocks, pending: newPending };
+
 export const epochFilterMethods = [
-  filterMethod({
-    name: "cfx_newFilter",
-    family: "conflux",
-    summary: "Creates a filter that reports logs of new epochs, and answers its id.",
-    cost: 2,
-    params: { filter: epochLogFilter },
-    result: quantity,
-    contractsOf: contractsOfLogs,
-    answer: ({ filter }, filters, context) =>
-      createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
-  }),
-  filterMethod({
-    name: "cfx_newBlockFilter",
-    family: "conflux",
-    summary: "Creates a filter that reports the blocks of new epochs, and answers its id.",
-    cost: 2,
-    params: {},
-    result: quantity,
-    answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
-  }),
-  filterMethod({
-    name: "cfx_newPendingTransactionFilter",
-    family: "conflux",
-    summary:
-      "Creates a filter that reports the hashes of pending transactions, and answers its id.",
-    cost: 2,
-    params: {},
-    result: quantity,
-    answer: (_, filters, context) => createFilter({ kind: "pending" }, filters, context),
-  }),
+  newLogs,
+  newBlocks,
+  newPending,
   filterMethod({
     name: "cfx_getFilterChanges",
+    isPoll: true,
     family: "conflux",
     summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
     cost: 2,
     params: { filterId },
     result: z.union([z.array(hash), z.array(z.union([epochLog, revert]))]),
     answer: async ({ filterId: id }, filters, context) =>
-      toldChanges(await filters.changes(idOf(id), context), context),
+      toldChanges(
+        await filters.changes(idOf(id), context, checkAgain(creations, context)),
+        context,
+      ),
   }),
   filterMethod({
     name: "cfx_getFilterLogs",
+    isPoll: true,
     family: "conflux",
     summary: "All logs that match a log filter, of the epochs that it was created with.",
     cost: 5,
     params: { filterId },
     result: z.array(epochLog),
     answer: async ({ filterId: id }, filters, context) =>
-      answerEpochLogs((await filters.criteria(idOf(id), context)) as EpochLogFilter, context),
+      answerEpochLogs(
+        (await filters.criteria(
+          idOf(id),
+          context,
+          checkAgain(creations, context),
+        )) as EpochLogFilter,
+        context,
+      ),
   }),
   filterMethod({
     name: "cfx_uninstallFilter",

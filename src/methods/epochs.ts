@@ -125,7 +125,7 @@ export const epochMethods = [
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
-    isWrite: true,
+    kind: "write",
     answer: ({ transaction }, context) => {
       // Every type is hashed as it is sent.
       const signed = { hash: keccak256OfData(transaction), isCertain: true };

@@ -13,7 +13,7 @@ import {
   type Outcome,
 } from "./method.ts";
 import { askAsGiven } from "./passing-on.ts";
-import type { ContractsOf } from "./read-contracts.ts";
+import { anyContract, type ContractsOf } from "./read-contracts.ts";
 
 type Filters = NonNullable<CallContext["filters"]>;
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -26,24 +26,37 @@ export function filterMethod<Params extends Shape>(declaration: {
   cost: number;
   params: Params;
   result: z.ZodType;
-  /** Of its creation; who polls a filter of one's own sees no others. */
+  /** Of its creation. */
   contractsOf?: ContractsOf;
+  /** It tells what a filter found. Which filter that is, nobody knows but the node where nothing is followed. */
+  isPoll?: boolean;
   /** Refuses by throwing what no upstream is to be asked for either. */
   check?(args: Arguments<Params>): void;
   answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
 }): Method {
-  const { answer, check, ...rest } = declaration;
+  const { answer, check, isPoll, ...rest } = declaration;
+  const ofAnyFilter = { name: rest.name, kind: "read", contractsOf: anyContract } as const;
   return defineMethod({
     ...rest,
     freshness: "unknown",
     answer: (args, context) => {
       check?.(args);
-      return context.filters
-        ? answer(args, context.filters, context)
-        : askAsGiven(declaration.name, args, context);
+      if (context.filters) return answer(args, context.filters, context);
+      if (isPoll) context.authorize(ofAnyFilter, []);
+      return askAsGiven(declaration.name, args, context);
     },
   });
 }
+
+/**
+ * What a key may be told is asked at each poll: it may have been bound to less since it made the filter.
+ *
+ * @param creations Which methods make filters of each kind.
+ */
+export const checkAgain =
+  (creations: Readonly<Record<Asked["kind"], Method>>, context: CallContext) =>
+  (asked: Asked): void =>
+    context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
 
 /** Answers the id. */
 export const createFilter = async (

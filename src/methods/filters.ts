@@ -4,70 +4,82 @@ import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { log } from "../evm/results.ts";
 import { hash, isQuantity, quantity, toNumber } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { createFilter, filterMethod, toldChanges } from "./filter-method.ts";
+import { checkAgain, createFilter, filterMethod, toldChanges } from "./filter-method.ts";
 import { answerLogs } from "./logs.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = quantity.describe("What the creation of the filter answered.");
 
+const newLogs = filterMethod({
+  name: "eth_newFilter",
+  family: "evm",
+  summary: "Creates a filter that reports logs from now on, and answers its id.",
+  cost: 2,
+  params: { filter: logFilter },
+  result: quantity,
+  contractsOf: contractsOfLogs,
+  check: ({ filter }) => {
+    const scope = scopeOf(filter);
+    if (scope.kind === "range" && isReversed(scope)) throw errors.invalidBlockRange();
+  },
+  answer: ({ filter }, filters, context) =>
+    createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
+});
+
+const newBlocks = filterMethod({
+  name: "eth_newBlockFilter",
+  family: "evm",
+  summary: "Creates a filter that reports new blocks, and answers its id.",
+  cost: 2,
+  params: {},
+  result: quantity,
+  answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
+});
+
+const newPending = filterMethod({
+  name: "eth_newPendingTransactionFilter",
+  family: "evm",
+  summary: "Creates a filter that reports the hashes of pending transactions, and answers its id.",
+  cost: 2,
+  params: { fullTransactions: z.boolean({ error: "want true or false" }).optional() },
+  result: quantity,
+  answer: ({ fullTransactions }, filters, context) => {
+    if (fullTransactions)
+      throw errors.invalidArgument(0, "filters report the hashes of transactions only");
+    return createFilter({ kind: "pending" }, filters, context);
+  },
+});
+
+const creations = { logs: newLogs, blocks: newBlocks, pending: newPending };
+
 export const filterMethods = [
-  filterMethod({
-    name: "eth_newFilter",
-    family: "evm",
-    summary: "Creates a filter that reports logs from now on, and answers its id.",
-    cost: 2,
-    params: { filter: logFilter },
-    result: quantity,
-    contractsOf: contractsOfLogs,
-    check: ({ filter }) => {
-      const scope = scopeOf(filter);
-      if (scope.kind === "range" && isReversed(scope)) throw errors.invalidBlockRange();
-    },
-    answer: ({ filter }, filters, context) =>
-      createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
-  }),
-  filterMethod({
-    name: "eth_newBlockFilter",
-    family: "evm",
-    summary: "Creates a filter that reports new blocks, and answers its id.",
-    cost: 2,
-    params: {},
-    result: quantity,
-    answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
-  }),
-  filterMethod({
-    name: "eth_newPendingTransactionFilter",
-    family: "evm",
-    summary:
-      "Creates a filter that reports the hashes of pending transactions, and answers its id.",
-    cost: 2,
-    params: { fullTransactions: z.boolean({ error: "want true or false" }).optional() },
-    result: quantity,
-    answer: ({ fullTransactions }, filters, context) => {
-      if (fullTransactions)
-        throw errors.invalidArgument(0, "filters report the hashes of transactions only");
-      return createFilter({ kind: "pending" }, filters, context);
-    },
-  }),
+  newLogs,
+  newBlocks,
+  newPending,
   filterMethod({
     name: "eth_getFilterChanges",
+    isPoll: true,
     family: "evm",
     summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
     cost: 2,
     params: { filterId },
     result: z.union([z.array(hash), z.array(log)]),
     answer: async ({ filterId: id }, filters, context) =>
-      toldChanges(await filters.changes(id, context), context),
+      toldChanges(await filters.changes(id, context, checkAgain(creations, context)), context),
   }),
   filterMethod({
     name: "eth_getFilterLogs",
+    isPoll: true,
     family: "evm",
     summary: "All logs that match a log filter, of the range that it was created with.",
     cost: 5,
     params: { filterId },
     result: z.array(log),
     answer: async ({ filterId: id }, filters, context) =>
-      answerLogs((await filters.criteria(id, context)) as LogFilter, context),
+      answerLogs(
+        (await filters.criteria(id, context, checkAgain(creations, context))) as LogFilter,
+        context,
+      ),
   }),
   filterMethod({
     name: "eth_uninstallFilter",

@@ -1,29 +1,47 @@
-// Methods that are allowed by name only: they go to the upstreams as they came.
+// Methods that are known by name only: they go to the upstreams as they came.
 import { z } from "zod";
-import { contractsReadBy, isWriting } from "./guard-forwarded.ts";
+import type { KnownMethod, Reads } from "../namespaces/known-method.ts";
 import type { Family, Method } from "./method.ts";
+import {
+  anyContract,
+  type ContractsOf,
+  calledWithoutOverrides,
+  contractAt,
+  contractsOfLogs,
+  tracedCall,
+  tracedTransaction,
+} from "./read-contracts.ts";
 
-/** A method for a name that an allow list lets through and nobody has declared. */
-export function forwardedMethod(name: string, family: Family): Method {
-  const contractsOf = contractsReadBy(name);
+export function forwardedMethod({ name, family, kind, cost, reads }: KnownMethod): Method {
+  const contractsOf = contractsReadBy[reads];
   return {
     name,
     family,
+    kind,
     summary: "Passed on to the upstreams as it is.",
-    cost: costOf(name),
+    cost,
     parameters: "any",
     result: z.unknown(),
     freshness: "unknown",
     badParamsStatus: 200,
-    isWrite: isWriting(name),
     ...(contractsOf ? { contractsOf } : {}),
     answer: (_, context) => context.ask(name, context.paramsJson),
   };
 }
 
-/** Decisions: limits by compute unit. What replays transactions costs as much as `trace_*`. */
-function costOf(name: string): number {
-  if (name.startsWith("net_")) return 1;
-  if (name.startsWith("trace_") || name.startsWith("debug_")) return 25;
-  return /Balance$|Filter$|FilterChanges$/.test(name) ? 2 : 3;
-}
+/** A method that an operator names and nobody knows: it may change something, and read any contract. */
+export const unknownMethod = (name: string, family: Family): Method =>
+  forwardedMethod({ name, family, kind: "write", cost: costOf(name), reads: "anything" });
+
+/** As those that are known: what replays transactions is dear. */
+const costOf = (name: string): number => (/^(trace|debug)_/.test(name) ? 25 : 3);
+
+const contractsReadBy: Readonly<Record<Reads, ContractsOf | undefined>> = {
+  nothing: undefined,
+  anything: anyContract,
+  account: contractAt(0),
+  called: calledWithoutOverrides,
+  logs: contractsOfLogs,
+  "traced call": tracedCall,
+  "traced transaction": tracedTransaction,
+};

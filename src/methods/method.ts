@@ -1,6 +1,7 @@
 // A method is declared once: checks, prices, documentation and tests all read the declaration.
 import type { z } from "zod";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { MethodKind } from "../namespaces/known-method.ts";
 import type { CallContext, Family } from "./call-context.ts";
 import type { ContractsOf } from "./read-contracts.ts";
 
@@ -39,8 +40,8 @@ export type Method = {
   readonly freshness: Freshness;
   /** The HTTP status of a call with bad parameters; 200 unless the specification declares another. */
   readonly badParamsStatus: number;
-  /** Set where a call sends a transaction, or changes a node: keys that only read may not make it. */
-  readonly isWrite?: boolean;
+  /** Keys that only read may make calls of `read` alone. */
+  readonly kind: MethodKind;
   /** For keys that are bound to contracts; left out where none is read by its address. */
   readonly contractsOf?: ContractsOf;
   /**
@@ -60,13 +61,15 @@ export function defineMethod<Params extends Shape>(declaration: {
   result: z.ZodType;
   freshness: Freshness;
   badParamsStatus?: number;
-  isWrite?: boolean;
+  /** Left out: read. */
+  kind?: MethodKind;
   contractsOf?: ContractsOf;
   answer(args: Arguments<Params>, context: CallContext): Outcome;
 }): Method {
   const { answer, params, ...rest } = declaration;
   return {
     family: "evm",
+    kind: "read",
     badParamsStatus: 200,
     ...rest,
     parameters: Object.entries(params).map(([name, schema]) => ({

@@ -1,13 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { declaredMethods } from "./catalogue.ts";
-import { forwardedMethod } from "./forwarded.ts";
+import { declaredMethods, forwardedMethods } from "./catalogue.ts";
+import { unknownMethod } from "./forwarded.ts";
 import type { Method } from "./method.ts";
 
 const A = `0x${"aa".repeat(20)}`;
 const B = `0x${"bb".repeat(20)}`;
 
+const mux = (tracerConfig: unknown) => ({ tracer: "muxTracer", tracerConfig });
+
 const method = (name: string): Method =>
-  declaredMethods.find((each) => each.name === name) ?? forwardedMethod(name, "evm");
+  declaredMethods.find((each) => each.name === name) ??
+  forwardedMethods.find((each) => each.name === name) ??
+  unknownMethod(name, "evm");
 
 describe("the contracts that a call reads", () => {
   it.each([
@@ -67,7 +71,37 @@ describe("the contracts that a call reads", () => {
     ["debug_traceCall", [{ to: A }, "latest", { tracer: "callTracer" }], [A]],
     ["debug_traceCall", [{ to: A }, "latest", { tracer: "{step(){}}" }], undefined],
     ["debug_traceCall", [{ to: A }, "latest", { Tracer: "{step(){}}" }], undefined],
-    ["debug_traceCall", [{ to: A }, "latest", { stateOverrides: {} }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { stateOverrides: {} }], [A]],
+    [
+      "debug_traceCall",
+      [{ to: A }, "latest", { stateOverrides: { [A]: { code: "0x60" } } }],
+      undefined,
+    ],
+    ["debug_traceCall", [{ to: A }, "latest", { blockOverrides: { number: "0x1" } }], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", { blockOverrides: { state: {} } }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { blockOverrides: "0x" }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { overrides: { byzantiumBlock: 1 } }], undefined],
+    ["eth_call", [{ to: A }, "latest", {}, { [A]: { code: "0x60" } }], undefined],
+    ["eth_estimateGas", [{ to: A }, "latest", null, [{ code: "0x60" }]], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", "callTracer"], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", [{ tracer: "callTracer" }]], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { tracer: "evilTracer" }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { tracer: "callTracer", Tracer: "x" }], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { tracer: "muxTracer" }], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", mux({ callTracer: null, "4byteTracer": {} })], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", mux({ muxTracer: { flatCallTracer: {} } })], [A]],
+    ["debug_traceCall", [{ to: A }, "latest", mux({ "{step(){}}": null })], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", mux({ muxTracer: { "{step(){}}": {} } })], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", mux({ MuxTracer: {} })], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", mux(["callTracer"])], undefined],
+    ["debug_traceCall", [{ to: A }, "latest", { ...mux({}), TracerConfig: {} }], undefined],
+    ["debug_traceTransaction", ["0x00"], []],
+    ["debug_traceTransaction", ["0x00", { tracer: "prestateTracer" }], []],
+    ["debug_traceTransaction", ["0x00", { tracer: "{step(){}}" }], undefined],
+    ["debug_traceTransaction", ["0x00", mux({ "{step(){}}": null })], undefined],
+    ["debug_traceCallMany", [[]], undefined],
+    ["eth_callMany", [[{ transactions: [{ to: A }] }]], undefined],
+    ["eth_newThing", [A], undefined],
     ["debug_traceCall", [{ to: A }, "latest", { stateoverrides: {} }], undefined],
     ["debug_traceBlockByNumber", ["latest"], undefined],
     ["eth_simulateV1", [{ blockStateCalls: [] }], undefined],
@@ -133,6 +167,6 @@ describe("methods that write", () => {
     ["eth_mining", false],
     ["debug_traceCall", false],
   ])("%s: %s", (name, want) => {
-    expect(method(name).isWrite ?? false).toBe(want);
+    expect(method(name).kind !== "read").toBe(want);
   });
 });

@@ -23,7 +23,7 @@ export const calledAt =
 
 /** As calledAt(0). An override may put other code at the recipient's address. */
 export const calledWithoutOverrides: ContractsOf = (params) =>
-  isEmpty(params[2]) ? calledAt(0)(params) : undefined;
+  isEmpty(params[2]) && isHeaderOnly(params[3]) ? calledAt(0)(params) : undefined;
 
 /** The recipients of all calls of trace_callMany: `[[call, trace types], …]`. */
 export const calledByEach: ContractsOf = ([calls]) => {
@@ -36,11 +36,50 @@ export const calledByEach: ContractsOf = ([calls]) => {
 
 /** debug_traceCall: a tracer that the caller wrote reads what it likes, as code at other addresses does. */
 export const tracedCall: ContractsOf = (params) => {
-  const tracer = memberOf(params[2], "tracer") ?? "";
-  const isBuiltIn = typeof tracer === "string" && /^\w*$/.test(tracer);
-  const isAsItIs = memberOf(params[2], "stateOverrides") == null;
-  return isBuiltIn && isAsItIs ? calledAt(0)(params) : undefined;
+  const options = params[2];
+  const isAsItIs = OVERRIDES.every((name) => isEmpty(memberOf(options, name)));
+  const isSameBlock = isHeaderOnly(memberOf(options, "blockOverrides"));
+  return isAsItIs && isSameBlock && isNativelyTraced(options) ? calledAt(0)(params) : undefined;
 };
+
+/** debug_traceTransaction: with a tracer of the node's own, what the transaction did, as its receipt tells. */
+export const tracedTransaction: ContractsOf = ([, options]) =>
+  isNativelyTraced(options) ? [] : undefined;
+
+/** They may put other code at the recipient's address. */
+const OVERRIDES = ["stateOverrides", "overrides"];
+
+const NATIVE_TRACERS = new Set([
+  "4byteTracer",
+  "callTracer",
+  "flatCallTracer",
+  "noopTracer",
+  "prestateTracer",
+]);
+
+/** Of a caller's options, or of one tracer within another: nodes take any other name for JavaScript. */
+function isNativelyTraced(options: unknown): boolean {
+  if (options == null) return true;
+  if (!isObject(options)) return false;
+  const tracer = memberOf(options, "tracer");
+  const settings = memberOf(options, "tracerConfig");
+  if (tracer == null) return settings !== AMBIGUOUS;
+  return isNative(tracer, settings);
+}
+
+/** A mux tracer has tracers as members of its settings, each with settings of its own. */
+function isNative(tracer: unknown, settings: unknown): boolean {
+  if (typeof tracer !== "string" || settings === AMBIGUOUS) return false;
+  if (NATIVE_TRACERS.has(tracer)) return true;
+  if (tracer !== "muxTracer") return false;
+  if (settings == null) return true;
+  return (
+    isObject(settings) && Object.entries(settings).every(([name, inner]) => isNative(name, inner))
+  );
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Those of the log filter at the front; without any, it asks for the logs of all. */
 export const contractsOfLogs: ContractsOf = ([filter]) => {
@@ -48,6 +87,12 @@ export const contractsOfLogs: ContractsOf = ([filter]) => {
   if (typeof contracts === "string") return [contracts];
   return Array.isArray(contracts) && contracts.length > 0 ? contracts : undefined;
 };
+
+/** Overrides of a block by plain values, such as its number and time: nothing that holds code or state. */
+const isHeaderOnly = (overrides: unknown): boolean =>
+  overrides == null ||
+  (isObject(overrides) &&
+    Object.values(overrides).every((value) => value === null || typeof value !== "object"));
 
 const isEmpty = (value: unknown): boolean =>
   value == null || (typeof value === "object" && Object.keys(value).length === 0);
@@ -57,11 +102,10 @@ const isEmpty = (value: unknown): boolean =>
  * that fits: of an object with both `to` and `To` it cannot be told what is read.
  */
 function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const members = value as Readonly<Record<string, unknown>>;
+  if (!isObject(value)) return undefined;
   const isRead = (key: string): boolean =>
     key !== name && key.length === name.length && folded(key) === folded(name);
-  return Object.keys(members).some(isRead) ? AMBIGUOUS : members[name];
+  return Object.keys(value).some(isRead) ? AMBIGUOUS : value[name];
 }
 
 /** Neither absent nor anybody's address. */

@@ -63,6 +63,7 @@ function contextOf(
     chain: undefined,
     filters: undefined,
     holder: "test",
+    authorize: () => undefined,
     account: {
       meter: { snapshot: () => ({}) },
       usage: {

@@ -57,7 +57,7 @@ export const transactionMethods = [
     params: { transaction: data },
     result: hash,
     freshness: "unknown",
-    isWrite: true,
+    kind: "write",
     answer: async ({ transaction: raw }, context) => {
       const sent = await submit({ ...methods, signed: hashOfSigned(raw) }, context);
       context.chain?.hurry(); // a development node has mined it already

@@ -29,7 +29,7 @@ describe.skipIf(!isHere)("the scope of a key", () => {
 
   beforeAll(async () => {
     anvil = (await startAnvil()) as AnvilNode;
-    const allow = ["eth_*", "net_*", "web3_*", "debug_traceCall", "anvil_*", "rpc.discover"];
+    const allow = ["eth_*", "net_*", "web3_*", "debug_traceCall", "anvil_setBalance"];
     const upstreams = [{ url: anvil.url }];
     const network = { family: "evm", chainId: anvil.chainId, upstreams, methods: { allow } };
     gateway = await startGatewayProcess({

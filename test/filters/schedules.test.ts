@@ -135,7 +135,11 @@ async function poll(world: World, { id, client }: Listener, ending: Ending): Pro
     },
   };
   const { signal } = new AbortController();
-  const { items } = await world.book.changes(id, { holder: HOLDER, signal, delivery });
+  const { items } = await world.book.changes(
+    id,
+    { holder: HOLDER, signal, delivery },
+    () => undefined,
+  );
   const isHeard =
     ending === "arrives" || (ending === "gateway dies" && world.random.below(2) === 0);
   if (isHeard) client.hear(items.map((item) => JSON.parse(String(item))));

@@ -13,7 +13,7 @@ const visit = (more: { network?: string; origin?: string; address?: string } = {
 
 const call = (method: string, params: readonly unknown[] = [], declared: object = {}) => ({
   message: { method, params },
-  method: { name: method, ...declared } as GuardedMethod,
+  method: { name: method, kind: "read", ...declared } as GuardedMethod,
 });
 
 const LISTED = `0x${"aB".repeat(20)}`;
@@ -62,10 +62,16 @@ describe("a call is forbidden by", () => {
     ["methods", { methods: ["eth_get*", "net_version"] }, call("eth_call")],
     [undefined, { methods: ["eth_get*", "net_version"] }, call("eth_getCode")],
     [undefined, { methods: ["eth_get*", "net_version"] }, call("net_version")],
-    ["methods", { methods: ["eth_*"] }, call(`eth_${"x".repeat(200)}`)],
     ["methods", { methods: [] }, call("eth_call")],
-    ["readOnly", { readOnly: true }, call("eth_sendRawTransaction", [], { isWrite: true })],
-    [undefined, { readOnly: false }, call("eth_sendRawTransaction", [], { isWrite: true })],
+    ["readOnly", { readOnly: true }, call("eth_sendRawTransaction", [], { kind: "write" })],
+    [undefined, { readOnly: false }, call("eth_sendRawTransaction", [], { kind: "write" })],
+    ["readOnly", { readOnly: true }, call("evm_mine", [], { kind: "node control" })],
+    ["methods", { methods: ["*", "debug_*"] }, call("debug_setHead", [], { kind: "node control" })],
+    [
+      undefined,
+      { methods: ["debug_setHead"] },
+      call("debug_setHead", [], { kind: "node control" }),
+    ],
     [undefined, { readOnly: true }, call("eth_call")],
     [undefined, contracts, call("eth_blockNumber")],
     [undefined, contracts, call("eth_getCode", [LISTED], readsFirst)],
@@ -96,9 +102,9 @@ describe("a call is forbidden by", () => {
 describe("what a key offers", () => {
   it("leaves out what it may not call in any way", () => {
     const scope = scopeOf({ methods: ["eth_*"], readOnly: true });
-    expect(scope.offers({ name: "eth_call" })).toBe(true);
-    expect(scope.offers({ name: "net_version" })).toBe(false);
-    expect(scope.offers({ name: "eth_sendRawTransaction", isWrite: true })).toBe(false);
+    expect(scope.offers({ name: "eth_call", kind: "read" })).toBe(true);
+    expect(scope.withholds({ name: "net_version", kind: "read" })).toBe("methods");
+    expect(scope.withholds({ name: "eth_sendRawTransaction", kind: "write" })).toBe("readOnly");
   });
 });
 
@@ -107,7 +113,8 @@ describe("a pattern of methods", () => {
     const part = fc.stringMatching(/^[a-zA-Z_.]{0,5}$/);
     fc.assert(
       fc.property(fc.array(part, { minLength: 2, maxLength: 4 }), part, (parts, filling) => {
-        const allows = scopeOf({ methods: [parts.join("*")] }).allowsMethod;
+        const scope = scopeOf({ methods: [parts.join("*")] });
+        const allows = (name: string): boolean => scope.offers({ name, kind: "read" });
         expect(allows(parts.join(filling))).toBe(true);
         expect(allows(`${parts.join(filling)}-`)).toBe(parts.at(-1) === "");
         expect(allows(`-${parts.join(filling)}`)).toBe(parts[0] === "");

@@ -1,5 +1,7 @@
 // What a key may be used for, and from where. Prepared once; asked on every call.
-import { matcherOf } from "../../lib/pattern.ts";
+import { isWild, matcherOf } from "../../lib/pattern.ts";
+import type { MethodKind } from "../../namespaces/known-method.ts";
+import { opensByPattern } from "../../namespaces/known-methods.ts";
 import { addressMatcher } from "./address-list.ts";
 import { contractMatcher } from "./contracts.ts";
 import { originMatcher } from "./origins.ts";
@@ -30,7 +32,7 @@ export type Visit = {
 /** What a method's declaration says to those who guard it. */
 export type GuardedMethod = {
   readonly name: string;
-  readonly isWrite?: boolean | undefined;
+  readonly kind: MethodKind;
   readonly contractsOf?:
     | ((params: readonly unknown[]) => readonly unknown[] | undefined)
     | undefined;
@@ -38,15 +40,12 @@ export type GuardedMethod = {
 
 export type GuardedCall = {
   readonly message: { readonly method: string; readonly params: readonly unknown[] };
-  /** undefined: the network has no such method. */
+  /** undefined: the network does not serve it. */
   readonly method: GuardedMethod | undefined;
 };
 
 export type VisitRule = "networks" | "origins" | "addresses";
 export type CallRule = "methods" | "readOnly" | "contracts";
-
-/** Longer than any method's name: patterns with several stars take long over long texts. */
-const LONGEST_NAME = 100;
 
 /** A rule that the key does not have is undefined, and costs nothing. */
 export class Scope {
@@ -56,7 +55,8 @@ export class Scope {
   readonly logBlocks: number | undefined;
   readonly upstreamCalls: number | undefined;
   readonly #networks: ReadonlySet<string> | undefined;
-  readonly #isMethod: ((method: string) => boolean) | undefined;
+  /** By its full name, or by a pattern. */
+  readonly #isMethod: Record<"named" | "fitting", (method: string) => boolean> | undefined;
   readonly #isOrigin: ((origin: string | undefined) => boolean) | undefined;
   readonly #isAddress: ((address: string) => boolean) | undefined;
   readonly #isContract: ((address: unknown) => boolean) | undefined;
@@ -69,7 +69,10 @@ export class Scope {
     this.logBlocks = limits.logs.blocks;
     this.upstreamCalls = limits.upstreamCalls;
     this.#networks = networks && new Set(networks);
-    this.#isMethod = methods && matcherOf(methods);
+    this.#isMethod = methods && {
+      named: matcherOf(methods.filter((method) => !isWild(method))),
+      fitting: matcherOf(methods.filter(isWild)),
+    };
     this.#isOrigin = origins && originMatcher(origins);
     this.#isAddress = addresses && addressMatcher(addresses);
     this.#isContract = contracts && contractMatcher(contracts);
@@ -85,9 +88,9 @@ export class Scope {
 
   /** The rule that forbids the call. What no network has is not forbidden: it is answered as such. */
   forbidsCall({ message, method }: GuardedCall): CallRule | undefined {
-    if (!this.#isNamed(message.method)) return "methods";
+    if (!this.#isOpen(message.method, method?.kind)) return "methods";
     if (!method) return undefined;
-    if (this.#isReadOnly && method.isWrite) return "readOnly";
+    if (this.#isReadOnly && method.kind !== "read") return "readOnly";
     if (!this.#isContract || !method.contractsOf) return undefined;
     // Which contracts it reads may not be told: then it may read any.
     const contracts = method.contractsOf(message.params);
@@ -95,11 +98,17 @@ export class Scope {
   }
 
   /** Whether calls of the method can be allowed, for the description of what the key may call. */
-  offers(method: Pick<GuardedMethod, "name" | "isWrite">): boolean {
-    return this.#isNamed(method.name) && !(this.#isReadOnly && method.isWrite);
+  offers(method: Pick<GuardedMethod, "name" | "kind">): boolean {
+    return this.withholds(method) === undefined;
   }
 
-  readonly allowsMethod = (method: string): boolean => this.#isNamed(method);
+  /** Which rule forbids every call of the method, whatever its parameters. */
+  withholds({ name, kind }: Pick<GuardedMethod, "name" | "kind">): CallRule | undefined {
+    return this.forbidsCall({
+      message: { method: name, params: [] },
+      method: { name, kind },
+    });
+  }
 
   /** What Access-Control-Allow-Origin says; undefined when the key's origins exclude the page. */
   allowedOrigin(origin: string | undefined): string | undefined {
@@ -107,9 +116,10 @@ export class Scope {
     return this.#isOrigin(origin) ? origin : undefined;
   }
 
-  #isNamed(method: string): boolean {
-    if (!this.#isMethod) return true;
-    return method.length <= LONGEST_NAME && this.#isMethod(method);
+  /** @param kind undefined for what the network does not serve: it is told so whatever the pattern may open. */
+  #isOpen(method: string, kind: MethodKind | undefined): boolean {
+    if (!this.#isMethod || this.#isMethod.named(method)) return true;
+    return (kind === undefined || opensByPattern(kind)) && this.#isMethod.fitting(method);
   }
 
   #isFrom(address: string | undefined): boolean {

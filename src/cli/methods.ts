@@ -1,0 +1,124 @@
+// `headgate methods`: which methods there are, or what one key may call on each network, and why not the rest.
+import { existsSync } from "node:fs";
+import { RECORDS, readRecord } from "../access/keys/key-record.ts";
+import { Costs } from "../access/limits/costs.ts";
+import { Scope, type ScopeSettings } from "../access/scope/scope.ts";
+import type { Config } from "../config/schema.ts";
+import { systemClock } from "../lib/clock.ts";
+import { matcherOf } from "../lib/pattern.ts";
+import {
+  type Catalogue,
+  catalogueFor,
+  declaredMethods,
+  forwardedMethods,
+} from "../methods/catalogue.ts";
+import { methodsMarkdown, wayOpen } from "../methods/describe.ts";
+import type { Method } from "../methods/method.ts";
+import { anyContract } from "../methods/read-contracts.ts";
+import { createLog } from "../observe/log.ts";
+import { lmdbPath, openState } from "../state/open-state.ts";
+import { CommandFailure } from "./read-config.ts";
+
+type Asked = { readonly key: string; readonly network: string | undefined };
+type Print = (line: string) => void;
+
+/** docs/METHODS.md. */
+export const printAllMethods = (print: Print): void =>
+  print(methodsMarkdown(declaredMethods, forwardedMethods));
+
+/** A table for each network, or for one. @throws CommandFailure when there is no such key or network. */
+export async function printMethodsOfKey(config: Config, asked: Asked, print: Print): Promise<void> {
+  const names = Object.keys(config.networks).filter((name) => name === (asked.network ?? name));
+  if (names.length === 0)
+    throw new CommandFailure(`--network: there is no network ${asked.network}`, { exitCode: 2 });
+  const key = await findKey(config, asked.key);
+  if (!key) throw new CommandFailure(`--key: there is no key ${asked.key}`, { exitCode: 2 });
+  if (key.whyUnusable) print(`The key ${asked.key} is ${key.whyUnusable}: it may call nothing.\n`);
+  const costs = new Costs(config.costs);
+  for (const name of names) {
+    print(`${name}:`);
+    for (const line of tableOf(name, config, { key: key.settings, costs })) print(`  ${line}`);
+  }
+}
+
+type FoundKey = {
+  readonly settings: ScopeSettings & { readonly expiresAtMs?: number | undefined };
+  readonly whyUnusable: "expired" | "disabled" | "revoked" | undefined;
+};
+
+async function findKey(config: Config, name: string): Promise<FoundKey | undefined> {
+  const configured = config.keys.find((key) => key.name === name);
+  if (configured) return { settings: configured, whyUnusable: expired(configured) };
+  if (!config.state && !existsSync(lmdbPath(config.data))) return undefined;
+  const log = createLog({ level: "silent", readable: false });
+  const state = await openState(config, { clock: systemClock, log });
+  try {
+    const record = readRecord((await state.get(RECORDS + name)) ?? "");
+    if (!record) return undefined;
+    const { settings, revokedAtMs, isDisabled } = record;
+    const why = revokedAtMs !== undefined ? "revoked" : isDisabled ? "disabled" : expired(settings);
+    return { settings, whyUnusable: why };
+  } finally {
+    await state.close();
+  }
+}
+
+const expired = ({ expiresAtMs }: FoundKey["settings"]): "expired" | undefined =>
+  expiresAtMs !== undefined && systemClock.wallTime() >= expiresAtMs ? "expired" : undefined;
+
+function tableOf(
+  network: string,
+  { networks }: Config,
+  { key, costs }: { key: ScopeSettings; costs: Costs },
+): readonly string[] {
+  const settings = networks[network];
+  if (!settings) return [];
+  const scope = new Scope(key);
+  const visit = { network, origin: undefined, address: () => undefined };
+  if (key.networks && scope.forbidsVisit(visit) === "networks")
+    return ["nothing: the key is not for this network"];
+  const catalogue = catalogueFor({ family: settings.family, ...settings.methods });
+  const isDenied = matcherOf(settings.methods.deny);
+  const rows = [...catalogue.known]
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .map((method) => {
+      const why = whyClosed(method, { catalogue, isDenied }) ?? whyWithheld(method, key, scope);
+      return [method.name, method.kind, String(costs.of(method)), why ?? "yes"] as const;
+    });
+  const header = ["method", "what it is", "price", "may be called"] as const;
+  const widths = [0, 1, 2].map((at) =>
+    Math.max(...[header, ...rows].map((row) => row[at as 0].length)),
+  );
+  return [header, ...rows].map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+/** By the network. */
+function whyClosed(
+  method: Method,
+  { catalogue, isDenied }: { catalogue: Catalogue; isDenied: (name: string) => boolean },
+): string | undefined {
+  if (catalogue.find(method.name)) return undefined;
+  const way = wayOpen(method);
+  if (way === "never") return "no: never served";
+  if (isDenied(method.name)) return "no: methods.deny of the network has it";
+  return `no: not in methods.allow of the network (opens by ${way})`;
+}
+
+/** By the key. */
+function whyWithheld(method: Method, key: ScopeSettings, scope: Scope): string | undefined {
+  const rule = scope.withholds(method);
+  if (rule === "methods")
+    return method.kind === "node control"
+      ? "no: the key's methods do not have its full name"
+      : "no: not in the key's methods";
+  if (rule === "readOnly") return "no: the key only reads";
+  if (!key.contracts || !method.contractsOf) return undefined;
+  return method.contractsOf === anyContract
+    ? "no: it may read any contract, and the key is bound to some"
+    : "yes, for the key's contracts";
+}

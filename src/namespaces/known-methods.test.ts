@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { isNeverServed, knownMethods, whyItOpensNothing } from "./known-methods.ts";
+
+describe("an entry of an allow list", () => {
+  it.each([
+    "*",
+    "eth_*",
+    "eth_s*", // eth_syncing; what signs stays closed
+    "eth_getLogs*",
+    "debug_*",
+    "debug_trace*",
+    "trace_block",
+    "rpc.discover",
+    "headgate_*",
+    "debug_setHead",
+    "nobodys_method",
+  ])("%s opens something", (entry) => {
+    expect(whyItOpensNothing(entry)).toBeUndefined();
+  });
+
+  it.each([
+    ["admin_*", "never served"],
+    ["admin_nodeInfo", "never served"],
+    ["Admin_of_tomorrow*", "never served"],
+    ["eth_sign*", "never served"],
+    ["eth_sendTransaction", "never served"],
+    ["eth_subscribe", "never served"],
+    ["*_sign", "never served"],
+    ["adm*", "never served"],
+    ["debug_setH*", "full names alone, as debug_setHead"],
+    ["anvil_*", "full names alone"],
+    ["pos_st*", "full names alone, as pos_start"],
+    ["test_*", "full names alone"],
+    ["nobodys_*", "write the full names"],
+  ])("%s opens nothing: %s", (entry, words) => {
+    expect(whyItOpensNothing(entry)).toContain(words);
+  });
+});
+
+describe("what is never served", () => {
+  it("is every method that signs or pushes, and the namespaces of administration", () => {
+    for (const { name, kind } of knownMethods) {
+      const isNever = kind === "signing" || kind === "subscription";
+      expect([name, isNeverServed(name)]).toEqual([
+        name,
+        isNever || /^(admin|miner|engine)_/.test(name),
+      ]);
+    }
+  });
+
+  it.each(["eth_call", "eth_sendRawTransaction", "eth_sendBundle", "debug_traceCall", ""])(
+    "is not %j",
+    (name) => {
+      expect(isNeverServed(name)).toBe(false);
+    },
+  );
+});

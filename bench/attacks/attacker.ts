@@ -4,10 +4,19 @@ import type { Attack, AttackTarget } from "./attack.ts";
 import { bracketBombs } from "./bracket-bombs.ts";
 import { garbage } from "./garbage.ts";
 import { keyGuessing } from "./key-guessing.ts";
+import { pipelinedStorm } from "./pipelined-storm.ts";
 import { strangers } from "./strangers.ts";
+import { wideLogs } from "./wide-logs.ts";
 
 /** In the order in which they are carried out, again and again. */
-const ATTACKS: readonly Attack[] = [garbage, bracketBombs, strangers, keyGuessing];
+const ATTACKS: readonly Attack[] = [
+  garbage,
+  bracketBombs,
+  strangers,
+  keyGuessing,
+  pipelinedStorm,
+  wideLogs,
+];
 
 export class Attacker {
   readonly #target: AttackTarget;

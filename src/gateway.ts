@@ -16,7 +16,7 @@ import type { Clock } from "./lib/clock.ts";
 import { Turns } from "./lib/turns.ts";
 import { urlOf } from "./lib/url-of.ts";
 import { LogLevels } from "./observe/log-levels.ts";
-import { Metrics } from "./observe/metrics.ts";
+import { Metrics, type UnexpectedKind } from "./observe/metrics.ts";
 import { StallWatch } from "./observe/stall-watch.ts";
 import { openState } from "./state/open-state.ts";
 
@@ -27,6 +27,8 @@ export type Gateway = {
   reload(config: Config): Promise<Reloaded>;
   /** The same with what the configuration file says now. */
   reloadFile(): Promise<Reloaded>;
+  /** Counts errors that nobody expected. */
+  unexpected(kind: UnexpectedKind, times?: number): void;
   /** Drains: no new connections, running calls end, then everything is closed, the stores last. */
   stop(): Promise<void>;
   /** How long running calls are given then. */
@@ -114,6 +116,7 @@ export async function startGateway(
       urls,
       reload: (next) => reload.to(next),
       reloadFile: () => reload.again(parts.readAgain),
+      unexpected: metrics.unexpected,
       stop,
       drainMs: () => drainMs,
       kill: () => undefined,

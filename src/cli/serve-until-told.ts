@@ -3,8 +3,10 @@ import { closeSync, openSync } from "node:fs";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { endProcess } from "../processes/end-process.ts";
+import { listenForUnexpectedErrors } from "../processes/unexpected-errors.ts";
 import { Ending } from "./ending.ts";
 import type { Environment } from "./read-config.ts";
+import { Replacing } from "./replacing.ts";
 import { type ServeOptions, serve } from "./serve.ts";
 import type { Served } from "./start.ts";
 
@@ -23,10 +25,23 @@ export async function serveUntilTold(
 ): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
   const log = createLog({ level: "info", readable: isOnTerminal });
-  const ending = new Ending({ log, clock: systemClock, end: endProcess });
+  const replacing = new Replacing(environment, { clock: systemClock });
+  const ending = new Ending({ log, clock: systemClock, end: (code) => replacing.end(code) });
   let served: Served | undefined;
-  process.on("SIGTERM", (signal) => ending.signalled(signal));
-  process.on("SIGINT", (signal) => ending.signalled(signal));
+  listenForUnexpectedErrors({
+    log,
+    onUnexpected: (kind) => {
+      served?.unexpected(kind);
+      if (!served) endProcess(1);
+      else if (replacing.wants(kind) && !ending.hasBegun) ending.begin("an unexpected error");
+    },
+  });
+  const signalled = (signal: string): void => {
+    // Who is on the way to be replaced ends now as it would have, and stays away.
+    if (!replacing.isCalledOff()) ending.signalled(signal);
+  };
+  process.on("SIGTERM", signalled);
+  process.on("SIGINT", signalled);
   process.on("SIGHUP", () => {
     // Nobody would end what nobody sees any more.
     if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
@@ -35,6 +50,7 @@ export async function serveUntilTold(
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
   served = await serve(options, { environment, log });
+  replacing.tellOfEarlier(served);
   ending.serves(served);
 }
 

@@ -12,7 +12,7 @@ import type { Ended } from "./ending.ts";
 import { CommandFailure } from "./read-config.ts";
 
 /** A gateway that runs. */
-export type Served = Ended & Pick<Gateway, "reloadFile">;
+export type Served = Ended & Pick<Gateway, "reloadFile" | "unexpected">;
 
 /** What each of several processes begins with. */
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");

@@ -1,6 +1,7 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
 import { AggregatorRegistry, Registry } from "prom-client";
+import { UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
 import { Tally } from "./tally.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
@@ -29,6 +30,8 @@ export class CombinedMetrics {
     },
     this.#own,
   );
+  /** Of all processes: who has one ends before it is asked. */
+  readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#own);
   readonly #measure: () => Promise<Measured>;
 
   /** @param parts.measure Of the processes that answer in time. */
@@ -47,6 +50,10 @@ export class CombinedMetrics {
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
   }
+
+  readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
+    if (times > 0) this.#unexpected.add(kind, { kind }, times);
+  };
 
   /** A process of this name is no more; another one may take its place. */
   async processEnded(name: string, why: "hung" | "ended"): Promise<void> {

@@ -23,6 +23,15 @@ export type UpstreamRecord = {
   bytes: number;
 };
 
+/** What became of an error that nobody expected. */
+export type UnexpectedKind = "rejection" | "exception";
+
+export const UNEXPECTED_ERRORS = {
+  name: "headgate_unexpected_errors_total",
+  help: "Errors that nobody expected, of this and of earlier processes: each is logged with its stack.",
+  labelNames: ["kind" as const],
+};
+
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
@@ -164,6 +173,7 @@ export class Metrics {
     ["network"],
   );
   readonly #storeBytes = this.#gauge("store_bytes", "What the store takes on disk.", ["network"]);
+  readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
   readonly #storesSetAside = this.#counter(
     "stores_set_aside_total",
     "Stores that were damaged, and are built anew.",
@@ -361,6 +371,10 @@ export class Metrics {
 
   readonly stateReachable = (isReachable: boolean): void => {
     this.#stateReachable.set(isReachable ? 1 : 0);
+  };
+
+  readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
+    if (times > 0) this.#unexpected.add(kind, { kind }, times);
   };
 
   readonly stateWritable = (isWritable: boolean): void => {

@@ -15,6 +15,7 @@ import {
   type Start,
   type ToChild,
 } from "./messages.ts";
+import { listenForUnexpectedErrors } from "./unexpected-errors.ts";
 import type { Worker } from "./worker.ts";
 
 /** Runs until it is told to stop, or the supervisor is gone. */
@@ -39,6 +40,9 @@ export function runChild(): void {
 const nameOf = (role: ChildRole): string =>
   role.kind === "door" ? `door ${role.number}` : role.kind;
 
+/** After an error that nobody expected, what is to be closed may hang. */
+const CLOSING_MS = 4_000;
+
 class Child {
   readonly #worker: Promise<Worker>;
   /** What was made ready and is not taken yet. */
@@ -48,8 +52,19 @@ class Child {
 
   constructor(start: Start, channel: Channel) {
     this.#channel = channel;
+    const { config, role } = start;
+    const readable = process.stdout.isTTY;
+    const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
+    listenForUnexpectedErrors({
+      log,
+      onUnexpected: (kind) => {
+        channel.send({ kind: "unexpected", what: kind });
+        void this.stop(1); // the supervisor starts another one
+        systemClock.after(config.timeouts.drainMs + CLOSING_MS, () => endProcess(1));
+      },
+    });
     process.title = `headgate ${nameOf(start.role)}`;
-    this.#worker = startWorker(start, channel);
+    this.#worker = startWorker(start, { channel, clock: systemClock, log });
     this.#worker.then(
       () => channel.send({ kind: "ready" }),
       (error: unknown) => this.#fail(error),
@@ -62,12 +77,13 @@ class Child {
     else void this.#worker.then((worker) => worker.hear(message));
   }
 
-  async stop(): Promise<void> {
+  /** Running calls end, and everything is closed. */
+  async stop(code = 0): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
     try {
       await (await this.#worker).stop();
-      endProcess(0);
+      endProcess(code);
     } catch (error) {
       this.#fail(error);
     }
@@ -125,12 +141,7 @@ class Child {
   }
 }
 
-function startWorker(start: Start, channel: Channel): Promise<Worker> {
-  const { config, role } = start;
-  const readable = process.stdout.isTTY;
-  const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
-  const parts = { channel, clock: systemClock, log };
-  return role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, role, parts);
-}
+const startWorker = (start: Start, parts: Parameters<typeof startKeeper>[1]): Promise<Worker> =>
+  start.role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, start.role, parts);
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

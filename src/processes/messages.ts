@@ -4,6 +4,7 @@ import type { Reference, Tag } from "../chain/dialect.ts";
 import type { ChainNews, NotFetched } from "../chain/keeper.ts";
 import type { Position, SegmentPlace, TracePlace } from "../chain/store-keys.ts";
 import type { Config } from "../config/schema.ts";
+import type { UnexpectedKind } from "../observe/metrics.ts";
 
 export type ChildRole =
   | { readonly kind: "keeper" }
@@ -41,6 +42,8 @@ export const HEARTBEAT_MS = 500;
 export type FromChild =
   /** Every `HEARTBEAT_MS`, whatever it does. */
   | { readonly kind: "alive" }
+  /** An error that nobody expected: it ends in order, and wants to be replaced. */
+  | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
   /** It does what it is for: the keeper keeps, a door listens. */
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */

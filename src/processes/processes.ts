@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
+import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { ChildRole, FromChild, News, Request, Start } from "./messages.ts";
 import { Supervised } from "./supervised.ts";
 
@@ -19,6 +20,8 @@ export type ProcessesParts = {
   /** What children begin with. */
   readonly config: () => Config;
   readonly onEnd: (name: string, why: "hung" | "ended") => void;
+  /** In one of them an error came that nobody expected. */
+  readonly onUnexpected: (kind: UnexpectedKind) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
@@ -126,7 +129,7 @@ export class Processes {
   }
 
   #place(name: string, role: ChildRole, onMessage: (message: FromChild) => void): Supervised {
-    const { clock, log, config, onEnd } = this.#parts;
+    const { clock, log, config, onEnd, onUnexpected } = this.#parts;
     const start = (): Start => ({
       config: config(),
       role,
@@ -136,7 +139,11 @@ export class Processes {
     return new Supervised(
       { name },
       {
-        ...{ start, onMessage, clock, log },
+        ...{ start, clock, log },
+        onMessage: (message) => {
+          if (message.kind === "unexpected") onUnexpected(message.what);
+          else onMessage(message);
+        },
         fork: () => forkChild(this.#options.program),
         silenceMs: () => config().timeouts.heartbeatMs,
         onEnd: (why) => {

@@ -42,6 +42,7 @@ export async function startSupervisor(
     {
       config: () => current,
       onEnd: (name, why) => void metrics.processEnded(name, why),
+      onUnexpected: (kind) => metrics.unexpected(kind),
       clock,
       log,
     },
@@ -97,6 +98,7 @@ export async function startSupervisor(
       reload: (next) => reload.to(next),
       reloadFile: () => reload.again(parts.readAgain),
       stop,
+      unexpected: metrics.unexpected,
       drainMs: () => current.timeouts.drainMs,
       kill: () => processes.kill(),
     };

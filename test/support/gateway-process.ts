@@ -33,7 +33,10 @@ export type GatewaySettings = Readonly<Record<string, unknown>> & { readonly net
 const KEY = "test-key";
 
 /** Starts the gateway and waits until it listens. Ports are free ones, and there is a key `test-key`. */
-export async function startGatewayProcess(settings: GatewaySettings): Promise<RunningGateway> {
+export async function startGatewayProcess(
+  settings: GatewaySettings,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<RunningGateway> {
   const folder = await mkdtemp(join(tmpdir(), "headgate-test-"));
   const configPath = join(folder, "headgate.yaml");
   const write = (written: GatewaySettings | string): Promise<void> =>
@@ -44,7 +47,7 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ru
         : JSON.stringify({ data: join(folder, "data"), ...withDefaults(written) }),
     );
   await write(settings);
-  const child = runMain(["--config", configPath]);
+  const child = runMain(["--config", configPath], environment);
   const log = collectLog(child);
   const ended = once(child, "exit");
   const listening = await until("the gateway listens", async () => {
@@ -98,9 +101,10 @@ export async function runCommand(
 /** As `npm start` has it. */
 const YOUNG_SPACE = "--max-semi-space-size=16";
 
-const runMain = (args: readonly string[]): ChildProcess =>
+const runMain = (args: readonly string[], environment: NodeJS.ProcessEnv = {}): ChildProcess =>
   spawn(process.execPath, [YOUNG_SPACE, "bin/headgate.mjs", ...args], {
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...environment },
   });
 
 const withDefaults = (settings: GatewaySettings): object => ({

@@ -161,7 +161,7 @@ export class Chain implements Keeper {
     const { path, network } = this.#options;
     const { clock, log, metrics } = this.#parts;
     try {
-      const opening = beginOpening(path, { wallTimeMs: clock.wallTime() });
+      const opening = beginOpening(path, { clock });
       const { damage } = opening;
       if (damage) {
         log.error(

@@ -17,8 +17,8 @@ export type EnvironmentCheck =
   | { readonly kind: "damaged"; readonly why: string };
 
 export type EnvironmentCheckOptions = {
-  /** How many leaf pages are looked at; all pages above them are looked at always. */
-  readonly leafPages: number;
+  /** Whether one more leaf is looked at; all pages above the leaves are looked at always. */
+  readonly mayGoOn: () => boolean;
 };
 
 /** Another process may write meanwhile: then what was found is of no one state. */
@@ -87,12 +87,12 @@ class PageWalk {
   readonly #pages: number;
   readonly #seen: Uint8Array;
   readonly #page: Buffer;
-  #leavesLeft: number;
+  readonly #mayGoOn: () => boolean;
 
   constructor({
     file,
     meta,
-    leafPages,
+    mayGoOn,
   }: EnvironmentCheckOptions & { file: number; meta: EnvironmentMeta }) {
     this.#file = file;
     this.#meta = meta;
@@ -100,7 +100,7 @@ class PageWalk {
     this.#pages = Math.min(Math.floor(fstatSync(file).size / meta.pageSize), meta.lastPage + 1);
     this.#seen = new Uint8Array(Math.ceil(this.#pages / 8));
     this.#page = Buffer.alloc(meta.pageSize);
-    this.#leavesLeft = leafPages;
+    this.#mayGoOn = mayGoOn;
   }
 
   /** @throws Damage */
@@ -124,11 +124,10 @@ class PageWalk {
 
   #visitLeaves(leaves: readonly number[]): void {
     for (const number of leaves) {
-      if (this.#leavesLeft <= 0) {
+      if (!this.#mayGoOn()) {
         this.#claim(number, 1);
         continue;
       }
-      this.#leavesLeft -= 1;
       const { overflows, trees } = this.#read(number, "leaf");
       for (const { page, count } of overflows) this.#visitOverflow(page, count);
       for (const { root, depth } of trees) this.#walk(root, depth);

@@ -8,7 +8,8 @@ import { beginOpening } from "./opening.ts";
 let folder: string;
 const file = () => join(folder, "data.mdb");
 const damagedFiles = () => readdirSync(folder).filter((name) => name.includes("damaged"));
-const begin = (wallTimeMs = 0) => beginOpening(folder, { wallTimeMs });
+const begin = (wallTimeMs = 0) =>
+  beginOpening(folder, { clock: { now: () => 0, wallTime: () => wallTimeMs } });
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "headgate-opening-"));

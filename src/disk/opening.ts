@@ -2,6 +2,7 @@
 // the folder tells whether the process before ended in order, or died while it opened the store.
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Clock } from "../lib/clock.ts";
 import { checkEnvironment } from "./check-environment.ts";
 import { makeLockFile } from "./lock-file.ts";
 import { makePrivateFolder } from "./private-folder.ts";
@@ -23,8 +24,11 @@ export function fileIdOf(folder: string): string {
   return `${ino} ${birthtimeMs}`;
 }
 
-/** Above the leaves all pages are looked at always; of the leaves so many, each of 4 KiB in most files. */
-const LEAVES = { usually: 4_096, afterDeath: 65_536, afterDeaths: Number.POSITIVE_INFINITY };
+/**
+ * Above the leaves all pages are looked at always; at leaves for so long, in milliseconds. Who looks for longer
+ * than its supervisor waits for a sign of life is killed over it.
+ */
+const LOOKED_AT_MS = { usually: 100, afterDeath: 1_000, afterDeaths: 3_000 };
 /** Who died so often while it opened the file, though nothing seems wrong with it, does not open it again. */
 const MOST_DEATHS_OPENING = 2;
 
@@ -34,13 +38,16 @@ type Mark = {
   readonly deaths: number;
 };
 
-/** @param options.wallTimeMs When the file is set aside. @throws What the file system says. */
-export function beginOpening(folder: string, options: { readonly wallTimeMs: number }): Opening {
+/** @throws What the file system says. */
+export function beginOpening(
+  folder: string,
+  { clock }: { readonly clock: Pick<Clock, "now" | "wallTime"> },
+): Opening {
   makePrivateFolder(folder);
   const left = readMark(folder);
   const deaths = left ? left.deaths + 1 : 0;
-  const why = whyNotOpened(folder, left, deaths);
-  const keptAs = why === undefined ? undefined : setAside(folder, options.wallTimeMs);
+  const why = whyNotOpened(folder, { left, deaths }, clock);
+  const keptAs = why === undefined ? undefined : setAside(folder, clock.wallTime());
   makeLockFile(folder);
   writeMark(folder, { phase: "opening", deaths: why === undefined ? deaths : 0 });
   return {
@@ -54,10 +61,16 @@ export function beginOpening(folder: string, options: { readonly wallTimeMs: num
   };
 }
 
-function whyNotOpened(folder: string, left: Mark | undefined, deaths: number): string | undefined {
+function whyNotOpened(
+  folder: string,
+  { left, deaths }: { readonly left: Mark | undefined; readonly deaths: number },
+  clock: Pick<Clock, "now">,
+): string | undefined {
   const isSuspect = left?.phase === "opening" || deaths > 1;
-  const leafPages = isSuspect ? LEAVES.afterDeaths : left ? LEAVES.afterDeath : LEAVES.usually;
-  const check = checkEnvironment(folder, { leafPages });
+  const until =
+    clock.now() +
+    LOOKED_AT_MS[isSuspect ? "afterDeaths" : left === undefined ? "usually" : "afterDeath"];
+  const check = checkEnvironment(folder, { mayGoOn: () => clock.now() < until });
   if (check.kind === "damaged") return check.why;
   const diesOpening = left?.phase === "opening" && deaths > MOST_DEATHS_OPENING;
   return diesOpening && check.kind === "sound" ? "processes died while they opened it" : undefined;

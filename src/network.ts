@@ -134,7 +134,7 @@ export class Network {
   ) {
     const { name, settings, data } = options;
     const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
-    const { clock, metrics, state, filterCount: count } = parts;
+    const { clock, turns, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
     this.facts = factsOf(name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
@@ -167,7 +167,7 @@ export class Network {
     const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
     if (isFollowed && role.kind === "door") {
       const keeper = role.keeperOf(name);
-      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock, freshness });
+      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock, turns, freshness });
       const journal = new JournalReader({ network: name }, { keeper, state, clock });
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
@@ -175,7 +175,7 @@ export class Network {
     } else if (isFollowed) {
       const chain = new Chain(
         { network: name, chainId, path, ...storeOptions(settings) },
-        { pool, dialect, clock, log, metrics, freshness },
+        { pool, dialect, clock, turns, log, metrics, freshness },
       );
       const gateway = memberId({ data, slot: 0 });
       const journal = new PendingJournal(

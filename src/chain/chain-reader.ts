@@ -1,6 +1,7 @@
 // The followed chain for a process that only reads its store: the keeper, another process, writes it. Heads
 // are read from the store, so all processes of a machine see one and the same; the rest the keeper tells.
 import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/within.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { BlockStore } from "./block-store.ts";
@@ -19,6 +20,7 @@ export type ChainReaderParts = {
   readonly keeper: Keeper;
   readonly clock: Clock;
   readonly freshness: Pick<Freshness, "hear" | "staleness">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
@@ -40,14 +42,14 @@ export class ChainReader {
   /** @throws When the store is not there: its keeper comes first. */
   constructor(options: { readonly path: string }, parts: ChainReaderParts) {
     this.#parts = parts;
-    const { pool, dialect, clock, keeper } = parts;
+    const { pool, dialect, turns, keeper } = parts;
     const store = new BlockStore({ ...options, readOnly: true, windowBlocks: 0, bytes: 0 });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
     this.#viewParts = {
       store,
       keeper,
-      clock,
+      turns,
       fetch: (reference) => this.#fetch(reference),
       tagged: (tag) => this.#findTagged(tag),
       reach: (number, signal) => this.#reach(number, signal),

@@ -1,12 +1,13 @@
 // The followed chain as one call, or all calls of one batch, see it: with one head.
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { Keeper, NotFetched } from "./keeper.ts";
-import { type FoundLogs, type LogRange, logsOfBlock, searchLogs } from "./log-search.ts";
+import { type LogRange, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
+import { LogSelection } from "./log-selection.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tag-order.ts";
@@ -29,7 +30,7 @@ export type ViewParts = {
   readonly store: BlockStore;
   /** Who writes into the store. */
   readonly keeper: Pick<Keeper, "keepTrace" | "keepSegment">;
-  readonly clock: Clock;
+  readonly turns: Pick<Turns, "isOver" | "next">;
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;
   /** Resolves when the chain has the number, or patience ends. */
@@ -199,6 +200,14 @@ export class ChainView {
     return logsOfBlock(block.hash, matcher, this.#parts.store);
   }
 
+  /** The same, however many they are. */
+  selectedLogsOf(block: StoredBlock, matcher: LogMatcher): LogSelection {
+    const { store } = this.#parts;
+    const found = new LogSelection({ store });
+    selectLogs(block, { matcher, store }, found);
+    return found;
+  }
+
   /**
    * The matching logs of a range between tail and head, all of one and the same chain; one more than
    * `most` at least when there are too many.
@@ -209,7 +218,7 @@ export class ChainView {
     readonly matcher: LogMatcher;
     readonly range: LogRange;
     readonly most: number;
-  }): Promise<FoundLogs | undefined> {
+  }): Promise<LogSelection | undefined> {
     const { store } = this.#parts;
     const { from, to } = query.range;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

@@ -4,6 +4,7 @@ import { beginOpening, fileIdOf, type Opening } from "../disk/opening.ts";
 import { Writable } from "../disk/writable.ts";
 import { NotWritable } from "../disk/write-failure.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
@@ -39,6 +40,7 @@ export type ChainParts = {
   readonly dialect: ChainDialect;
   readonly pool: Pick<Pool, "nodes" | "usable" | "bestForBlocks" | "isSettled" | "onChange">;
   readonly clock: Clock;
+  readonly turns: Pick<Turns, "isOver" | "next">;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: Freshness;
@@ -83,7 +85,7 @@ export class Chain implements Keeper {
     this.#options = options;
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
-    const { pool, dialect, clock, log, metrics } = parts;
+    const { pool, dialect, clock, turns, log, metrics } = parts;
     this.#unlock = lockStore(path);
     this.#opening = this.#beginOpening();
     const writable = new Writable(
@@ -137,7 +139,7 @@ export class Chain implements Keeper {
     });
     this.#viewParts = {
       store,
-      clock,
+      turns,
       fetch: (reference) => this.#fetchOnce(reference),
       keeper: this,
       tagged: (tag) => this.tagged(tag),

@@ -2,10 +2,11 @@
 // directories name the logs that may match, and only those are read and compared.
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { ADDRESS } from "../evm/log-terms.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
 import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
 import { addressIn, findPlaces, type LogPlace, topicsIn } from "./log-directory.ts";
+import { LogSelection } from "./log-selection.ts";
 import {
   allBlocks,
   type BlockSet,
@@ -18,12 +19,6 @@ import {
 
 export type LogRange = { readonly from: number; readonly to: number };
 
-/** Logs in chain order, as JSON. */
-export type FoundLogs = { readonly logs: readonly Buffer[]; readonly numbers: readonly number[] };
-
-/** After so much work without a pause, others get their turn, in milliseconds. */
-const TURN_MS = 4;
-
 /**
  * The logs of canonical blocks that match, up to one more than `most`: enough to know that there are too many.
  *
@@ -31,30 +26,40 @@ const TURN_MS = 4;
  */
 export async function searchLogs(
   query: { readonly matcher: LogMatcher; readonly range: LogRange; readonly most: number },
-  parts: { store: BlockStore; clock: Clock },
-): Promise<FoundLogs | undefined> {
+  parts: { store: BlockStore; turns: Pick<Turns, "isOver" | "next"> },
+): Promise<LogSelection | undefined> {
   const { matcher, range, most } = query;
-  const { store, clock } = parts;
-  const logs: Buffer[] = [];
-  const numbers: number[] = [];
-  let turnEndsAt = clock.now() + TURN_MS;
+  const { store, turns } = parts;
+  const found = new LogSelection({ store });
   for (let segment = segmentOf(range.from); segment <= segmentOf(range.to); segment += 1) {
     const candidates = candidatesOf(matcher, segment, store);
     for (const number of candidates ? numbersIn(candidates, segment, range) : []) {
       const hash = store.hashBytesAt(number);
       if (!hash) return undefined;
-      for (const log of logsOfBlock(hash, matcher, store)) {
-        logs.push(log);
-        numbers.push(number);
-      }
-      if (logs.length > most) return { logs, numbers };
-      if (clock.now() < turnEndsAt) continue;
-      await clock.yield();
-      turnEndsAt = clock.now() + TURN_MS;
+      selectLogs({ number, hash }, { matcher, store }, found);
+      if (found.count > most) return found;
+      if (turns.isOver) await turns.next();
     }
   }
-  return { logs, numbers };
+  return found;
 }
+
+/** Adds the matching logs of one block. */
+export function selectLogs(
+  block: { readonly number: number; readonly hash: string | Buffer },
+  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockStore, "part"> },
+  found: LogSelection,
+): void {
+  let hasBegun = false;
+  visitLogs(block.hash, { matcher, store }, (place, log) => {
+    if (!hasBegun) found.beginBlock(block.number, bytesOf(block.hash));
+    hasBegun = true;
+    found.add(place, log);
+  });
+}
+
+const bytesOf = (hash: string | Buffer): Buffer =>
+  typeof hash === "string" ? Buffer.from(hash.slice(2), "hex") : hash;
 
 /** The blocks of a segment that may have matching logs; undefined when none has. */
 function candidatesOf(
@@ -84,26 +89,35 @@ export function logsOfBlock(
   matcher: LogMatcher,
   store: Pick<BlockStore, "part">,
 ): Buffer[] {
+  const found: Buffer[] = [];
+  // The store's bytes do not last.
+  visitLogs(hash, { matcher, store }, (_, log) => found.push(Buffer.from(log)));
+  return found;
+}
+
+function visitLogs(
+  hash: string | Buffer,
+  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockStore, "part"> },
+  visit: (place: LogPlace, log: Buffer) => void,
+): void {
   const directory = store.part(hash, "logs");
-  if (!directory || directory.length === 0) return [];
+  if (!directory || directory.length === 0) return;
   const places = findPlaces(directory, (words, firstTerm, topics) =>
     mayMatch(words, { firstTerm, topics }, matcher),
   );
-  const found: Buffer[] = [];
   let piece = -1;
   let items: Buffer = directory;
   for (const place of places) {
     const wanted = Math.floor(place.receipt / PIECE_ITEMS);
     if (wanted !== piece) {
       const bytes = store.part(hash, "receipts", wanted);
-      if (!bytes) return found;
+      if (!bytes) return;
       items = itemsOf(bytes);
       piece = wanted;
     }
     const log = items.subarray(place.start, place.start + place.length);
-    if (matches(log, place, matcher)) found.push(Buffer.from(log)); // the store's bytes do not last
+    if (matches(log, place, matcher)) visit(place, log);
   }
-  return found;
 }
 
 /** By the terms alone: a yes is to be checked, a no is one. */

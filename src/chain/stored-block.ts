@@ -1,4 +1,6 @@
 // One block of the store, and the answers that are put together from its parts.
+
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import {
   aroundTransactions,
   blockWithHashes,
@@ -54,6 +56,23 @@ export class StoredBlock implements Position {
     return transactionHashesIn(this.#part("block"));
   }
 
+  /** As `withTransactions`; of many, made while it is sent. */
+  withTransactionsToSend(): AnswerJson {
+    const { transactionBytes } = this.outline;
+    if (transactionBytes <= WORTH_HOLDING) return this.withTransactions();
+    const around = aroundTransactions(this.#part("block"));
+    const before = Buffer.from(around.before);
+    const behind = Buffer.from(around.behind);
+    return this.#source("transactions", transactionBytes, { before, behind });
+  }
+
+  /** As `receipts`; of many, made while it is sent. */
+  receiptsToSend(): AnswerJson {
+    const { receiptBytes } = this.outline;
+    if (receiptBytes <= WORTH_HOLDING) return this.receipts();
+    return this.#source("receipts", receiptBytes, NOTHING_AROUND);
+  }
+
   receipts(): Buffer {
     return this.#join("receipts", this.outline.receiptBytes, NOTHING_AROUND);
   }
@@ -97,6 +116,29 @@ export class StoredBlock implements Position {
     return joined;
   }
 
+  /** What `#join` makes, piece by piece. The block may leave the store before it is read to its end: then reading throws. */
+  #source(
+    part: "transactions" | "receipts",
+    bytes: number,
+    { before, behind }: { before: Buffer; behind: Buffer },
+  ): AnswerJson {
+    const pieces = Math.ceil(this.outline.transactions / PIECE_ITEMS);
+    const read = (piece: number): Buffer => Buffer.from(itemsOf(this.#part(part, piece)));
+    return {
+      length: before.length + 1 + bytes + 1 + behind.length,
+      heldBytes: before.length + behind.length,
+      *chunks() {
+        yield before;
+        for (let piece = 0; piece < pieces; piece += 1) {
+          yield piece === 0 ? OPEN : COMMA;
+          yield read(piece);
+        }
+        yield CLOSE;
+        yield behind;
+      },
+    };
+  }
+
   #part(part: Part, piece = 0): Buffer {
     const bytes = this.#store.part(this.hash, part, piece);
     if (!bytes) throw new Error(`block ${this.hash} has no ${part} ${piece} in the store`);
@@ -104,4 +146,9 @@ export class StoredBlock implements Position {
   }
 }
 
+/** In bytes: an answer up to this long is put together at once. */
+const WORTH_HOLDING = 262_144;
+const OPEN = Buffer.from("[");
+const COMMA = Buffer.from(",");
+const CLOSE = Buffer.from("]");
 const NOTHING_AROUND = { before: Buffer.alloc(0), behind: Buffer.alloc(0) };

@@ -39,8 +39,8 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Teller {
     addedWithin: async (range, most, view) => {
       const found = await view.logs({ matcher, range, most });
       if (!found) return undefined;
-      const isCut = found.logs.length > most;
-      return { items: found.logs, to: isCut ? (found.numbers.at(-1) ?? range.to) : range.to };
+      const isCut = found.count > most;
+      return { items: found.all(), to: isCut ? found.numberOf(found.count - 1) : range.to };
     },
   };
 }

@@ -50,8 +50,8 @@ function logsOfBlocks(filter: LogFilter): Teller {
       if (wanted.from > wanted.to) return { items: [], to: range.to };
       const found = await view.logs({ matcher, range: wanted, most });
       if (!found) return undefined;
-      const isCut = found.logs.length > most;
-      return { items: found.logs, to: isCut ? (found.numbers.at(-1) ?? range.to) : range.to };
+      const isCut = found.count > most;
+      return { items: found.all(), to: isCut ? found.numberOf(found.count - 1) : range.to };
     },
   };
 }

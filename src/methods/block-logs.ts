@@ -4,12 +4,13 @@ import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
 import { joinJson } from "./join-json.ts";
+import { joinLogs } from "./join-logs.ts";
 import type { CallContext } from "./method.ts";
 import { findBlock, fromStore } from "./stored-lookup.ts";
 
@@ -18,13 +19,14 @@ export async function logsOfBlock(
   blockHash: string,
   filter: LogFilter,
   context: CallContext,
-): Promise<RawJson> {
+): Promise<AnswerJson> {
   const found = await findBlock({ kind: "hash", hash: blockHash }, context);
   if (found === "unknown") throw errors.unknownBlock();
   if (found !== "elsewhere" && context.chain) {
-    const logs = context.chain.logsOf(found, matcherOf(filter));
-    const isGone = logs.length > 0 && (await isDropped(found, context));
-    return fromStore(joinJson(isGone ? logs.map(asRemoved) : logs), found, context);
+    const logs = context.chain.selectedLogsOf(found, matcherOf(filter));
+    const isGone = logs.count > 0 && (await isDropped(found, context));
+    const told = isGone ? joinJson(logs.all().map(asRemoved)) : joinLogs(logs);
+    return fromStore(told, found, context);
   }
   return askLogsOfBlock(blockHash, filter, context);
 }

@@ -4,7 +4,7 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { block } from "../evm/results.ts";
 import { hash, quantity, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { isNull, nullWhenUnknown } from "./block-lookup.ts";
@@ -76,12 +76,15 @@ function blockJson(
   stored: StoredBlock,
   { fullTransactions: isFull }: { readonly fullTransactions: boolean },
   context: CallContext,
-): RawJson {
+): AnswerJson {
+  // What is added to a block is added to the whole of it.
+  if (isFull && context.network.totalDifficulty === undefined)
+    return fromStore(stored.withTransactionsToSend(), stored, context);
   const json = isFull ? stored.withTransactions() : stored.withHashes();
   return fromStore(withTotalDifficulty(json, context.network), stored, context);
 }
 
-async function findByNumber(args: BlockArgs, context: CallContext): Promise<RawJson> {
+async function findByNumber(args: BlockArgs, context: CallContext): Promise<AnswerJson> {
   const found = await findNumbered(args.block, context);
   if (found === "unknown") return "null";
   if (found !== "elsewhere") return blockJson(found, args, context);
@@ -98,7 +101,7 @@ function isTagBeyondHead(asked: string, result: Buffer, { chain }: CallContext):
   return number !== undefined && Number(textOf(result, number).slice(1, -1)) > chain.head.number;
 }
 
-async function findByHash(args: HashArgs, context: CallContext): Promise<RawJson> {
+async function findByHash(args: HashArgs, context: CallContext): Promise<AnswerJson> {
   const found = await findBlock({ kind: "hash", hash: args.blockHash }, context);
   if (found === "unknown") return "null";
   if (found !== "elsewhere") return blockJson(found, args, context);

@@ -117,7 +117,7 @@ async function storedLogs(
     const range = { from: start, to: end };
     const slice = await context.chain?.logs({ matcher, range, most: Number.POSITIVE_INFINITY });
     if (!slice) return end;
-    found.add(slice.logs);
+    found.add(slice.all());
     end = start - 1;
   }
   return end;

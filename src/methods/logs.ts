@@ -6,10 +6,10 @@ import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { log } from "../evm/results.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { logsOfBlock } from "./block-logs.ts";
-import { joinJson } from "./join-json.ts";
+import { joinLogs } from "./join-logs.ts";
 import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
 import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
@@ -29,7 +29,7 @@ export const logMethods = [
 ];
 
 /** @throws RpcError (decisions: eth_getLogs) */
-export async function answerLogs(filter: LogFilter, context: CallContext): Promise<RawJson> {
+export async function answerLogs(filter: LogFilter, context: CallContext): Promise<AnswerJson> {
   const scope = scopeOf(filter);
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
   const range = await settleRange(scope, context);
@@ -47,7 +47,7 @@ async function logsOfChain(
   range: LogRange,
   { filter, view }: Query,
   context: CallContext,
-): Promise<RawJson> {
+): Promise<AnswerJson> {
   const { results } = context.network.limits.logs;
   if (range.to < view.tail) return olderLogs(range, filter, context);
   const olderRange = { from: range.from, to: view.tail - 1 };
@@ -58,8 +58,8 @@ async function logsOfChain(
   const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
   const found = await view.logs({ matcher: matcherOf(filter), range: stored, most });
   if (!found) return olderLogs(range, filter, context); // it left the store meanwhile
-  if (found.logs.length > most) {
-    const before = (found.numbers[most] ?? stored.from) - 1;
+  if (found.count > most) {
+    const before = found.numberOf(most) - 1;
     throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
   }
   const proof = view.blockAt(range.to)?.proof ?? "none";
@@ -68,7 +68,7 @@ async function logsOfChain(
     block: view.positionAt(range.to),
     proof: hasOlder ? "partial" : proof,
   });
-  return joinJson(found.logs, older.logs);
+  return joinLogs(found, older.logs);
 }
 
 const NOTHING_OLDER: NodeLogs = { logs: Buffer.from("[]"), isFresh: false };

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { isNull, nullWhenUnknown, settle } from "./block-lookup.ts";
 import { receiptsOf } from "./block-receipts.ts";
@@ -26,7 +26,9 @@ const receiptsByBlock = (name: string): Method =>
     contractsOf: anyContract, // with the logs of all
     answer: ({ block }, context) => {
       const stored = storedAt(block, context);
-      return stored ? fromStore(stored.receipts(), stored, context) : findReceipts(block, context);
+      return stored
+        ? fromStore(stored.receiptsToSend(), stored, context)
+        : findReceipts(block, context);
     },
   });
 
@@ -45,7 +47,7 @@ export const receiptMethods = [
   receiptsByBlock("eth_getBlockReceipts"),
 ];
 
-async function findReceipts(block: BlockReference, context: CallContext): Promise<RawJson> {
+async function findReceipts(block: BlockReference, context: CallContext): Promise<AnswerJson> {
   // Specification: a pending transaction has no receipt. (geth answers those of its own draft.)
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
@@ -54,17 +56,17 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
   if (found === "unknown") return "null";
   return found === "elsewhere"
     ? receiptsOf(pointer, context)
-    : fromStore(found.receipts(), found, context);
+    : fromStore(found.receiptsToSend(), found, context);
 }
 
-function storedReceipt(transactionHash: string, context: CallContext): RawJson | undefined {
+function storedReceipt(transactionHash: string, context: CallContext): AnswerJson | undefined {
   const place = context.chain?.transaction(transactionHash);
   const json = place?.block.receipt(place.index);
   return place && json && fromStore(json, place.block, context);
 }
 
 /** Of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
-async function findReceipt(transactionHash: string, context: CallContext): Promise<RawJson> {
+async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
   const asked = context.ask("eth_getTransactionReceipt", context.paramsJson, MAY_LAG);
   const result = await nullWhenUnknown(asked);
   const place = await placeOnChain(result, context);
@@ -76,7 +78,7 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
 }
 
 /** Some nodes give receipts of pending transactions, without a block. */
-function nullWhenPending(result: Buffer): RawJson {
+function nullWhenPending(result: Buffer): AnswerJson {
   if (isNull(result)) return result;
   const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
   return hasValue(result, blockHash) ? result : "null";

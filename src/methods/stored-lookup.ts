@@ -3,7 +3,7 @@ import type { Sought } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type FixedPointer, isBeyondAnyChain } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
@@ -80,11 +80,11 @@ function outcomeOf(sought: Sought): StoredBlock | "unknown" | "elsewhere" {
 }
 
 /** Notes that the answer comes from the store. */
-export function fromStore(
-  json: RawJson,
+export function fromStore<Json extends AnswerJson>(
+  json: Json,
   block: StoredBlock,
   context: Pick<CallContext, "note">,
-): RawJson {
+): Json {
   context.note({ source: "store", block, proof: block.proof });
   return json;
 }

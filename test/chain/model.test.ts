@@ -103,7 +103,7 @@ async function expectLogsToAgree(
         if (matches(log, filter)) expected.push(log.json);
     const most = Number.POSITIVE_INFINITY;
     const found = await view.logs({ matcher: matcherOf(filter), range: { from, to }, most });
-    expect(found?.logs.map(String)).toEqual(expected);
+    expect(found?.all().map(String)).toEqual(expected);
   }
 }
 

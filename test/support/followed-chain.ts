@@ -6,6 +6,7 @@ import type { ChainView } from "../../src/chain/chain-view.ts";
 import { blockDialect } from "../../src/chain/fetch-block.ts";
 import { Freshness } from "../../src/chain/freshness.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { Turns } from "../../src/lib/turns.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { answerOf } from "./generated-chain/answers.ts";
 import type { GeneratedChain } from "./generated-chain.ts";
@@ -81,6 +82,7 @@ export async function followChain(
     {
       ...{ ...parts, pool, dialect: blockDialect },
       freshness: new Freshness({ network: "test" }, parts),
+      turns: new Turns({ clock: systemClock }),
     },
   );
   await chain.start();

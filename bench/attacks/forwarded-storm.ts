@@ -1,0 +1,44 @@
+// Callers whose batches are passed on to nodes whose answers are large: they take what comes, and ask again.
+import type { Attack, AttackTarget } from "./attack.ts";
+import { closed, openAttackSocket, postBytes } from "./sockets.ts";
+
+export type ForwardedStorm = {
+  readonly connections: number;
+  readonly members: number;
+  readonly method: string;
+  readonly params: (connection: number, member: number) => readonly unknown[];
+  /** Whether the callers take what they are sent. */
+  readonly reads: boolean;
+};
+
+export const forwardedStorm = (options: ForwardedStorm): Attack => ({
+  name: "forwarded storm",
+  run: async (target, signal) => {
+    const { connections } = options;
+    const strike = async (connection: number): Promise<void> => {
+      while (!signal.aborted) await askOnce(connection, options, { target, signal });
+    };
+    await Promise.all(Array.from({ length: connections }, (_, connection) => strike(connection)));
+  },
+});
+
+async function askOnce(
+  connection: number,
+  { members, method, params, reads }: ForwardedStorm,
+  { target, signal }: { target: AttackTarget; signal: AbortSignal },
+): Promise<void> {
+  const body = JSON.stringify(
+    Array.from({ length: members }, (_, id) => ({
+      jsonrpc: "2.0",
+      id,
+      method,
+      params: params(connection, id),
+    })),
+  );
+  const socket = openAttackSocket(target, signal);
+  if (reads) socket.resume();
+  else socket.pause();
+  // The gateway ends the connection behind its answer.
+  socket.write(postBytes(target, body, "Connection: close\r\n"));
+  await closed(socket);
+}

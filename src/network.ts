@@ -134,7 +134,7 @@ export class Network {
   ) {
     const { name, settings, data } = options;
     const { family, chainId, limits, methods, headAgeMs, staleAfterMs } = settings;
-    const { clock, turns, metrics, state, filterCount: count } = parts;
+    const { clock, memory, turns, metrics, state, filterCount: count } = parts;
     const log = parts.log.child({ network: name });
     this.facts = factsOf(name, settings);
     this.catalogue = catalogueFor({ family, ...methods });
@@ -142,7 +142,8 @@ export class Network {
     this.#role = role;
     const poolState = stateFor(role, state);
     this.pool = new Pool(poolOptions(name, settings, role), {
-      ...{ clock, log, metrics, connect },
+      ...{ clock, log, metrics },
+      connect: (to, own) => connect(to, { ...own, memory, turns }),
       state: poolState,
     });
     this.coalescing = new Coalescing(this.pool);

@@ -6,7 +6,6 @@ export type ForwardedStorm = {
   readonly connections: number;
   readonly members: number;
   readonly method: string;
-  readonly params: (connection: number, member: number) => readonly unknown[];
   /** Whether the callers take what they are sent. */
   readonly reads: boolean;
 };
@@ -24,7 +23,7 @@ export const forwardedStorm = (options: ForwardedStorm): Attack => ({
 
 async function askOnce(
   connection: number,
-  { members, method, params, reads }: ForwardedStorm,
+  { members, method, reads }: ForwardedStorm,
   { target, signal }: { target: AttackTarget; signal: AbortSignal },
 ): Promise<void> {
   const body = JSON.stringify(
@@ -32,7 +31,9 @@ async function askOnce(
       jsonrpc: "2.0",
       id,
       method,
-      params: params(connection, id),
+      params: [
+        { fromBlock: "0x10", toBlock: "0x10", address: addressOf(connection * members + id) },
+      ],
     })),
   );
   const socket = openAttackSocket(target, signal);
@@ -42,3 +43,6 @@ async function askOnce(
   socket.write(postBytes(target, body, "Connection: close\r\n"));
   await closed(socket);
 }
+
+/** Each another one: equal calls would be merged. */
+const addressOf = (number: number): string => `0x${number.toString(16).padStart(40, "0")}`;

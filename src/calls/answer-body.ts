@@ -73,6 +73,9 @@ export function bodyAnswerer(
     if (request.kind === "single") return answerMessage(request.message, caller);
     const together = partsOfBatch(caller, request.messages.length, parts);
     const costOf = (name: string): number => parts.costs.of(caller.network.catalogue.find(name));
+    const dearest = (): number =>
+      Math.max(...request.messages.map((each) => (each.kind === "call" ? costOf(each.method) : 0)));
+    if (!parts.memory.admitsBatch(dearest)) throw errors.memoryIsScarce();
     return new Batch(
       request.messages,
       { mostBytes: scope.batchResponseBytes ?? options.batchResponseBytes },

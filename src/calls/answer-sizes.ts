@@ -2,9 +2,9 @@
 
 /** Of a method that nothing came of yet, in bytes, by what it costs. */
 const GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
-  { below: 4, bytes: 2_048 },
-  { below: 10, bytes: 8_192 },
-  { below: Number.POSITIVE_INFINITY, bytes: 65_536 },
+  { below: 4, bytes: 16_384 },
+  { below: 10, bytes: 65_536 },
+  { below: Number.POSITIVE_INFINITY, bytes: 262_144 },
 ];
 /** Each answer moves the mean by so much of the difference. */
 const WEIGHT = 1 / 8;

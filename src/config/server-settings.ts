@@ -51,7 +51,7 @@ export const doorLimits = z
     memory: byteSize
       .optional()
       .describe(
-        "What may wait in memory in all: request bodies, answers of nodes, answers that callers have not taken. Above it new work is refused with 503, large work from a quarter of it on. Left out: a quarter of the memory that the gateway may use, at most 1GiB.",
+        "What may wait in memory in all: request bodies, answers of nodes, answers that callers have not taken. Above it new work is refused with 503, large work from three sixteenths of it on. Left out: a quarter of the memory that the gateway may use, at most 1GiB.",
       ),
     batchResponse: byteSize
       .prefault("50MiB")

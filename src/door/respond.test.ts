@@ -1,5 +1,11 @@
-import { expect, it } from "vitest";
-import { acceptsGzip } from "./respond.ts";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Reply } from "../calls/reply.ts";
+import type { JsonSource } from "../jsonrpc/envelope.ts";
+import { systemClock } from "../lib/clock.ts";
+import { Turns } from "../lib/turns.ts";
+import { acceptsGzip, respond } from "./respond.ts";
 
 it.each([
   ["gzip", true],
@@ -13,4 +19,78 @@ it.each([
   [undefined, false],
 ])("Accept-Encoding %s asks for gzip: %s", (header, want) => {
   expect(acceptsGzip(header)).toBe(want);
+});
+
+describe("an answer that is made while it is sent", () => {
+  const closes: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closes.splice(0)) close();
+  });
+
+  /** What a caller gets who is sent the reply, and what the server counted. */
+  async function send(reply: Reply, acceptEncoding: string | undefined) {
+    const seen = { bytes: 0, broken: [] as unknown[] };
+    const server = createServer(async (_request, response) => {
+      const options = {
+        requestId: "1",
+        allowOrigin: "*",
+        acceptEncoding,
+        isPage: false,
+        close: false,
+      };
+      const parts = {
+        turns: new Turns({ clock: systemClock }),
+        onBroken: (error: unknown) => seen.broken.push(error),
+      };
+      seen.bytes = await respond(response, reply, options, parts);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closes.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const got = await fetch(`http://127.0.0.1:${port}`);
+    const text = await got.text().catch((error: Error) => error);
+    return { text, headers: got.headers, seen };
+  }
+
+  const source = (chunks: number, breaksAt = Number.POSITIVE_INFINITY): JsonSource => ({
+    length: chunks * 50_000,
+    heldBytes: 0,
+    *chunks() {
+      for (let chunk = 0; chunk < chunks; chunk += 1) {
+        if (chunk === breaksAt) throw new Error("it is gone");
+        yield Buffer.alloc(50_000, "a");
+      }
+    },
+  });
+  async function* later(...all: JsonSource[]) {
+    for (const each of all) yield [each, ","];
+  }
+
+  it.each([undefined, "gzip"])("is whole, encoded as %s", async (encoding) => {
+    const reply = { status: 200, pieces: ["[", source(20), "]"] };
+    const { text, seen } = await send(reply, encoding);
+    expect(text).toBe(`[${"a".repeat(1_000_000)}]`);
+    expect(seen).toEqual({ bytes: 1_000_002, broken: [] });
+  });
+
+  it("has its parts in order, of whatever length", async () => {
+    const reply = { status: 200, pieces: ["["], rest: later(source(3), source(0), source(1)) };
+    const { text, headers } = await send(reply, undefined);
+    expect(text).toBe(`[${"a".repeat(150_000)},,${"a".repeat(50_000)},`);
+    expect(headers.get("content-length")).toBeNull();
+  });
+
+  it.each([
+    { what: "of a known length", reply: () => ({ pieces: [source(40, 30)] }), encoding: undefined },
+    { what: "compressed", reply: () => ({ pieces: [source(40, 30)] }), encoding: "gzip" },
+    {
+      what: "of an unknown length",
+      reply: () => ({ pieces: [], rest: later(source(40, 30)) }),
+      encoding: undefined,
+    },
+  ])("does not look whole when it breaks off, $what", async ({ reply, encoding }) => {
+    const { text, seen } = await send({ status: 200, ...reply() }, encoding);
+    expect(text).toBeInstanceOf(Error);
+    expect(seen.broken).toHaveLength(1);
+  });
 });

@@ -26,26 +26,30 @@ describe("the memory budget", () => {
     // Of a budget of 16 MB, so much may wait for the call to be begun.
     { what: "a hash", computeUnits: 1, isInBatch: false, upTo: 16 },
     { what: "a receipt", computeUnits: 3, isInBatch: false, upTo: 16 },
-    { what: "a receipt in a batch", computeUnits: 3, isInBatch: true, upTo: 8 },
+    { what: "a batch of receipts", computeUnits: 3, isInBatch: true, upTo: 5 },
     { what: "eth_call", computeUnits: 5, isInBatch: false, upTo: 8 },
-    { what: "logs", computeUnits: 10, isInBatch: false, upTo: 4 },
-    { what: "logs in a batch", computeUnits: 10, isInBatch: true, upTo: 2 },
-    { what: "a trace", computeUnits: 25, isInBatch: false, upTo: 4 },
+    { what: "logs", computeUnits: 10, isInBatch: false, upTo: 3 },
+    { what: "a batch of log queries", computeUnits: 10, isInBatch: true, upTo: 1 },
+    { what: "a trace", computeUnits: 25, isInBatch: false, upTo: 3 },
   ])("lets $what begin while no more than $upTo of 16 MB wait", (row) => {
     const { budget, refused } = budgetOf(16 * MB);
     budget.hold("unsent", row.upTo * MB);
-    expect(budget.admitsCall(row.computeUnits, row.isInBatch)).toBe(true);
+    const isAdmitted = (): boolean =>
+      row.isInBatch
+        ? budget.admitsBatch(() => row.computeUnits)
+        : budget.admitsCall(row.computeUnits);
+    expect(isAdmitted()).toBe(true);
     expect(refused).toEqual([]);
-    budget.hold("unsent", 1);
-    expect(budget.admitsCall(row.computeUnits, row.isInBatch)).toBe(false);
-    expect(refused).toEqual(["calls"]);
+    budget.hold("unsent", 0.5 * MB);
+    expect(isAdmitted()).toBe(false);
+    expect(refused).toEqual([row.isInBatch ? "batches" : "calls"]);
   });
 
-  it("reads no large answer on above an eighth, and no request above all of it", () => {
+  it("reads no large answer on above three parts in 32, and no request above all of it", () => {
     const { budget, refused } = budgetOf(16 * MB);
-    budget.hold("arriving", 2 * MB + 1);
+    budget.hold("arriving", 1.5 * MB + 1);
     expect([budget.admitsLargeAnswer(), budget.admitsRequest()]).toEqual([false, true]);
-    budget.hold("bodies", 14 * MB);
+    budget.hold("bodies", 14.5 * MB);
     expect(budget.admitsRequest()).toBe(false);
     expect(refused).toEqual(["answers", "requests"]);
   });

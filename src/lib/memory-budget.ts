@@ -8,8 +8,8 @@
 export const memoryKinds = ["bodies", "arriving", "building", "unsent"] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** What was turned away: requests before their bodies were read, calls, and answers on their way from nodes. */
-export type MemoryRefusal = "requests" | "calls" | "answers";
+/** What was turned away: requests before their bodies were read, calls and batches, and answers on their way from nodes. */
+export type MemoryRefusal = "requests" | "calls" | "batches" | "answers";
 
 export type MemoryBudgetParts = {
   /** Called for each refusal. */
@@ -20,12 +20,15 @@ export type MemoryBudgetParts = {
 const SHARES: readonly { readonly below: number; readonly share: number }[] = [
   { below: 4, share: 1 }, // computed here, or one small thing of the store
   { below: 10, share: 1 / 2 },
-  { below: Number.POSITIVE_INFINITY, share: 1 / 4 }, // logs, receipts of blocks, traces
+  { below: Number.POSITIVE_INFINITY, share: 3 / 16 }, // logs, receipts of blocks, traces
 ];
+const shareOf = (computeUnits: number): number =>
+  SHARES.find(({ below }) => computeUnits < below)?.share ?? 0;
+
 /** Who asks for many things at once can ask for them one by one. */
-const IN_BATCH = 1 / 2;
-/** Above it answers of nodes that turn out to be large are not read on. */
-const LARGE_ANSWER = 1 / 8;
+const IN_BATCH = 1 / 3;
+/** Above it answers of nodes that turn out to be large are not read on: more waits then than was to be begun. */
+const LARGE_ANSWER = 3 / 32;
 /** Above it a batch has one call under way. */
 const UNHURRIED = 1 / 16;
 
@@ -72,11 +75,18 @@ export class MemoryBudget {
     return this.#admits(1, "requests");
   }
 
-  /** Whether a call may be begun. Counts the refusal. */
-  admitsCall(computeUnits: number, isInBatch: boolean): boolean {
-    if (this.isCalm) return true;
-    const share = SHARES.find(({ below }) => computeUnits < below)?.share ?? 0;
-    return this.#admits(isInBatch ? share * IN_BATCH : share, "calls");
+  /** Whether a call may be begun that stands alone. Counts the refusal. */
+  admitsCall(computeUnits: number): boolean {
+    return this.isCalm || this.#admits(shareOf(computeUnits), "calls");
+  }
+
+  /**
+   * Whether a batch may be begun. Counts the refusal. The calls of one that was begun wait for their turn.
+   *
+   * @param computeUnits Of its dearest call: asked for only where it matters.
+   */
+  admitsBatch(computeUnits: () => number): boolean {
+    return this.isCalm || this.#admits(shareOf(computeUnits()) * IN_BATCH, "batches");
   }
 
   /** Whether a large answer of a node is read on. Counts the refusal. */

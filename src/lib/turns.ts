@@ -8,7 +8,7 @@ const TURN_MS = 4;
 export class Turns {
   /** When the turn that is under way has to end; undefined while no long work is done. */
   #endsAt: number | undefined;
-  /** Each of them goes on when it is its turn. */
+  /** One of them goes on in each turn. */
   readonly #waiting: (() => void)[] = [];
   readonly #clock: Pick<Clock, "now" | "yield">;
 
@@ -30,18 +30,14 @@ export class Turns {
 
   #begin(): void {
     this.#endsAt = this.#clock.now() + TURN_MS;
-    void this.#clock.yield().then(() => this.#goOn());
+    void this.#clock.yield().then(() => this.#end());
   }
 
-  /** Wakes one after the other, as long as the turn lasts: what was awakened runs before the next is. */
-  async #goOn(): Promise<void> {
+  #end(): void {
     this.#endsAt = undefined;
-    if (this.#waiting.length === 0) return;
+    const goOn = this.#waiting.shift();
+    if (!goOn) return;
     this.#begin();
-    do {
-      this.#waiting.shift()?.();
-      await Promise.resolve();
-      await Promise.resolve();
-    } while (this.#waiting.length > 0 && !this.isOver);
+    goOn();
   }
 }

@@ -112,7 +112,8 @@ export class NodeRequests {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
-    return { id, method, purpose, json, maxBytes, sentAtMs: this.#parts.clock.now() };
+    const isForCaller = purpose === "call";
+    return { id, method, purpose, json, isForCaller, maxBytes, sentAtMs: this.#parts.clock.now() };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): Told {

@@ -32,6 +32,8 @@ export type Reply =
       readonly isTold?: true;
       /** The answer was longer than is taken. */
       readonly isTooLarge?: true;
+      /** It is we who did not read its answer to the end. */
+      readonly isCrowded?: true;
     }
   /** It was not sent: too much waits for the node, or its turn would come too late. */
   | { readonly kind: "occupied"; readonly waitMs: number }
@@ -59,6 +61,8 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
         reason: "the answer is larger than limits.response",
         isTooLarge: true,
       };
+    case "crowded":
+      return { kind: "failed", reason: "too much waits in memory", isTold: true, isCrowded: true };
     case "timeout":
     case "aborted":
       return { kind: exchange.kind };

@@ -131,7 +131,8 @@ export class Upstream {
     const told = await this.#requests.send(wanted, signal);
     if (asker) this.turns.end(asker, told.sentAtMs);
     const reply = this.#believed(told.reply, method, options);
-    const isTooLarge = told.exchange === "too large"; // a node whose answer is too long for us is well
+    // A node whose answer is too long for us is well.
+    const isTooLarge = told.exchange === "too large" || told.exchange === "crowded";
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
     this.health.close(call, isTooLarge ? "missing" : endingOf(reply, { signal, isNoFault }));
     if (!isTooLarge) {

@@ -204,6 +204,10 @@ export class Asking {
         return;
       default:
         if (reply.kind === "occupied") this.#occupiedMs = Math.min(this.#occupiedMs, reply.waitMs);
+        if (reply.kind === "failed" && reply.isCrowded) {
+          this.#fail(errors.memoryIsScarce());
+          return;
+        }
         this.#seen.push(reply.kind);
         if (this.#mayAskAnother(reply)) this.#askNext("failed");
         else if (this.#running.size === 0) this.#giveUp();

@@ -93,7 +93,10 @@ export class BatchingConnection implements Connection {
     };
     for (const call of calls) call.onLeave = onLeave;
     const json = `[${calls.map(({ request }) => request.json).join(",")}]`;
-    const exchange = await this.#parts.connection.send({ id: 0, json }, controller.signal);
+    const exchange = await this.#parts.connection.send(
+      { id: 0, json, isForCaller: calls.every(({ request }) => request.isForCaller) },
+      controller.signal,
+    );
     this.#settle(calls, readBatchAnswer(exchange));
   }
 

@@ -30,6 +30,8 @@ export type Exchange =
   | { readonly kind: "unreachable"; readonly reason: string }
   | { readonly kind: "timeout" }
   | { readonly kind: "too large" }
+  /** It was not read to its end: too much waits in memory. */
+  | { readonly kind: "crowded" }
   | { readonly kind: "aborted" };
 
 /** One JSON-RPC request: the whole envelope, and the number that is the `id` in it. */
@@ -38,12 +40,14 @@ export type NodeRequest = {
   readonly json: string;
   /** The longest answer that is taken to this one, in bytes, where that is less than the connection takes. */
   readonly maxBytes?: number | undefined;
+  /** Its answer need not be read to its end while too much waits in memory. */
+  readonly isForCaller?: boolean | undefined;
 };
 
 /** Reads a body while it comes, where it is too large to be held. */
 export type BodyReader = {
   /** Why no more is wanted; left out: it has what it wants. */
-  readonly whenStopped?: "too large" | "malformed" | undefined;
+  readonly whenStopped?: "too large" | "crowded" | "malformed" | undefined;
   /** Told before the first chunk; NaN when the node does not say. @returns as `add`. */
   announce?(bytes: number): boolean;
   /** @returns false when no more is wanted. */

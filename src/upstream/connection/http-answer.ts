@@ -1,15 +1,22 @@
 // One answer over HTTP as it comes in; the first thing that decides its fate wins.
 import type { Dispatcher } from "undici";
 import type { Clock } from "../../lib/clock.ts";
+import type { Turns } from "../../lib/turns.ts";
 import { type BodyReader, type Exchange, reasonOf, stopped } from "./connection.ts";
 import { readRetryAfter } from "./retry-after.ts";
+import type { WholeBody } from "./whole-body.ts";
 
 type AnswerParts = {
   /** Takes what is no answer, and the answer where nobody else reads it. */
-  readonly whole: BodyReader;
+  readonly whole: WholeBody;
   readonly reader?: BodyReader | undefined;
+  /** Large answers are read one after the other. */
+  readonly turns?: Pick<Turns, "next"> | undefined;
   readonly clock: Pick<Clock, "wallTime">;
 };
+
+/** In bytes: a millisecond of work. */
+const LARGE = 262_144;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -66,6 +73,12 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    const { whole, turns } = this.#parts;
+    if (turns && whole.bytes > LARGE) void turns.next().then(() => this.#finish());
+    else this.#finish();
+  }
+
+  #finish(): void {
     if (this.#isSettled) return;
     const body = this.#body.finish() ?? Buffer.alloc(0);
     const status = this.#status;
@@ -83,6 +96,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   #settle(exchange: Exchange): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    this.#parts.whole.drop();
     this.#cleanUp();
     this.#resolve(exchange);
   }

@@ -2,6 +2,7 @@
 import { unescape as percentDecoded } from "node:querystring";
 import { Pool } from "undici";
 import type { Clock } from "../../lib/clock.ts";
+import type { Turns } from "../../lib/turns.ts";
 import type {
   BodyReader,
   Connection,
@@ -10,7 +11,13 @@ import type {
   NodeRequest,
 } from "./connection.ts";
 import { HttpAnswer } from "./http-answer.ts";
-import { WholeBody } from "./whole-body.ts";
+import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
+
+type HttpConnectionParts = {
+  readonly clock: Pick<Clock, "after" | "wallTime">;
+  readonly memory?: ArrivingMemory | undefined;
+  readonly turns?: Pick<Turns, "next"> | undefined;
+};
 
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -23,10 +30,12 @@ export class HttpConnection implements Connection {
   readonly #headers: Record<string, string>;
   readonly #options: ConnectionOptions;
   readonly #clock: Pick<Clock, "after" | "wallTime">;
+  readonly #parts: HttpConnectionParts;
 
-  constructor(options: ConnectionOptions, parts: { clock: Pick<Clock, "after" | "wallTime"> }) {
+  constructor(options: ConnectionOptions, parts: HttpConnectionParts) {
     const url = new URL(options.url);
     this.#options = options;
+    this.#parts = parts;
     this.#clock = parts.clock;
     this.#path = url.pathname + url.search;
     this.#headers = {
@@ -45,16 +54,16 @@ export class HttpConnection implements Connection {
   }
 
   send(
-    { json, maxBytes = this.#options.responseBytes }: Pick<NodeRequest, "json" | "maxBytes">,
+    { json, isForCaller, maxBytes = this.#options.responseBytes }: Omit<NodeRequest, "id">,
     signal: AbortSignal,
     reader?: BodyReader,
   ): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const whole = new WholeBody({
-        responseBytes: Math.min(maxBytes, this.#options.responseBytes),
-      });
-      const answer = new HttpAnswer({ whole, reader, clock: this.#clock }, resolve);
+      const { memory, turns, clock } = this.#parts;
+      const responseBytes = Math.min(maxBytes, this.#options.responseBytes);
+      const whole = new WholeBody({ responseBytes, isForCaller }, memory);
+      const answer = new HttpAnswer({ whole, reader, turns, clock }, resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const stopWaiting = this.#limitTime(answer, reader !== undefined);
       signal.addEventListener("abort", onAbort, { once: true });

@@ -6,15 +6,22 @@ import type { Clock } from "../../lib/clock.ts";
 import { type ConnectionOptions, reasonOf } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { MessageSplitter } from "./message-splitter.ts";
+import type { ArrivingMemory } from "./whole-body.ts";
 import type { Wire, WireListener } from "./wire.ts";
 
 export const ipcConnection = (
   options: ConnectionOptions,
-  { clock }: { clock: Pick<Clock, "after" | "now"> },
+  { clock, memory }: { clock: Pick<Clock, "after" | "now">; memory?: ArrivingMemory | undefined },
 ): Conversation =>
-  new Conversation(options, { clock, open: (listener) => openWire(options, listener) });
+  new Conversation(options, {
+    clock,
+    open: (listener) => openWire({ ...options, memory }, listener),
+  });
 
-function openWire(options: ConnectionOptions, listener: WireListener): Wire {
+function openWire(
+  options: ConnectionOptions & { memory: ArrivingMemory | undefined },
+  listener: WireListener,
+): Wire {
   const socket = connectSocket({ path: pathOf(options.url) });
   let reason = "connection closed";
   const splitter = new MessageSplitter(options, {
@@ -32,7 +39,10 @@ function openWire(options: ConnectionOptions, listener: WireListener): Wire {
   socket.on("error", (error) => {
     reason = reasonOf(error);
   });
-  socket.on("close", () => listener.onLost(reason));
+  socket.on("close", () => {
+    splitter.end();
+    listener.onLost(reason);
+  });
   return {
     state: () => stateOf(socket),
     send: (json) => socket.write(`${json}\n`),

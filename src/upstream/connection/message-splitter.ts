@@ -3,7 +3,7 @@
 import { isSpace, OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
 import { BROKEN, MORE, ValueScanner } from "../../jsonrpc/element-stream-value.ts";
 import { idNearEnd, idNearStart, NEAR_THE_EDGE } from "./message-id.ts";
-import { WholeBody } from "./whole-body.ts";
+import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
 
 export type MessageListener = {
   onMessage(body: Buffer): void;
@@ -11,14 +11,20 @@ export type MessageListener = {
   onTooLarge(callId: number | undefined): void;
 };
 
+type SplitterOptions = {
+  readonly responseBytes: number;
+  /** Where what comes is counted. */
+  readonly memory?: ArrivingMemory | undefined;
+};
+
 export class MessageSplitter {
   readonly #value = new ValueScanner();
   /** Of the message that has begun and not ended. */
   #begun: BegunMessage | undefined;
-  readonly #options: { readonly responseBytes: number };
+  readonly #options: SplitterOptions;
   readonly #listener: MessageListener;
 
-  constructor(options: { readonly responseBytes: number }, listener: MessageListener) {
+  constructor(options: SplitterOptions, listener: MessageListener) {
     this.#options = options;
     this.#listener = listener;
   }
@@ -28,6 +34,12 @@ export class MessageSplitter {
     let at = 0;
     while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
     return at !== BROKEN;
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#begun?.drop();
+    this.#begun = undefined;
   }
 
   /** The place to go on from, MORE or BROKEN. */
@@ -57,8 +69,8 @@ class BegunMessage {
   #isTold = false;
   readonly #listener: MessageListener;
 
-  constructor(options: { readonly responseBytes: number }, listener: MessageListener) {
-    this.#whole = new WholeBody(options);
+  constructor(options: SplitterOptions, listener: MessageListener) {
+    this.#whole = new WholeBody(options, options.memory);
     this.#listener = listener;
   }
 
@@ -67,11 +79,16 @@ class BegunMessage {
     this.#end = piece.length < NEAR_THE_EDGE ? joined(this.#end, piece) : piece;
     this.#end = this.#end.subarray(-NEAR_THE_EDGE);
     if (!this.#whole || this.#whole.add(piece)) return;
-    this.#whole = undefined;
+    this.drop();
     // The rest may take its time: the caller need not wait for it.
     const callId = idNearStart(this.#start);
     this.#isTold = callId !== undefined;
     if (this.#isTold) this.#listener.onTooLarge(callId);
+  }
+
+  drop(): void {
+    this.#whole?.drop();
+    this.#whole = undefined;
   }
 
   end(): void {

@@ -1,32 +1,81 @@
-// An answer as one buffer, up to a length.
+// An answer as one buffer, up to a length; counted while it comes.
+import type { MemoryBudget } from "../../lib/memory-budget.ts";
 import type { BodyReader, ConnectionOptions } from "./connection.ts";
 
+export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLargeAnswer">;
+
+export type WholeBodyOptions = Pick<ConnectionOptions, "responseBytes"> & {
+  /** A caller waits for it, who can be told to come back. */
+  readonly isForCaller?: boolean | undefined;
+};
+
+/** In bytes: from here on an answer is large. */
+const LARGE = 65_536;
+/** In bytes: what is announced is believed so far. */
+const MOST_AT_ONCE = 1 << 22;
+
 export class WholeBody implements BodyReader {
-  readonly whenStopped = "too large";
-  readonly #maxBytes: number;
+  whenStopped: "too large" | "crowded" = "too large";
+  /** Of the announced length, and filled so far; undefined: the chunks are joined at the end. */
+  #whole: Buffer | undefined;
   #chunks: Buffer[] = [];
   #bytes = 0;
+  readonly #options: WholeBodyOptions;
+  readonly #memory: ArrivingMemory | undefined;
 
-  constructor({ responseBytes }: Pick<ConnectionOptions, "responseBytes">) {
-    this.#maxBytes = responseBytes;
+  constructor(options: WholeBodyOptions, memory?: ArrivingMemory) {
+    this.#options = options;
+    this.#memory = memory;
+  }
+
+  /** So far, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   announce(bytes: number): boolean {
-    return !(bytes > this.#maxBytes);
+    if (bytes > LARGE && bytes <= MOST_AT_ONCE) this.#whole = Buffer.allocUnsafeSlow(bytes);
+    return !(bytes > this.#options.responseBytes);
   }
 
   add(chunk: Buffer): boolean {
+    if (this.#whole && this.#bytes + chunk.length <= this.#whole.length)
+      chunk.copy(this.#whole, this.#bytes);
+    else this.#keep(chunk);
     this.#bytes += chunk.length;
-    this.#chunks.push(chunk);
-    return this.#bytes <= this.#maxBytes;
+    this.#memory?.hold("arriving", chunk.length);
+    if (this.#bytes > this.#options.responseBytes) return false;
+    const { isForCaller } = this.#options;
+    if (!isForCaller || this.#bytes <= LARGE || this.#memory?.admitsLargeAnswer() !== false)
+      return true;
+    this.whenStopped = "crowded";
+    return false;
   }
 
   finish(): Buffer {
+    const whole = this.#whole ? this.#whole.subarray(0, this.#bytes) : this.#joined();
+    this.drop();
+    return whole;
+  }
+
+  /** It is of no use any more. */
+  drop(): void {
+    this.#memory?.release("arriving", this.#bytes);
+    this.#bytes = 0;
+    this.#chunks = [];
+    this.#whole = undefined;
+  }
+
+  #keep(chunk: Buffer): void {
+    // More came than was announced.
+    if (this.#whole) this.#chunks.push(this.#whole.subarray(0, this.#bytes));
+    this.#whole = undefined;
+    this.#chunks.push(chunk);
+  }
+
+  #joined(): Buffer {
     const [only] = this.#chunks;
     // The chunks and the one buffer: the only moment at which two copies of an answer are there.
-    const whole =
-      only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
-    this.#chunks = [];
-    return whole;
+    return only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
   }
 }

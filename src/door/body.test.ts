@@ -1,0 +1,58 @@
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { MemoryBudget } from "../lib/memory-budget.ts";
+import { readBody } from "./body.ts";
+
+const MB = 2 ** 20;
+
+describe("a request's body", () => {
+  const closes: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closes.splice(0)) close();
+  });
+
+  /** What becomes of bodies of half a megabyte that never end, over so many connections. */
+  async function sendHalfBodies(connections: number, memory: MemoryBudget): Promise<unknown[]> {
+    const scope = { hold: (kind: "bodies", bytes: number) => memory.hold(kind, bytes) } as never;
+    const outcomes: unknown[] = [];
+    const unpacking = { unpack: () => Promise.reject(new Error("nothing is packed")) };
+    const server = createServer((request) => {
+      const read = readBody({ request, scope }, { bytes: MB }, { memory, unpacking });
+      void read.catch((error: Error) => outcomes.push(error.message));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const sockets = Array.from({ length: connections }, () => connect(port, "127.0.0.1"));
+    closes.push(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    const half = Buffer.alloc(MB / 2, " ");
+    await Promise.all(
+      sockets.map(
+        (socket) =>
+          new Promise((resolve) => {
+            socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${MB}\r\n\r\n`);
+            socket.write(half, resolve);
+          }),
+      ),
+    );
+    while (memory.waiting < (connections * MB) / 2 && outcomes.length === 0)
+      await new Promise(setImmediate);
+    return outcomes;
+  }
+
+  it("is counted while it comes", async () => {
+    const memory = new MemoryBudget({ bytes: 10 * MB }, { onRefused: () => undefined });
+    expect(await sendHalfBodies(4, memory)).toEqual([]);
+    expect(memory.waitingAs("bodies")).toBe(2 * MB);
+  });
+
+  it("is refused above the budget, however slowly all of them come", async () => {
+    const memory = new MemoryBudget({ bytes: MB }, { onRefused: () => undefined });
+    const outcomes = await sendHalfBodies(8, memory);
+    expect(outcomes[0]).toContain("too many answers waiting");
+    expect(memory.waiting).toBeLessThan(3 * MB);
+  });
+});

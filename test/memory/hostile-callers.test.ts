@@ -1,0 +1,209 @@
+// Callers who want all the memory, over the real process: what they make it hold, and whether others are
+// still answered meanwhile.
+import type { Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { memory } from "../../bench/process-cost.ts";
+import { readGauge } from "../faults/watch.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { startGeneratedNode } from "../support/generated-chain/serve.ts";
+import { GeneratedChain } from "../support/generated-chain.ts";
+import { until } from "../support/processes.ts";
+import { openSocket } from "../support/raw-http.ts";
+import { missing, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
+
+const MB = 2 ** 20;
+/** Of the process's own: without any attack it is above 100. */
+const MOST_BYTES = 400 * MB;
+/** Of 300 logs each: a query of all is near the most logs of one answer. */
+const BLOCKS = 30;
+const LARGE = JSON.stringify(`0x${"ab".repeat(MB / 2)}`);
+
+const chain = new GeneratedChain({ seed: 5, transactions: [4, 4], logs: [300, 300], busy: 1 });
+const query = {
+  fromBlock: `0x${(1).toString(16)}`,
+  toBlock: `0x${BLOCKS.toString(16)}`,
+};
+const origin = "https://app.example";
+
+let chainNode: ScriptedNode;
+let largeNode: ScriptedNode;
+let gateway: RunningGateway;
+const sockets: Socket[] = [];
+
+const ask = (network: string, body: unknown, headers: Record<string, string> = {}, key?: string) =>
+  fetch(gateway.endpoint(network, key), {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+const call = (id: number, method: string, params: readonly unknown[]) => ({
+  jsonrpc: "2.0",
+  id,
+  method,
+  params,
+});
+const batchOf = (count: number, method: string, params: (id: number) => readonly unknown[]) =>
+  Array.from({ length: count }, (_, id) => call(id, method, params(id)));
+const logQueries = (count: number) => batchOf(count, "eth_getLogs", () => [query]);
+
+const evm = { family: "evm", chainId: 1 };
+const settings = (limits: object) => ({
+  log: { level: "info" },
+  keys: [
+    { name: "test", key: "test-key" },
+    {
+      name: "page",
+      key: "page-key",
+      profile: "browser",
+      origins: [origin],
+      rate: { computeUnits: 10_000 },
+    },
+  ],
+  limits: { reading: { atLeast: "10KiB", over: "3s" }, ...limits },
+  networks: {
+    stored: { ...evm, upstreams: [{ url: chainNode.url }], window: { blocks: BLOCKS } },
+    passed: { ...evm, upstreams: [{ url: largeNode.url }], window: { blocks: 0 } },
+  },
+});
+
+beforeAll(async () => {
+  chain.extend(BLOCKS);
+  chainNode = await startGeneratedNode(chain);
+  largeNode = await startScriptedNode((asked) =>
+    asked.method === "eth_getCode" ? result(asked, LARGE) : missing(asked),
+  );
+  gateway = await startGatewayProcess(settings({}));
+  await until("the window is full", async () => {
+    const response = await ask("stored", call(1, "eth_getLogs", [query]));
+    await response.arrayBuffer();
+    return response.headers.get("x-headgate-source") === "store";
+  });
+});
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await until("nothing waits any more", async () => (await waiting()) < MB);
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await Promise.all([chainNode?.close(), largeNode?.close()]);
+});
+
+/** Sends a batch on a connection of its own, and takes nothing of the answer. */
+async function sendUnread(
+  network: string,
+  batch: readonly object[],
+  { key = "test-key", headers = "" } = {},
+): Promise<void> {
+  const socket = await openSocket(gateway.url);
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  socket.pause();
+  const body = JSON.stringify(batch);
+  socket.write(
+    `POST /${network}/v1/${key} HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n` +
+      `${headers}Content-Length: ${body.length}\r\n\r\n${body}`,
+  );
+}
+
+const ownBytes = (): number => memory(gateway.process.pid ?? 0).own;
+const waiting = (): Promise<number> => readGauge(gateway, "headgate_memory_waiting_bytes");
+const cut = (): Promise<number> => readGauge(gateway, "headgate_answers_cut_total", 'why="slow"');
+
+/** Until the gateway has cut off so many more of them, memory is looked at, and whether others are answered. */
+async function watchUntilCut(count: number): Promise<number> {
+  const before = await cut();
+  let most = 0;
+  await until("those who take nothing are cut off", async () => {
+    most = Math.max(most, ownBytes());
+    expect(most).toBeLessThan(MOST_BYTES);
+    const startedAt = performance.now();
+    expect(await (await fetch(`${gateway.url}/healthz`)).text()).toBe("ok\n");
+    expect(performance.now() - startedAt).toBeLessThan(2_000); // the machine may have much else to do
+    return (await cut()) >= before + count;
+  });
+  return most;
+}
+
+describe("callers who take nothing of large answers", () => {
+  it("are cut off, and made the gateway hold little: batches of log queries of the store", async () => {
+    const page = { key: "page-key", headers: `Origin: ${origin}\r\n` };
+    await Promise.all([
+      ...Array.from({ length: 6 }, () => sendUnread("stored", logQueries(100))),
+      ...Array.from({ length: 2 }, () => sendUnread("stored", logQueries(20), page)),
+    ]);
+    await watchUntilCut(8);
+  });
+
+  it("are cut off, and made the gateway hold little: batches that nodes answer at length", async () => {
+    const codes = (caller: number) =>
+      batchOf(60, "eth_getCode", (id) => [
+        `0x${(caller * 100 + id).toString(16).padStart(40, "0")}`,
+        "0x1",
+      ]);
+    await Promise.all(
+      Array.from({ length: 12 }, (_, caller) => sendUnread("passed", codes(caller))),
+    );
+    await watchUntilCut(4);
+  });
+});
+
+describe("a batch of large answers", () => {
+  type Member = { id: number; result?: readonly object[]; error?: { code: number; data?: object } };
+
+  it.each([
+    { what: "as it is", headers: {}, key: "test-key", limit: 50 * MB },
+    { what: "compressed", headers: { "accept-encoding": "gzip" }, key: "test-key", limit: 50 * MB },
+    { what: "to a page", headers: { origin }, key: "page-key", limit: 10 * MB },
+  ])("is in order and whole up to its limit, $what", async ({ headers, key, limit }) => {
+    const response = await ask("stored", logQueries(15), headers, key);
+    const text = await response.text();
+    const members = JSON.parse(text) as Member[];
+    expect(members.map(({ id }) => id)).toEqual(Array.from({ length: 15 }, (_, id) => id));
+    const [first] = members;
+    expect(first?.result?.length).toBe(BLOCKS * 300);
+    const bytes = JSON.stringify(first).length;
+    const fitting = Math.floor(limit / bytes);
+    expect(members.filter((member) => member.result).length).toBe(fitting);
+    expect(members[fitting]?.error).toMatchObject({
+      code: -32005,
+      data: { rule: "batchResponse", limit },
+    });
+  });
+
+  it("is the same byte for byte as what the node wrote", async () => {
+    const direct = await (
+      await fetch(chainNode.url, {
+        method: "POST",
+        body: JSON.stringify(call(7, "eth_getLogs", [query])),
+      })
+    ).text();
+    const [own] = JSON.parse(await (await ask("stored", logQueries(2))).text());
+    expect(own.result).toEqual(JSON.parse(direct).result);
+  });
+});
+
+describe("while too much waits in memory", () => {
+  it("large work is refused with 503 first, and cheap calls are answered", async () => {
+    const patient = { reading: { atLeast: "10KiB", over: "60s" } };
+    await gateway.reload(settings(patient));
+    const code = (id: number) => [`0x${id.toString(16).padStart(40, "1")}`, "0x1"];
+    await sendUnread("passed", batchOf(20, "eth_getCode", code));
+    const bytes = await until("answers wait", async () => {
+      const now = await waiting();
+      return now > MB / 2 && now;
+    });
+    await gateway.reload(settings({ ...patient, memory: 3 * bytes }));
+    const refused = await ask("stored", call(2, "eth_getLogs", [query]));
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(await refused.json()).toMatchObject({ error: { code: -32603 } });
+    const batch = await ask("stored", logQueries(2));
+    expect(batch.status).toBe(503);
+    const cheap = await ask("stored", call(3, "web3_sha3", ["0x"]));
+    expect(cheap.status).toBe(200);
+    expect(await readGauge(gateway, "headgate_memory_refusals_total")).toBeGreaterThanOrEqual(2);
+    const told = gateway.log.filter(({ msg }) => msg?.startsWith("too much waits"));
+    expect(told).toHaveLength(1);
+  });
+});

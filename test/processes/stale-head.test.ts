@@ -91,6 +91,12 @@ describe("a head that is not confirmed", () => {
     await start({});
     await ready();
     anvil.close();
+    await until("it is away", () =>
+      ask(anvil.url, "eth_chainId").then(
+        () => false,
+        () => true,
+      ),
+    );
     await unready();
     const newest = await told("eth_blockNumber");
     expect(newest.result).toBeUndefined();

@@ -193,6 +193,7 @@ it("a second signal ends at once", async () => {
   );
   const ended = once(other.process, "exit");
   other.process.kill("SIGTERM");
+  const toldAt = performance.now();
   await until("it drains", () =>
     openSocket(other.url).then(
       (socket) => {
@@ -202,6 +203,7 @@ it("a second signal ends at once", async () => {
       () => true,
     ),
   );
+  await until("it is no echo", async () => performance.now() - toldAt > 1_000);
   other.process.kill("SIGTERM");
   expect(await ended).toEqual([1, null]);
 });

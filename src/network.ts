@@ -68,8 +68,8 @@ const followed = {
 
 const factsOf = (
   name: string,
-  { family, chainId, totalDifficulty, pending, limits }: NetworkSettings,
-): NetworkFacts => ({ name, family, chainId, totalDifficulty, pending, limits });
+  { family, chainId, proof, totalDifficulty, pending, limits }: NetworkSettings,
+): NetworkFacts => ({ name, family, chainId, proof, totalDifficulty, pending, limits });
 
 const poolOptions = (
   network: string,
@@ -89,11 +89,12 @@ const USUAL_EPOCHS = 1_000;
 const rangesFor = ({ limits }: NetworkSettings): LearnedRange =>
   new LearnedRange(limits.logs.blocks ?? USUAL_EPOCHS);
 
-const storeOptions = ({ family, window, proof, limits }: NetworkSettings) => ({
+const storeOptions = ({ family, window, proof, limits, upstreams }: NetworkSettings) => ({
   windowBlocks: window.blocks,
   bytes: window.size,
   proof: followed[family].canBeProven ? proof : ("off" as const),
   limits: limits.block,
+  upstreams: upstreams.map(({ name }) => name),
 });
 
 const staleText = (head: number, { kind, ms }: Staleness): string => {
@@ -145,6 +146,7 @@ export class Network {
       ...{ clock, log, metrics },
       connect: (to, own) => connect(to, { ...own, memory, turns }),
       state: poolState,
+      onLie: (upstream) => this.chain?.distrust(upstream),
     });
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });

@@ -25,6 +25,8 @@ export type SourceParts = {
   readonly clock: Pick<Clock, "now" | "yield" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
+  /** Told of whose block failed its proof. */
+  readonly onLie?: (upstream: string) => void;
 };
 
 export type Found =
@@ -182,6 +184,7 @@ export class BlockSource {
   #report(node: AskedNode, why: { part: string; reason: string }, fetched?: FetchedBlock): void {
     const { log, metrics } = this.#parts;
     metrics.proofFailed(this.#network, node.name, why.part);
+    this.#parts.onLie?.(node.name);
     const block = fetched?.block;
     if (this.#isToldLately(`${node.name} ${why.part}`)) return;
     log.error(

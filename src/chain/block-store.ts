@@ -3,7 +3,12 @@
 import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge, type Outline } from "./block-record.ts";
 import { append, BlockTables } from "./block-tables.ts";
-import { KeptSegments } from "./kept-segments.ts";
+import {
+  type KeptSegment,
+  KeptSegments,
+  type SegmentOrigin,
+  type ToldLogs,
+} from "./kept-segments.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
 import {
   noteKey,
@@ -183,6 +188,11 @@ export class BlockStore {
     return this.#keptSegments.get(place);
   }
 
+  /** Where the kept logs of old blocks are from. */
+  keptSegments(): readonly KeptSegment[] {
+    return [...this.#keptSegments.all()];
+  }
+
   /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
   get bytes(): number {
     return this.#tables.bytes;
@@ -280,9 +290,9 @@ export class BlockStore {
   }
 
   /** Keeps what is known of final blocks older than the window, while the budget allows. */
-  async keepSegment(place: SegmentPlace, json: Buffer): Promise<void> {
+  async keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void> {
     await this.#write(() => {
-      this.#keptSegments.put(place, json);
+      this.#keptSegments.put(place, told);
       this.#room.make();
     });
   }
@@ -300,6 +310,11 @@ export class BlockStore {
         });
     }
     return new Set(records);
+  }
+
+  /** Takes out what is kept of old logs, as far as it is to go. @returns How many segments that were. */
+  forgetSegments(isToGo: (segment: SegmentOrigin) => boolean): Promise<number> {
+    return this.#write(() => this.#keptSegments.remove(isToGo));
   }
 
   #putCanonical(records: readonly BlockRecord[], staged: ReadonlySet<BlockRecord> = NONE): void {

@@ -27,6 +27,7 @@ const away = async (): Promise<never> => {
 };
 const AWAY: Keeper = {
   ...{ look: away, fetch: away, tagged: away, keepTrace: away, keepSegment: away },
+  distrust: () => undefined,
   hurry: () => undefined,
 };
 

@@ -80,6 +80,11 @@ export class ChainReader {
     this.#told.clear();
   }
 
+  /** See `Keeper`. */
+  distrust(upstream: string): void {
+    this.#parts.keeper.distrust(upstream);
+  }
+
   async close(): Promise<void> {
     await this.#store.close();
   }

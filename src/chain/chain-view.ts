@@ -1,4 +1,5 @@
 // The followed chain as one call, or all calls of one batch, see it: with one head.
+
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -6,6 +7,7 @@ import type { BlockStore, Position } from "./block-store.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { Keeper, NotFetched } from "./keeper.ts";
+import type { ToldLogs } from "./kept-segments.ts";
 import { type LogRange, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
@@ -162,9 +164,9 @@ export class ChainView {
   }
 
   /** Keeps the logs of blocks that are final. Best effort. */
-  async keepLogs(place: SegmentPlace, json: Buffer): Promise<void> {
+  async keepLogs(place: SegmentPlace, told: ToldLogs): Promise<void> {
     const final = await this.tagged("finalized");
-    if (final && place.to <= final.number) await this.#parts.keeper.keepSegment(place, json);
+    if (final && place.to <= final.number) await this.#parts.keeper.keepSegment(place, told);
   }
 
   /**

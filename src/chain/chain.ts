@@ -17,6 +17,7 @@ import { Follower } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
 import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
 import { lockStore, StoreUnavailable } from "./keeper-lock.ts";
+import type { SegmentOrigin, ToldLogs } from "./kept-segments.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import type { SegmentPlace, TracePlace } from "./store-keys.ts";
@@ -34,6 +35,8 @@ export type ChainOptions = {
   readonly bytes: number;
   readonly proof: ProofMode;
   readonly limits: BlockLimits;
+  /** The names of all that are configured. */
+  readonly upstreams: readonly string[];
 };
 
 export type ChainParts = {
@@ -55,6 +58,9 @@ const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 /** A store that was open for so long is not what processes die of, in milliseconds. */
 const OF_USE_AFTER_MS = 60_000;
 
+/** What a node tells of old logs is not kept for so long after it was caught, in milliseconds. */
+const DISTRUST_MS = 600_000;
+
 export class Chain implements Keeper {
   readonly #store: BlockStore;
   readonly #writable: Writable;
@@ -71,6 +77,8 @@ export class Chain implements Keeper {
   #head: Position | undefined;
   #tail: number | undefined;
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
+  /** When who was caught telling what is not so. */
+  readonly #distrustedAt = new Map<string, number>();
   readonly #unlock: () => void;
   readonly #opening: Opening;
   readonly #storeId: string;
@@ -115,6 +123,7 @@ export class Chain implements Keeper {
         clock,
         log,
         metrics,
+        onLie: (name) => this.distrust(name),
         allNodes: () => (pool.isSettled() ? pool.usable() : undefined),
       },
     );
@@ -152,6 +161,7 @@ export class Chain implements Keeper {
 
   async start(): Promise<void> {
     await this.#prepare().catch(unlessNotWritable);
+    this.#forgetStrangers();
     this.#remember();
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
@@ -196,12 +206,15 @@ export class Chain implements Keeper {
   }
 
   /** Another size of the store, and another measure of proof: for what is taken in from now on. */
-  reconfigure(changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof" | "limits">): void {
+  reconfigure(
+    changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof" | "limits" | "upstreams">,
+  ): void {
     this.#options = { ...this.#options, ...changed };
     this.#store.resize(changed);
     this.#prover.setMode(changed.proof);
     this.#source.setLimits(changed.limits);
     this.#backfill.reconsider();
+    this.#forgetStrangers();
   }
 
   async close(): Promise<void> {
@@ -292,8 +305,38 @@ export class Chain implements Keeper {
     return this.#store.keepTrace(hash, place, json);
   }
 
-  keepSegment(place: SegmentPlace, json: Buffer): Promise<void> {
-    return this.#store.keepSegment(place, json);
+  async keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void> {
+    if (!told.upstreams.some((name) => this.#isDistrusted(name)))
+      await this.#store.keepSegment(place, told);
+  }
+
+  #isDistrusted(upstream: string): boolean {
+    const at = this.#distrustedAt.get(upstream);
+    return at !== undefined && this.#parts.clock.now() - at < DISTRUST_MS;
+  }
+
+  distrust(upstream: string): void {
+    if (this.#isDistrusted(upstream)) return;
+    this.#distrustedAt.set(upstream, this.#parts.clock.now());
+    this.#forgetLogs(({ upstreams }) => upstreams.includes(upstream), `${upstream} was caught`);
+  }
+
+  /** Also what is of nobody: it was kept by an earlier version. */
+  #forgetStrangers(): void {
+    const known = new Set(this.#options.upstreams);
+    const isStrange = ({ upstreams }: SegmentOrigin): boolean =>
+      upstreams.length === 0 || upstreams.some((name) => !known.has(name));
+    this.#forgetLogs(isStrange, "their upstream is not configured");
+  }
+
+  #forgetLogs(isToGo: (segment: SegmentOrigin) => boolean, why: string): void {
+    const { log } = this.#parts;
+    this.#store.forgetSegments(isToGo).then(
+      (segments) => {
+        if (segments > 0) log.warn({ segments, why }, "kept logs of old blocks are forgotten");
+      },
+      (error: unknown) => log.error({ err: error }, "kept logs could not be forgotten"),
+    );
   }
 
   /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */

@@ -1,6 +1,8 @@
 // What the process that keeps a chain does for those that only read its store.
+
 import type { Reference, Tag } from "./dialect.ts";
 import type { HeadNews } from "./freshness.ts";
+import type { ToldLogs } from "./kept-segments.ts";
 import type { Position, SegmentPlace, TracePlace } from "./store-keys.ts";
 
 /** Why a block that was looked for at the nodes is not there. */
@@ -22,7 +24,9 @@ export type Keeper = {
   fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void>;
-  keepSegment(place: SegmentPlace, json: Buffer): Promise<void>;
+  keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void>;
+  /** What this one alone told of old logs is not kept any longer: it was caught telling what is not so. */
+  distrust(upstream: string): void;
 };
 
 /** What readers cannot see in the store. */

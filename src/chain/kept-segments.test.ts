@@ -30,12 +30,14 @@ const place = (from: number) => ({ criteria, from, to: from + 1_999 });
 /** Digits that do not compress well, about so many bytes on disk. */
 const noise = (bytes: number): Buffer =>
   Buffer.from(`["${randomBytes(bytes).toString("base64")}"]`);
+const keep = (at: ReturnType<typeof place>, json: Buffer, upstreams = ["a"]): Promise<void> =>
+  store.keepSegment(at, { json, upstreams });
 const isKept = (from: number): boolean => store.segment(place(from)) !== undefined;
 
 it("gives back what was kept of a segment, also after a restart", async () => {
-  await store.keepSegment(place(2_000), Buffer.from("[1]"));
-  await store.keepSegment(place(4_000), Buffer.from("[]"));
-  await store.keepSegment(place(2_000), Buffer.from("[2]")); // told twice at once
+  await keep(place(2_000), Buffer.from("[1]"));
+  await keep(place(4_000), Buffer.from("[]"));
+  await keep(place(2_000), Buffer.from("[2]")); // told twice at once
   await store.close();
   openStore();
   expect(store.segment(place(2_000))?.toString()).toBe("[1]");
@@ -46,7 +48,7 @@ it("gives back what was kept of a segment, also after a restart", async () => {
 
 it("has a small share of the budget: the first to come leave first", async () => {
   const numbers = Array.from({ length: 30 }, (_, index) => index * 2_000);
-  for (const from of numbers) await store.keepSegment(place(from), noise(20_000));
+  for (const from of numbers) await keep(place(from), noise(20_000));
   const kept = numbers.filter(isKept);
   expect(kept.length).toBeGreaterThan(5);
   expect(kept.length * 20_000).toBeLessThan(SHARE);
@@ -56,8 +58,7 @@ it("has a small share of the budget: the first to come leave first", async () =>
 it("leaves before any block does", async () => {
   await store.close();
   openStore(400_000);
-  for (let from = 0; from < 10_000; from += 2_000)
-    await store.keepSegment(place(from), noise(1_000));
+  for (let from = 0; from < 10_000; from += 2_000) await keep(place(from), noise(1_000));
   expect(isKept(0)).toBe(true);
   const hashOf = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
   for (let number = 1; number <= 12; number += 1) {
@@ -80,10 +81,10 @@ it("leaves before any block does", async () => {
 
 it("is thrown away with the blocks", async () => {
   await store.prepareFor(1);
-  await store.keepSegment(place(0), Buffer.from("[]"));
+  await keep(place(0), Buffer.from("[]"));
   await store.prepareFor(2);
   expect(isKept(0)).toBe(false);
-  await store.keepSegment(place(0), Buffer.from("[]"));
+  await keep(place(0), Buffer.from("[]"));
   expect(isKept(0)).toBe(true);
 });
 
@@ -94,9 +95,25 @@ it("is kept for blocks that are final, all of them", async () => {
     const head = { number: 9_000, hash: "0x" };
     return new ChainView({ head, tail: 8_000, isShared: false }, parts as ViewParts);
   };
-  await viewAt(undefined).keepLogs(place(2_000), Buffer.from("[]"));
-  await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), Buffer.from("[]"));
+  await viewAt(undefined).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
+  await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), {
+    json: Buffer.from("[]"),
+    upstreams: ["a"],
+  });
   expect(viewAt(final).keptLogs(place(2_000))).toBeUndefined();
-  await viewAt(final).keepLogs(place(2_000), Buffer.from("[]"));
+  await viewAt(final).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
   expect(viewAt(final).keptLogs(place(2_000))?.toString()).toBe("[]");
+});
+
+it("is told with who told it, and goes with them", async () => {
+  await keep(place(0), Buffer.from("[]"), ["a"]);
+  await keep(place(2_000), Buffer.from("[]"), ["b"]);
+  await keep(place(4_000), Buffer.from("[]"), ["a", "b"]);
+  expect(store.keptSegments()).toMatchObject([
+    { from: 0, to: 1_999, upstreams: ["a"] },
+    { from: 2_000, to: 3_999, upstreams: ["b"] },
+    { from: 4_000, to: 5_999, upstreams: ["a", "b"] },
+  ]);
+  expect(await store.forgetSegments(({ upstreams }) => upstreams.includes("a"))).toBe(2);
+  expect([0, 2_000, 4_000].map(isKept)).toEqual([false, true, false]);
 });

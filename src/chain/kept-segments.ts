@@ -2,14 +2,35 @@
 // blocks and what was searched in it. Asked for again, they are here; what is short of room, leaves.
 import { append, bytesOf, type Table } from "./block-tables.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
-import { type SegmentPlace, segmentKey } from "./store-keys.ts";
+import { SEGMENT_KEY_BYTES, type SegmentPlace, segmentKey } from "./store-keys.ts";
 
 /** Of the store's budget. The window is not filled above nine tenths: these never displace it. */
 const SHARE = 0.05;
 
+/** Logs as nodes told them: nothing but their word stands for them. */
+export type ToldLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
+
+export type SegmentOrigin = {
+  readonly from: number;
+  readonly to: number;
+  /** None: it was kept by a version that did not note it. */
+  readonly upstreams: readonly string[];
+};
+
+export type KeptSegment = SegmentOrigin & { readonly bytes: number };
+
+function originIn(entry: Buffer): SegmentOrigin {
+  const names = entry.toString("utf8", SEGMENT_KEY_BYTES);
+  return {
+    from: entry.readUInt32BE(32),
+    to: entry.readUInt32BE(36),
+    upstreams: names === "" ? [] : (JSON.parse(names) as string[]),
+  };
+}
+
 export class KeptSegments {
   readonly #logs: Table;
-  /** Order of arrival → the key of the segment. */
+  /** Order of arrival → the key of the segment, and the names of those who told of it, as JSON. */
   readonly #order: Table;
   #bytes = 0;
 
@@ -29,21 +50,39 @@ export class KeptSegments {
     return stored && Buffer.from(unpack(stored));
   }
 
+  /** What is kept, in the order in which it came, with its bytes on disk. */
+  *all(): Generator<KeptSegment> {
+    for (const { value } of this.#order.getRange({})) {
+      const logs = this.#logs.getBinaryFast(value.subarray(0, SEGMENT_KEY_BYTES));
+      yield { ...originIn(value), bytes: logs?.length ?? 0 };
+    }
+  }
+
   // Writing: inside a transaction of the store.
 
-  put(place: SegmentPlace, json: Buffer): void {
+  put(place: SegmentPlace, { json, upstreams }: ToldLogs): void {
     const key = segmentKey(place);
     if (this.#logs.getBinaryFast(key)) return;
     this.#logs.putSync(key, compressed(json));
-    append(this.#order, key);
+    append(this.#order, Buffer.concat([key, Buffer.from(JSON.stringify(upstreams))]));
     while (bytesOf(this.#logs) > this.#bytes && this.removeOldest());
+  }
+
+  /** @returns How many were removed. */
+  remove(isToGo: (segment: SegmentOrigin) => boolean): number {
+    const going = [...this.#order.getRange({})].filter(({ value }) => isToGo(originIn(value)));
+    for (const { key, value } of going) {
+      this.#logs.removeSync(value.subarray(0, SEGMENT_KEY_BYTES));
+      this.#order.removeSync(key);
+    }
+    return going.length;
   }
 
   /** @returns false when there is none. */
   removeOldest(): boolean {
     const [oldest] = [...this.#order.getRange({ limit: 1 })];
     if (!oldest) return false;
-    this.#logs.removeSync(oldest.value);
+    this.#logs.removeSync(oldest.value.subarray(0, SEGMENT_KEY_BYTES));
     this.#order.removeSync(oldest.key);
     return true;
   }

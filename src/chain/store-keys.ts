@@ -70,8 +70,10 @@ export type SegmentPlace = {
   readonly to: number;
 };
 
+export const SEGMENT_KEY_BYTES = 40;
+
 export function segmentKey({ criteria, from, to }: SegmentPlace): Buffer {
-  const key = Buffer.alloc(40);
+  const key = Buffer.alloc(SEGMENT_KEY_BYTES);
   key.set(criteria, 0);
   key.writeUInt32BE(from, 32);
   key.writeUInt32BE(to, 36);

@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { keys, keysHelp } from "./keys.ts";
 import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { STORE_HELP } from "./store-help.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -13,6 +14,7 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
   headgate methods [--config headgate.yaml --key name [--network name]]
         lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
+${STORE_HELP}
   headgate help
 `;
 
@@ -21,6 +23,10 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   if (argv[0] === "keys") {
     return keys(argv.slice(1), environment, print);
+  }
+  if (argv[0] === "store") {
+    const { store } = await import("./store.ts");
+    return store(argv.slice(1), environment, print);
   }
   const { command, configPath, port, key, network, help } = readArguments(argv);
   if (help) {

@@ -1,5 +1,6 @@
 // The logs of one block, asked for by its hash: also of one that a reorganisation dropped.
 import type { Position } from "../chain/block-store.ts";
+import { whyFalse } from "../evm/false-logs.ts";
 import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
@@ -37,7 +38,10 @@ async function askLogsOfBlock(
   context: CallContext,
 ): Promise<RawJson> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
-  const logs = await context.ask("eth_getLogs", paramsJson, MAY_LAG).catch((thrown: unknown) => {
+  const question = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
+  const isFalse = (json: Buffer): boolean => whyFalse(json, question) !== undefined;
+  const asked = context.ask("eth_getLogs", paramsJson, { ...MAY_LAG, isFalse });
+  const logs = await asked.catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
   });
   // Some nodes find nothing in a block they do not have.

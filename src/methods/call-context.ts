@@ -80,6 +80,8 @@ export type NetworkFacts = {
   readonly name: string;
   readonly family: Family;
   readonly chainId: number;
+  /** How much of a block must be proven; left out: what can be. */
+  readonly proof?: "strict" | "available" | "off" | undefined;
   /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
   readonly totalDifficulty?: string | undefined;
   /** Whether a pending block has no number and no logsBloom, or those that its node gives it. */

@@ -12,7 +12,11 @@ const logAt = (epoch: number) => ({
   topics: [hashOf(epoch)],
   blockHash: hashOf(epoch),
   epochNumber: epochText(epoch),
+  data: "0x",
+  transactionHash: hashOf(epoch),
+  transactionIndex: "0x0",
   logIndex: "0x0",
+  transactionLogIndex: "0x0",
 });
 
 const NEWEST = 2000;
@@ -99,7 +103,10 @@ describe("cfx_getLogs over nodes that keep no epochs here", () => {
   });
 
   it("asks for an epoch by its blocks when even that may be cut", async () => {
-    const dense = Array.from({ length: 150 }, () => logAt(NEWEST));
+    const dense = Array.from({ length: 150 }, (_, index) => ({
+      ...logAt(NEWEST),
+      logIndex: `0x${index.toString(16)}`,
+    }));
     const all = (filter: Filter) =>
       range(filter).flatMap((log) => (Number(log.epochNumber) === NEWEST ? dense : [log]));
     const node: Script = {

@@ -10,6 +10,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type Criteria,
+  isKnown,
   logsAsAsked,
   logsOfBlocks,
   logsOfNodes,
@@ -163,9 +164,6 @@ const withoutNulls = <Members extends object>(members: Members): Partial<Members
   Object.fromEntries(
     Object.entries(members).filter(([, value]) => value != null),
   ) as Partial<Members>;
-
-const isKnown = (criteria: Criteria): boolean =>
-  Object.keys(criteria).every((name) => name === "address" || name === "topics");
 
 function answerOf(found: NewestLogs, context: CallContext): RawJson {
   if (found.hasMore) context.note({ ...(context.notes ?? FROM_NODES), isCut: true });

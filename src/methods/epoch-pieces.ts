@@ -1,7 +1,9 @@
 // The logs of epochs that the store does not have, asked of the nodes in pieces that these take, from the
 // newest end, until enough are there.
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
+import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
+import { type LogQuestion, whyFalse } from "../evm/false-logs.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -17,6 +19,10 @@ export type Criteria = Omit<
   EpochLogFilter,
   "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
 >;
+
+/** A member that we do not know may change what matches. */
+export const isKnown = (criteria: Criteria): boolean =>
+  Object.keys(criteria).every((name) => name === "address" || name === "topics");
 
 /**
  * @param query.newest The newest epoch of the whole query: what is newer than `to` was read.
@@ -77,7 +83,7 @@ export async function logsOfBlocks(
   context: CallContext,
 ): Promise<readonly Buffer[]> {
   if (hashes.length > MAX_HASHES) return logsOneByOne(hashes, criteria, context);
-  const told = await askLogs({ ...criteria, blockHashes: hashes }, context);
+  const told = await askLogs({ ...criteria, blockHashes: [...hashes] }, context);
   const isOne = hashes.length <= 1;
   if (told.kind === "told" && (isOne || !mayBeCut(told.logs, context))) return told.logs;
   if (told.kind === "too large" && isOne) throw told.error;
@@ -119,7 +125,7 @@ const AT_ONCE = 4;
 
 /** In one question. @throws RpcError: the node's refusal. */
 export async function logsAsAsked(
-  filter: object,
+  filter: EpochLogFilter,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
   const told = await askLogs(filter, context);
@@ -132,9 +138,22 @@ type Told =
   /** `most`: how many epochs the node takes, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
 
-async function askLogs(filter: object, context: CallContext): Promise<Told> {
+/** What answers to a filter are held against; undefined where it says what we do not know. */
+function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuestion | undefined {
+  const { fromEpoch: from, toEpoch: to, blockHashes, ...criteria } = filter;
+  const matcher = isKnown(criteria) ? epochMatcher(criteria, network.chainId) : "nothing";
+  if (matcher === "nothing") return undefined;
+  const range =
+    isQuantity(from) && isQuantity(to) ? { from: toNumber(from), to: toNumber(to) } : undefined;
+  const hashes = blockHashes && new Set(blockHashes.map((hash) => hash.toLowerCase()));
+  return { matcher, within: hashes ?? range, isOfEpochs: true };
+}
+
+async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Told> {
+  const question = questionOf(filter, context);
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
+      ...(question && { isFalse: (given) => whyFalse(given, question) !== undefined }),
       isDoubtful: (reply: Reply) =>
         reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
       reaches: context.chain?.head.number,

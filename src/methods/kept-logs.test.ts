@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { ToldLogs } from "../chain/kept-segments.ts";
 import type { SegmentPlace } from "../chain/store-keys.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { logsOfNodes } from "./log-pieces.ts";
@@ -14,11 +15,14 @@ import {
 /** The followed chain, as far as it keeps logs; all that it is given is final. */
 class Keeping {
   readonly kept = new Map<string, Buffer>();
+  /** Who told what is kept. */
+  readonly upstreams: string[] = [];
   keptLogs(place: SegmentPlace): Buffer | undefined {
     return this.kept.get(nameOf(place));
   }
-  async keepLogs(place: SegmentPlace, json: Buffer): Promise<void> {
+  async keepLogs(place: SegmentPlace, { json, upstreams }: ToldLogs): Promise<void> {
     this.kept.set(nameOf(place), json);
+    this.upstreams.push(...upstreams);
   }
   get ranges(): string[] {
     return [...this.kept.keys()].map((name) => name.split(" ")[0] ?? "");
@@ -28,7 +32,7 @@ const nameOf = ({ criteria, from, to }: SegmentPlace): string =>
   `${from}-${to} ${Buffer.from(criteria).toString("hex")}`;
 
 const logAt = (block: number) => ({
-  address: "0xaa",
+  address: "0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
   blockNumber: `0x${block.toString(16)}`,
   data: "0x",
 });
@@ -78,7 +82,11 @@ describe("what nodes told of a whole segment", () => {
 
   it("is another thing for another filter", async () => {
     await query([honest], 2_000, 3_999);
-    expect(await query([honest], 2_000, 3_999, { address: "0xbb" })).toMatchObject({
+    expect(
+      await query([honest], 2_000, 3_999, {
+        address: "0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+      }),
+    ).toMatchObject({
       blocks: [],
       calls: 1,
     });
@@ -95,14 +103,34 @@ describe("what nodes told of a whole segment", () => {
   });
 
   it.each([
-    ["is of other blocks", () => told([logAt(1), logAt(3_000)])],
-    ["is not in order", () => told([logAt(3_000), logAt(2_500)])],
-    ["is no log", () => told([{ ...logAt(3_000), blockNumber: "?" }])],
     ["is too large", () => told([{ ...logAt(3_000), data: "0x".padEnd(2 << 20, "0") }])],
     ["is null", () => ({ kind: "result", json: Buffer.from("null") })],
   ] as [string, LogNode][])("is not kept when it %s", async (_, node) => {
     await query([node], 2_000, 3_999);
     expect(chain.ranges).toEqual([]);
+  });
+});
+
+describe("what cannot be the answer", () => {
+  const FALSE: [string, LogNode][] = [
+    ["of other blocks", () => told([logAt(1), logAt(3_000)])],
+    ["not in order", () => told([logAt(3_000), logAt(2_500)])],
+    ["no log", () => told([{ ...logAt(3_000), blockNumber: "?" }])],
+    ["of another contract", () => told([{ ...logAt(3_000), address: `0x${"bb".repeat(20)}` }])],
+    ["no list", () => ({ kind: "result", json: Buffer.from("{}") })],
+  ];
+
+  it.each(FALSE)("is neither passed on nor kept: it is %s", async (_, liar) => {
+    const filter = { address: logAt(0).address };
+    await expect(query([liar], 2_000, 3_999, filter)).rejects.toMatchObject({ status: 502 });
+    expect(chain.ranges).toEqual([]);
+  });
+
+  it.each(FALSE)("is what the next node says instead: it is %s", async (_, liar) => {
+    const filter = { address: logAt(0).address };
+    const found = await query([liar, honest], 2_000, 3_999, filter);
+    expect(found.blocks).toEqual([2_000, 3_999]);
+    expect(chain.upstreams).toEqual(["node 1"]);
   });
 });
 

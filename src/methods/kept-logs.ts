@@ -1,5 +1,6 @@
 // Logs of final blocks do not change: what nodes told of a whole segment is kept, and cut to what is asked.
 import type { ChainView } from "../chain/chain-view.ts";
+import type { ToldLogs } from "../chain/kept-segments.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { joinJson } from "./join-json.ts";
@@ -40,7 +41,7 @@ export function keptLogs(
  */
 export function keepLogs(
   { from, to }: LogRange,
-  logs: Buffer,
+  { json: logs, upstreams }: ToldLogs,
   { chain, criteria }: KeptQuery,
 ): void {
   if (logs.length > WORTH_KEEPING) return;
@@ -48,7 +49,8 @@ export function keepLogs(
   const isInOrder = numbers?.every(
     (number, index) => number >= (numbers[index - 1] ?? from) && number <= to,
   );
-  if (isInOrder) chain.keepLogs({ criteria, from, to }, logs).catch(() => undefined);
+  if (isInOrder)
+    chain.keepLogs({ criteria, from, to }, { json: logs, upstreams }).catch(() => undefined);
 }
 
 function within(logs: Buffer, { from, to }: LogRange): Buffer {

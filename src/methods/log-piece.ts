@@ -1,4 +1,7 @@
 // The logs of a few blocks from the nodes, asked for in as many parts as these want.
+
+import { whyFalse } from "../evm/false-logs.ts";
+import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
@@ -11,6 +14,8 @@ import type { CallContext } from "./method.ts";
 export type Asking = {
   /** Address and topics, as they are sent. */
   readonly conditions: object;
+  /** What each log has of them. */
+  readonly matcher: LogMatcher;
   readonly context: Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal">;
   /** Of the whole query. */
   readonly work: Pick<LogWork, "check">;
@@ -20,6 +25,8 @@ export type Asking = {
   readonly failures: number;
   /** See `LogReplies`. */
   readonly doubtsNothing: boolean;
+  /** Told when a node gave what cannot be the answer. */
+  readonly onLie: () => void;
   /** Nobody wants more of it. */
   readonly ended: AbortSignal;
 };
@@ -32,6 +39,8 @@ export type PieceLogs = {
   readonly isLasting: boolean;
   /** The first block that was not asked for. */
   readonly unread: number | undefined;
+  /** Who told them; undefined where that was heard by somebody else who asked the same. */
+  readonly upstreams: readonly string[] | undefined;
 };
 
 /**
@@ -41,6 +50,7 @@ export type PieceLogs = {
 export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLogs> {
   const { ranges } = asking.context;
   const arrays: Buffer[] = [];
+  const tellers = new Set<string | undefined>();
   let [count, failures, isLasting] = [0, 0, true];
   let { from } = range;
   let width = range.to - range.from + 1;
@@ -53,6 +63,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
       arrays.push(told.json);
       count += countLogs(told.json, asking.most);
       isLasting &&= told.isLasting;
+      tellers.add(told.upstream);
       ranges.fitted(asked);
       asking.work.check(); // what was answered is wide enough, and no guess
       from = to + 1;
@@ -71,11 +82,21 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
     if (told.narrower.isForAll) ranges.limitedTo(width);
   }
   const isWhole = from > range.to;
-  return { arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from };
+  return {
+    ...{ arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from },
+    upstreams: [...tellers].every((name) => name !== undefined)
+      ? ([...tellers] as string[])
+      : undefined,
+  };
 }
 
 type Told =
-  | { readonly kind: "logs"; readonly json: Buffer; readonly isLasting: boolean }
+  | {
+      readonly kind: "logs";
+      readonly json: Buffer;
+      readonly isLasting: boolean;
+      readonly upstream: string | undefined;
+    }
   | { readonly kind: "too large"; readonly narrower: Narrower; readonly error: RpcError }
   | { readonly kind: "failed"; readonly error: RpcError };
 
@@ -83,17 +104,26 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
   const { conditions, context, doubtsNothing } = asking;
   const replies = new LogReplies({ range, doubtsNothing });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
+  const { matcher, most } = asking;
+  const tellers = new Map<Buffer, string>();
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
       isDoubtful: (reply) => replies.isDoubtful(reply),
+      isFalse: (given, upstream) => {
+        tellers.set(given, upstream);
+        const isFalse = whyFalse(given, { matcher, within: range, most }) !== undefined;
+        if (isFalse) asking.onLie();
+        return isFalse;
+      },
       block: range.from, // the first that a node may not have any more
       reaches: range.to,
     });
     const json = arrayOf(told);
-    return { kind: "logs", json, isLasting: replies.isLasting(json) };
+    return { kind: "logs", json, isLasting: replies.isLasting(json), upstream: tellers.get(told) };
   } catch (error) {
     if (!(error instanceof RpcError) || context.signal.aborted) throw error;
-    if (replies.hasNothing) return { kind: "logs", json: NOTHING, isLasting: false };
+    if (replies.hasNothing)
+      return { kind: "logs", json: NOTHING, isLasting: false, upstream: undefined };
     if (isFailure(error)) return { kind: "failed", error };
     // What the gateway itself refuses is not about this range.
     const narrower = error.json === undefined ? undefined : replies.narrower(error);

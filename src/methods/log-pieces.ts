@@ -2,6 +2,7 @@
 // sliding queries ask the same again; several at once, joined in order, and no more than is answered.
 import { criteriaHash } from "../evm/log-criteria.ts";
 import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
+import { matcherOf } from "../evm/log-matcher.ts";
 import { joinArrays } from "./join-json.ts";
 import { type KeptQuery, keepLogs, keptLogs } from "./kept-logs.ts";
 import { type Asking, askPiece } from "./log-piece.ts";
@@ -14,6 +15,8 @@ export type NodeLogs = {
   readonly logs: Buffer;
   /** false: all of it was kept. */
   readonly isFresh: boolean;
+  /** Some node told what cannot be the answer. */
+  readonly isDoubtful: boolean;
 };
 
 type Surroundings = Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal" | "network"> & {
@@ -53,7 +56,22 @@ export async function logsOfNodes(
       },
     },
   );
-  const asking = { conditions, context, most, failures, ended: ended.signal, kept, work };
+  const matcher = matcherOf(filter);
+  let isDoubtful = false;
+  const onLie = (): void => {
+    isDoubtful = true;
+  };
+  const asking = {
+    onLie,
+    conditions,
+    matcher,
+    context,
+    most,
+    failures,
+    ended: ended.signal,
+    kept,
+    work,
+  };
   const arrays: Buffer[] = [];
   let count = 0;
   let isFresh = false;
@@ -70,7 +88,7 @@ export async function logsOfNodes(
   }
   const logs = joinArrays(arrays);
   if (count > most) refuseTooMany(logs, range, results);
-  return { logs, isFresh };
+  return { logs, isFresh, isDoubtful };
 }
 
 type Piece = LogRange & {
@@ -112,11 +130,12 @@ async function find(
   const { from, to, width } = piece;
   const isSegment = from % width === 0 && to - from + 1 === width;
   const doubtsNothing = kept !== undefined && isSegment;
-  const { arrays, count, isLasting, unread } = await askPiece(piece, {
+  const { arrays, count, isLasting, unread, upstreams } = await askPiece(piece, {
     ...question,
     doubtsNothing,
   });
-  if (kept && isSegment && isLasting) keepLogs(piece, joinArrays(arrays), kept);
+  if (kept && isSegment && isLasting && upstreams)
+    keepLogs(piece, { json: joinArrays(arrays), upstreams }, kept);
   return { arrays, count, isFresh: true, unread };
 }
 

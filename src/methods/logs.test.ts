@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { call, refusing, type Surroundings } from "./scripted-context.ts";
+import { whole } from "./scripted-log-nodes.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;
 const logsAt = (...blocks: number[]) =>
-  blocks.map((block) => ({ blockNumber: `0x${block.toString(16)}`, data: "0x" }));
+  blocks
+    .map((block) => ({ address, blockNumber: `0x${block.toString(16)}`, data: "0x" }))
+    .map(whole);
 
 const ask = (filter: unknown, logs: unknown = [], surroundings: Surroundings = {}) =>
   call(
@@ -68,7 +71,7 @@ describe("the range of a log query (the head is 100, 50 blocks are allowed)", ()
       range("0x7d0", "0xbb7"),
       range("0xbb8", "0xdac"),
     ]);
-    expect(result).toEqual(logsAt(1, 2000, 3000));
+    expect(result).toMatchObject(logsAt(1, 2000, 3000).map(({ blockNumber }) => ({ blockNumber })));
   });
 
   it("is not asked for to its end when there are too many logs before", async () => {
@@ -120,10 +123,28 @@ describe("too many logs (3 are allowed)", () => {
   });
 });
 
+describe("logs that cannot be the answer", () => {
+  it.each([
+    {
+      what: "of another contract",
+      logs: logsAt(5).map((log) => ({ ...log, address: `0x${"ee".repeat(20)}` })),
+    },
+    { what: "of another block", logs: logsAt(10) },
+    { what: "in another order", logs: logsAt(5, 6).reverse() },
+    { what: "of which one is there twice", logs: [...logsAt(5), ...logsAt(5)] },
+  ])("are not passed on: some $what", async ({ logs }) => {
+    const range = { fromBlock: "0x1", toBlock: "0x9", address };
+    await expect(ask(range, logs)).rejects.toMatchObject({ status: 502 });
+    const ofBlock = logs.map((log) => ({ ...log, blockHash: `0x${"ef".repeat(32)}` }));
+    await expect(ask({ blockHash: hash }, ofBlock)).rejects.toMatchObject({ status: 502 });
+  });
+});
+
 describe("the logs of one block", () => {
   it("are asked by its hash", async () => {
-    const { result, asked } = await ask({ blockHash: hash, address }, logsAt(1));
-    expect(result).toEqual(logsAt(1));
+    const logs = logsAt(1).map((one) => ({ ...one, blockHash: hash }));
+    const { result, asked } = await ask({ blockHash: hash, address }, logs);
+    expect(result).toEqual(logs);
     expect(asked[0]).toEqual(["eth_getLogs", [{ blockHash: hash, address }]]);
   });
 
@@ -133,7 +154,7 @@ describe("the logs of one block", () => {
     ["is no block that is known", null, false],
     ["is nothing that nodes tell", refusing({ code: -32603, message: "no" }), false],
   ])("are removed when at its number there %s", async (_, canonical, removed) => {
-    const logs = logsAt(1, 1).map((one) => ({ ...one, removed: false }));
+    const logs = logsAt(1, 1).map((one) => ({ ...one, blockHash: hash }));
     const script = { eth_getLogs: logs, eth_getBlockByNumber: canonical };
     const { result } = await call("eth_getLogs", [{ blockHash: hash }], script);
     expect(result).toEqual(logs.map((one) => ({ ...one, removed })));

@@ -11,8 +11,9 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { logsOfBlock } from "./block-logs.ts";
 import { joinLogs } from "./join-logs.ts";
 import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
-import { countLogs, type LogRange, settleRange } from "./log-range.ts";
+import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import { checkClaims, provenLogs } from "./proven-logs.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
 
 export const logMethods = [
@@ -52,7 +53,7 @@ async function logsOfChain(
   if (range.to < view.tail) return olderLogs(range, filter, context);
   const olderRange = { from: range.from, to: view.tail - 1 };
   const hasOlder = range.from < view.tail;
-  const older = hasOlder ? await logsOfNodes(olderRange, filter, context) : NOTHING_OLDER;
+  const older = hasOlder ? await findOlder(olderRange, filter, context) : NOTHING_OLDER;
   const stored = { from: Math.max(range.from, view.tail), to: range.to };
   const isOne = range.from === range.to;
   const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
@@ -66,12 +67,34 @@ async function logsOfChain(
   context.note({
     source: older.isFresh ? "upstream" : "store",
     block: view.positionAt(range.to),
-    proof: hasOlder ? "partial" : proof,
+    proof: hasOlder && !older.isProven ? "partial" : proof,
   });
   return joinLogs(found, older.logs);
 }
 
-const NOTHING_OLDER: NodeLogs = { logs: Buffer.from("[]"), isFresh: false };
+type OlderLogs = Pick<NodeLogs, "logs" | "isFresh"> & { readonly isProven: boolean };
+
+const NOTHING_OLDER: OlderLogs = { logs: Buffer.from("[]"), isFresh: false, isProven: true };
+
+/** As nodes tell them; where that is not enough, of few blocks as these themselves say, of many held against some. */
+async function findOlder(
+  range: LogRange,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<OlderLogs> {
+  const { chain: view, network } = context;
+  const isStrict = network.proof === "strict";
+  const parts = view && { view, questionsLeft: context.questionsLeft };
+  const proven = isStrict && parts ? await provenLogs(range, filter, parts) : undefined;
+  if (proven) {
+    refuseTooMany(proven, range, network.limits.logs.results);
+    return { logs: proven, isFresh: true, isProven: true };
+  }
+  const told = await logsOfNodes(range, filter, context);
+  if (parts && network.proof !== "off" && (isStrict || told.isDoubtful))
+    await checkClaims(told.logs, filter, parts);
+  return { ...told, isProven: false };
+}
 
 /** From the nodes, or as these told them before. */
 async function olderLogs(
@@ -79,8 +102,9 @@ async function olderLogs(
   filter: LogFilter,
   context: CallContext,
 ): Promise<Buffer> {
-  const { logs, isFresh } = await logsOfNodes(range, filter, context);
-  if (!isFresh) context.note({ source: "store", proof: "none" });
+  const { logs, isFresh, isProven } = await findOlder(range, filter, context);
+  if (isProven) context.note({ source: "upstream", proof: "full" });
+  else if (!isFresh) context.note({ source: "store", proof: "none" });
   return logs;
 }
 

@@ -88,7 +88,7 @@ function contextOf(
       if (!(method in script)) throw errors.methodNotFound(method);
       const said = script[method];
       const json = Buffer.from(JSON.stringify(typeof said === "function" ? said(given) : said));
-      if (isFalse?.(json)) throw errors.upstreamsFailed();
+      if (isFalse?.(json, "node")) throw errors.upstreamsFailed();
       return json;
     },
   };

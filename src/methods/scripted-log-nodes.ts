@@ -14,7 +14,21 @@ export type LogNode = (question: LogRange & Filter, call: number) => Reply;
 
 export const told = (logs: readonly Log[]): Reply => ({
   kind: "result",
-  json: Buffer.from(JSON.stringify(logs)),
+  json: Buffer.from(JSON.stringify(logs.map(whole))),
+});
+
+/** With all that a log has. @param index In its block, or further. */
+export const whole = <Given extends { readonly blockNumber: string }>(
+  log: Given,
+  index: number,
+) => ({
+  topics: [],
+  blockHash: `0x${log.blockNumber.slice(2).padStart(64, "0")}`,
+  transactionHash: `0x${"99".repeat(32)}`,
+  transactionIndex: "0x0",
+  logIndex: `0x${index.toString(16)}`,
+  removed: false,
+  ...log,
 });
 
 type Refusal = Extract<Reply, { kind: "refused" }>;
@@ -58,9 +72,10 @@ export function askingNodes(
     await Promise.resolve();
     state.underWay -= 1;
     let doubtful: Reply | undefined;
-    for (const node of nodes) {
+    for (const [index, node] of nodes.entries()) {
       state.calls += 1;
       const reply = node({ ...range, ...filter }, state.calls);
+      if (reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`)) continue;
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
       if (!options.isDoubtful?.(reply)) return said(reply);
       doubtful ??= reply;

@@ -75,7 +75,12 @@ async function doneBy(keeper: NetworkKeeper, ask: Asked): Promise<Value> {
     case "keepTrace":
       return (await keeper.keepTrace(ask.hash, ask.place, Buffer.from(ask.json))) as undefined;
     case "keepSegment":
-      return (await keeper.keepSegment(ask.place, Buffer.from(ask.json))) as undefined;
+      return (await keeper.keepSegment(ask.place, {
+        json: Buffer.from(ask.json),
+        upstreams: ask.upstreams,
+      })) as undefined;
+    case "distrust":
+      return keeper.distrust(ask.upstream) as undefined;
     case "beginPending":
       return keeper.beginPending();
     case "listenToPending":

@@ -44,7 +44,9 @@ describe("a door's line to the keeper", () => {
       look: async () => undefined,
       fetch: async (reference) => ("number" in reference ? "unknown" : { hash: reference.hash }),
       tagged: async () => position,
-      keepSegment: async (place, json) => void kept.push(place, json.toString()),
+      keepSegment: async (place, { json, upstreams }) =>
+        void kept.push(place, json.toString(), upstreams),
+      distrust: (upstream) => void kept.push(upstream),
       beginPending: async () => 12,
     });
     expect(await remote.look()).toBeUndefined();
@@ -53,8 +55,10 @@ describe("a door's line to the keeper", () => {
     expect(await remote.tagged("finalized")).toEqual(position);
     expect(await remote.beginPending()).toBe(12);
     const blocks = { criteria: new Uint8Array(32), from: 1, to: 2 };
-    await remote.keepSegment(blocks, Buffer.from("[]"));
-    expect(kept).toEqual([blocks, "[]"]);
+    await remote.keepSegment(blocks, { json: Buffer.from("[]"), upstreams: ["a"] });
+    remote.distrust("a");
+    await remote.look();
+    expect(kept).toEqual([blocks, "[]", ["a"], "a"]);
   });
 
   it("tells callers what the keeper refuses, and nothing of its bugs", async () => {

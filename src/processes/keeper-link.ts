@@ -65,7 +65,9 @@ export class KeeperLink {
       tagged: (tag) => ask({ what: "tagged", tag }) as Promise<Position | undefined>,
       keepTrace: (hash, place, json) =>
         this.#keep(network, { what: "keepTrace", hash, place, json }),
-      keepSegment: (place, json) => this.#keep(network, { what: "keepSegment", place, json }),
+      keepSegment: (place, { json, upstreams }) =>
+        this.#keep(network, { what: "keepSegment", place, json, upstreams }),
+      distrust: (upstream) => void this.#keep(network, { what: "distrust", upstream }),
       beginPending: () => ask({ what: "beginPending" }) as Promise<number>,
       listenToPending: () => this.#tell(network, { what: "listenToPending" }),
       onNews: (listener) => this.#listen(network, listener),

@@ -92,7 +92,13 @@ export type Asked =
       readonly place: TracePlace;
       readonly json: Uint8Array;
     }
-  | { readonly what: "keepSegment"; readonly place: SegmentPlace; readonly json: Uint8Array }
+  | {
+      readonly what: "keepSegment";
+      readonly place: SegmentPlace;
+      readonly json: Uint8Array;
+      readonly upstreams: readonly string[];
+    }
+  | { readonly what: "distrust"; readonly upstream: string }
   /** Where a new filter for pending transactions begins. */
   | { readonly what: "beginPending" }
   /** Somebody has such a filter still. */

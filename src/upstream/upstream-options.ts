@@ -21,7 +21,7 @@ export type AskOptions = Urgency & {
   /** Told of the call when it is sent. */
   readonly onOpen?: (call: OpenCall) => void;
   /** Whether a result cannot be true, whatever the node says. */
-  readonly isFalse?: ((json: Buffer) => boolean) | undefined;
+  readonly isFalse?: ((json: Buffer, upstream: string) => boolean) | undefined;
   /** On whose behalf; left out: it does not wait for its turn. */
   readonly asker?: HurriedAsker | undefined;
   /** What the call speaks of, where that is known. */
@@ -50,6 +50,8 @@ export type UpstreamParts = {
   readonly log: Logger;
   /** Of all nodes of the network. */
   readonly heads: Pick<HeadTimes, "saw">;
+  /** Told of who was caught telling what is not so. */
+  readonly onLie?: ((upstream: string) => void) | undefined;
   /** There are other nodes of this network. */
   readonly hasOthers: () => boolean;
   readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamLied" | "upstreamUsable">;

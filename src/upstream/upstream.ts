@@ -148,9 +148,10 @@ export class Upstream {
 
   /** A result that cannot be true is a failure of the node: told once, then counted. */
   #believed(reply: Reply, method: string, { isFalse }: AskOptions): Reply {
-    if (reply.kind !== "result" || !isFalse?.(reply.json)) return reply;
+    if (reply.kind !== "result" || !isFalse?.(reply.json, this.name)) return reply;
     const { metrics, log } = this.#parts;
     metrics.upstreamLied(this.options.network, this.name);
+    this.#parts.onLie?.(this.name);
     if (!this.#hasLied)
       log.warn({ upstream: this.name, method }, "an upstream told what is not so");
     this.#hasLied = true;

@@ -296,7 +296,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     // So many at a time: who waits for many stories at once waits for the machine.
     for (let from = 0; from < rows.length; from += AT_ONCE)
       await tellAll(rows.slice(from, from + AT_ONCE));
-  }, 180_000);
+  }, 300_000);
   afterAll(async () => {
     for (const each of stop.reverse()) await each();
   });

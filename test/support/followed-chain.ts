@@ -78,6 +78,7 @@ export async function followChain(
       bytes: 2 ** 30,
       proof: "strict",
       limits: UNLIMITED,
+      upstreams: [],
     },
     {
       ...{ ...parts, pool, dialect: blockDialect },

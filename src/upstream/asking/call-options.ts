@@ -20,7 +20,7 @@ export type CallOptions = {
   /** Makes what reads the answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
   /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
-  readonly isFalse?: ((json: Buffer) => boolean) | undefined;
+  readonly isFalse?: ((json: Buffer, upstream: string) => boolean) | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
   /** On whose behalf; left out: the gateway's own. */

@@ -1,0 +1,61 @@
+// What one network's store holds, as `headgate store show` tells it. Pure.
+import type { ProofLevel } from "../chain/block-record.ts";
+import type { BlockStore } from "../chain/block-store.ts";
+
+type StoreView = {
+  readonly head: number | undefined;
+  readonly tail: number | undefined;
+  /** From tail to head. */
+  readonly blocks: number;
+  /** On disk, of all that is stored. */
+  readonly bytes: number;
+  /** How many of the blocks are proven so far. */
+  readonly proofs: Readonly<Record<ProofLevel, number>>;
+  /** Logs of old blocks as upstreams told them; those of an earlier version have no name. */
+  readonly segments: readonly KeptBy[];
+};
+
+type KeptBy = { readonly upstreams: string; readonly segments: number; readonly bytes: number };
+
+type Readable = Pick<BlockStore, "head" | "tail" | "bytes" | "hashAt" | "outline" | "keptSegments">;
+
+export function describeStore(store: Readable): StoreView {
+  const { tail, bytes } = store;
+  const head = store.head?.number;
+  const proofs = { full: 0, partial: 0, none: 0 };
+  let blocks = 0;
+  for (let number = tail ?? 0; number <= (head ?? -1); number += 1) {
+    const hash = store.hashAt(number);
+    const outline = hash === undefined ? undefined : store.outline(hash);
+    if (!outline) continue;
+    blocks += 1;
+    proofs[outline.proof] += 1;
+  }
+  return { head, tail, blocks, bytes, proofs, segments: byUpstream(store) };
+}
+
+function byUpstream(store: Readable): KeptBy[] {
+  const kept = new Map<string, { segments: number; bytes: number }>();
+  for (const { upstreams, bytes } of store.keptSegments()) {
+    const name = upstreams.join(", ") || "?";
+    const sum = kept.get(name) ?? { segments: 0, bytes: 0 };
+    kept.set(name, { segments: sum.segments + 1, bytes: sum.bytes + bytes });
+  }
+  return [...kept].map(([upstreams, sum]) => ({ upstreams, ...sum }));
+}
+
+export function storeText({ network, ...view }: StoreView & { readonly network: string }): string {
+  const { head, tail, blocks, bytes, proofs, segments } = view;
+  const range = head === undefined ? "no blocks" : `${blocks} blocks, ${tail} to ${head}`;
+  const { full, partial, none } = proofs;
+  return [
+    `${network}: ${range}, ${megabytes(bytes)}`,
+    `  proof: full ${full}, partial ${partial}, none ${none}`,
+    ...segments.map(
+      (kept) =>
+        `  old logs told by ${kept.upstreams}: ${kept.segments} segments, ${megabytes(kept.bytes)}`,
+    ),
+  ].join("\n");
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

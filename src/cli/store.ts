@@ -1,0 +1,115 @@
+// `headgate store …`: what the stores of the configured networks hold, and the forgetting of what nodes
+// told of old blocks. A gateway may be running meanwhile: LMDB lets one process write at a time, and
+// nothing that the gateway remembers speaks of what is forgotten here.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { BlockStore } from "../chain/block-store.ts";
+import type { SegmentOrigin } from "../chain/kept-segments.ts";
+import type { Config } from "../config/schema.ts";
+import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { STORE_HELP } from "./store-help.ts";
+import { describeStore, storeText } from "./store-view.ts";
+
+type Values = {
+  readonly config: string;
+  readonly network?: string | undefined;
+  readonly upstream?: string | undefined;
+  readonly blocks?: string | undefined;
+  readonly all?: boolean | undefined;
+  readonly json?: boolean | undefined;
+};
+
+const OPTIONS = {
+  config: { type: "string", short: "c", default: "headgate.yaml" },
+  network: { type: "string" },
+  upstream: { type: "string" },
+  blocks: { type: "string" },
+  all: { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+/** @param argv What follows `store`. @throws CommandFailure */
+export async function store(
+  argv: readonly string[],
+  environment: Environment,
+  print: (text: string) => void,
+): Promise<void> {
+  const [word = "help", ...rest] = argv;
+  if (["help", "--help", "-h"].includes(word)) return print(STORE_HELP);
+  if (word !== "show" && word !== "forget") throw wrong(`unknown command store ${word}`);
+  const values = parse(rest);
+  const config = readConfig(values.config, environment);
+  if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
+    throw wrong(`there is no network ${values.network} in ${values.config}`);
+  return word === "show" ? show(values, config, print) : forget(values, config, print);
+}
+
+async function show(
+  { network, json }: Values,
+  config: Config,
+  print: (text: string) => void,
+): Promise<void> {
+  const names = network === undefined ? Object.keys(config.networks) : [network];
+  const views = [];
+  for (const name of names) {
+    const path = join(config.data, name);
+    if (!existsSync(join(path, "data.mdb"))) continue;
+    const opened = openStore(path, true);
+    views.push({ network: name, ...describeStore(opened) });
+    await opened.close();
+  }
+  if (json) return print(JSON.stringify(views, undefined, 2));
+  print(views.length === 0 ? "Nothing is stored." : views.map(storeText).join("\n\n"));
+}
+
+async function forget(
+  values: Values,
+  config: Config,
+  print: (text: string) => void,
+): Promise<void> {
+  const { network } = values;
+  if (network === undefined) throw wrong("store forget: --network is missing");
+  const isToGo = chosenBy(values);
+  const path = join(config.data, network);
+  if (!existsSync(join(path, "data.mdb"))) return print("Nothing is stored.");
+  const opened = openStore(path, false);
+  const segments = await opened.forgetSegments(isToGo);
+  await opened.close();
+  print(`${segments} ${segments === 1 ? "segment is" : "segments are"} forgotten.`);
+}
+
+function chosenBy({ upstream, blocks, all }: Values): (segment: SegmentOrigin) => boolean {
+  const given = [upstream, blocks, all || undefined].filter((each) => each !== undefined);
+  if (given.length !== 1)
+    throw wrong("store forget: want one of --upstream NAME, --blocks FROM-TO, --all");
+  if (upstream !== undefined) return ({ upstreams }) => upstreams.includes(upstream);
+  if (blocks === undefined) return () => true;
+  const [, from, to] = /^(\d{1,10})-(\d{1,10})$/.exec(blocks) ?? [];
+  if (from === undefined || to === undefined || Number(from) > Number(to))
+    throw wrong("--blocks: want two block numbers such as 1000-1999");
+  return (segment) => segment.from <= Number(to) && segment.to >= Number(from);
+}
+
+function openStore(path: string, readOnly: boolean): BlockStore {
+  try {
+    return new BlockStore({ path, readOnly, windowBlocks: 0, bytes: 0 });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFailure(`${path}: the store cannot be opened (${why})`, {
+      exitCode: 1,
+      cause,
+    });
+  }
+}
+
+function parse(args: readonly string[]): Values {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
+  } catch (cause) {
+    throw wrong((cause as Error).message);
+  }
+}
+
+const wrong = (why: string): CommandFailure =>
+  new CommandFailure(`${why}\n\n${STORE_HELP}`, { exitCode: 2 });

@@ -1,0 +1,121 @@
+// What a node told as the answer to a log query, held against the query: what cannot be its answer.
+import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/parsed.ts";
+import type { LogMatcher } from "./log-matcher.ts";
+import { ADDRESS } from "./log-terms.ts";
+import { isHash, isQuantity, toNumber } from "./values.ts";
+
+export type LogQuestion = {
+  readonly matcher: LogMatcher;
+  /** Numbers of blocks or epochs, or the hashes of some blocks, in lower case; left out: wherever they are. */
+  readonly within?:
+    | { readonly from: number; readonly to: number }
+    | ReadonlySet<string>
+    | undefined;
+  /** Of an epoch network: addresses are written otherwise, and an epoch has several blocks. */
+  readonly isOfEpochs?: boolean;
+  /** Beyond one more than so many the logs are not looked at: that many are not answered. */
+  readonly most?: number;
+};
+
+type Given = {
+  /** Of the block, or the epoch. */
+  readonly number: number;
+  /** Of its block, in lower case, and as it was written. */
+  readonly hash: string;
+  readonly text: string;
+  readonly transaction: number;
+  readonly logIndex: number;
+};
+
+/**
+ * Why these cannot be the logs that were asked for: something is no log, does not match, is not of these
+ * blocks, is out of order or there twice. That none is missing is not said.
+ *
+ * @param json null is how some nodes say that there are none.
+ */
+export function whyFalse(json: Buffer, question: LogQuestion): string | undefined {
+  if (json.toString("latin1", 0, 4) === "null") return undefined;
+  const spans = findElements(json);
+  if (!spans) return "this is no list";
+  const ambiguity = ambiguityIn(json);
+  if (ambiguity !== undefined) return ambiguity;
+  const { most = spans.length } = question;
+  const seen = new Set<string>();
+  let before: Given | undefined;
+  for (const { start, end } of spans.slice(0, most + 1)) {
+    const log = readLog(parsed(json.subarray(start, end)), before, question);
+    if (typeof log === "string") return log;
+    const isNewBlock = log.hash !== before?.hash;
+    if (isNewBlock && seen.has(log.hash)) return "the logs of a block are not together";
+    seen.add(log.hash);
+    if (before && !isBehind(log, before, question))
+      return "the logs are not in order, or one is there twice";
+    before = log;
+  }
+  return undefined;
+}
+
+function readLog(
+  log: unknown,
+  before: Given | undefined,
+  { matcher, within, isOfEpochs }: LogQuestion,
+): Given | string {
+  if (!isJson(log)) return "something is no log";
+  const { address, topics, data, blockHash, transactionHash, transactionIndex, logIndex } = log;
+  const number = isOfEpochs ? log["epochNumber"] : log["blockNumber"];
+  if (typeof address !== "string" || !(isOfEpochs || isData(address, 20)) || !isData(data))
+    return "a log without its members";
+  const isSame = before !== undefined && blockHash === before.text;
+  if (!isHash(transactionHash) || !(isSame || isHash(blockHash))) return "a log without its hashes";
+  if (!isQuantity(number) || !isQuantity(transactionIndex) || !isQuantity(logIndex))
+    return "a log without its place";
+  if (!isTopics(topics)) return "a log without its topics";
+  const isByHash = within !== undefined && "has" in within; // of a block that may have been dropped
+  const { removed = false } = log;
+  if (removed !== false && !(isByHash && removed === true)) return "a log that is removed";
+  const given = {
+    number: toNumber(number),
+    text: blockHash as string,
+    hash: isSame ? before.hash : (blockHash as string).toLowerCase(),
+    transaction: toNumber(transactionIndex),
+    logIndex: toNumber(logIndex),
+  };
+  if (!isWithin(given, within)) return "a log of another block";
+  return matches(matcher, address, topics) ? given : "a log that does not match";
+}
+
+const isJson = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isData = (value: unknown, bytes?: number): value is string =>
+  typeof value === "string" &&
+  (bytes === undefined ? value.length % 2 === 0 : value.length === 2 + 2 * bytes) &&
+  /^0x[0-9a-f]*$/i.test(value);
+
+const isTopics = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.length <= 4 && value.every((topic) => isData(topic, 32));
+
+const isWithin = ({ number, hash }: Given, within: LogQuestion["within"]): boolean =>
+  within === undefined ||
+  ("has" in within ? within.has(hash) : number >= within.from && number <= within.to);
+
+function matches(
+  { conditions, leastTopics }: LogMatcher,
+  address: string,
+  topics: readonly string[],
+): boolean {
+  if (topics.length < leastTopics) return false;
+  return conditions.every(({ place, values }) => {
+    const value = place === ADDRESS ? address : topics[place - 1];
+    return value !== undefined && values.has(value.toLowerCase());
+  });
+}
+
+/** A number has one block, an epoch several; in a block logs are counted on, from transaction to transaction. */
+function isBehind(log: Given, before: Given, { isOfEpochs = false }: LogQuestion): boolean {
+  if (log.number !== before.number) return log.number > before.number && log.hash !== before.hash;
+  if (log.hash !== before.hash) return isOfEpochs;
+  return log.logIndex > before.logIndex && log.transaction >= before.transaction;
+}

@@ -154,12 +154,13 @@ function domainOf(url: string): string | undefined {
   if (/^ipc:/i.test(url)) return undefined;
   const host = hostName(url);
   const hasDomain = /[a-z]/i.test(host) && !host.includes(":");
-  return hasDomain ? /[^.]+\.[^.]+$/.exec(host)?.[0].toLowerCase() : undefined;
+  const [name, top] = host.split(".").slice(-2);
+  return hasDomain && name && top ? `${name}.${top}`.toLowerCase() : undefined;
 }
 
 /** Nothing else of a URL: path, query and user hold the keys of providers. Of a socket its file's name. */
 function hostName(url: string): string {
   const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
-  if (protocol === "ipc:") return /[A-Za-z0-9._-]*$/.exec(pathname)?.[0] || "ipc";
+  if (protocol === "ipc:") return pathname.split(/[^A-Za-z0-9._-]/).at(-1) || "ipc";
   return hostname.replace(/[[\]]/g, "");
 }

@@ -112,9 +112,15 @@ export const saysUnknown = (thrown: unknown): boolean =>
 
 export function isUnknownSaying({ code, message }: { code: number; message: string }): boolean {
   if (code === -32601) return false;
-  if (/\brevert/i.test(message)) return false;
-  return (code === RESOURCE_NOT_FOUND && /not found/i.test(message)) || UNKNOWN.test(message);
+  const words = beginningOf(message);
+  if (/\brevert/i.test(words)) return false;
+  return (code === RESOURCE_NOT_FOUND && /not found/i.test(words)) || UNKNOWN.test(words);
 }
+
+/** What is read of a node's words: to look for two of them far apart takes the square of the length. */
+export const beginningOf = (message: string): string => message.slice(0, READ_CHARACTERS);
+
+const READ_CHARACTERS = 2_000;
 
 /** EIP-1474. */
 const RESOURCE_NOT_FOUND = -32001;

@@ -5,7 +5,7 @@ import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { TOO_MANY_STEPS } from "../../traces/executed-gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
-import { isNull, isUnknownSaying } from "../block-lookup.ts";
+import { beginningOf, isNull, isUnknownSaying } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 
 export type Source<Subject, Value> = {
@@ -149,7 +149,11 @@ function readWith<Subject, Value>(
 /** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
 const isAnotherKind = (reply: Reply): boolean => {
   if (reply.kind === "refused")
-    return NO_SUCH_TRACER.test(reply.message) && !mayKnowMore(reply) && !isAtWork(reply.message);
+    return (
+      NO_SUCH_TRACER.test(beginningOf(reply.message)) &&
+      !mayKnowMore(reply) &&
+      !isAtWork(reply.message)
+    );
   return reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json));
 };
 
@@ -163,7 +167,7 @@ const isAtWork = (message: string): boolean => message.includes(TOO_MANY_STEPS);
 /** Another node may know the transaction, or still have the state that it ran on. */
 const mayKnowMore = (reply: Reply): boolean =>
   (reply.kind === "result" && tellsNothing(reply.json)) ||
-  (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(reply.message)));
+  (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(beginningOf(reply.message))));
 
 const PRUNED =
   /missing trie node|pruned|pruning|(historical|required|old) .*(state|data).*(not|un)available|state .*(not|un)available|distance to target block/i;

@@ -82,7 +82,9 @@ export function bodyAnswerer(
       {
         answer: (message) => answerMessage(message, caller, together),
         expected: (message) =>
-          message.kind === "call" ? sizes.expected(message.method, costOf(message.method)) : 0,
+          message.kind === "call"
+            ? sizes.expected(message.method, () => costOf(message.method))
+            : 0,
         saw: (message, bytes) => {
           if (message.kind === "call") sizes.saw(message.method, bytes);
         },

@@ -6,6 +6,9 @@ const GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
   { below: 10, bytes: 65_536 },
   { below: Number.POSITIVE_INFINITY, bytes: 262_144 },
 ];
+const guessFor = (computeUnits: number): number =>
+  GUESSES.find(({ below }) => computeUnits < below)?.bytes ?? 0;
+
 /** Each answer moves the mean by so much of the difference. */
 const WEIGHT = 1 / 8;
 /** Callers may invent names where patterns are open: more are not remembered. */
@@ -14,13 +17,13 @@ const MOST_METHODS = 500;
 export class AnswerSizes {
   readonly #meanByMethod = new Map<string, number>();
 
-  /** In bytes. */
-  expected(method: string, computeUnits: number): number {
-    return (
-      this.#meanByMethod.get(method) ??
-      GUESSES.find(({ below }) => computeUnits < below)?.bytes ??
-      0
-    );
+  /**
+   * In bytes.
+   *
+   * @param computeUnits What a call of it costs: asked for only where nothing came yet.
+   */
+  expected(method: string, computeUnits: () => number): number {
+    return this.#meanByMethod.get(method) ?? guessFor(computeUnits());
   }
 
   saw(method: string, bytes: number): void {

@@ -10,6 +10,8 @@ type Network = {
   readonly family: "evm" | "conflux";
   readonly chainId: number;
   readonly head: string;
+  /** As the operator of the recorded node had them. */
+  readonly limits?: object;
 };
 
 const networks: Readonly<Record<string, Network>> = {
@@ -18,6 +20,7 @@ const networks: Readonly<Record<string, Network>> = {
     family: "conflux",
     chainId: 1,
     head: "0x4351311", // as recorded beside `cfx_getLogs-2`
+    limits: { logs: { blocks: 1_000 } },
   },
   "espace-testnet": {
     recordedOn: "cfx-espace-testnet",
@@ -59,8 +62,8 @@ beforeAll(async () => {
   for (const [name, network] of Object.entries(networks)) {
     const node = await startRecordedNode(recordingsOf(network), ownAnswers(network));
     nodes[name] = node;
-    const { family, chainId } = network;
-    settings[name] = { family, chainId, upstreams: [{ url: node.url }] };
+    const { family, chainId, limits } = network;
+    settings[name] = { family, chainId, limits, upstreams: [{ url: node.url }] };
   }
   gateway = await startGatewayProcess({ networks: settings });
 });

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ask } from "../support/ask.ts";
+import { ask, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { answerOf } from "../support/generated-chain/answers.ts";
 import { startGeneratedNode } from "../support/generated-chain/serve.ts";
@@ -64,9 +64,10 @@ const kill = async (): Promise<void> => {
 };
 
 const settled = (): Promise<unknown> =>
-  until("the gateway is at the head", async () => {
-    const { result: block } = await ask(url, "eth_getBlockByNumber", ["latest", false]);
-    return (block as { hash?: string } | null)?.hash === chain.head.hash;
+  until("the gateway follows, and is at the head", async () => {
+    const response = await post(url, rpc("eth_getBlockByNumber", ["latest", false]));
+    const { result: block } = (await response.json()) as { result?: { hash?: string } | null };
+    return response.headers.get("x-headgate-source") === "store" && block?.hash === chain.head.hash;
   });
 
 const read = async <T>(method: string, ...params: unknown[]): Promise<T> => {

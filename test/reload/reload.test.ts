@@ -92,7 +92,7 @@ describe.skipIf(!(await hasAnvil()))("a reload under load", () => {
         settings({}, { main: network({ window: { blocks: 0 } }) }),
         "networks.main.window.blocks: 10000 → 0",
       ],
-      [settings({ limits: { batch: 50 } }), "limits.batch: 100 → 50"],
+      [settings({ limits: { batch: 50 } }), "limits.batch: 1000 → 50"],
       [
         settings({ timeouts: { call: "9s" }, log: { level: "info" } }),
         "timeouts.call: 30000ms → 9000ms",

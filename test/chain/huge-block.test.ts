@@ -1,14 +1,14 @@
 // A block of 200,000 transactions, where that is more than is followed and where it is not: nobody waits
 // for it, and the chain goes on.
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { post, read } from "../support/ask.ts";
+import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { type HugeNode, startHugeNode } from "../support/huge-chain/start.ts";
 import { until } from "../support/processes.ts";
 
 const TRANSACTIONS = 200_000;
 /** What others may be kept waiting, in milliseconds; on a machine that does other things beside. */
-const LONGEST_STALL_MS = 2_000;
+const LONGEST_STALL_MS = 2_000; // some 300 where nothing else runs; it was 8,000
 
 let node: HugeNode;
 let gateway: RunningGateway;
@@ -31,9 +31,6 @@ afterAll(async () => {
   node?.stop();
 });
 
-const headOf = (network: string): Promise<string> =>
-  read<string>(gateway.endpoint(network), "eth_blockNumber");
-
 /** Whether the chain itself is there: what nodes say of their head is told before. */
 const isFollowedTo = async (number: string): Promise<boolean> => {
   const heads = await Promise.all(
@@ -43,7 +40,12 @@ const isFollowedTo = async (number: string): Promise<boolean> => {
 };
 
 const sourceOf = async (network: string, number: string): Promise<string> => {
-  const body = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: [number, false] };
+  const body = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "eth_getBlockTransactionCountByNumber",
+    params: [number],
+  };
   const { headers } = await post(gateway.endpoint(network), JSON.stringify(body));
   return `${headers.get("x-headgate-source")} ${headers.get("x-headgate-proof")}`;
 };
@@ -65,13 +67,14 @@ it("keeps nobody waiting, is followed where it may be, and stepped over where it
   const over = new AbortController();
   const slowest = slowestHealth(over.signal);
   node.setHead(1);
-  const isTaken = async (): Promise<boolean> => (await headOf("generous")) === "0x1";
+  const isTaken = async (): Promise<boolean> =>
+    (await sourceOf("generous", "0x1")) === "store full";
   await until("the huge block is taken in", isTaken, 120_000);
   await until("the huge block is refused", async () => refusals().length > 0);
   over.abort();
   const stalledMs = Math.round(await slowest);
   console.info(`the slowest answer to /healthz took ${stalledMs} ms`);
-  expect(await headOf("bounded")).toBe("0x0");
+  expect(await sourceOf("bounded", "0x1")).not.toMatch(/^store/);
 
   node.setHead(2);
   await until("both are at the head", () => isFollowedTo("0x2"));

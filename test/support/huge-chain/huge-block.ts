@@ -13,6 +13,8 @@ import { encodeTransaction } from "../../../src/proofs/transaction.ts";
 export type MadeBlock = {
   readonly number: number;
   readonly hash: string;
+  /** How many. */
+  readonly transactions: number;
   /** The JSON of the block with its transactions, and with their hashes; and of its receipts. */
   readonly whole: Buffer;
   readonly withHashes: Buffer;
@@ -73,7 +75,7 @@ export function hugeBlock(made: {
   const members = JSON.stringify({ ...header, hash, size: "0x400", uncles: [] }).slice(0, -1);
   const hashes = JSON.stringify(indexes.map(() => transactionHash));
   return {
-    ...{ number: made.number, hash },
+    ...{ number: made.number, hash, transactions: count },
     whole: Buffer.from(`${members},"transactions":[${whole.join()}]}`),
     withHashes: Buffer.from(`${members},"transactions":${hashes}}`),
     receipts: Buffer.from(`[${receiptsJson.join()}]`),

@@ -33,6 +33,8 @@ function resultOf({ method, params }: Asked): Buffer | undefined {
     case "eth_getBlockByNumber":
     case "eth_getBlockByHash":
       return block ? (params[1] ? block.whole : block.withHashes) : Buffer.from("null");
+    case "eth_getBlockTransactionCountByNumber":
+      return Buffer.from(JSON.stringify(block ? toQuantity(block.transactions) : null));
     case "eth_getBlockReceipts":
       return block?.receipts ?? Buffer.from("null");
     default:

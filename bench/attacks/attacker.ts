@@ -2,10 +2,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack, AttackTarget } from "./attack.ts";
 import { bracketBombs } from "./bracket-bombs.ts";
+import { forwardedStorm } from "./forwarded-storm.ts";
 import { garbage } from "./garbage.ts";
 import { keyGuessing } from "./key-guessing.ts";
 import { pipelinedStorm } from "./pipelined-storm.ts";
 import { strangers } from "./strangers.ts";
+import { unreadBatches } from "./unread-batches.ts";
 import { wideLogs } from "./wide-logs.ts";
 
 /** In the order in which they are carried out, again and again. */
@@ -16,6 +18,8 @@ const ATTACKS: readonly Attack[] = [
   keyGuessing,
   pipelinedStorm,
   wideLogs,
+  unreadBatches({ connections: 8, members: 100, filter: { fromBlock: "0x1", toBlock: "latest" } }),
+  forwardedStorm({ connections: 32, members: 100, method: "eth_getLogs", reads: true }),
 ];
 
 export class Attacker {

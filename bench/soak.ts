@@ -27,6 +27,9 @@ const LOOK_MS = 10_000;
 const ATTACK_MS = 9_500;
 /** Callers, nodes, attacker and gateway share the machine: a check that takes longer was not there. */
 const MOST_HEALTH_MS = 1_000;
+/** While an attacker's answers fill the memory that may wait, large work of all is refused: of so many, at most. */
+const TURNED_AWAY = "the gateway has too many answers waiting";
+const MOST_TURNED_AWAY = 0.05;
 const ATTACKERS_KEY = "attackers-key";
 /** The first minutes are not judged: the heap finds its size. */
 const WARM_UP_MINUTES = 5;
@@ -75,7 +78,7 @@ async function lookUntilEnd(): Promise<readonly Look[]> {
   const startedAt = performance.now();
   const seen: Look[] = [];
   console.log(
-    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | errors",
+    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | turned away | errors",
   );
   for (let look = 1; look * LOOK_MS <= minutes * 60_000; look += 1) {
     await pause(Math.max(0, startedAt + look * LOOK_MS - performance.now()));
@@ -103,14 +106,17 @@ function row(minuteOf: readonly Look[]): string {
     most(({ tally }) => Math.round(tally.p99Ms)),
     most(({ healthMs }) => Math.round(healthMs)),
     sum(({ tally }) => tally.wrong),
-    sum(({ tally }) => tally.errors),
+    sum(({ tally }) => turnedAway(tally)),
+    sum(({ tally }) => tally.errors - turnedAway(tally)),
   ].join(" | ");
 }
 
 function judge(all: readonly Look[]): string[] {
   const warmUp = Math.min(WARM_UP_MINUTES, minutes / 3);
   const judged = all.filter(({ minute }) => minute > warmUp);
-  const flaws = all.map(({ tally }) => flawsText(tally)).filter((text) => text !== "");
+  const flaws = all.map(({ tally }) => flawsText(otherFlaws(tally))).filter((text) => text !== "");
+  const requests = all.reduce((sum, { tally }) => sum + tally.requests, 0);
+  const refused = all.reduce((sum, { tally }) => sum + turnedAway(tally), 0);
   const memory = growthOf(judged.map(({ memoryBytes }) => memoryBytes / 2 ** 20));
   const files = growthOf(judged.map(({ descriptors }) => descriptors));
   console.log(
@@ -122,9 +128,22 @@ function judge(all: readonly Look[]): string[] {
     ...all
       .filter(({ healthMs }) => healthMs > MOST_HEALTH_MS)
       .map(({ healthMs, attack }) => `health took ${Math.round(healthMs)} ms (attack: ${attack})`),
+    ...(refused > requests * MOST_TURNED_AWAY ? [`${refused} of ${requests} turned away`] : []),
     ...(memory.growth > Math.max(8, memory.mean * 0.05) ? ["memory grew"] : []),
     ...(files.growth > Math.max(20, files.mean * 0.2) ? ["open files grew"] : []),
   ];
+}
+
+function isTurnedAway(why: string): boolean {
+  return why.includes(TURNED_AWAY);
+}
+
+function turnedAway({ countByFlaw }: Tally): number {
+  return [...countByFlaw].reduce((sum, [why, count]) => sum + (isTurnedAway(why) ? count : 0), 0);
+}
+
+function otherFlaws({ countByFlaw }: Tally): Pick<Tally, "countByFlaw"> {
+  return { countByFlaw: new Map([...countByFlaw].filter(([why]) => !isTurnedAway(why))) };
 }
 
 function signed(value: number): string {

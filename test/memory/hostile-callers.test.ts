@@ -109,6 +109,18 @@ async function sendUnread(
 
 const ownBytes = (): number => memory(gateway.process.pid ?? 0).own;
 const waiting = (): Promise<number> => readGauge(gateway, "headgate_memory_waiting_bytes");
+/** What is still arriving would wait beside it. */
+async function whatWaitsInTheEnd(): Promise<number> {
+  let before = 0;
+  return until("what waits no longer grows", async () => {
+    const arriving = await readGauge(gateway, "headgate_memory_waiting_bytes", 'kind="arriving"');
+    const now = await waiting();
+    const isAll = arriving === 0 && now === before;
+    before = now;
+    return isAll && now > MB / 2 && now;
+  });
+}
+
 const cut = (): Promise<number> => readGauge(gateway, "headgate_answers_cut_total", 'why="slow"');
 
 /**
@@ -194,10 +206,11 @@ describe("while too much waits in memory", () => {
     await gateway.reload(settings(patient));
     const code = (id: number) => [`0x${id.toString(16).padStart(40, "1")}`, "0x1"];
     await sendUnread("passed", batchOf(20, "eth_getCode", code));
-    const bytes = await until("answers wait", async () => {
-      const now = await waiting();
-      return now > MB / 2 && now;
-    });
+    const last = JSON.stringify(code(19));
+    await until("all of it was asked of the node", async () =>
+      largeNode.calls.some(({ params }) => JSON.stringify(params) === last),
+    );
+    const bytes = await whatWaitsInTheEnd();
     await gateway.reload(settings({ ...patient, memory: 3 * bytes }));
     const refused = await ask("stored", call(2, "eth_getLogs", [query]));
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);

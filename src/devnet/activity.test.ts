@@ -45,7 +45,8 @@ describe("activity", () => {
 it.each([
   { ageMs: 0, want: 1_000 },
   { ageMs: 3_599_999, want: 1_000 },
-  { ageMs: 3_600_000, want: 10_000 }, // nodes keep all of it in memory
+  { ageMs: 3_600_000, want: 10_000 }, // nodes keep all of it
+  { ageMs: 86_400_000, want: 60_000 },
 ])("after $ageMs ms, $want ms pass between two transactions", ({ ageMs, want }) => {
   expect(pauseMsAt({ pauseMs: 1_000 }, ageMs)).toBe(want);
 });

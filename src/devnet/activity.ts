@@ -23,12 +23,16 @@ export type SetStage = (
 ) => Promise<Stage>;
 
 const RETRY_MS = 100;
-/** Lively while somebody is likely to watch, then slow: nodes keep their whole history in memory. */
+/** Lively while somebody is likely to watch, then slow: nodes keep their whole history. */
 const LIVELY_MS = 3_600_000;
 const SLOW_PAUSE_MS = 10_000;
+const DAY_MS = 86_400_000;
+const SLOWEST_PAUSE_MS = 60_000;
 
-export const pauseMsAt = (stage: Pick<Stage, "pauseMs">, ageMs: number): number =>
-  ageMs < LIVELY_MS ? stage.pauseMs : SLOW_PAUSE_MS;
+export function pauseMsAt(stage: Pick<Stage, "pauseMs">, ageMs: number): number {
+  if (ageMs < LIVELY_MS) return stage.pauseMs;
+  return ageMs < DAY_MS ? SLOW_PAUSE_MS : SLOWEST_PAUSE_MS;
+}
 
 /** Sets the stage and acts on it until the signal. Calls `ready` whenever the stage was set. */
 export async function keepActive(

@@ -10,6 +10,7 @@ import { CONFLUX_CHAIN_ID, confluxSettings, setConfluxStage } from "./conflux-ac
 import { EVM_CHAIN_ID, setEvmStage } from "./evm-activity.ts";
 import { anvilCommand, confluxCommand } from "./find-nodes.ts";
 import { freePorts } from "./free-ports.ts";
+import { keepStates } from "./kept-states.ts";
 import { type Command, SupervisedNode } from "./supervise.ts";
 
 export type DevnetNode = {
@@ -23,6 +24,9 @@ export type DevnetNode = {
 };
 
 export type Devnet = { readonly nodes: readonly DevnetNode[]; stop(): Promise<void> };
+
+/** The states of more than a day's blocks take half of it. */
+const STATES_BYTES = 1_073_741_824;
 
 export type DevnetParts = { clock: Clock; log: Logger; connect: (url: string) => RpcCaller };
 
@@ -57,11 +61,12 @@ export async function startDevnet(parts: DevnetParts): Promise<Devnet> {
   const running = plans
     .map((plan) => run(plan, { ...parts, signal: stopping.signal }))
     .filter((one) => one !== undefined);
+  const states = keepStates({ folder, budget: STATES_BYTES, signal: stopping.signal }, parts);
   return {
     nodes: running.map(({ node }) => node),
     stop: async () => {
       stopping.abort();
-      await Promise.all(running.map(({ supervised }) => supervised.stop()));
+      await Promise.all([states, ...running.map(({ supervised }) => supervised.stop())]);
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -9,6 +9,8 @@ it.each([
   { count: 3, what: "a transfer", want: { to: "0xa", value: "0x3b9aca00" } },
   { count: 15, what: "a failure", want: { to: "0xc" } },
   { count: 20, what: "a creation", want: { data: emitter } },
+  { count: 200, what: "the last creation", want: { data: emitter } },
+  { count: 220, what: "events", want: { to: "0xb", data: inputWord(220) } },
 ])("transaction $count is $what", ({ count, want }) => {
   expect(transactionAt(count, at)).toEqual(want);
 });

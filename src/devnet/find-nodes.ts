@@ -18,8 +18,8 @@ type AnvilOptions = {
   readonly folder?: string;
 };
 
-/** Each state is a copy of all there is: in memory, those of 4,000 blocks take more than 2 GB. */
-const STATES_ON_DISK = 1000;
+/** More than a day's blocks. Each state is a copy of all there is, which `kept-states.ts` keeps small. */
+const STATES_ON_DISK = 16_000;
 
 /** The command that runs anvil, or undefined when there is none for this platform. */
 export function anvilCommand(options: AnvilOptions): Command | undefined {

@@ -1,7 +1,8 @@
 // The development nodes themselves: real anvil and conflux-rust processes, with their activity.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, globSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Devnet, type DevnetNode, startDevnet } from "../../src/devnet/devnet.ts";
@@ -35,6 +36,16 @@ const folderOf = (pid: number): string => {
   const command = execFileSync("ps", ["-ww", "-o", "args=", "-p", String(pid)]).toString();
   return /"confluxDataDir":"(.*?)\/conflux"/.exec(command)?.[1] ?? "";
 };
+
+/** anvil's states of old blocks, and how large they are in bytes. */
+const statesIn = (folder: string): { size: number }[] =>
+  globSync("anvil-state-*/*.json", { cwd: folder })
+    .map((name) => statSync(join(folder, name), { throwIfNoEntry: false }))
+    .filter((state) => state !== undefined);
+
+/** Code that returns the hash of a block: PUSH2 number, BLOCKHASH, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN. */
+const hashOfBlock = (number: number): string =>
+  `0x61${number.toString(16).padStart(4, "0")}405f5260205ff3`;
 
 const fiveLogs = { logs: [0, 1, 2, 3, 4].map((topics) => ({ topics: { length: topics } })) };
 
@@ -72,10 +83,33 @@ describe("the development nodes", { timeout: 90_000 }, () => {
 
   it("anvil keeps the state of old blocks, on disk", async () => {
     const { url } = nodeOf(devnet, "eth-devnet");
-    await ask(url, "anvil_mine", ["0x258"]);
+    await ask(url, "anvil_mine", ["0x7d0"]);
     const [from] = (await ask(url, "eth_accounts")).result as string[];
     const first = await ask(url, "eth_getTransactionCount", [from, "0x1"]);
     expect(first).toMatchObject({ result: "0x1" });
+    const [confluxPid] = await nodesListeningOn([nodeOf(devnet, "cfx-devnet").url]);
+    const folder = folderOf(confluxPid ?? 0);
+    expect(statesIn(folder).length).toBeGreaterThan(1_900);
+    await until("each of them is small", async () =>
+      statesIn(folder).every(({ size }) => size < 40_000),
+    );
+  });
+
+  it("and answers from what was made small: calls, balances, the hashes that a block reaches", async () => {
+    const { url } = nodeOf(devnet, "eth-devnet");
+    const [from] = (await ask(url, "eth_accounts")).result as string[];
+    for (const number of [2, 300, 1_500, 1_900]) {
+      const block = `0x${number.toString(16)}`;
+      const balance = await ask(url, "eth_getBalance", [from, block]);
+      expect(balance, block).toMatchObject({ result: expect.stringMatching(/^0x21e19/) });
+      const reached = Math.max(0, number - 256);
+      const called = await ask(url, "eth_call", [{ data: hashOfBlock(reached) }, block]);
+      const { result } = await ask(url, "eth_getBlockByNumber", [
+        `0x${reached.toString(16)}`,
+        false,
+      ]);
+      expect(called, block).toMatchObject({ result: (result as { hash: string }).hash });
+    }
   });
 
   it("conflux-rust has something to show for each sample", async () => {

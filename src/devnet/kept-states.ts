@@ -1,0 +1,125 @@
+// Keeps the states of anvil's old blocks small and within a budget. anvil writes each of them as a file of
+// its own, with the hashes of all blocks before it: all the states of a day would take gigabytes.
+import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../lib/clock.ts";
+import { inTurns, type Work } from "../lib/long-work.ts";
+
+/** BLOCKHASH reaches 256 blocks back, and anvil may have written the block's own hash, too. */
+const REACHED_HASHES = 257;
+const PASS_EVERY_MS = 5_000;
+const HASHES = '"block_hashes":{';
+
+type KeptState = { readonly path: string; readonly bytes: number };
+type WrittenState = { readonly path: string; readonly writtenAt: number };
+
+/** Shortens the states below the folder until the signal, and drops the oldest beyond the budget, in bytes. */
+export async function keepStates(
+  options: { folder: string; budget: number; signal: AbortSignal },
+  { clock }: { clock: Pick<Clock, "now" | "sleep" | "yield"> },
+): Promise<void> {
+  const kept = new KeptStates(options);
+  while (!options.signal.aborted) {
+    await kept.pass({ clock });
+    await clock.sleep(PASS_EVERY_MS, options.signal).catch(() => undefined);
+  }
+}
+
+export class KeptStates {
+  /** By path, the oldest first. */
+  readonly #seen = new Map<string, KeptState>();
+  #bytes = 0;
+  readonly #options: { folder: string; budget: number; signal: AbortSignal };
+
+  constructor(options: { folder: string; budget: number; signal: AbortSignal }) {
+    this.#options = options;
+  }
+
+  /** Looks once at what was written since, and forgets what anvil itself has removed. */
+  async pass(parts: { clock: Pick<Clock, "now" | "yield"> }): Promise<void> {
+    const paths = await statesIn(this.#options.folder);
+    for (const state of this.#seen.values()) if (!paths.has(state.path)) this.#forget(state);
+    const fresh = await Promise.all(
+      [...paths].filter((path) => !this.#seen.has(path)).map(lookedAt),
+    );
+    const inOrder = fresh.filter((state) => state !== undefined);
+    inOrder.sort((one, other) => one.writtenAt - other.writtenAt);
+    for (const { path } of inOrder) {
+      if (this.#options.signal.aborted) return;
+      await this.#take(path, parts);
+    }
+  }
+
+  async #take(path: string, { clock }: { clock: Pick<Clock, "now" | "yield"> }): Promise<void> {
+    const text = await readFile(path, "utf8").catch(() => "");
+    if (!text.endsWith("}}")) return; // it is still being written, or already gone
+    const short = await inTurns(withoutUnreachedHashes(text), { clock });
+    if (short.length < text.length && !(await replaced(path, short))) return;
+    this.#seen.set(path, { path, bytes: short.length });
+    this.#bytes += short.length;
+    for (const oldest of this.#seen.values()) {
+      if (this.#bytes <= this.#options.budget) break;
+      await unlink(oldest.path).catch(() => undefined);
+      this.#forget(oldest);
+    }
+  }
+
+  #forget({ path, bytes }: KeptState): void {
+    if (this.#seen.delete(path)) this.#bytes -= bytes;
+  }
+}
+
+/** The state as anvil wrote it, without the hashes of blocks that no contract can ask for. */
+export function* withoutUnreachedHashes(state: string): Work<string> {
+  const from = state.lastIndexOf(HASHES);
+  if (from < 0) return state;
+  const newest: { number: number; entry: string }[] = [];
+  const entries = state.slice(from + HASHES.length).matchAll(/"(0x[0-9a-f]+)":"0x[0-9a-f]+"/g);
+  for (const [entry, number] of entries) {
+    newest.push({ number: Number(number), entry });
+    if (newest.length % 1_000 === 0) yield;
+  }
+  if (newest.length <= REACHED_HASHES) return state;
+  newest.sort((one, other) => other.number - one.number);
+  const reached = newest.slice(0, REACHED_HASHES).map(({ entry }) => entry);
+  return `${state.slice(0, from)}${HASHES}${reached.join(",")}}}`;
+}
+
+/** Never half of it: anvil may be reading. False when anvil has removed it meanwhile. */
+async function replaced(path: string, text: string): Promise<boolean> {
+  const beside = path.replace(/json$/, "short");
+  try {
+    await writeFile(beside, text);
+    await stat(path);
+    await rename(beside, path);
+    return true;
+  } catch {
+    await unlink(beside).catch(() => undefined);
+    return false;
+  }
+}
+
+/** anvil makes a folder of its own in the one it is given, and a new one when it is started again. */
+async function statesIn(folder: string): Promise<Set<string>> {
+  const inside = await namesIn(folder);
+  const own = inside.filter((name) => name.startsWith("anvil-state-"));
+  const files = await Promise.all(
+    own.map(async (name) => {
+      const states = await namesIn(join(folder, name));
+      return states
+        .filter((file) => file.endsWith(".json"))
+        .map((file) => join(folder, name, file));
+    }),
+  );
+  return new Set(files.flat());
+}
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+
+async function lookedAt(path: string): Promise<WrittenState | undefined> {
+  try {
+    return { path, writtenAt: (await stat(path)).mtimeMs };
+  } catch {
+    return undefined;
+  }
+}

@@ -3,7 +3,7 @@
 // something grew, a call was not answered rightly, or the gateway was not there for its health check.
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { growthOf } from "../test/faults/growth.ts";
+import { growthOf, meansOf } from "../test/faults/growth.ts";
 import { carryOut } from "../test/faults/mixture.ts";
 import { planMixture } from "../test/faults/mixture-plan.ts";
 import { Nodes } from "../test/faults/nodes.ts";
@@ -78,7 +78,7 @@ async function lookUntilEnd(): Promise<readonly Look[]> {
   const startedAt = performance.now();
   const seen: Look[] = [];
   console.log(
-    "minute | memory MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | turned away | errors",
+    "minute | memory MiB | own MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | turned away | errors",
   );
   for (let look = 1; look * LOOK_MS <= minutes * 60_000; look += 1) {
     await pause(Math.max(0, startedAt + look * LOOK_MS - performance.now()));
@@ -100,6 +100,7 @@ function row(minuteOf: readonly Look[]): string {
   return [
     most(({ minute }) => minute),
     most(({ memoryBytes }) => Math.round(memoryBytes / 2 ** 20)),
+    most(({ ownMemoryBytes }) => Math.round(ownMemoryBytes / 2 ** 20)),
     most(({ descriptors }) => descriptors),
     most(({ inFlight }) => inFlight),
     Math.round(sum(({ tally }) => tally.requests) / 60),
@@ -117,10 +118,13 @@ function judge(all: readonly Look[]): string[] {
   const flaws = all.map(({ tally }) => flawsText(otherFlaws(tally))).filter((text) => text !== "");
   const requests = all.reduce((sum, { tally }) => sum + tally.requests, 0);
   const refused = all.reduce((sum, { tally }) => sum + turnedAway(tally), 0);
-  const memory = growthOf(judged.map(({ memoryBytes }) => memoryBytes / 2 ** 20));
-  const files = growthOf(judged.map(({ descriptors }) => descriptors));
+  // What is held depends on the attack that is under way: whole rounds of all attacks are compared.
+  const round = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
+  const grew = (read: (look: Look) => number) => growthOf(meansOf(judged.map(read), round));
+  const memory = grew(({ ownMemoryBytes }) => ownMemoryBytes / 2 ** 20);
+  const files = grew(({ descriptors }) => descriptors);
   console.log(
-    `after ${warmUp.toFixed(1)} minutes: memory ${memory.mean.toFixed(0)} MiB ${signed(memory.growth)}, ` +
+    `after ${warmUp.toFixed(1)} minutes: own memory ${memory.mean.toFixed(0)} MiB ${signed(memory.growth)}, ` +
       `descriptors ${files.mean.toFixed(0)} ${signed(files.growth)}`,
   );
   return [

@@ -35,6 +35,11 @@ export class Attacker {
     this.#eachMs = options.eachMs;
   }
 
+  /** How long it takes until each attack was carried out once, in milliseconds. */
+  get roundMs(): number {
+    return ATTACKS.length * (this.#eachMs + REST_MS);
+  }
+
   /** The name of the attack that is under way. */
   get current(): string {
     return this.#current;

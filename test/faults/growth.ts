@@ -1,5 +1,6 @@
-// How much a figure grew over its readings, by the straight line that fits them best. Pure.
+// How much a figure grew over its readings. Pure.
 
+/** By the straight line that fits the readings best. */
 export function growthOf(readings: readonly number[]): { mean: number; growth: number } {
   const count = Math.max(1, readings.length);
   const mean = readings.reduce((sum, reading) => sum + reading, 0) / count;
@@ -11,4 +12,12 @@ export function growthOf(readings: readonly number[]): { mean: number; growth: n
     variance += (at - middle) ** 2;
   }
   return { mean, growth: variance === 0 ? 0 : (covariance / variance) * (count - 1) };
+}
+
+/** Of each `size` readings that follow one another; what is left over at the end is left out. */
+export function meansOf(readings: readonly number[], size: number): number[] {
+  const count = Math.floor(readings.length / size);
+  return Array.from({ length: count }, (_, index) =>
+    readings.slice(index * size, (index + 1) * size).reduce((sum, each) => sum + each / size, 0),
+  );
 }

@@ -7,15 +7,19 @@ import type { RunningGateway } from "../support/gateway-process.ts";
 export type Reading = {
   readonly inFlight: number;
   readonly memoryBytes: number;
+  /** Without what is mapped of files, as the block store is. */
+  readonly ownMemoryBytes: number;
   readonly descriptors: number;
 };
 
 export async function readGateway(gateway: RunningGateway): Promise<Reading> {
   const pid = gateway.process.pid ?? 0;
   const files = `/proc/${pid}/fd`;
+  const { all, own } = memory(pid);
   return {
     inFlight: await readGauge(gateway, "headgate_http_requests_in_flight"),
-    memoryBytes: memory(pid).all,
+    memoryBytes: all,
+    ownMemoryBytes: own,
     descriptors: existsSync(files) ? readdirSync(files).length : 0,
   };
 }

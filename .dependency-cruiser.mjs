@@ -8,7 +8,7 @@ const floors = [
   "processes",
   "gateway",
   "network",
-  "door|desk",
+  "door|admin",
   "calls",
   "methods",
   "filters",

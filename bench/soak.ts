@@ -78,7 +78,7 @@ async function lookUntilEnd(): Promise<readonly Look[]> {
   const startedAt = performance.now();
   const seen: Look[] = [];
   console.log(
-    "minute | memory MiB | own MiB | descriptors | in flight | requests/s | p99 ms | health ms | wrong | turned away | errors",
+    "minute | memory MiB | own MiB | descriptors | of callers | in flight | requests/s | p99 ms | health ms | wrong | turned away | errors",
   );
   for (let look = 1; look * LOOK_MS <= minutes * 60_000; look += 1) {
     await pause(Math.max(0, startedAt + look * LOOK_MS - performance.now()));
@@ -102,6 +102,7 @@ function row(minuteOf: readonly Look[]): string {
     most(({ memoryBytes }) => Math.round(memoryBytes / 2 ** 20)),
     most(({ ownMemoryBytes }) => Math.round(ownMemoryBytes / 2 ** 20)),
     most(({ descriptors }) => descriptors),
+    most(({ callers }) => callers),
     most(({ inFlight }) => inFlight),
     Math.round(sum(({ tally }) => tally.requests) / 60),
     most(({ tally }) => Math.round(tally.p99Ms)),
@@ -122,10 +123,10 @@ function judge(all: readonly Look[]): string[] {
   const round = values.calm ? 1 : Math.round(attacker.roundMs / LOOK_MS);
   const grew = (read: (look: Look) => number) => growthOf(meansOf(judged.map(read), round));
   const memory = grew(({ ownMemoryBytes }) => ownMemoryBytes / 2 ** 20);
-  const files = grew(({ descriptors }) => descriptors);
+  const files = grew(({ descriptors, callers }) => descriptors - callers);
   console.log(
     `after ${warmUp.toFixed(1)} minutes: own memory ${memory.mean.toFixed(0)} MiB ${signed(memory.growth)}, ` +
-      `descriptors ${files.mean.toFixed(0)} ${signed(files.growth)}`,
+      `descriptors without callers' ${files.mean.toFixed(0)} ${signed(files.growth)}`,
   );
   return [
     ...flaws.map((text) => `not right: ${text}`),

@@ -1,10 +1,10 @@
 // Writes docs/openapi.json from the declarations of administration's routes.
 // With --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
-import { deskDocument } from "../src/desk/document.ts";
+import { adminDocument } from "../src/admin/document.ts";
 
 const file = new URL("../docs/openapi.json", import.meta.url);
-const wanted = `${JSON.stringify(deskDocument(), undefined, 2)}\n`;
+const wanted = `${JSON.stringify(adminDocument(), undefined, 2)}\n`;
 
 if (process.argv.includes("--check")) {
   const present = await readFile(file, "utf8").catch(() => "");

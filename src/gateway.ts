@@ -2,11 +2,11 @@
 
 import type { Logger } from "pino";
 import { unservedNames } from "./access/limits/costs.ts";
+import type { Reloaded } from "./admin/admin-server-parts.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
-import type { Reloaded } from "./desk/desk-parts.ts";
 import { FilterCount } from "./filters/filter-count.ts";
-import { Administration } from "./gateway/administration.ts";
+import { Admin } from "./gateway/admin.ts";
 import { DoorSide } from "./gateway/door-side.ts";
 import { untilStoresAreFree } from "./gateway/free-stores.ts";
 import { processMemory } from "./gateway/memory.ts";
@@ -22,7 +22,7 @@ import { openState } from "./state/open-state.ts";
 
 export type Gateway = {
   /** Where callers and operators come in, with the ports really taken. */
-  readonly urls: { readonly door: string; readonly desk: string };
+  readonly urls: { readonly door: string; readonly admin: string };
   /** Takes another configuration as one step, without dropping calls; or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
   /** The same with what the configuration file says now. */
@@ -76,11 +76,11 @@ export async function startGateway(
     drainMs = next.timeouts.drainMs;
     doorSide.reconfigure(next);
     levels.set(next.log.level);
-    desk.reconfigure(next);
+    admin.reconfigure(next);
     warnOfUnservedCosts(next, networks, log);
   };
   const reload = new Reload(config, { networks, apply, log });
-  const desk = new Administration(config, {
+  const admin = new Admin(config, {
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => doorSide.whyNotReady(),
@@ -92,7 +92,7 @@ export async function startGateway(
 
   const stop = async (): Promise<void> => {
     await Promise.all([reload.close(), doorSide.drain()]);
-    await desk.close();
+    await admin.close();
     await doorSide.close();
     // Who waits for the stores may begin when they are free.
     await networks.close();
@@ -104,12 +104,12 @@ export async function startGateway(
     warnOfUnservedCosts(config, networks, log);
     await doorSide.start();
     await networks.start();
-    const deskPort = await desk.listen();
+    const adminPort = await admin.listen();
     const doorPort = await doorSide.listen();
     stalls.start();
     const urls = {
       door: urlOf(config.listen.host, doorPort),
-      desk: urlOf(config.admin.listen.host, deskPort),
+      admin: urlOf(config.admin.listen.host, adminPort),
     };
     log.info({ ...urls, networks: networks.names }, "listening");
     return {

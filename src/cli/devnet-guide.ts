@@ -5,11 +5,11 @@ import type { RpcCaller } from "../lib/rpc-caller.ts";
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export function announce(devnet: Devnet, urls: { door: string; desk: string }): void {
+export function announce(devnet: Devnet, urls: { door: string; admin: string }): void {
   print("");
   print("Headgate runs over development nodes of its own. The demo key is `demo`.");
   for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.door, network)}`);
-  print(`  metrics     ${urls.desk}/metrics`);
+  print(`  metrics     ${urls.admin}/metrics`);
   print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
 }
 

@@ -3,8 +3,8 @@ import type { ChainNews } from "../chain/keeper.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { KeeperDesk } from "./keeper-desk.ts";
 import { KeeperAway, KeeperLink } from "./keeper-link.ts";
+import { WriterService } from "./writer-service.ts";
 
 const news: ChainNews = { isLive: true, leader: "a", standings: [] };
 const position = { number: 7, hash: "0x7" };
@@ -17,9 +17,9 @@ function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
   let move: () => void = () => undefined;
   const link = new KeeperLink(
     { door: 2 },
-    { send: (question) => void (isCut || desk.hear(structuredClone(question))), clock },
+    { send: (question) => void (isCut || service.hear(structuredClone(question))), clock },
   );
-  const desk: KeeperDesk = new KeeperDesk({
+  const service: WriterService = new WriterService({
     tell: (each) => link.hearNews(structuredClone(each)),
     answer: (answer) => link.hearAnswer(structuredClone(answer)),
     clock,
@@ -33,7 +33,7 @@ function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
       return () => undefined;
     },
   };
-  const stop = desk.serve("main", kept);
+  const stop = service.serve("main", kept);
   return { link, clock, failures, stop, move: () => move(), remote: link.of("main") };
 }
 

@@ -11,9 +11,9 @@ import { Metrics } from "../observe/metrics.ts";
 import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
 import type { Channel } from "./channel.ts";
-import { KeeperDesk } from "./keeper-desk.ts";
 import type { Start } from "./messages.ts";
 import type { Worker } from "./worker.ts";
+import { WriterService } from "./writer-service.ts";
 
 /** @throws StoreUnavailable */
 export async function startKeeper(
@@ -30,7 +30,7 @@ export async function startKeeper(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  const desk = new KeeperDesk({
+  const service = new WriterService({
     tell: (news) => channel.send({ kind: "news", ...news }),
     answer: (answer) => channel.send({ kind: "answer", ...answer }),
     clock,
@@ -45,7 +45,7 @@ export async function startKeeper(
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
-    role: { kind: "keeper", processes, serve: (network, kept) => desk.serve(network, kept) },
+    role: { kind: "keeper", processes, serve: (network, kept) => service.serve(network, kept) },
   });
   await networks.start();
   stalls.start();
@@ -57,7 +57,7 @@ export async function startKeeper(
       levels.set(next.log.level);
     },
     hear: (message) => {
-      if (message.kind === "question") void desk.hear(message);
+      if (message.kind === "question") void service.hear(message);
     },
     stop: async () => {
       await networks.close();

@@ -1,9 +1,9 @@
-// The process that people start when there are several: runs a keeper and doors, and the operator's desk.
+// The process that people start when there are several: runs a keeper and doors, and the operators' API.
 import type { Logger } from "pino";
+import type { Status } from "../admin/schemas.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { Status } from "../desk/schemas.ts";
-import { Administration } from "../gateway/administration.ts";
+import { Admin } from "../gateway/admin.ts";
 import { untilStoresAreFree } from "../gateway/free-stores.ts";
 import { Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
@@ -60,11 +60,11 @@ export async function startSupervisor(
   };
   const apply = (next: Config): void => {
     levels.set(next.log.level);
-    desk.reconfigure(next);
+    admin.reconfigure(next);
   };
   const reload = new Reload(config, { networks: { prepare }, apply, log });
   const networks = () => processes.status() as Promise<Status["networks"]>;
-  const desk = new Administration(config, {
+  const admin = new Admin(config, {
     metrics,
     networks,
     whyNotReady: async () => [
@@ -79,17 +79,17 @@ export async function startSupervisor(
   const stop = async (): Promise<void> => {
     await reload.close();
     await processes.stopDoors(current.timeouts.drainMs);
-    await desk.close();
+    await admin.close();
     // Who waits for the stores may begin when they are free.
     await processes.stopKeeper();
     await state.close();
   };
   try {
     await processes.start();
-    const deskPort = await desk.listen();
+    const adminPort = await admin.listen();
     const urls = {
       door: urlOf(config.listen.host, port),
-      desk: urlOf(config.admin.listen.host, deskPort),
+      admin: urlOf(config.admin.listen.host, adminPort),
     };
     const { doors } = options;
     log.info({ ...urls, networks: Object.keys(config.networks), doors }, "listening");

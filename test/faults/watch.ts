@@ -10,6 +10,8 @@ export type Reading = {
   /** Without what is mapped of files, as the block store is. */
   readonly ownMemoryBytes: number;
   readonly descriptors: number;
+  /** Connections that callers have opened and keep open: of the descriptors. */
+  readonly callers: number;
 };
 
 export async function readGateway(gateway: RunningGateway): Promise<Reading> {
@@ -21,6 +23,7 @@ export async function readGateway(gateway: RunningGateway): Promise<Reading> {
     memoryBytes: all,
     ownMemoryBytes: own,
     descriptors: existsSync(files) ? readdirSync(files).length : 0,
+    callers: await readGauge(gateway, "headgate_connections"),
   };
 }
 

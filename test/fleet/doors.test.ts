@@ -50,7 +50,7 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
   };
 
   const billed = async (name: string, method: string): Promise<BillRow | undefined> => {
-    const { json } = await gateway.desk("GET", `/usage?key=${name}`);
+    const { json } = await gateway.admin("GET", `/usage?key=${name}`);
     const { rows } = json as { rows: readonly BillRow[] };
     return rows.find((row) => row.method === method);
   };
@@ -96,7 +96,7 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
   });
 
   it("know a key, and that it is revoked, within a second", async () => {
-    const { json } = await gateway.desk("POST", "/keys", { name: "made" });
+    const { json } = await gateway.admin("POST", "/keys", { name: "made" });
     const madeAtMs = performance.now();
     const { key } = json as { key: string };
     // Each call has a connection of its own: any of the doors may get it.
@@ -111,7 +111,7 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
       return sinceMs;
     };
     expect((await inARow(true)) - madeAtMs).toBeLessThan(SECOND_MS);
-    await gateway.desk("POST", "/keys/made/revoke");
+    await gateway.admin("POST", "/keys/made/revoke");
     const revokedAtMs = performance.now();
     expect((await inARow(false)) - revokedAtMs).toBeLessThan(SECOND_MS);
   });

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { asker, TOKEN, type Told } from "../../src/desk/fake-desk.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import {
@@ -12,6 +11,7 @@ import {
   startGatewayProcess,
 } from "../support/gateway-process.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
+import { asker, TOKEN, type Told } from "../support/scripted-admin.ts";
 
 export const canRunFleet = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
@@ -38,9 +38,9 @@ export class FleetGateway {
   }
 
   /** Asks its administration; the answer is held against the OpenAPI document. */
-  desk(verb: string, path: string, body?: unknown): Promise<Told> {
-    const desk = this.#running.metricsUrl.replace(/\/metrics$/, "");
-    return asker((at, init) => fetch(desk + at, init))(verb, path, { body });
+  admin(verb: string, path: string, body?: unknown): Promise<Told> {
+    const admin = this.#running.metricsUrl.replace(/\/metrics$/, "");
+    return asker((at, init) => fetch(admin + at, init))(verb, path, { body });
   }
 
   /** SIGKILL. */

@@ -62,9 +62,9 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
   it.each(SIDES)(
     "made, disabled, enabled and revoked at $at is so at both within a second",
     async ({ side }) => {
-      const desk = fleet.gateways[side];
+      const admin = fleet.gateways[side];
       const name = `app-${side}`;
-      const { status, json } = await desk.desk("POST", "/keys", { name });
+      const { status, json } = await admin.admin("POST", "/keys", { name });
       const madeAtMs = performance.now();
       expect(status).toBe(201);
       const { key } = json as { key: string };
@@ -77,16 +77,18 @@ describe.skipIf(!canRunFleet)("a key of two gateways over one Redis", () => {
         ["enable", true],
         ["revoke", false],
       ] as const)
-        await expectWithinASecond(key, expected, () => desk.desk("POST", `/keys/${name}/${verb}`));
+        await expectWithinASecond(key, expected, () =>
+          admin.admin("POST", `/keys/${name}/${verb}`),
+        );
     },
   );
 
   it("changed at one is held to its new rules at both within a second", async () => {
     const [first] = fleet.gateways;
-    const { json } = await first.desk("POST", "/keys", { name: "narrowed" });
+    const { json } = await first.admin("POST", "/keys", { name: "narrowed" });
     const { key } = json as { key: string };
     await Promise.all(fleet.gateways.map((gateway) => watch(gateway, key, true)));
-    await first.desk("PATCH", "/keys/narrowed", { methods: ["net_version"] });
+    await first.admin("PATCH", "/keys/narrowed", { methods: ["net_version"] });
     const changedAtMs = performance.now();
     for (const gateway of fleet.gateways) {
       while ((await visit(gateway.endpoint(key))) !== 403)

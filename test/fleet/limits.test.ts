@@ -109,7 +109,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
       const last = "net_version";
       for (const url of urls(name)) await ask(url, last);
       const rows = await until("both gateways have written their counts", async () => {
-        const { json } = await first.desk("GET", `/usage?key=${name}`);
+        const { json } = await first.admin("GET", `/usage?key=${name}`);
         const bill = (json as { rows: readonly BillRow[] }).rows;
         const marked = bill.find(({ method }) => method === last);
         return marked && marked.calls + marked.refused === 2 ? bill : undefined;

@@ -62,11 +62,11 @@ it("says no secret to anybody", async (context) => {
     const headers = [...response.headers].map((header) => header.join(": "));
     heard.push([response.status, ...headers, await response.text()].join("\n"));
   };
-  const desk = gateway.metricsUrl.replace(/\/metrics$/, "");
+  const admin = gateway.metricsUrl.replace(/\/metrics$/, "");
   const operate = async (version: string, path: string, init: RequestInit = {}): Promise<void> => {
     const authorization = `Bearer ${secret("admin-token", version)}-0123456789`;
     const headers = { authorization, "content-type": "application/json" };
-    await hear(await fetch(`${desk}${path}`, { ...init, headers }));
+    await hear(await fetch(`${admin}${path}`, { ...init, headers }));
   };
   const call = async (key: string, body: string): Promise<void> =>
     hear(await post(gateway.endpoint("main", key), body));

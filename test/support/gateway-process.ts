@@ -57,7 +57,7 @@ export async function startGatewayProcess(
   const url = String(listening["door"]);
   return {
     url,
-    metricsUrl: `${listening["desk"]}/metrics`,
+    metricsUrl: `${listening["admin"]}/metrics`,
     configPath,
     process: child,
     log,

@@ -5,7 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
 import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
 
-export type KeeperDeskParts = {
+export type WriterServiceParts = {
   readonly tell: (news: News) => void;
   readonly answer: (answer: Answer) => void;
   readonly clock: Pick<Clock, "after">;
@@ -15,11 +15,11 @@ export type KeeperDeskParts = {
 /** Where nodes stand changes between two moves, too. */
 const TOLD_EVERY_MS = 1_000;
 
-export class KeeperDesk {
+export class WriterService {
   readonly #served = new Map<string, KeptNetwork>();
-  readonly #parts: KeeperDeskParts;
+  readonly #parts: WriterServiceParts;
 
-  constructor(parts: KeeperDeskParts) {
+  constructor(parts: WriterServiceParts) {
     this.#parts = parts;
   }
 

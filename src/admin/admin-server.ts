@@ -6,12 +6,12 @@ import { answerBarely, answerBroken } from "../door/bare-answer.ts";
 import { Connections } from "../door/connections.ts";
 import { hasOneHost } from "../door/host-header.ts";
 import { requestIds } from "../door/request-id.ts";
+import { adminApp } from "./admin-app.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 import { Token } from "./admission.ts";
-import { deskApp } from "./desk-app.ts";
-import type { DeskParts } from "./desk-parts.ts";
 import { Problem, problemResponse } from "./problem.ts";
 
-export type DeskOptions = {
+export type AdminServerOptions = {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
@@ -19,7 +19,7 @@ export type DeskOptions = {
   readonly token: string | undefined;
 };
 
-export class Desk {
+export class AdminServer {
   readonly #place: { host: string; port: number };
   readonly #server: Server;
   readonly #nextRequestId = requestIds();
@@ -30,11 +30,11 @@ export class Desk {
   );
   #token: Token | undefined;
 
-  constructor({ host, port, token }: DeskOptions, parts: DeskParts) {
+  constructor({ host, port, token }: AdminServerOptions, parts: AdminServerParts) {
     this.#place = { host, port };
     this.reconfigure({ token });
     const onLetIn = (socket: Socket): void => this.#connections.hasKey(socket);
-    const app = deskApp({ token: () => this.#token, onLetIn }, parts);
+    const app = adminApp({ token: () => this.#token, onLetIn }, parts);
     this.#server = boundedServer(
       getRequestListener((request, bindings) => app.fetch(request, bindings), {
         overrideGlobalObjects: false,

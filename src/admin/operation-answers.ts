@@ -1,16 +1,16 @@
 // The bill, how the gateway does, and the reload. Declarations: operation-routes.ts.
 import { type Bill, usageCsv } from "../access/usage/bill.ts";
-import type { DeskParts, UsageAsked } from "./desk-parts.ts";
-import { deskDocument } from "./document.ts";
+import { type AdminApp, type AdminContext, tellChange } from "./admin-request.ts";
+import type { AdminServerParts, UsageAsked } from "./admin-server-parts.ts";
+import { adminDocument } from "./document.ts";
 import { operationRoutes } from "./operation-routes.ts";
 import { problems } from "./problem.ts";
 import { version } from "./version.ts";
-import { type DeskApp, type DeskContext, tellChange } from "./visitor.ts";
 
-export function addOperationAnswers(app: DeskApp, parts: DeskParts): void {
+export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
   const { metrics, networks, clock } = parts;
   const startedAtMs = clock.now();
-  let document: ReturnType<typeof deskDocument> | undefined; // made when first asked for: it takes memory
+  let document: ReturnType<typeof adminDocument> | undefined; // made when first asked for: it takes memory
   addBills(app, parts);
   app.openapi(operationRoutes.status, async (context) => {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
@@ -27,12 +27,12 @@ export function addOperationAnswers(app: DeskApp, parts: DeskParts): void {
     context.text(await metrics.exposition(), 200, { "Content-Type": metrics.contentType }),
   );
   app.openapi(operationRoutes.document, (context) => {
-    document ??= deskDocument();
+    document ??= adminDocument();
     return context.json(document, 200);
   });
 }
 
-function addBills(app: DeskApp, parts: DeskParts): void {
+function addBills(app: AdminApp, parts: AdminServerParts): void {
   app.openapi(operationRoutes.usage, async (context) => {
     const { format, ...asked } = context.req.valid("query");
     return tellBill(context, await readBill(parts, asked), format);
@@ -48,13 +48,16 @@ function addBills(app: DeskApp, parts: DeskParts): void {
   });
 }
 
-async function readBill(parts: Pick<DeskParts, "readBill">, asked: UsageAsked): Promise<Bill> {
+async function readBill(
+  parts: Pick<AdminServerParts, "readBill">,
+  asked: UsageAsked,
+): Promise<Bill> {
   const read = await parts.readBill(asked);
   if ("kind" in read) throw problems.mistakes(read.mistakes);
   return read;
 }
 
-function tellBill(context: DeskContext, bill: Bill, format: "json" | "csv" | undefined) {
+function tellBill(context: AdminContext, bill: Bill, format: "json" | "csv" | undefined) {
   const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
   context.header("Vary", "Accept");
   if (isCsv) {

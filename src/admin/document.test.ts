@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { declaredRoutes, deskDocument } from "./document.ts";
-import { fakeDesk } from "./fake-desk.ts";
+import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
+import { adminDocument, declaredRoutes } from "./document.ts";
 
-const document = JSON.parse(JSON.stringify(deskDocument()));
+const document = JSON.parse(JSON.stringify(adminDocument()));
 
 /** What OpenAPI 3.1.0 demands of the parts that we use. */
 const schema = z.looseObject({});
@@ -110,7 +110,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("has all that is answered, and nothing else", async () => {
-    const { app, close } = await fakeDesk();
+    const { app, close } = await scriptedAdmin();
     const answered = app.routes
       .filter(({ method }) => method !== "ALL")
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`);

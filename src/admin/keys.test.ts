@@ -1,22 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fakeDesk } from "./fake-desk.ts";
+import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 
-let desk: Awaited<ReturnType<typeof fakeDesk>>;
+let admin: Awaited<ReturnType<typeof scriptedAdmin>>;
 beforeEach(async () => {
-  desk = await fakeDesk();
+  admin = await scriptedAdmin();
 });
-afterEach(() => desk.close());
+afterEach(() => admin.close());
 
 const make = async (name: string, terms: object = {}): Promise<string> => {
-  const { json } = await desk.ask("POST", "/keys", { body: { name, ...terms } });
+  const { json } = await admin.ask("POST", "/keys", { body: { name, ...terms } });
   return (json as { key: string }).key;
 };
 const show = async (name: string): Promise<unknown> =>
-  (await desk.ask("GET", `/keys/${name}`)).json;
+  (await admin.ask("GET", `/keys/${name}`)).json;
 
 describe("a key", () => {
   it("is made, told once and never kept by anybody on the way", async () => {
-    const made = await desk.ask("POST", "/keys", {
+    const made = await admin.ask("POST", "/keys", {
       body: { name: "app", networks: ["eth-mainnet"], rate: { computeUnits: 5 } },
     });
     const { key } = made.json as { key: string };
@@ -28,10 +28,10 @@ describe("a key", () => {
       source: "made",
       settings: { networks: ["eth-mainnet"], rate: { computeUnits: 5, burst: 5 } },
     });
-    const kept = await desk.state.list("keys ");
+    const kept = await admin.state.list("keys ");
     for (const text of [
       JSON.stringify(kept),
-      JSON.stringify(desk.logged),
+      JSON.stringify(admin.logged),
       JSON.stringify(await show("app")),
     ])
       expect(text).not.toContain(key);
@@ -39,7 +39,7 @@ describe("a key", () => {
 
   it("is listed beside those of the file", async () => {
     await make("app");
-    const { keys } = (await desk.ask("GET", "/keys")).json as {
+    const { keys } = (await admin.ask("GET", "/keys")).json as {
       keys: { name: string; source: string }[];
     };
     expect(keys.map(({ name, source }) => `${name} ${source}`)).toEqual([
@@ -55,9 +55,9 @@ describe("a key", () => {
       ["enable", "active"],
       ["revoke", "revoked"],
     ])
-      expect((await desk.ask("POST", `/keys/app/${action}`)).json).toMatchObject({ status });
-    expect(await desk.ask("POST", "/keys/app/revoke")).toMatchObject({ status: 409 });
-    expect(await desk.ask("POST", "/keys", { body: { name: "app" } })).toMatchObject({
+      expect((await admin.ask("POST", `/keys/app/${action}`)).json).toMatchObject({ status });
+    expect(await admin.ask("POST", "/keys/app/revoke")).toMatchObject({ status: 409 });
+    expect(await admin.ask("POST", "/keys", { body: { name: "app" } })).toMatchObject({
       status: 409,
     });
   });
@@ -69,7 +69,7 @@ describe("a key", () => {
     { body: { overlap: "0s" }, until: undefined },
   ])("is rotated with the overlap $body", async ({ body, until }) => {
     const first = await make("app");
-    const rotated = await desk.ask("POST", "/keys/app/rotate", { body });
+    const rotated = await admin.ask("POST", "/keys/app/rotate", { body });
     expect(rotated.json).toMatchObject({ name: "app" });
     expect((rotated.json as { key: string }).key).not.toBe(first);
     const { oldKeyWorksUntil } = (await show("app")) as { oldKeyWorksUntil?: string };
@@ -79,7 +79,7 @@ describe("a key", () => {
   it("is changed by what is sent alone; null takes a setting away", async () => {
     await make("app", { networks: ["eth-mainnet"], limits: { batch: 7, logs: { blocks: 9 } } });
     const body = { networks: null, limits: { batch: null }, expires: "1970-02-01T00:00:00Z" };
-    const { json } = await desk.ask("PATCH", "/keys/app", { body });
+    const { json } = await admin.ask("PATCH", "/keys/app", { body });
     const { settings } = json as { settings: object };
     expect(settings).toEqual({
       computeUnits: {},
@@ -90,10 +90,10 @@ describe("a key", () => {
 
   it("leaves one line for each change: what, which, and from where", async () => {
     await make("app");
-    await desk.ask("POST", "/keys/app/rotate");
-    await desk.ask("POST", "/keys/app/revoke");
-    await desk.ask("POST", "/keys/app/revoke");
-    expect(desk.logged).toEqual(
+    await admin.ask("POST", "/keys/app/rotate");
+    await admin.ask("POST", "/keys/app/revoke");
+    await admin.ask("POST", "/keys/app/revoke");
+    expect(admin.logged).toEqual(
       ["a key was made", "a key was rotated", "a key was revoked"].map((text) => ({
         text,
         key: "app",

@@ -1,19 +1,19 @@
-// Administration for tests: over a real state in a folder of its own, asked without a socket. Every
+// Admin for tests: over a real state in a folder of its own, asked without a socket. Every
 // answer is held against what its route declares.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RouteConfig } from "@hono/zod-openapi";
-import { KeyBook } from "../access/keys/key-book.ts";
-import { Guesses } from "../access/scope/guesses.ts";
-import { LmdbState } from "../state/lmdb-state.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
-import { Token } from "./admission.ts";
-import { deskApp } from "./desk-app.ts";
-import type { DeskParts } from "./desk-parts.ts";
-import { declaredRoutes, isAt } from "./document.ts";
-import { billReader } from "./read-bill.ts";
-import { problem } from "./schemas.ts";
+import { KeyBook } from "../../src/access/keys/key-book.ts";
+import { Guesses } from "../../src/access/scope/guesses.ts";
+import { adminApp } from "../../src/admin/admin-app.ts";
+import type { AdminServerParts } from "../../src/admin/admin-server-parts.ts";
+import { Token } from "../../src/admin/admission.ts";
+import { declaredRoutes, isAt } from "../../src/admin/document.ts";
+import { billReader } from "../../src/admin/read-bill.ts";
+import { problem } from "../../src/admin/schemas.ts";
+import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { FakeClock } from "../../src/upstream/fake-clock.ts";
 
 export const TOKEN = "a-token-of-the-tests";
 
@@ -21,8 +21,8 @@ export type Asked = { body?: unknown; headers?: Record<string, string> };
 export type Told = { status: number; headers: Headers; text: string; json: unknown };
 type Sender = (path: string, request: RequestInit) => Response | Promise<Response>;
 
-export async function fakeDesk(overrides: Partial<DeskParts> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), "headgate-desk-"));
+export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-admin-"));
   const state = new LmdbState({ path: folder });
   const clock = new FakeClock();
   const logged: object[] = [];
@@ -31,7 +31,7 @@ export async function fakeDesk(overrides: Partial<DeskParts> = {}) {
     { keys: [configuredKey], networks: ["eth-mainnet"], secret: "a secret of the tests" },
     { state, clock },
   );
-  const app = deskApp(
+  const app = adminApp(
     { token: () => new Token(TOKEN) },
     {
       metrics: {
@@ -45,7 +45,7 @@ export async function fakeDesk(overrides: Partial<DeskParts> = {}) {
       reload: async () => ({ kind: "reloaded", changed: [] }),
       guesses: new Guesses(),
       clock,
-      log: { info: note, warn: note, error: note } as DeskParts["log"],
+      log: { info: note, warn: note, error: note } as AdminServerParts["log"],
       ...overrides,
     },
   );

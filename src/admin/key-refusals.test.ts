@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fakeDesk } from "./fake-desk.ts";
+import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 
-let desk: Awaited<ReturnType<typeof fakeDesk>>;
+let admin: Awaited<ReturnType<typeof scriptedAdmin>>;
 beforeEach(async () => {
-  desk = await fakeDesk();
+  admin = await scriptedAdmin();
 });
-afterEach(() => desk.close());
+afterEach(() => admin.close());
 
 describe("what cannot be done with a key", () => {
   it.each([
@@ -22,7 +22,7 @@ describe("what cannot be done with a key", () => {
     },
     { body: { name: "a", expires: "1969-01-01T00:00:00Z" }, mistakes: ["expires: is in the past"] },
   ])("has its mistakes told: $body", async ({ body, mistakes }) => {
-    const { status, json } = await desk.ask("POST", "/keys", { body });
+    const { status, json } = await admin.ask("POST", "/keys", { body });
     expect(status).toBe(422);
     expect((json as { mistakes: string[] }).mistakes).toEqual(mistakes);
   });
@@ -47,13 +47,13 @@ describe("what cannot be done with a key", () => {
     { verb: "POST", path: "/keys", body: "[]", status: 400 },
     { verb: "PATCH", path: "/keys/in-file", body: "5", status: 400 },
   ])("$verb $path answers $status", async ({ verb, path, body, status, detail }) => {
-    const { json } = await desk.ask(verb, path, { body });
+    const { json } = await admin.ask(verb, path, { body });
     expect(json).toMatchObject({ status, ...(detail ? { detail } : {}) });
   });
 
   it("is an overlap that is no duration", async () => {
-    await desk.ask("POST", "/keys", { body: { name: "app" } });
-    const { json } = await desk.ask("POST", "/keys/app/rotate", { body: { overlap: "soon" } });
+    await admin.ask("POST", "/keys", { body: { name: "app" } });
+    const { json } = await admin.ask("POST", "/keys/app/rotate", { body: { overlap: "soon" } });
     expect(json).toMatchObject({ mistakes: ["overlap: expected a duration such as 24h, or 0s"] });
   });
 });

@@ -1,7 +1,7 @@
 // What an operator is told when something cannot be done: RFC 9457 problem details.
 import { STATUS_CODES } from "node:http";
 
-/** Thrown anywhere on the way; `desk-app.ts` makes the answer of it. */
+/** Thrown anywhere on the way; `admin-app.ts` makes the answer of it. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;

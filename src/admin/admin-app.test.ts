@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { DeskParts } from "./desk-parts.ts";
-import { fakeDesk } from "./fake-desk.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
 
-const open = async (overrides: Partial<DeskParts> = {}) => {
-  const desk = await fakeDesk(overrides);
-  close = desk.close;
-  return desk;
+const open = async (overrides: Partial<AdminServerParts> = {}) => {
+  const admin = await scriptedAdmin(overrides);
+  close = admin.close;
+  return admin;
 };
 
 describe("administration's door", () => {
@@ -23,15 +23,15 @@ describe("administration's door", () => {
   });
 
   it("holds back the refusals of an address that guesses, and never who knows the token", async () => {
-    const desk = await open();
-    const guess = () => desk.ask("GET", "/keys", { headers: { authorization: "Bearer wrong" } });
+    const admin = await open();
+    const guess = () => admin.ask("GET", "/keys", { headers: { authorization: "Bearer wrong" } });
     for (let tries = 0; tries < 10; tries += 1) expect((await guess()).status).toBe(401);
     const slowed = guess();
-    await vi.waitFor(() => expect(desk.clock.waiting).toBe(1));
-    expect((await desk.ask("GET", "/keys")).status).toBe(200);
-    await desk.clock.advance(100);
+    await vi.waitFor(() => expect(admin.clock.waiting).toBe(1));
+    expect((await admin.ask("GET", "/keys")).status).toBe(200);
+    await admin.clock.advance(100);
     expect((await slowed).status).toBe(401);
-    expect(JSON.stringify(desk.logged)).not.toContain('wrong"');
+    expect(JSON.stringify(admin.logged)).not.toContain('wrong"');
   });
 
   it.each([
@@ -64,7 +64,7 @@ describe("administration's door", () => {
     const list = async () => {
       throw errors.stateUnavailable();
     };
-    const { ask } = await open({ keys: { list } as unknown as DeskParts["keys"] });
+    const { ask } = await open({ keys: { list } as unknown as AdminServerParts["keys"] });
     expect((await ask("GET", "/keys")).json).toMatchObject({
       status: 503,
       detail: errors.stateUnavailable().message,

@@ -1,16 +1,16 @@
 // What is done with keys when an operator asks for it. Declarations: key-routes.ts.
 import type { KeyBook } from "../access/keys/key-book.ts";
-import type { DeskParts } from "./desk-parts.ts";
+import { type AdminApp, type AdminContext, readBody, tellChange } from "./admin-request.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 import { keyRoutes } from "./key-routes.ts";
 import { problems } from "./problem.ts";
 import { rotation } from "./request-schemas.ts";
-import { type DeskApp, type DeskContext, readBody, tellChange } from "./visitor.ts";
 
-type KeyParts = Pick<DeskParts, "keys" | "log">;
+type KeyParts = Pick<AdminServerParts, "keys" | "log">;
 
 const OVERLAP_MS = 24 * 3_600_000;
 
-export function addKeyAnswers(app: DeskApp, parts: KeyParts): void {
+export function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   const { keys } = parts;
   app.openapi(keyRoutes.list, async (context) =>
     context.json({ keys: [...(await keys.list())] }, 200),
@@ -28,7 +28,7 @@ export function addKeyAnswers(app: DeskApp, parts: KeyParts): void {
   addChanges(app, parts);
 }
 
-function addChanges(app: DeskApp, parts: KeyParts): void {
+function addChanges(app: AdminApp, parts: KeyParts): void {
   const { keys } = parts;
   app.openapi(keyRoutes.update, async (context) => {
     const { name } = context.req.valid("param");
@@ -57,7 +57,7 @@ function addChanges(app: DeskApp, parts: KeyParts): void {
   });
 }
 
-type Visit = { readonly context: DeskContext; readonly parts: KeyParts; readonly what: string };
+type Visit = { readonly context: AdminContext; readonly parts: KeyParts; readonly what: string };
 type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];

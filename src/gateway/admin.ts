@@ -3,15 +3,15 @@ import type { Logger } from "pino";
 import { KeyBook } from "../access/keys/key-book.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { type PriceList, priceList } from "../access/usage/prices.ts";
+import { AdminServer } from "../admin/admin-server.ts";
+import type { AdminServerParts } from "../admin/admin-server-parts.ts";
+import { billReader } from "../admin/read-bill.ts";
 import type { Config } from "../config/schema.ts";
-import { Desk } from "../desk/desk.ts";
-import type { DeskParts } from "../desk/desk-parts.ts";
-import { billReader } from "../desk/read-bill.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-export type AdministrationParts = Pick<
-  DeskParts,
+export type AdminParts = Pick<
+  AdminServerParts,
   "metrics" | "networks" | "whyNotReady" | "reload"
 > & {
   readonly state: State;
@@ -22,12 +22,12 @@ export type AdministrationParts = Pick<
 /** Refusals of wrong tokens that wait: each holds one of the few connections. */
 const HELD = 20;
 
-export class Administration {
+export class Admin {
   readonly #keys: KeyBook;
-  readonly #desk: Desk;
+  readonly #admin: AdminServer;
   #prices: PriceList | undefined;
 
-  constructor(config: Config, parts: AdministrationParts) {
+  constructor(config: Config, parts: AdminParts) {
     const { state, clock } = parts;
     this.#keys = new KeyBook(
       { ...configuredIn(config), secret: config.keySecret },
@@ -35,7 +35,7 @@ export class Administration {
     );
     this.#prices = pricesOf(config);
     const { listen, token } = config.admin;
-    this.#desk = new Desk(
+    this.#admin = new AdminServer(
       { ...listen, token },
       {
         ...parts,
@@ -48,17 +48,17 @@ export class Administration {
 
   /** @returns The port, also when any was asked for. */
   listen(): Promise<number> {
-    return this.#desk.listen();
+    return this.#admin.listen();
   }
 
   reconfigure(config: Config): void {
     this.#keys.reconfigure(configuredIn(config));
     this.#prices = pricesOf(config);
-    this.#desk.reconfigure(config.admin);
+    this.#admin.reconfigure(config.admin);
   }
 
   close(): Promise<void> {
-    return this.#desk.close();
+    return this.#admin.close();
   }
 }
 

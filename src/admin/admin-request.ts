@@ -4,23 +4,23 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { plainAddress } from "../access/scope/ip-address.ts";
 import { isMapping } from "../config/mapping.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 import { isJson } from "./admission.ts";
-import type { DeskParts } from "./desk-parts.ts";
 import { problems } from "./problem.ts";
 
-type DeskEnvironment = {
+type AdminEnvironment = {
   Bindings: Partial<HttpBindings>;
   Variables: { readonly requestId: string };
 };
-export type DeskApp = OpenAPIHono<DeskEnvironment>;
-export type DeskContext = Context<DeskEnvironment>;
+export type AdminApp = OpenAPIHono<AdminEnvironment>;
+export type AdminContext = Context<AdminEnvironment>;
 
 /** The socket's: whoever puts a proxy before administration is seen as that proxy. */
-export const addressOf = ({ env }: DeskContext): string =>
+export const addressOf = ({ env }: AdminContext): string =>
   plainAddress(env?.incoming?.socket.remoteAddress ?? "") ?? "unknown";
 
 /** The body as an object; nothing at all is an empty one. @throws Problem */
-export async function readBody(context: DeskContext): Promise<Readonly<Record<string, unknown>>> {
+export async function readBody(context: AdminContext): Promise<Readonly<Record<string, unknown>>> {
   const text = await context.req.text();
   if (text.length === 0) return {};
   if (!isJson(context.req.header("content-type"))) throw problems.notJson();
@@ -39,8 +39,8 @@ function parse(text: string): unknown {
 
 /** One line for each change: what, which key, from where. */
 export function tellChange(
-  context: DeskContext,
-  { log }: Pick<DeskParts, "log">,
+  context: AdminContext,
+  { log }: Pick<AdminServerParts, "log">,
   change: { readonly what: string; readonly key?: string },
 ): void {
   const { what, ...about } = change;

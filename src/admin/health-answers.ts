@@ -1,11 +1,12 @@
 // Whether the gateway lives and is ready, for probes that have no token: here they need no place among callers.
-import type { DeskParts } from "./desk-parts.ts";
+
+import type { AdminApp } from "./admin-request.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 import { operationRoutes } from "./operation-routes.ts";
-import type { DeskApp } from "./visitor.ts";
 
 export function addHealthAnswers(
-  app: DeskApp,
-  { whyNotReady }: Pick<DeskParts, "whyNotReady">,
+  app: AdminApp,
+  { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
 ): void {
   app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
   app.openapi(operationRoutes.readiness, async (context) => {

@@ -23,10 +23,10 @@ const networks = {
 };
 
 let gateway: RunningGateway;
-let desk: string;
+let adminUrl: string;
 beforeAll(async () => {
   gateway = await startGatewayProcess({ networks });
-  desk = gateway.metricsUrl.replace(/\/metrics$/, "");
+  adminUrl = gateway.metricsUrl.replace(/\/metrics$/, "");
 });
 afterAll(() => gateway.stop());
 
@@ -42,18 +42,18 @@ const statusOf = (url: string, headers: Record<string, string>, method = "GET"):
 
 describe("without a token", () => {
   it("this machine is answered, and no page of others", async () => {
-    expect(await statusOf(`${desk}/keys`, {})).toBe(200);
-    expect(await statusOf(`${desk}/metrics`, {})).toBe(200);
-    expect(await statusOf(`${desk}/keys`, { host: "evil.example.com" })).toBe(403);
-    expect(await statusOf(`${desk}/keys`, { origin: "https://evil.example.com" })).toBe(403);
+    expect(await statusOf(`${adminUrl}/keys`, {})).toBe(200);
+    expect(await statusOf(`${adminUrl}/metrics`, {})).toBe(200);
+    expect(await statusOf(`${adminUrl}/keys`, { host: "evil.example.com" })).toBe(403);
+    expect(await statusOf(`${adminUrl}/keys`, { origin: "https://evil.example.com" })).toBe(403);
     const asForm = { "content-type": "text/plain" };
-    expect(await statusOf(`${desk}/keys/app/revoke`, asForm, "POST")).toBe(415);
+    expect(await statusOf(`${adminUrl}/keys/app/revoke`, asForm, "POST")).toBe(415);
     const asked = { "content-type": "application/json" };
-    expect(await statusOf(`${desk}/keys/app/revoke`, asked, "POST")).toBe(404);
+    expect(await statusOf(`${adminUrl}/keys/app/revoke`, asked, "POST")).toBe(404);
   });
 
   it("nobody starts a gateway whose administration others reach", async () => {
-    const path = join(tmpdir(), `headgate-desk-${process.pid}.yaml`);
+    const path = join(tmpdir(), `headgate-admin-${process.pid}.yaml`);
     const admin = { listen: { host: "0.0.0.0", port: 0 } };
     await writeFile(path, JSON.stringify({ networks, admin }));
     const { code, stderr } = await runCommand(["--config", path]);
@@ -67,7 +67,7 @@ describe("without a token", () => {
 
 describe("administration's connections", () => {
   it("are a hundred at most, and free again when some end", async () => {
-    const { port, hostname } = new URL(desk);
+    const { port, hostname } = new URL(adminUrl);
     const sockets = Array.from({ length: 110 }, () => connect(Number(port), hostname));
     const ended = new Set<unknown>();
     for (const socket of sockets)
@@ -76,7 +76,7 @@ describe("administration's connections", () => {
     expect(ended.size).toBeLessThan(20);
     for (const socket of sockets) socket.destroy();
     await until("others are answered", async () =>
-      statusOf(`${desk}/keys`, {}).then(
+      statusOf(`${adminUrl}/keys`, {}).then(
         (status) => (status === 200 ? true : undefined),
         () => undefined,
       ),

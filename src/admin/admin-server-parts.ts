@@ -24,7 +24,7 @@ export type Reloaded =
   /** It cannot be done here or now. */
   | { readonly kind: "refused"; readonly why: string };
 
-export type DeskParts = {
+export type AdminServerParts = {
   readonly metrics: Pick<Metrics, "exposition" | "contentType">;
   readonly keys: Pick<
     KeyBook,

@@ -1,32 +1,32 @@
-// Administration as one function from request to response: who is let in, what is done, and what an
+// Admin as one function from request to response: who is let in, what is done, and what an
 // operator is told when it cannot be.
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
 import { requestIds } from "../door/request-id.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { type AdminApp, type AdminContext, addressOf } from "./admin-request.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
-import type { DeskParts } from "./desk-parts.ts";
 import { verbsOf } from "./document.ts";
 import { addHealthAnswers } from "./health-answers.ts";
 import { addKeyAnswers } from "./key-answers.ts";
 import { addOperationAnswers } from "./operation-answers.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
-import { addressOf, type DeskApp, type DeskContext } from "./visitor.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
 
 /** @param options.token As it is now: it may be changed by a reload. */
-export function deskApp(
+export function adminApp(
   options: {
     readonly token: () => Token | undefined;
     /** Called with the connection of each request that is let in. */
     readonly onLetIn?: (socket: Socket) => void;
   },
-  parts: DeskParts,
-): DeskApp {
+  parts: AdminServerParts,
+): AdminApp {
   const nextRequestId = requestIds();
-  const app: DeskApp = new OpenAPIHono({
+  const app: AdminApp = new OpenAPIHono({
     defaultHook: (result) => {
       if (!result.success) throw problems.mistakes(result.error.issues.map(mistakeLine));
     },
@@ -77,7 +77,7 @@ export function deskApp(
 }
 
 /** A wrong token, or none: the refusal comes the later the more of them an address sends. */
-async function slowDown(context: DeskContext, parts: DeskParts): Promise<void> {
+async function slowDown(context: AdminContext, parts: AdminServerParts): Promise<void> {
   const { guesses, clock, log } = parts;
   const address = addressOf(context);
   const verdict = guesses.judge(address, clock.now());
@@ -92,7 +92,7 @@ const mistakeLine = ({ path, message }: { path: PropertyKey[]; message: string }
 
 function problemOf(
   error: Error,
-  { log, requestId }: { log: DeskParts["log"]; requestId: string },
+  { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
   // What a part says to a caller of the door holds here as well: that the state is away.

@@ -11,7 +11,7 @@ export const declaredRoutes: readonly RouteConfig[] = [
   ...Object.values(operationRoutes),
 ];
 
-export function deskDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
+export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
   const { openAPIRegistry: registry, getOpenAPI31Document } = new OpenAPIHono();
   for (const [name, schema] of Object.entries(requestSchemas))
     registry.registerComponent("schemas", name, schema);

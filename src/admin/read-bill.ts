@@ -5,7 +5,7 @@ import { readRange } from "../access/usage/usage-days.ts";
 import { readUsage } from "../access/usage/usage-report.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
-import type { DeskParts } from "./desk-parts.ts";
+import type { AdminServerParts } from "./admin-server-parts.ts";
 
 /** A year, and the month that a year ago began in. */
 const MOST_DAYS = 400;
@@ -16,7 +16,7 @@ export const billReader =
     readonly clock: Pick<Clock, "wallTime" | "yield">;
     /** As they are configured now. */
     readonly prices: () => PriceList | undefined;
-  }): DeskParts["readBill"] =>
+  }): AdminServerParts["readBill"] =>
   async ({ from, to, ...which }) => {
     const options = { wallTimeMs: parts.clock.wallTime(), mostDays: MOST_DAYS };
     const range = readRange({ from, to }, options);

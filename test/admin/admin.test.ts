@@ -1,20 +1,20 @@
-// Administration of the real gateway, over real HTTP; every answer is held against the OpenAPI document.
+// Admin of the real gateway, over real HTTP; every answer is held against the OpenAPI document.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { asker, TOKEN } from "../../src/desk/fake-desk.ts";
 import {
   type GatewaySettings,
   type RunningGateway,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
+import { asker, TOKEN } from "../support/scripted-admin.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
 let node: ScriptedNode;
 let gateway: RunningGateway;
 let settings: GatewaySettings;
-let desk: string;
+let admin: string;
 
-const ask = asker((path, init) => fetch(desk + path, init));
+const ask = asker((path, init) => fetch(admin + path, init));
 
 beforeAll(async () => {
   node = await startScriptedNode((call) => result(call, '"0x10"'));
@@ -30,7 +30,7 @@ beforeAll(async () => {
     },
   };
   gateway = await startGatewayProcess(settings);
-  desk = gateway.metricsUrl.replace(/\/metrics$/, "");
+  admin = gateway.metricsUrl.replace(/\/metrics$/, "");
 });
 afterAll(async () => {
   await gateway.stop();

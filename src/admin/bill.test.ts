@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { fakeDesk } from "./fake-desk.ts";
+import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 
-let desk: Awaited<ReturnType<typeof fakeDesk>>;
+let admin: Awaited<ReturnType<typeof scriptedAdmin>>;
 beforeEach(async () => {
-  desk = await fakeDesk();
+  admin = await scriptedAdmin();
 });
-afterEach(() => desk.close());
+afterEach(() => admin.close());
 
 describe("the bill", () => {
   const written = async () => {
     for (const day of ["1970-01-01", "1970-01-02"]) {
       const text = JSON.stringify({ "eth-mainnet": { eth_call: [3, 15, 900] } });
       for (const key of ["app", "other"])
-        await desk.state.replace(`usage ${day} ${key} member`, undefined, text);
+        await admin.state.replace(`usage ${day} ${key} member`, undefined, text);
     }
-    return desk;
+    return admin;
   };
 
   it.each([
@@ -59,7 +59,7 @@ describe("the bill", () => {
     { query: "?format=xml", mistake: "format: expected json or csv" },
     { query: "?form=1970-01-02", mistake: /form/ },
   ])("of /usage$query is refused", async ({ query, mistake }) => {
-    const { ask } = desk;
+    const { ask } = admin;
     const { mistakes } = (await ask("GET", `/usage${query}`)).json as { mistakes: string[] };
     expect(mistakes).toEqual([
       typeof mistake === "string" ? mistake : expect.stringMatching(mistake),

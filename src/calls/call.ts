@@ -160,11 +160,21 @@ export class Call implements CallContext, HurriedAsker {
 
   /** Beyond the first question each costs what a call of its method does. */
   async #askFurther(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
-    const { costs } = this.#parts;
-    const asked = this.caller.network.catalogue.find(method) ?? this.method;
-    const paid = this.#ownWork().pay(costs.of(asked));
+    const paid = this.#pay(method);
     if (paid instanceof Promise) await paid;
     return this.#send(method, paramsJson, options);
+  }
+
+  #pay(method: string): void | Promise<void> {
+    const asked = this.caller.network.catalogue.find(method) ?? this.method;
+    return this.#ownWork().pay(this.#parts.costs.of(asked));
+  }
+
+  async payFor(method: string): Promise<void> {
+    const work = this.#ownWork();
+    if (work.hasBegun) await this.#pay(method);
+    work.attempted();
+    this.#asked += 1;
   }
 
   #ownWork(): CallWork {
@@ -195,6 +205,8 @@ export class Call implements CallContext, HurriedAsker {
       ledger: this.#work,
     });
   }
+
+  readonly isMissing = (method: string): boolean => this.caller.network.pool.isMissing(method);
 
   readonly isAgreedUpon = (method: string): boolean =>
     this.caller.network.pool.agreementOn(method) !== undefined;

@@ -12,7 +12,7 @@ import type { RequestScope } from "./request-scope.ts";
 export type CallableNetwork = {
   readonly facts: NetworkFacts;
   readonly catalogue: Catalogue;
-  readonly pool: Pick<Pool, "call" | "agreementOn">;
+  readonly pool: Pick<Pool, "call" | "agreementOn" | "isMissing">;
   readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where nothing is followed. */

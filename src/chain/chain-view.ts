@@ -197,6 +197,12 @@ export class ChainView {
     this.#parts.hurry();
   }
 
+  /** To be awaited now and then by whoever reads many blocks. */
+  async pause(): Promise<void> {
+    const { turns } = this.#parts;
+    if (turns.isOver) await turns.next();
+  }
+
   /** The logs of a block of the store. */
   logsOf(block: StoredBlock, matcher: LogMatcher): readonly Buffer[] {
     return logsOfBlock(block.hash, matcher, this.#parts.store);

@@ -44,6 +44,14 @@ export type CallContext = {
    * -32005 beyond what the call may ask, or what its key has left (429).
    */
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
+  /**
+   * Pays for a question to the nodes that the followed chain asks for this call, as if `ask` asked it.
+   *
+   * @throws RpcError -32005, as `ask`.
+   */
+  payFor(method: string): Promise<void>;
+  /** Whether none of the nodes that may be asked has the method, as far as that is known. */
+  readonly isMissing: (method: string) => boolean;
   /** How many more questions it may ask; beyond that `ask` throws `tooMuchWork`. */
   readonly questionsLeft: number;
   /** Whether several vendors are asked for the method, and must give the same answer. */

@@ -10,10 +10,11 @@ import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { logsOfBlock } from "./block-logs.ts";
 import { joinLogs } from "./join-logs.ts";
-import { logsOfNodes, type NodeLogs } from "./log-pieces.ts";
-import { countLogs, type LogRange, refuseTooMany, settleRange } from "./log-range.ts";
+import { checkClaims } from "./log-claims.ts";
+import { logsOfNodes } from "./log-pieces.ts";
+import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
-import { checkClaims, provenLogs } from "./proven-logs.ts";
+import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
 
 export const logMethods = [
@@ -67,33 +68,28 @@ async function logsOfChain(
   context.note({
     source: older.isFresh ? "upstream" : "store",
     block: view.positionAt(range.to),
-    proof: hasOlder && !older.isProven ? "partial" : proof,
+    proof: older.proof === "full" ? proof : "partial",
   });
   return joinLogs(found, older.logs);
 }
 
-type OlderLogs = Pick<NodeLogs, "logs" | "isFresh"> & { readonly isProven: boolean };
+type OlderLogs = ProvenLogs & { readonly isFresh: boolean };
 
-const NOTHING_OLDER: OlderLogs = { logs: Buffer.from("[]"), isFresh: false, isProven: true };
+const NOTHING_OLDER: OlderLogs = { logs: Buffer.from("[]"), isFresh: false, proof: "full" };
 
-/** As nodes tell them; where that is not enough, of few blocks as these themselves say, of many held against some. */
+/** As nodes tell them; where all must be proven, as the blocks themselves say. */
 async function findOlder(
   range: LogRange,
   filter: LogFilter,
   context: CallContext,
 ): Promise<OlderLogs> {
   const { chain: view, network } = context;
-  const isStrict = network.proof === "strict";
-  const parts = view && { view, questionsLeft: context.questionsLeft };
-  const proven = isStrict && parts ? await provenLogs(range, filter, parts) : undefined;
-  if (proven) {
-    refuseTooMany(proven, range, network.limits.logs.results);
-    return { logs: proven, isFresh: true, isProven: true };
-  }
+  if (view && network.proof === "strict")
+    return { ...(await provenLogs(range, filter, { view, context })), isFresh: true };
   const told = await logsOfNodes(range, filter, context);
-  if (parts && network.proof !== "off" && (isStrict || told.isDoubtful))
-    await checkClaims(told.logs, filter, parts);
-  return { ...told, isProven: false };
+  if (view && network.proof !== "off" && told.isDoubtful)
+    await checkClaims(told.logs, filter, { view, context });
+  return { ...told, proof: "none" };
 }
 
 /** From the nodes, or as these told them before. */
@@ -102,9 +98,8 @@ async function olderLogs(
   filter: LogFilter,
   context: CallContext,
 ): Promise<Buffer> {
-  const { logs, isFresh, isProven } = await findOlder(range, filter, context);
-  if (isProven) context.note({ source: "upstream", proof: "full" });
-  else if (!isFresh) context.note({ source: "store", proof: "none" });
+  const { logs, isFresh, proof } = await findOlder(range, filter, context);
+  context.note({ source: isFresh ? "upstream" : "store", proof });
   return logs;
 }
 

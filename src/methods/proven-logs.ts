@@ -1,89 +1,138 @@
-// Logs of blocks older than the window that stand on more than a node's word: on the blocks themselves and
-// their receipts, fetched and proven. For networks whose `proof` is strict, and where a node was caught.
-import type { ChainView } from "../chain/chain-view.ts";
-import type { StoredBlock } from "../chain/stored-block.ts";
+// Logs of blocks older than the window that stand on more than a node's word, where the network's `proof` is
+// strict: headers linked to each other tell which blocks may have some, and what these blocks hold is the answer.
+import type { ProofLevel } from "../chain/block-record.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
-import { matcherOf } from "../evm/log-matcher.ts";
-import { isQuantity, toNumber } from "../evm/values.ts";
-import { findElements } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { type LogMatcher, matcherOf } from "../evm/log-matcher.ts";
+import { errors, isTooMuchWork } from "../jsonrpc/rpc-error.ts";
+import { bloomTestOf } from "../proofs/bloom.ts";
 import { inBatches } from "./in-batches.ts";
 import { joinJson } from "./join-json.ts";
-import type { LogRange } from "./log-range.ts";
+import { type LinkedBlock, linkedHeaders } from "./linked-headers.ts";
+import { type LogRange, refuseTooMany } from "./log-range.ts";
+import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-blocks.ts";
+import { ProvingWork, SHARE } from "./proving-work.ts";
 
-/** So many blocks are fetched for one query at most, each with two calls of nodes or more. */
-const MOST = 16;
+export type ProvenLogs = { readonly logs: Buffer; readonly proof: ProofLevel };
+
+/** A range that ends so near the window is linked to it: so many more headers are asked for. */
+const NEAR = 32;
 const AT_ONCE = 4;
 
-export type ProvingParts = {
-  readonly view: Pick<ChainView, "blockAt" | "fetch" | "logsOf">;
-  /** How often nodes may still be asked for the call. */
-  readonly questionsLeft: number;
-};
-
 /**
- * The logs of a few blocks, from the blocks themselves: none is false, and none is missing.
+ * None is false, and none is missing, if the hash of the last block is the chain's: it is the parent of a
+ * block that is followed, where the range ends near these; else what all nodes say that can be asked.
  *
- * @returns undefined when these are more blocks than are fetched for one query.
- * @throws RpcError 502 when a block is not to be had so that it can be proven.
+ * @throws RpcError 502 when something is not to be had so that it can be proven; -32005 with a range that
+ * would do when it takes more questions than the call may ask, or there are more logs than are answered.
  */
 export async function provenLogs(
+  range: LogRange,
+  filter: LogFilter,
+  parts: ProvingParts,
+): Promise<ProvenLogs> {
+  const { network, questionsLeft: most } = parts.context;
+  const work = new ProvingWork({ range, most, limit: network.limits.upstreamCalls });
+  const matcher = matcherOf(filter);
+  try {
+    const candidates = await candidatesIn(range, matcher, { ...parts, work });
+    return await readAll(range, { candidates, matcher }, parts);
+  } catch (error) {
+    throw isTooMuchWork(error) && !hasRange(error) ? work.usedUp() : error;
+  }
+}
+
+const hasRange = (error: unknown): boolean => "from" in Object((error as { data?: unknown }).data);
+
+type Candidate = { readonly hash: string; readonly transactions: number };
+
+/** The blocks that may have logs that match, oldest first. */
+async function candidatesIn(
+  range: LogRange,
+  matcher: LogMatcher,
+  parts: ProvingParts & { readonly work: ProvingWork },
+): Promise<readonly Candidate[]> {
+  const { view, work } = parts;
+  const mayMatch = bloomTestOf(matcher);
+  const anchor = await findAnchor(range, parts);
+  const candidates: Candidate[] = [];
+  const linked = linkedHeaders({ from: range.from, to: anchor.number }, anchor.hash, parts);
+  for await (const found of linked) {
+    await view.pause();
+    if (numberOf(found) > range.to) continue;
+    const candidate = candidateOf(found, mayMatch);
+    if (candidate) candidates.push(candidate);
+    const isToFetch = candidate !== undefined && found.kind === "header";
+    work.saw(isToFetch ? questionsFor(candidate.transactions, parts) : 0);
+  }
+  return candidates.toReversed();
+}
+
+const numberOf = (found: LinkedBlock): number =>
+  found.kind === "stored" ? found.block.number : found.header.number;
+
+function candidateOf(
+  found: LinkedBlock,
+  mayMatch: (bloom: string) => boolean,
+): Candidate | undefined {
+  // What is stored has an index of its logs, which is as quick.
+  if (found.kind === "stored")
+    return { hash: found.block.hash, transactions: found.block.outline.transactions };
+  const { hash, bloom, transactions } = found.header;
+  return mayMatch(bloom) ? { hash, transactions } : undefined;
+}
+
+/** The last of the headers to ask for, and the hash that it must have. */
+async function findAnchor(
   { from, to }: LogRange,
-  filter: LogFilter,
+  parts: ProvingParts & { readonly work: ProvingWork },
+): Promise<{ readonly number: number; readonly hash: string }> {
+  const { view, context, work } = parts;
+  const headersTo = (last: number): number => countMissing({ from, to: last }, parts);
+  const above = view.blockAt(to + 1);
+  if (above) {
+    work.plan(headersTo(to));
+    return { number: to, hash: above.outline.parentHash };
+  }
+  const tail = view.blockAt(view.tail);
+  const isNear = view.tail - to <= NEAR;
+  if (isNear && tail && headersTo(tail.number - 1) <= context.questionsLeft * SHARE) {
+    work.plan(headersTo(tail.number - 1));
+    return { number: tail.number - 1, hash: tail.outline.parentHash };
+  }
+  work.plan(headersTo(to - 1) + (view.blockAt(to) ? 0 : questionsFor(0, parts)));
+  return { number: to, hash: (await fetchProven({ number: to }, undefined, parts)).hash };
+}
+
+/** How many of the blocks the store does not have; of more than the call may ask for no more are counted. */
+function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): number {
+  let missing = 0;
+  for (let number = from; number <= to && missing <= context.questionsLeft; number += 1)
+    if (!view.positionAt(number)) missing += 1;
+  return missing;
+}
+
+/** What the candidates hold; one block more than are answered is enough to know that there are too many. */
+async function readAll(
+  range: LogRange,
+  { candidates, matcher }: { candidates: readonly Candidate[]; matcher: LogMatcher },
   parts: ProvingParts,
-): Promise<Buffer | undefined> {
-  const count = to - from + 1;
-  if (count > mostOf(parts)) return undefined;
-  const numbers = Array.from({ length: count }, (_, index) => from + index);
-  const matcher = matcherOf(filter);
-  const blocks = await inBatches(numbers, AT_ONCE, async (number) =>
-    parts.view.logsOf(await fetchProven(number, parts), matcher),
-  );
-  return Buffer.from(joinJson(blocks.flat()));
-}
-
-/**
- * Holds logs that nodes told against the first blocks that they are said to be of.
- *
- * @throws RpcError 502 when one of the blocks has others, or is not to be had.
- */
-export async function checkClaims(
-  logs: Buffer,
-  filter: LogFilter,
-  parts: ProvingParts,
-): Promise<void> {
-  const claims = Map.groupBy(claimsIn(logs), ({ number }) => number);
-  const matcher = matcherOf(filter);
-  await inBatches([...claims].slice(0, mostOf(parts)), AT_ONCE, async ([number, claimed]) => {
-    const block = await fetchProven(number, parts);
-    const theirs = parts.view.logsOf(block, matcher).map((log) => claimOf(parsed(log)).text);
-    const isSame =
-      theirs.length === claimed.length && claimed.every(({ text }, at) => text === theirs[at]);
-    if (!isSame) throw errors.unproven();
-  });
-}
-
-const mostOf = ({ questionsLeft }: ProvingParts): number =>
-  Math.min(MOST, Math.floor(questionsLeft / 2));
-
-async function fetchProven(number: number, { view }: ProvingParts): Promise<StoredBlock> {
-  const found = view.blockAt(number) ?? (await view.fetch({ number }));
-  if (typeof found === "string" || found.proof === "none") throw errors.unproven();
-  return found;
-}
-
-type Claim = { readonly number: number; readonly text: string };
-
-const claimsIn = (logs: Buffer): Claim[] =>
-  (findElements(logs) ?? []).map(({ start, end }) => claimOf(parsed(logs.subarray(start, end))));
-
-/** What a log says, without what nodes add to it. */
-function claimOf(log: unknown): Claim {
-  const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data } = Object(
-    log,
-  ) as Record<string, unknown>;
-  const said = [blockHash, transactionHash, logIndex, address, topics, data];
-  const number = isQuantity(blockNumber) ? toNumber(blockNumber) : -1;
-  return { number, text: JSON.stringify(said).toLowerCase() };
+): Promise<ProvenLogs> {
+  const { results } = parts.context.network.limits.logs;
+  const most = range.from === range.to ? Number.POSITIVE_INFINITY : results;
+  const logs: Buffer[] = [];
+  let proof: ProofLevel = "full";
+  for (let at = 0; at < candidates.length && logs.length <= most; at += AT_ONCE) {
+    if (parts.context.signal.aborted) throw errors.upstreamTimeout();
+    const some = candidates.slice(at, at + AT_ONCE);
+    const blocks = await inBatches(some, AT_ONCE, async ({ hash, transactions }) => {
+      const block = await fetchProven({ hash }, transactions, parts);
+      if (block.proof !== "full") proof = "partial";
+      return logsIn(block, matcher, parts);
+    });
+    for (const log of blocks.flat()) logs.push(log);
+    await parts.view.pause();
+  }
+  const json = Buffer.from(joinJson(logs));
+  refuseTooMany(json, range, results);
+  return { logs: json, proof };
 }

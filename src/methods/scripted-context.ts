@@ -76,6 +76,8 @@ function contextOf(
     note: () => undefined,
     notes: undefined,
     ranges: { width: 1000, limitedTo: () => undefined, fitted: () => undefined },
+    payFor: async (method) => void asked.push([method]),
+    isMissing: (method) => !(method in script),
     isAgreedUpon: () => false,
     get questionsLeft(): number {
       return Math.max(0, (network?.limits?.upstreamCalls ?? 200) - asked.length);

@@ -1,5 +1,6 @@
 // The filter over the addresses and topics of logs, as receipts and headers carry it (Yellow Paper, 4.3.1).
 import { keccakBytes } from "../evm/keccak.ts";
+import type { LogMatcher } from "../evm/log-matcher.ts";
 import { eachInSteps, type Work } from "../lib/long-work.ts";
 import { isJson, type Json } from "./json.ts";
 
@@ -37,11 +38,31 @@ export class BlockBloom {
     if (typeof text !== "string") return [];
     const known = this.#bitsByText.get(text);
     if (known) return known;
-    const hash = keccakBytes(Buffer.from(text.slice(2), "hex"));
-    const bits = [0, 2, 4].map((at) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
+    const bits = bitsOf(text);
     this.#bitsByText.set(text, bits);
     return bits;
   }
+}
+
+/** The three bits that an address or a topic sets. */
+function bitsOf(text: string): readonly number[] {
+  const hash = keccakBytes(Buffer.from(text.slice(2), "hex"));
+  return [0, 2, 4].map((at) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
+}
+
+/**
+ * Tells of a block's bloom (DATA) whether logs that match may be in the block: a no is certain. How many
+ * topics a log has no bloom tells.
+ */
+export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => boolean {
+  const wanted = conditions.map(({ values }) => [...values].map(bitsOf));
+  return (bloom) => {
+    const bytes = Buffer.from(bloom.slice(2), "hex");
+    const isSet = (bit: number): boolean =>
+      ((bytes[BYTES - 1 - (bit >> 3)] ?? 0) & (1 << (bit & 7))) !== 0;
+    const hasLogs = bytes.some((byte) => byte !== 0);
+    return hasLogs && wanted.every((forms) => forms.some((bits) => bits.every(isSet)));
+  };
 }
 
 /** Whether a bloom tells of a log that is not there. */

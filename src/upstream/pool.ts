@@ -123,6 +123,11 @@ export class Pool {
     return this.#dispatcher.agreementOn(method);
   }
 
+  /** Whether none of the nodes that may be asked has the method, as far as that is known. */
+  isMissing(method: string): boolean {
+    return this.usable().every((node) => node.isMissing(method));
+  }
+
   /** The mean time between the newest blocks, as nodes told of them, in milliseconds. */
   get blockMs(): number | undefined {
     return this.#heads.blockMs;

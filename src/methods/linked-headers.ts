@@ -1,0 +1,106 @@
+// The headers of old blocks, each the parent of the one above it: what is true of the last hash is true of all.
+import type { ChainView } from "../chain/chain-view.ts";
+import type { StoredBlock } from "../chain/stored-block.ts";
+import { toQuantity } from "../evm/values.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { isNull, nullWhenUnknown } from "./block-lookup.ts";
+import { MAY_LAG } from "./doubt.ts";
+import type { LogRange } from "./log-range.ts";
+import type { CallContext } from "./method.ts";
+import { type OldHeader, readHeader } from "./old-header.ts";
+
+/** A block that the store has, or the header of one that it does not. */
+export type LinkedBlock =
+  | { readonly kind: "stored"; readonly block: StoredBlock }
+  | { readonly kind: "header"; readonly header: OldHeader };
+
+export type LinkingParts = {
+  readonly view: Pick<ChainView, "blockAt" | "blockOf">;
+  readonly context: Pick<CallContext, "ask">;
+};
+
+/** Headers that are asked for together. */
+const AT_ONCE = 16;
+
+/**
+ * Newest first.
+ *
+ * @param hash The last block's, as it is known from above.
+ * @throws RpcError 502 when no node gives a header that has the hash; -32005 beyond what the call may ask.
+ */
+export async function* linkedHeaders(
+  { from, to }: LogRange,
+  hash: string,
+  parts: LinkingParts,
+): AsyncGenerator<LinkedBlock> {
+  let expected = hash;
+  for (let last = to; last >= from; last -= AT_ONCE) {
+    const count = Math.min(AT_ONCE, last - from + 1);
+    const numbers = Array.from({ length: count }, (_, index) => last - index);
+    const found = await Promise.all(numbers.map((number) => findAt(number, parts)));
+    for (const block of found) {
+      // Whoever gave another block of this number may have made it up: its hash is right for it.
+      const isIt = block !== undefined && identityOf(block).hash === expected;
+      const linked = isIt ? block : await findByHash(expected, parts);
+      yield linked;
+      expected = identityOf(linked).parentHash;
+    }
+  }
+}
+
+function identityOf(found: LinkedBlock): { hash: string; parentHash: string } {
+  if (found.kind === "header") return found.header;
+  const { hash, outline } = found.block;
+  return { hash, parentHash: outline.parentHash };
+}
+
+async function findAt(
+  number: number,
+  { view, context }: LinkingParts,
+): Promise<LinkedBlock | undefined> {
+  const block = view.blockAt(number);
+  if (block) return { kind: "stored", block };
+  const isIt = (given: OldHeader): boolean => given.number === number;
+  const header = await askHeader(
+    { method: "eth_getBlockByNumber", reference: toQuantity(number), number, isIt },
+    context,
+  );
+  return header && { kind: "header", header };
+}
+
+async function findByHash(hash: string, { view, context }: LinkingParts): Promise<LinkedBlock> {
+  const block = view.blockOf(hash);
+  if (block) return { kind: "stored", block };
+  const isIt = (given: OldHeader): boolean => given.hash === hash;
+  const header = await askHeader(
+    { method: "eth_getBlockByHash", reference: hash, number: undefined, isIt },
+    context,
+  );
+  if (!header) throw errors.unproven();
+  return { kind: "header", header };
+}
+
+type HeaderQuestion = {
+  readonly method: "eth_getBlockByNumber" | "eth_getBlockByHash";
+  readonly reference: string;
+  readonly number: number | undefined;
+  readonly isIt: (header: OldHeader) => boolean;
+};
+
+/** undefined when the nodes do not know the block. */
+async function askHeader(
+  { method, reference, number, isIt }: HeaderQuestion,
+  context: LinkingParts["context"],
+): Promise<OldHeader | undefined> {
+  const read = (json: Buffer): OldHeader | undefined => {
+    const header = readHeader(json);
+    return header && isIt(header) ? header : undefined;
+  };
+  const asked = context.ask(method, JSON.stringify([reference, false]), {
+    ...MAY_LAG,
+    block: number,
+    isFalse: (json) => !isNull(json) && read(json) === undefined,
+  });
+  // Read once more: an equal question of somebody else's may have been answered with anything.
+  return read(await nullWhenUnknown(asked));
+}

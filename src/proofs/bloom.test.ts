@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { matcherOf } from "../evm/log-matcher.ts";
+import { atOnce } from "../lib/long-work.ts";
+import { BlockBloom, bloomTestOf } from "./bloom.ts";
+
+const address = (byte: string): string => `0x${byte.repeat(20)}`;
+const topic = (byte: string): string => `0x${byte.repeat(32)}`;
+
+const bloom = new BlockBloom();
+atOnce(
+  bloom.add([
+    { address: address("aa"), topics: [topic("11"), topic("22")] },
+    { address: address("bb"), topics: [] },
+  ]),
+);
+const NOTHING = `0x${"00".repeat(256)}`;
+
+describe("a bloom", () => {
+  it.each([
+    { filter: {}, may: true },
+    { filter: { address: address("aa") }, may: true },
+    { filter: { address: address("AA") }, may: true },
+    { filter: { address: address("cc") }, may: false },
+    { filter: { address: [address("cc"), address("bb")] }, may: true },
+    { filter: { topics: [null, topic("22")] }, may: true },
+    { filter: { topics: [[topic("33"), topic("11")]] }, may: true },
+    { filter: { address: address("aa"), topics: [topic("33")] }, may: false },
+    // Of two logs: what one has the other may not, which only the logs tell.
+    { filter: { address: address("bb"), topics: [topic("11")] }, may: true },
+  ])("says of $filter: $may", ({ filter, may }) => {
+    expect(bloomTestOf(matcherOf(filter))(bloom.ofBlock())).toBe(may);
+  });
+
+  it("of no logs has none that match anything", () => {
+    expect(bloomTestOf(matcherOf({}))(NOTHING)).toBe(false);
+  });
+});

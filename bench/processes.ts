@@ -117,7 +117,7 @@ for (const question of questions) {
       runs.get(processes)?.push(await load(gateway, question));
   for (const [processes, all] of runs) {
     const { perSecond, cpuMicros, loadShare, failures } = best(all);
-    const name = processes === 1 ? "one process" : `${processes} doors and a keeper`;
+    const name = processes === 1 ? "one process" : `${processes} doors and a writer`;
     print(
       `  ${name.padEnd(22)} ${Math.round(perSecond)} a second, ${cpuMicros.toFixed(1)} us of CPU each; ` +
         `all else took ${loadShare.toFixed(2)} cores; ${failures} failed`,

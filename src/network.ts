@@ -169,12 +169,12 @@ export class Network {
     this.#freshness = freshness;
     const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
     if (isFollowed && role.kind === "door") {
-      const keeper = role.keeperOf(name);
-      const chain = new ChainReader({ path }, { pool, dialect, keeper, clock, turns, freshness });
-      const journal = new JournalReader({ network: name }, { keeper, state, clock });
+      const writer = role.writerOf(name);
+      const chain = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
+      const journal = new JournalReader({ network: name }, { writer, state, clock });
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
-      this.#link = () => keeper.onNews((news) => chain.hear(news));
+      this.#link = () => writer.onNews((news) => chain.hear(news));
     } else if (isFollowed) {
       const chain = new Chain(
         { network: name, chainId, path, ...storeOptions(settings) },
@@ -187,7 +187,7 @@ export class Network {
       );
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
-      if (role.kind === "keeper") this.#link = () => role.serve(name, keptNetwork(chain, journal));
+      if (role.kind === "writer") this.#link = () => role.serve(name, keptNetwork(chain, journal));
     }
     const { chain } = this;
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });

@@ -1,4 +1,4 @@
-// The blocks of one network on disk: an LMDB environment that one process writes (the keeper) and any
+// The blocks of one network on disk: an LMDB environment that one process writes (the writer) and any
 // number read. Every change is one transaction, so the store is always at a head that it had.
 import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge, type Outline } from "./block-record.ts";
@@ -48,7 +48,7 @@ const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
   readonly path: string;
-  /** Another process is the keeper. */
+  /** Another process is the writer. */
   readonly readOnly?: boolean;
 };
 
@@ -198,7 +198,7 @@ export class BlockStore {
     return this.#tables.bytes;
   }
 
-  // Writing: by the keeper only, one change after the other. What the disk does not take throws
+  // Writing: by the writer only, one change after the other. What the disk does not take throws
   // NotWritable, and leaves the store as it was.
 
   /** Writes something, to find out whether that can be done. */

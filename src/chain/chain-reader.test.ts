@@ -6,7 +6,7 @@ import { FakeClock } from "../upstream/fake-clock.ts";
 import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainReader } from "./chain-reader.ts";
-import type { ChainNews, Keeper } from "./keeper.ts";
+import type { ChainNews, ChainWriter } from "./chain-writer.ts";
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const record = (number: number): BlockRecord => ({
@@ -25,7 +25,7 @@ const signal = new AbortController().signal;
 const away = async (): Promise<never> => {
   throw new Error("away");
 };
-const AWAY: Keeper = {
+const AWAY: ChainWriter = {
   ...{ look: away, fetch: away, tagged: away, keepTrace: away, keepSegment: away },
   distrust: () => undefined,
   hurry: () => undefined,
@@ -40,7 +40,7 @@ let stood: unknown[];
 /** What was told of the head. */
 let heard: unknown[];
 
-const read = (keeper: Partial<Keeper> = {}): void => {
+const read = (writer: Partial<ChainWriter> = {}): void => {
   const node = {
     name: "a",
     standsAt: (head: unknown, isElsewhere: boolean) => void stood.push([head, isElsewhere]),
@@ -50,7 +50,7 @@ const read = (keeper: Partial<Keeper> = {}): void => {
   reader = new ChainReader({ path }, {
     ...{ pool, dialect, clock },
     freshness: { hear: (news: unknown) => void heard.push(news), staleness: undefined },
-    keeper: { ...AWAY, ...keeper },
+    writer: { ...AWAY, ...writer },
   } as never);
 };
 
@@ -69,14 +69,14 @@ afterEach(async () => {
 });
 
 describe("a chain that another process keeps", () => {
-  it("is shown once the keeper is live, and from then on whatever the keeper does", () => {
+  it("is shown once the writer is live, and from then on whatever the writer does", () => {
     read();
     expect(reader.view()).toBeUndefined();
     reader.hear({ ...live, isLive: false });
     expect(reader.view()).toBeUndefined();
     reader.hear(live);
     expect(reader.view()?.head.number).toBe(5);
-    reader.hear({ ...live, isLive: false, leader: undefined }); // another keeper begins
+    reader.hear({ ...live, isLive: false, leader: undefined }); // another writer begins
     expect(reader.view()?.head.number).toBe(5);
   });
 
@@ -88,7 +88,7 @@ describe("a chain that another process keeps", () => {
     expect(reader.view()?.head).toEqual({ number: 6, hash: hashOf(6) });
   });
 
-  it("waits for the keeper to look for a newer block", async () => {
+  it("waits for the writer to look for a newer block", async () => {
     const look = async (): Promise<void> => {
       await kept.move({ removed: 0, added: [record(6)] });
     };
@@ -98,7 +98,7 @@ describe("a chain that another process keeps", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it("does not wait for a keeper that is away", async () => {
+  it("does not wait for a writer that is away", async () => {
     read();
     reader.hear(live);
     expect((await reader.view()?.reach(6, signal))?.head.number).toBe(5);
@@ -106,7 +106,7 @@ describe("a chain that another process keeps", () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it("has the keeper fetch what is not in the store, and reads it there", async () => {
+  it("has the writer fetch what is not in the store, and reads it there", async () => {
     const fetch = async () => {
       await kept.keep(record(2), true);
       return { hash: hashOf(2) };
@@ -116,7 +116,7 @@ describe("a chain that another process keeps", () => {
     expect(await reader.view()?.fetch({ number: 2 })).toMatchObject({ hash: hashOf(2) });
   });
 
-  it("asks the keeper what is final once a head, and a node when the keeper is away", async () => {
+  it("asks the writer what is final once a head, and a node when the writer is away", async () => {
     let times = 0;
     read({
       tagged: async () => {

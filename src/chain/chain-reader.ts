@@ -1,15 +1,15 @@
-// The followed chain for a process that only reads its store: the keeper, another process, writes it. Heads
-// are read from the store, so all processes of a machine see one and the same; the rest the keeper tells.
+// The followed chain for a process that only reads its store: the writer, another process, writes it. Heads
+// are read from the store, so all processes of a machine see one and the same; the rest the writer tells.
 import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/within.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
+import type { ChainNews, ChainWriter } from "./chain-writer.ts";
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import type { Freshness } from "./freshness.ts";
-import type { ChainNews, Keeper } from "./keeper.ts";
 import type { Position } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
@@ -17,7 +17,7 @@ import { TaggedBlocks } from "./tagged-blocks.ts";
 export type ChainReaderParts = {
   readonly dialect: ChainDialect;
   readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
-  readonly keeper: Keeper;
+  readonly writer: ChainWriter;
   readonly clock: Clock;
   readonly freshness: Pick<Freshness, "hear" | "staleness">;
   readonly turns: Pick<Turns, "isOver" | "next">;
@@ -28,38 +28,38 @@ const PATIENCE_MS = 2_000;
 
 export class ChainReader {
   readonly #store: BlockStore;
-  /** For when the keeper is away. */
+  /** For when the writer is away. */
   readonly #tagged: TaggedBlocks;
-  /** What the keeper said of each tag, at which head. */
+  /** What the writer said of each tag, at which head. */
   readonly #told = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
-  /** The keeper was live once: while a new one finds its way, the store is as good as it was. */
+  /** The writer was live once: while a new one finds its way, the store is as good as it was. */
   #isLive = false;
   #whyStopped: string | undefined;
   #leader: string | undefined;
   readonly #viewParts: ViewParts;
   readonly #parts: ChainReaderParts;
 
-  /** @throws When the store is not there: its keeper comes first. */
+  /** @throws When the store is not there: its writer comes first. */
   constructor(options: { readonly path: string }, parts: ChainReaderParts) {
     this.#parts = parts;
-    const { pool, dialect, turns, keeper } = parts;
+    const { pool, dialect, turns, writer } = parts;
     const store = new BlockStore({ ...options, readOnly: true, windowBlocks: 0, bytes: 0 });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
     this.#viewParts = {
       store,
-      keeper,
+      writer,
       turns,
       fetch: (reference) => this.#fetch(reference),
       tagged: (tag) => this.#findTagged(tag),
       reach: (number, signal) => this.#reach(number, signal),
-      hurry: () => keeper.hurry(),
+      hurry: () => writer.hurry(),
       newest: () => this.view(),
       leader: () => this.#leader,
     };
   }
 
-  /** The keeper has something to tell. */
+  /** The writer has something to tell. */
   hear({ isLive, whyStopped, leader, standings, head }: ChainNews): void {
     if (head) this.#parts.freshness.hear(head);
     this.#isLive ||= isLive;
@@ -72,17 +72,17 @@ export class ChainReader {
   }
 
   async start(): Promise<void> {
-    // It is the keeper that follows.
+    // It is the writer that follows.
   }
 
-  /** The store's size is the keeper's. */
+  /** The store's size is the writer's. */
   reconfigure(): void {
     this.#told.clear();
   }
 
-  /** See `Keeper`. */
+  /** See `ChainWriter`. */
   distrust(upstream: string): void {
-    this.#parts.keeper.distrust(upstream);
+    this.#parts.writer.distrust(upstream);
   }
 
   async close(): Promise<void> {
@@ -125,11 +125,11 @@ export class ChainReader {
   }
 
   #look(): Promise<void> {
-    return this.#parts.keeper.look().catch(() => undefined);
+    return this.#parts.writer.look().catch(() => undefined);
   }
 
   async #fetch(reference: Reference): Promise<Sought> {
-    const fetched = await this.#parts.keeper.fetch(reference).catch(() => "unanswered" as const);
+    const fetched = await this.#parts.writer.fetch(reference).catch(() => "unanswered" as const);
     if (typeof fetched === "string") return fetched;
     const { hash } = fetched;
     this.#store.refresh();
@@ -137,14 +137,14 @@ export class ChainReader {
     return outline ? new StoredBlock({ hash, outline }, { store: this.#store }) : "unanswered";
   }
 
-  /** All processes go by the keeper's word: what one of them called final is so for the others. */
+  /** All processes go by the writer's word: what one of them called final is so for the others. */
   #findTagged(tag: Tag): Promise<Position | undefined> {
     const { head } = this.#store;
     if (!head) return Promise.resolve(undefined);
     const told = this.#told.get(tag);
     if (told?.head === head.hash) return told.position;
     const hashAt = (number: number): string | undefined => this.#store.hashAt(number);
-    const position = this.#parts.keeper.tagged(tag).catch(() => {
+    const position = this.#parts.writer.tagged(tag).catch(() => {
       this.#told.delete(tag);
       return this.#tagged.find(tag, { head, hashAt });
     });

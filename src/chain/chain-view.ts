@@ -4,9 +4,9 @@ import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { BlockStore, Position } from "./block-store.ts";
+import type { ChainWriter, NotFetched } from "./chain-writer.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
-import type { Keeper, NotFetched } from "./keeper.ts";
 import type { ToldLogs } from "./kept-segments.ts";
 import { type LogRange, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
@@ -31,7 +31,7 @@ export type ViewOptions = {
 export type ViewParts = {
   readonly store: BlockStore;
   /** Who writes into the store. */
-  readonly keeper: Pick<Keeper, "keepTrace" | "keepSegment">;
+  readonly writer: Pick<ChainWriter, "keepTrace" | "keepSegment">;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;
@@ -155,7 +155,7 @@ export class ChainView {
   async keepTrace(block: Position, place: TracePlace, json: Buffer): Promise<void> {
     const final = await this.tagged("finalized");
     if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
-    await this.#parts.keeper.keepTrace(block.hash, place, json);
+    await this.#parts.writer.keepTrace(block.hash, place, json);
   }
 
   /** Logs of blocks older than the window that were kept, as a JSON array. */
@@ -166,7 +166,7 @@ export class ChainView {
   /** Keeps the logs of blocks that are final. Best effort. */
   async keepLogs(place: SegmentPlace, told: ToldLogs): Promise<void> {
     const final = await this.tagged("finalized");
-    if (final && place.to <= final.number) await this.#parts.keeper.keepSegment(place, told);
+    if (final && place.to <= final.number) await this.#parts.writer.keepSegment(place, told);
   }
 
   /**

@@ -11,12 +11,11 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore, type Position } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
+import type { ChainNews, ChainWriter, NotFetched } from "./chain-writer.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
 import type { Freshness } from "./freshness.ts";
-import type { ChainNews, Keeper, NotFetched } from "./keeper.ts";
-import { lockStore, StoreUnavailable } from "./keeper-lock.ts";
 import type { SegmentOrigin, ToldLogs } from "./kept-segments.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
@@ -24,6 +23,7 @@ import type { SegmentPlace, TracePlace } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { unusualAgeMs } from "./usual-age.ts";
+import { lockStore, StoreUnavailable } from "./writer-lock.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -61,7 +61,7 @@ const OF_USE_AFTER_MS = 60_000;
 /** What a node tells of old logs is not kept for so long after it was caught, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
-export class Chain implements Keeper {
+export class Chain implements ChainWriter {
   readonly #store: BlockStore;
   readonly #writable: Writable;
   /** The store is this chain's, and of this version. */
@@ -150,7 +150,7 @@ export class Chain implements Keeper {
       store,
       turns,
       fetch: (reference) => this.#fetchOnce(reference),
-      keeper: this,
+      writer: this,
       tagged: (tag) => this.tagged(tag),
       reach: (number, signal) => this.#reach(number, signal),
       hurry: () => this.#follower.hurry(),

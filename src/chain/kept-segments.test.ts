@@ -91,7 +91,7 @@ it("is thrown away with the blocks", async () => {
 it("is kept for blocks that are final, all of them", async () => {
   const final = { number: 3_999, hash: "0x" };
   const viewAt = (finalized: typeof final | undefined): ChainView => {
-    const parts: Partial<ViewParts> = { store, keeper: store, tagged: async () => finalized };
+    const parts: Partial<ViewParts> = { store, writer: store, tagged: async () => finalized };
     const head = { number: 9_000, hash: "0x" };
     return new ChainView({ head, tail: 8_000, isShared: false }, parts as ViewParts);
   };

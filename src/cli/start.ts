@@ -1,7 +1,7 @@
 // Starts a gateway, in one process or in several, and says in a person's words why it cannot.
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { StoreUnavailable } from "../chain/keeper-lock.ts";
+import { StoreUnavailable } from "../chain/writer-lock.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { type Gateway, startGateway } from "../gateway.ts";

@@ -1,17 +1,17 @@
-// The journal of pending transactions for a process that does not listen to nodes: the keeper does.
+// The journal of pending transactions for a process that does not listen to nodes: the writer does.
 import type { Clock } from "../lib/clock.ts";
 import { JournalCopy, type JournalState } from "./journal-copy.ts";
 import { type Journal, type Pending, pendingOf } from "./pending-journal.ts";
 
 /** Who listens to the nodes. */
-export type PendingKeeper = {
+export type MempoolWriter = {
   /** @throws RpcError */
   beginPending(): Promise<number>;
   /** Somebody has a filter. */
   listenToPending(): void;
 };
 
-/** The keeper is told so often, in milliseconds, that it is listened for. */
+/** The writer is told so often, in milliseconds, that it is listened for. */
 const TOLD_EVERY_MS = 30_000;
 
 export class JournalReader implements Journal {
@@ -20,12 +20,12 @@ export class JournalReader implements Journal {
   #toldAtMs = Number.NEGATIVE_INFINITY;
   /** One at a time. */
   #reading: Promise<unknown> = Promise.resolve();
-  readonly #parts: { readonly keeper: PendingKeeper; readonly clock: Pick<Clock, "now"> };
+  readonly #parts: { readonly writer: MempoolWriter; readonly clock: Pick<Clock, "now"> };
 
   constructor(
     options: { readonly network: string },
     parts: {
-      readonly keeper: PendingKeeper;
+      readonly writer: MempoolWriter;
       readonly state: JournalState;
       readonly clock: Pick<Clock, "now">;
     },
@@ -41,11 +41,11 @@ export class JournalReader implements Journal {
   }
 
   begin(): Promise<number> {
-    return this.#parts.keeper.beginPending();
+    return this.#parts.writer.beginPending();
   }
 
   async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
-    this.#tellKeeper();
+    this.#tellWriter();
     const reading = this.#reading.then(() => this.#read(sequence));
     this.#reading = reading.catch(() => undefined);
     await reading;
@@ -58,10 +58,10 @@ export class JournalReader implements Journal {
     this.#hasRead = true;
   }
 
-  #tellKeeper(): void {
+  #tellWriter(): void {
     const now = this.#parts.clock.now();
     if (now - this.#toldAtMs < TOLD_EVERY_MS) return;
     this.#toldAtMs = now;
-    this.#parts.keeper.listenToPending();
+    this.#parts.writer.listenToPending();
   }
 }

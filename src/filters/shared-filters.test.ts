@@ -123,13 +123,13 @@ describe("a journal of pending transactions that two gateways share", () => {
   it("is read by processes that listen to no node", async () => {
     const writer = await journalOf("a");
     let told = 0;
-    const keeper = {
+    const remote = {
       beginPending: () => writer.begin(never),
       listenToPending: () => {
         told += 1;
       },
     };
-    const reader = new JournalReader({ network: "main" }, { keeper, state, clock });
+    const reader = new JournalReader({ network: "main" }, { writer: remote, state, clock });
     const since = await reader.begin();
     const numbers = Array.from({ length: 700 }, (_, index) => index);
     node.tell(...numbers);
@@ -144,8 +144,8 @@ describe("a journal of pending transactions that two gateways share", () => {
 
   it("is known to be lost by a reader that was away for longer than it reaches back", async () => {
     const writer = await journalOf("a");
-    const keeper = { beginPending: () => writer.begin(never), listenToPending: () => undefined };
-    const reader = new JournalReader({ network: "main" }, { keeper, state, clock });
+    const remote = { beginPending: () => writer.begin(never), listenToPending: () => undefined };
+    const reader = new JournalReader({ network: "main" }, { writer: remote, state, clock });
     const since = await reader.begin();
     await reader.since(since);
     for (let from = 0; from < 40_000; from += 1_000) {

@@ -1,7 +1,7 @@
 // A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap.
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { keeperIn } from "../chain/keeper-lock.ts";
+import { writerIn } from "../chain/writer-lock.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 
@@ -28,13 +28,13 @@ export async function untilStoresAreFree(
   const giveUpAt = clock.now() + PATIENCE_MS;
   let toldOf: string | undefined;
   for (const folder of folders) {
-    let keeper = keeperIn(folder);
-    while (keeper !== undefined && clock.now() < giveUpAt) {
-      if (toldOf !== keeper)
-        log.info({ keeper, folder }, "waiting for the gateway before this one to end");
-      toldOf = keeper;
+    let writer = writerIn(folder);
+    while (writer !== undefined && clock.now() < giveUpAt) {
+      if (toldOf !== writer)
+        log.info({ writer, folder }, "waiting for the gateway before this one to end");
+      toldOf = writer;
       await clock.sleep(LOOK_AGAIN_MS);
-      keeper = keeperIn(folder);
+      writer = writerIn(folder);
     }
   }
 }

@@ -1,21 +1,21 @@
 // What one process does for the networks: all of it, or its part beside other processes.
 import type { Chain } from "../chain/chain.ts";
-import type { ChainNews, Keeper } from "../chain/keeper.ts";
-import type { PendingKeeper } from "../filters/journal-reader.ts";
+import type { ChainNews, ChainWriter } from "../chain/chain-writer.ts";
+import type { MempoolWriter } from "../filters/journal-reader.ts";
 import type { PendingJournal } from "../filters/pending-journal.ts";
 import type { State } from "../state/state.ts";
 import type { UpstreamOptions } from "../upstream/upstream-options.ts";
 
-/** What a door asks of the keeper of one network, and hears from it. */
-export type NetworkKeeper = Keeper & PendingKeeper;
-export type RemoteKeeper = NetworkKeeper & {
+/** What a door asks of the writer of one network, and hears from it. */
+export type NetworkWriter = ChainWriter & MempoolWriter;
+export type RemoteWriter = NetworkWriter & {
   /** Calls `listener` with what was told last, and with all that is told from then on; returns how to stop. */
   onNews(listener: (news: ChainNews) => void): () => void;
 };
 
-/** What the keeper of one network hands to the doors. */
+/** What the writer of one network hands to the doors. */
 export type KeptNetwork = {
-  readonly keeper: NetworkKeeper;
+  readonly writer: NetworkWriter;
   readonly news: () => ChainNews;
   readonly onMove: (listener: () => void) => () => void;
 };
@@ -24,21 +24,21 @@ export type NetworkRole =
   | { readonly kind: "whole" }
   /** Follows the chains and writes their stores. @param serve Returns how to stop. */
   | {
-      readonly kind: "keeper";
+      readonly kind: "writer";
       readonly processes: number;
       readonly serve: (network: string, kept: KeptNetwork) => () => void;
     }
-  /** Answers callers, and reads what the keeper writes. */
+  /** Answers callers, and reads what the writer writes. */
   | {
       readonly kind: "door";
       readonly processes: number;
-      readonly keeperOf: (network: string) => RemoteKeeper;
+      readonly writerOf: (network: string) => RemoteWriter;
     };
 
 export const keptNetwork = (chain: Chain, journal: PendingJournal): KeptNetwork => ({
   news: () => chain.news(),
   onMove: (listener) => chain.onMove(listener),
-  keeper: {
+  writer: {
     look: () => chain.look(),
     hurry: () => chain.hurry(),
     fetch: (reference) => chain.fetch(reference),
@@ -65,7 +65,7 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
     value === undefined ? undefined : value / role.processes;
   return {
     ...upstream,
-    probe: upstream.probe && role.kind === "keeper",
+    probe: upstream.probe && role.kind === "writer",
     rate: {
       ...rate,
       perSecond: share(perSecond),
@@ -74,7 +74,7 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
   };
 }
 
-/** What was learned of nodes is read by doors, and written by the keeper, who knows more of them. */
+/** What was learned of nodes is read by doors, and written by the writer, who knows more of them. */
 export const stateFor = (role: NetworkRole, state: State): State =>
   role.kind !== "door"
     ? state

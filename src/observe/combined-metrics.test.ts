@@ -17,7 +17,7 @@ const lineOf = (text: string, name: string): string | undefined =>
 
 const gateway = () => {
   const processes = new Map([
-    ["keeper", new Metrics()],
+    ["writer", new Metrics()],
     ["door 1", new Metrics()],
     ["door 2", new Metrics()],
   ]);
@@ -37,8 +37,8 @@ describe("the metrics of several processes", () => {
     const { of, combined } = gateway();
     callEnded(of("door 1"), 3);
     callEnded(of("door 2"), 4);
-    of("keeper").headMoved("main", { number: 9, removed: 0, bytes: 1, blocks: 5 });
-    for (const name of ["keeper", "door 1", "door 2"]) of(name).upstreamUsable("main", "a", true);
+    of("writer").headMoved("main", { number: 9, removed: 0, bytes: 1, blocks: 5 });
+    for (const name of ["writer", "door 1", "door 2"]) of(name).upstreamUsable("main", "a", true);
     const text = await combined.exposition();
     expect(lineOf(text, "headgate_calls_total{")).toMatch(/ 7$/);
     expect(lineOf(text, "headgate_call_seconds_count{")).toMatch(/ 7$/);
@@ -57,7 +57,7 @@ describe("the metrics of several processes", () => {
     const { of, combined } = gateway();
     callEnded(of("door 1"), 4);
     for (let call = 0; call < 2; call += 1)
-      of("keeper").upstreamAnswered({
+      of("writer").upstreamAnswered({
         ...{ network: "main", upstream: "a", kind: "result", purpose: "follow" },
         ...{ seconds: 0.01, bytes: 1 },
       });

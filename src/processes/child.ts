@@ -6,7 +6,6 @@ import { createLog } from "../observe/log.ts";
 import { type Channel, openChannel } from "./channel.ts";
 import { startDoor } from "./door-process.ts";
 import { endProcess } from "./end-process.ts";
-import { startKeeper } from "./keeper-process.ts";
 import {
   type ChildRole,
   HEARTBEAT_MS,
@@ -17,6 +16,7 @@ import {
 } from "./messages.ts";
 import { listenForUnexpectedErrors } from "./unexpected-errors.ts";
 import type { Worker } from "./worker.ts";
+import { startWriter } from "./writer-process.ts";
 
 /** Runs until it is told to stop, or the supervisor is gone. */
 export function runChild(): void {
@@ -141,7 +141,7 @@ class Child {
   }
 }
 
-const startWorker = (start: Start, parts: Parameters<typeof startKeeper>[1]): Promise<Worker> =>
-  start.role.kind === "keeper" ? startKeeper(start, parts) : startDoor(start, start.role, parts);
+const startWorker = (start: Start, parts: Parameters<typeof startWriter>[1]): Promise<Worker> =>
+  start.role.kind === "writer" ? startWriter(start, parts) : startDoor(start, start.role, parts);
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,4 +1,4 @@
-// A process that answers callers, beside others on the same port, from what the keeper writes.
+// A process that answers callers, beside others on the same port, from what the writer writes.
 import type { Logger } from "pino";
 import { FilterCount } from "../filters/filter-count.ts";
 import { DoorSide } from "../gateway/door-side.ts";
@@ -11,9 +11,9 @@ import { Metrics } from "../observe/metrics.ts";
 import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
 import type { Channel } from "./channel.ts";
-import { KeeperLink } from "./keeper-link.ts";
 import type { ChildRole, Start } from "./messages.ts";
 import type { Worker } from "./worker.ts";
+import { WriterLink } from "./writer-link.ts";
 
 export async function startDoor(
   { config, processes, news }: Start,
@@ -24,7 +24,7 @@ export async function startDoor(
   const levels = new LogLevels(log);
   const metrics = new Metrics();
   const stalls = new StallWatch({ clock, log, metrics });
-  const send: ConstructorParameters<typeof KeeperLink>[1]["send"] = (question) =>
+  const send: ConstructorParameters<typeof WriterLink>[1]["send"] = (question) =>
     channel.send({ kind: "question", ...question });
   const { memory, reconfigure: resizeMemory } = processMemory(
     config,
@@ -32,7 +32,7 @@ export async function startDoor(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  const link = new KeeperLink({ door: number }, { send, clock });
+  const link = new WriterLink({ door: number }, { send, clock });
   for (const each of news) link.hearNews(each);
   const state = await openState(config, {
     ...{ clock, log },
@@ -42,7 +42,7 @@ export async function startDoor(
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
-    role: { kind: "door", processes, keeperOf: (network) => link.of(network) },
+    role: { kind: "door", processes, writerOf: (network) => link.of(network) },
   });
   const listening = { ...config, listen: { ...config.listen, port } };
   const options = { slot: number, hasOthers: true };
@@ -64,7 +64,7 @@ export async function startDoor(
     hear: (message) => {
       if (message.kind === "answer") link.hearAnswer(message);
       else if (message.kind === "news") link.hearNews(message);
-      else if (message.kind === "keeper away") link.keeperIsAway();
+      else if (message.kind === "writer away") link.writerIsAway();
     },
     stop: async () => {
       await doorSide.drain();

@@ -1,13 +1,14 @@
 // What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
-// and through the supervisor the doors and the keeper.
+// and through the supervisor the doors and the writer.
+
+import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
 import type { Reference, Tag } from "../chain/dialect.ts";
-import type { ChainNews, NotFetched } from "../chain/keeper.ts";
 import type { Position, SegmentPlace, TracePlace } from "../chain/store-keys.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 
 export type ChildRole =
-  | { readonly kind: "keeper" }
+  | { readonly kind: "writer" }
   /** @param port The one that all doors listen on. */
   | { readonly kind: "door"; readonly number: number; readonly port: number };
 
@@ -17,7 +18,7 @@ export type Start = {
   readonly role: ChildRole;
   /** How many processes ask the nodes: what may be asked of them is shared out. */
   readonly processes: number;
-  /** What the keeper told last. */
+  /** What the writer told last. */
   readonly news: readonly News[];
 };
 
@@ -27,14 +28,14 @@ export type ToChild =
   | { readonly kind: "request"; readonly id: number; readonly request: Request }
   /** Running calls end, everything is closed, and the process ends. */
   | { readonly kind: "stop" }
-  /** To the keeper. */
+  /** To the writer. */
   | ({ readonly kind: "question" } & Question)
   /** To a door. */
   | ({ readonly kind: "answer" } & Answer)
   /** To the doors. */
   | ({ readonly kind: "news" } & News)
-  /** To the doors: the keeper is gone, and answers nothing of what it was asked. */
-  | { readonly kind: "keeper away" };
+  /** To the doors: the writer is gone, and answers nothing of what it was asked. */
+  | { readonly kind: "writer away" };
 
 /** A process says so often that it lives, in milliseconds. */
 export const HEARTBEAT_MS = 500;
@@ -44,7 +45,7 @@ export type FromChild =
   | { readonly kind: "alive" }
   /** An error that nobody expected: it ends in order, and wants to be replaced. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
-  /** It does what it is for: the keeper keeps, a door listens. */
+  /** It does what it is for: the writer keeps, a door listens. */
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
@@ -71,7 +72,7 @@ export type Reply =
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly why: string };
 
-/** What the keeper tells of one network. */
+/** What the writer tells of one network. */
 export type News = { readonly network: string; readonly news: ChainNews };
 
 export type Question = {
@@ -108,14 +109,14 @@ export type Answer = { readonly door: number; readonly id: number; readonly resu
 
 export type Result =
   | { readonly kind: "done"; readonly value: Value }
-  /** The keeper's own error, as callers may know it. */
+  /** The writer's own error, as callers may know it. */
   | {
       readonly kind: "refused";
       readonly code: number;
       readonly message: string;
       readonly status: number;
     }
-  /** There is no keeper now, or it does not keep this network. */
+  /** There is no writer now, or it does not keep this network. */
   | { readonly kind: "away" };
 
 export type Value = undefined | number | Position | { readonly hash: string } | NotFetched;

@@ -1,4 +1,4 @@
-// The processes behind one gateway: a keeper and doors, and what passes between them.
+// The processes behind one gateway: a writer and doors, and what passes between them.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
@@ -37,7 +37,7 @@ const PREPARING_PATIENCE_MS = 60_000;
 const APART_MS = 1_000;
 
 export class Processes {
-  readonly #keeper: Supervised;
+  readonly #writer: Supervised;
   readonly #doors: readonly Supervised[];
   readonly #news = new Map<string, News>();
   readonly #options: ProcessesOptions;
@@ -46,8 +46,8 @@ export class Processes {
   constructor(options: ProcessesOptions, parts: ProcessesParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#keeper = this.#place("keeper", { kind: "keeper" }, (message) =>
-      this.#hearKeeper(message),
+    this.#writer = this.#place("writer", { kind: "writer" }, (message) =>
+      this.#hearWriter(message),
     );
     this.#doors = Array.from({ length: options.doors }, (_, index) => {
       const number = index + 1;
@@ -58,18 +58,18 @@ export class Processes {
 
   /** Resolves when all doors listen. @throws ChildFailed */
   async start(): Promise<void> {
-    await this.#keeper.start();
+    await this.#writer.start();
     await Promise.all(this.#doors.map((door) => door.start()));
   }
 
-  /** Running calls end: until then doors read what the keeper has written. @param withinMs For the calls. */
+  /** Running calls end: until then doors read what the writer has written. @param withinMs For the calls. */
   async stopDoors(withinMs: number): Promise<void> {
     await Promise.all(this.#doors.map((door) => door.stop(withinMs + CLOSING_MS)));
   }
 
   /** After the doors. */
-  stopKeeper(): Promise<void> {
-    return this.#keeper.stop(CLOSING_MS);
+  stopWriter(): Promise<void> {
+    return this.#writer.stop(CLOSING_MS);
   }
 
   kill(): void {
@@ -87,15 +87,15 @@ export class Processes {
     return new Map(measured.filter((each) => each !== undefined));
   }
 
-  /** How the networks do, as the keeper sees them. */
+  /** How the networks do, as the writer sees them. */
   status(): Promise<unknown> {
-    return this.#keeper.request({ what: "status" }, 3 * PATIENCE_MS);
+    return this.#writer.request({ what: "status" }, 3 * PATIENCE_MS);
   }
 
-  /** The keeper first: doors read the stores that it makes. @throws ChildFailed; then nothing was changed. */
+  /** The writer first: doors read the stores that it makes. @throws ChildFailed; then nothing was changed. */
   async prepare(config: Config): Promise<void> {
     try {
-      await this.#keeper.request({ what: "prepare", config }, PREPARING_PATIENCE_MS);
+      await this.#writer.request({ what: "prepare", config }, PREPARING_PATIENCE_MS);
       await this.#askDoors({ what: "prepare", config });
     } catch (error) {
       await this.cancel();
@@ -109,7 +109,7 @@ export class Processes {
     );
   }
 
-  /** Doors first: what the keeper lets go of is read by nobody then. */
+  /** Doors first: what the writer lets go of is read by nobody then. */
   async commit(withinMs: number): Promise<void> {
     const commit = (child: Supervised): Promise<unknown> =>
       child
@@ -117,7 +117,7 @@ export class Processes {
         // It was started meanwhile, with the configuration of before.
         .catch(() => child.send({ kind: "stop" }));
     await Promise.all(this.#doors.map(commit));
-    await commit(this.#keeper);
+    await commit(this.#writer);
   }
 
   async #askDoors(request: Request): Promise<void> {
@@ -125,7 +125,7 @@ export class Processes {
   }
 
   get #all(): readonly Supervised[] {
-    return [this.#keeper, ...this.#doors];
+    return [this.#writer, ...this.#doors];
   }
 
   #place(name: string, role: ChildRole, onMessage: (message: FromChild) => void): Supervised {
@@ -147,19 +147,19 @@ export class Processes {
         fork: () => forkChild(this.#options.program),
         silenceMs: () => config().timeouts.heartbeatMs,
         onEnd: (why) => {
-          if (role.kind === "keeper")
-            for (const door of this.#doors) door.send({ kind: "keeper away" });
+          if (role.kind === "writer")
+            for (const door of this.#doors) door.send({ kind: "writer away" });
           onEnd(name, why);
         },
       },
     );
   }
 
-  #hearKeeper(message: FromChild): void {
+  #hearWriter(message: FromChild): void {
     if (message.kind === "answer") this.#doors[message.door - 1]?.send(message);
     if (message.kind !== "news") return;
     const { network, news } = message;
-    // A keeper that has just begun is not live: the store is as good as it was.
+    // A writer that has just begun is not live: the store is as good as it was.
     const before = this.#news.get(network)?.news;
     const isLive = news.isLive || before?.isLive === true;
     if (before?.store !== undefined && before.store !== news.store) this.#replaceDoors(network);
@@ -178,7 +178,7 @@ export class Processes {
   #hearDoor(message: FromChild): void {
     if (message.kind !== "question") return;
     const { door, id } = message;
-    if (this.#keeper.pid !== undefined) this.#keeper.send(message);
+    if (this.#writer.pid !== undefined) this.#writer.send(message);
     else this.#doors[door - 1]?.send({ kind: "answer", door, id, result: { kind: "away" } });
   }
 }

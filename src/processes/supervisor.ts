@@ -1,4 +1,4 @@
-// The process that people start when there are several: runs a keeper and doors, and the operators' API.
+// The process that people start when there are several: runs a writer and doors, and the operators' API.
 import type { Logger } from "pino";
 import type { Status } from "../admin/schemas.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
@@ -81,7 +81,7 @@ export async function startSupervisor(
     await processes.stopDoors(current.timeouts.drainMs);
     await admin.close();
     // Who waits for the stores may begin when they are free.
-    await processes.stopKeeper();
+    await processes.stopWriter();
     await state.close();
   };
   try {

@@ -1,8 +1,8 @@
-// The keeper's side: it tells doors what happens to the chains, and does what they ask for.
+// The writer's side: it tells doors what happens to the chains, and does what they ask for.
 import type { Logger } from "pino";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
+import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
 import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
 
 export type WriterServiceParts = {
@@ -50,7 +50,7 @@ export class WriterService {
     const kept = this.#served.get(network);
     if (!kept) return { kind: "away" };
     try {
-      return { kind: "done", value: await doneBy(kept.keeper, ask) };
+      return { kind: "done", value: await doneBy(kept.writer, ask) };
     } catch (error) {
       if (error instanceof RpcError) {
         const { code, message, status } = error;
@@ -62,28 +62,28 @@ export class WriterService {
   }
 }
 
-async function doneBy(keeper: NetworkKeeper, ask: Asked): Promise<Value> {
+async function doneBy(writer: NetworkWriter, ask: Asked): Promise<Value> {
   switch (ask.what) {
     case "look":
-      return (await keeper.look()) as undefined;
+      return (await writer.look()) as undefined;
     case "hurry":
-      return keeper.hurry() as undefined;
+      return writer.hurry() as undefined;
     case "fetch":
-      return keeper.fetch(ask.reference);
+      return writer.fetch(ask.reference);
     case "tagged":
-      return keeper.tagged(ask.tag);
+      return writer.tagged(ask.tag);
     case "keepTrace":
-      return (await keeper.keepTrace(ask.hash, ask.place, Buffer.from(ask.json))) as undefined;
+      return (await writer.keepTrace(ask.hash, ask.place, Buffer.from(ask.json))) as undefined;
     case "keepSegment":
-      return (await keeper.keepSegment(ask.place, {
+      return (await writer.keepSegment(ask.place, {
         json: Buffer.from(ask.json),
         upstreams: ask.upstreams,
       })) as undefined;
     case "distrust":
-      return keeper.distrust(ask.upstream) as undefined;
+      return writer.distrust(ask.upstream) as undefined;
     case "beginPending":
-      return keeper.beginPending();
+      return writer.beginPending();
     case "listenToPending":
-      return keeper.listenToPending() as undefined;
+      return writer.listenToPending() as undefined;
   }
 }

@@ -97,11 +97,11 @@ describe("a store", () => {
     }
   });
 
-  it("that is damaged when its keeper dies is another one, which all processes read", async () => {
+  it("that is damaged when its writer dies is another one, which all processes read", async () => {
     const gateway = await startFollowing(2);
-    const keeper = await keeperOf(gateway);
+    const writer = await writerOf(gateway);
     flipPages();
-    process.kill(keeper, "SIGKILL");
+    process.kill(writer, "SIGKILL");
     await until("the store is built anew", async () =>
       gateway.log.some(({ msg }) => msg?.includes("the store is damaged")),
     );
@@ -132,9 +132,9 @@ describe("a state", () => {
   });
 });
 
-async function keeperOf(gateway: RunningGateway): Promise<number> {
-  const pid = gateway.log.find(({ process: name }) => name === "keeper")?.["pid"];
+async function writerOf(gateway: RunningGateway): Promise<number> {
+  const pid = gateway.log.find(({ process: name }) => name === "writer")?.["pid"];
   return typeof pid === "number"
     ? pid
-    : Number(readFileSync(join(data, "main", "keeper.pid"), "utf8").split(" ")[0]);
+    : Number(readFileSync(join(data, "main", "writer.pid"), "utf8").split(" ")[0]);
 }

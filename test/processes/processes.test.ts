@@ -1,4 +1,4 @@
-// A keeper and two doors, over a real node: each of them is killed in turn.
+// A writer and two doors, over a real node: each of them is killed in turn.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
@@ -81,7 +81,7 @@ afterEach(async () => {
   await Promise.all(callers.splice(0).map((caller) => caller.stop()));
 });
 
-describe("two doors and a keeper", () => {
+describe("two doors and a writer", () => {
   it("share the connections, and tell one gateway's metrics", async () => {
     const before = await metric("headgate_calls_total");
     for (let count = 0; count < 64; count += 1) await call(url, "eth_chainId");
@@ -133,13 +133,13 @@ describe("a door that is killed", () => {
   });
 });
 
-describe("a keeper that is killed", () => {
+describe("a writer that is killed", () => {
   it("is missed by nobody who asks for what is stored, and its successor follows on", async () => {
     const all = callForever(4, "eth_getBlockByNumber", ["0x2", false]);
     await answered(all, 10);
-    const pid = await kill("keeper");
+    const pid = await kill("writer");
     await answered(all, 50);
-    await replaced("keeper", pid);
+    await replaced("writer", pid);
     await ask(anvil.url, "evm_mine");
     const head = await read<string>(anvil.url, "eth_blockNumber");
     await until(
@@ -163,7 +163,7 @@ describe("a keeper that is killed", () => {
     };
     for (let count = 0; count < 40; count += 1) {
       await ask(anvil.url, "evm_mine");
-      if (count === 15) await kill("keeper");
+      if (count === 15) await kill("writer");
       await poll();
     }
     const last = Number(await read<string>(anvil.url, "eth_blockNumber"));
@@ -182,7 +182,7 @@ describe("a keeper that is killed", () => {
   });
 });
 
-describe.each(["keeper", ...DOORS])("a process that hangs: the %s", (name) => {
+describe.each(["writer", ...DOORS])("a process that hangs: the %s", (name) => {
   it("is replaced, and who asks is told nothing that is not so", async () => {
     const pid = await processOf(name);
     process.kill(pid, "SIGSTOP");

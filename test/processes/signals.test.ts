@@ -97,10 +97,10 @@ describe.each([1, 2])("a gateway over %i processes that answer", (processes) => 
     next.stdout.on("data", (chunk) => {
       told += chunk;
     });
-    const waiting = /"keeper":"process (\d+)".*"waiting for the gateway before this one to end"/;
+    const waiting = /"writer":"process (\d+)".*"waiting for the gateway before this one to end"/;
     await until("it waits", async () => waiting.test(told));
-    const keeper = (await processesOf(pidOf(first))).get("keeper") ?? pidOf(first);
-    expect(Number(waiting.exec(told)?.[1])).toBe(keeper);
+    const writer = (await processesOf(pidOf(first))).get("writer") ?? pidOf(first);
+    expect(Number(waiting.exec(told)?.[1])).toBe(writer);
     first.process.kill("SIGTERM");
     await until("it has its place", async () => told.includes('"listening"'));
     next.kill("SIGTERM");

@@ -50,11 +50,11 @@ afterEach(async () => {
 });
 
 describe("a head that is not confirmed", () => {
-  it("since the keeper hangs is not told: nodes are asked for what is newest, the store for the rest", async () => {
+  it("since the writer hangs is not told: nodes are asked for what is newest, the store for the rest", async () => {
     await start({ processes: 2, timeouts: { heartbeat: "60s" } });
-    const keeper = (await processesOf(gateway.process.pid)).get("keeper") ?? 0;
+    const writer = (await processesOf(gateway.process.pid)).get("writer") ?? 0;
     await ready();
-    process.kill(keeper, "SIGSTOP");
+    process.kill(writer, "SIGSTOP");
     await ask(anvil.url, "evm_mine");
     const head = await read<string>(anvil.url, "eth_blockNumber");
     await unready();
@@ -76,7 +76,7 @@ describe("a head that is not confirmed", () => {
     expect(await (await fetch(gateway.metricsUrl)).text()).toContain(
       'headgate_head_stale{network="main"} 1',
     );
-    process.kill(keeper, "SIGCONT");
+    process.kill(writer, "SIGCONT");
     await ready();
     await until("the store has the head", async () => {
       const { source, stale, result } = await told("eth_blockNumber");

@@ -16,7 +16,7 @@ import type { Worker } from "./worker.ts";
 import { WriterService } from "./writer-service.ts";
 
 /** @throws StoreUnavailable */
-export async function startKeeper(
+export async function startWriter(
   { config, processes }: Start,
   parts: { readonly channel: Channel; readonly clock: Clock; readonly log: Logger },
 ): Promise<Worker> {
@@ -45,7 +45,7 @@ export async function startKeeper(
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
-    role: { kind: "keeper", processes, serve: (network, kept) => service.serve(network, kept) },
+    role: { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
   });
   await networks.start();
   stalls.start();

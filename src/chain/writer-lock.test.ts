@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { keeperIn, lockStore, StoreUnavailable } from "./keeper-lock.ts";
+import { lockStore, StoreUnavailable, writerIn } from "./writer-lock.ts";
 
 let folder: string;
 let child: ChildProcess | undefined;
@@ -17,8 +17,8 @@ afterEach(() => {
 });
 
 /** Another process that keeps the folder, until it is killed. */
-async function startKeeper(): Promise<ChildProcess> {
-  const code = `const { lockStore } = await import(${JSON.stringify(import.meta.resolve("./keeper-lock.ts"))});
+async function startWriter(): Promise<ChildProcess> {
+  const code = `const { lockStore } = await import(${JSON.stringify(import.meta.resolve("./writer-lock.ts"))});
     globalThis.unlock = lockStore(${JSON.stringify(folder)});
     process.send("locked");
     setInterval(() => undefined, 1000);`;
@@ -32,47 +32,47 @@ async function startKeeper(): Promise<ChildProcess> {
 it("makes the folder, says who keeps it, and lets go of it", () => {
   const below = join(folder, "a", "b");
   const unlock = lockStore(below);
-  const mark = join(below, "keeper.pid");
+  const mark = join(below, "writer.pid");
   expect(readFileSync(mark, "utf8")).toBe(`${process.pid} ${hostname()}`);
   expect(statSync(mark).mode & 0o077).toBe(0);
-  expect(statSync(join(below, "keeper.lock")).mode & 0o077).toBe(0);
+  expect(statSync(join(below, "writer.lock")).mode & 0o077).toBe(0);
   unlock();
   expect(() => readFileSync(mark)).toThrow("ENOENT");
-  expect(keeperIn(below)).toBeUndefined();
+  expect(writerIn(below)).toBeUndefined();
 });
 
 it("refuses a folder that is kept already, by this process too", () => {
   const unlock = lockStore(folder);
   expect(() => lockStore(folder)).toThrow(`process ${process.pid} keeps ${folder} already`);
-  expect(keeperIn(folder)).toBe(`process ${process.pid}`);
+  expect(writerIn(folder)).toBe(`process ${process.pid}`);
   unlock();
 });
 
 it("refuses a folder that another process keeps, and has it at once when that is killed", async () => {
-  const keeper = await startKeeper();
-  expect(() => lockStore(folder)).toThrow(`process ${keeper.pid} keeps ${folder} already`);
-  keeper.kill("SIGKILL");
-  await once(keeper, "exit");
+  const writer = await startWriter();
+  expect(() => lockStore(folder)).toThrow(`process ${writer.pid} keeps ${folder} already`);
+  writer.kill("SIGKILL");
+  await once(writer, "exit");
   lockStore(folder)();
 });
 
 it("is not given away while its process hangs", async () => {
-  const keeper = await startKeeper();
-  keeper.kill("SIGSTOP");
-  expect(keeperIn(folder)).toBe(`process ${keeper.pid}`);
+  const writer = await startWriter();
+  writer.kill("SIGSTOP");
+  expect(writerIn(folder)).toBe(`process ${writer.pid}`);
 });
 
 it.each(["1", String(process.ppid), "nonsense", ""])(
   "takes no notice of a mark that was left behind, whoever has its number now: '%s'",
   (left) => {
-    writeFileSync(join(folder, "keeper.pid"), left);
+    writeFileSync(join(folder, "writer.pid"), left);
     lockStore(folder)();
   },
 );
 
-it("names the machine, or the container, of a keeper elsewhere", async () => {
-  await startKeeper();
-  writeFileSync(join(folder, "keeper.pid"), "1 3f2a9c");
+it("names the machine, or the container, of a writer elsewhere", async () => {
+  await startWriter();
+  writeFileSync(join(folder, "writer.pid"), "1 3f2a9c");
   expect(() => lockStore(folder)).toThrow("process 1 on 3f2a9c keeps");
 });
 

@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
-import type { ChainNews } from "../chain/keeper.ts";
+import type { ChainNews } from "../chain/chain-writer.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { KeptNetwork, NetworkKeeper } from "../network/role.ts";
+import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { KeeperAway, KeeperLink } from "./keeper-link.ts";
+import { WriterAway, WriterLink } from "./writer-link.ts";
 import { WriterService } from "./writer-service.ts";
 
 const news: ChainNews = { isLive: true, leader: "a", standings: [] };
 const position = { number: 7, hash: "0x7" };
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-/** A door and a keeper, joined by their messages as another process would get them. */
-function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
+/** A door and a writer, joined by their messages as another process would get them. */
+function joined(writer: Partial<NetworkWriter>, isCut = false) {
   const clock = new FakeClock();
   const failures: unknown[] = [];
   let move: () => void = () => undefined;
-  const link = new KeeperLink(
+  const link = new WriterLink(
     { door: 2 },
     { send: (question) => void (isCut || service.hear(structuredClone(question))), clock },
   );
@@ -26,7 +26,7 @@ function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
     log: { error: (told: unknown) => void failures.push(told) },
   });
   const kept: KeptNetwork = {
-    keeper: keeper as NetworkKeeper,
+    writer: writer as NetworkWriter,
     news: () => news,
     onMove: (listener) => {
       move = listener;
@@ -37,7 +37,7 @@ function joined(keeper: Partial<NetworkKeeper>, isCut = false) {
   return { link, clock, failures, stop, move: () => move(), remote: link.of("main") };
 }
 
-describe("a door's line to the keeper", () => {
+describe("a door's line to the writer", () => {
   it("carries questions there and answers back", async () => {
     const kept: unknown[] = [];
     const { remote } = joined({
@@ -61,7 +61,7 @@ describe("a door's line to the keeper", () => {
     expect(kept).toEqual([blocks, "[]", ["a"], "a"]);
   });
 
-  it("tells callers what the keeper refuses, and nothing of its bugs", async () => {
+  it("tells callers what the writer refuses, and nothing of its bugs", async () => {
     const { remote, failures } = joined({
       beginPending: async () => {
         throw errors.nobodyTellsPending();
@@ -71,22 +71,22 @@ describe("a door's line to the keeper", () => {
       },
     });
     await expect(remote.beginPending()).rejects.toMatchObject({ code: -32601 });
-    await expect(remote.tagged("safe")).rejects.toBeInstanceOf(KeeperAway);
+    await expect(remote.tagged("safe")).rejects.toBeInstanceOf(WriterAway);
     expect(failures).toHaveLength(1);
   });
 
-  it("gives up what a keeper that is gone was asked, and what nobody answers in time", async () => {
+  it("gives up what a writer that is gone was asked, and what nobody answers in time", async () => {
     const { remote, link, clock } = joined({}, true);
-    const asked = expect(remote.look()).rejects.toBeInstanceOf(KeeperAway);
-    link.keeperIsAway();
+    const asked = expect(remote.look()).rejects.toBeInstanceOf(WriterAway);
+    link.writerIsAway();
     await asked;
-    const unanswered = expect(remote.look()).rejects.toBeInstanceOf(KeeperAway);
+    const unanswered = expect(remote.look()).rejects.toBeInstanceOf(WriterAway);
     await clock.advance(20_000);
     await unanswered;
     expect(clock.waiting).toBe(1); // the news
   });
 
-  it("does not wait for a keeper that is silent", async () => {
+  it("does not wait for a writer that is silent", async () => {
     const { remote, link, clock, stop } = joined({}, true);
     stop(); // it tells nothing any more
     await clock.advance(5_001);
@@ -94,16 +94,16 @@ describe("a door's line to the keeper", () => {
     expect(clock.waiting).toBe(0);
     link.hearNews({ network: "main", news });
     const asked = expect(remote.look()).rejects.toThrow("away");
-    link.keeperIsAway();
+    link.writerIsAway();
     await asked;
   });
 
   it("says that a network is not kept", async () => {
     const { link } = joined({});
-    await expect(link.of("other").look()).rejects.toBeInstanceOf(KeeperAway);
+    await expect(link.of("other").look()).rejects.toBeInstanceOf(WriterAway);
   });
 
-  it("does not send more to be kept than the keeper takes", async () => {
+  it("does not send more to be kept than the writer takes", async () => {
     let kept = 0;
     const held = Promise.withResolvers<void>();
     const keepTrace = async (): Promise<void> => {

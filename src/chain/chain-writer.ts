@@ -14,8 +14,8 @@ export type NotFetched =
   /** The nodes could not be asked. */
   | "unanswered";
 
-/** Each of them rejects when the keeper is away, or takes too long. */
-export type Keeper = {
+/** Each of them rejects when the writer is away, or takes too long. */
+export type ChainWriter = {
   /** Looks at all nodes and goes where the head is; resolves when that is done. */
   look(): Promise<void>;
   /** The same, soon, and nobody waits for it. */

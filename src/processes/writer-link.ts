@@ -1,29 +1,30 @@
-// A door's way to the keeper: questions go out through the supervisor, answers and news come in.
-import type { ChainNews, NotFetched } from "../chain/keeper.ts";
+// A door's way to the writer: questions go out through the supervisor, answers and news come in.
+
+import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
 import type { Position } from "../chain/store-keys.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { RemoteKeeper } from "../network/role.ts";
+import type { RemoteWriter } from "../network/role.ts";
 import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
 
-export type KeeperLinkParts = {
+export type WriterLinkParts = {
   readonly send: (question: Question) => void;
   readonly clock: Pick<Clock, "now" | "after">;
 };
 
-/** The keeper is away, or takes too long. */
-export class KeeperAway extends Error {
-  override readonly name = "KeeperAway";
+/** The writer is away, or takes too long. */
+export class WriterAway extends Error {
+  override readonly name = "WriterAway";
 }
 
-/** Longer than the keeper itself waits for nodes, in milliseconds. */
+/** Longer than the writer itself waits for nodes, in milliseconds. */
 const PATIENCE_MS = 20_000;
 /** Who keeps a network tells of it each second: after so many milliseconds of silence it is not waited for. */
 const SILENCE_MS = 5_000;
-/** What is to be kept goes to the keeper while it is not behind with so many. */
+/** What is to be kept goes to the writer while it is not behind with so many. */
 const KEPT_AT_ONCE = 32;
 
-export class KeeperLink {
+export class WriterLink {
   readonly #waiting = new Map<number, (result: Result) => void>();
   readonly #listeners = new Map<string, Set<(news: ChainNews) => void>>();
   readonly #lastNews = new Map<string, ChainNews>();
@@ -31,9 +32,9 @@ export class KeeperLink {
   #keeping = 0;
   #heardAt: number;
   readonly #door: number;
-  readonly #parts: KeeperLinkParts;
+  readonly #parts: WriterLinkParts;
 
-  constructor(options: { readonly door: number }, parts: KeeperLinkParts) {
+  constructor(options: { readonly door: number }, parts: WriterLinkParts) {
     this.#door = options.door;
     this.#parts = parts;
     this.#heardAt = parts.clock.now();
@@ -51,11 +52,11 @@ export class KeeperLink {
   }
 
   /** What it was asked is not answered any more. */
-  keeperIsAway(): void {
+  writerIsAway(): void {
     for (const settle of [...this.#waiting.values()]) settle({ kind: "away" });
   }
 
-  of(network: string): RemoteKeeper {
+  of(network: string): RemoteWriter {
     const ask = (asked: Asked): Promise<Value> => this.#ask(network, asked);
     return {
       look: () => ask({ what: "look" }).then(() => undefined),
@@ -74,10 +75,10 @@ export class KeeperLink {
     };
   }
 
-  /** @throws KeeperAway; RpcError when the keeper says so. */
+  /** @throws WriterAway; RpcError when the writer says so. */
   #ask(network: string, ask: Asked): Promise<Value> {
     if (this.#parts.clock.now() - this.#heardAt > SILENCE_MS)
-      return Promise.reject(new KeeperAway("the keeper is silent"));
+      return Promise.reject(new WriterAway("the writer is silent"));
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
@@ -87,7 +88,7 @@ export class KeeperLink {
         this.#waiting.delete(id);
         if (result.kind === "done") resolve(result.value);
         else
-          reject(result.kind === "away" ? new KeeperAway("the keeper is away") : errorOf(result));
+          reject(result.kind === "away" ? new WriterAway("the writer is away") : errorOf(result));
       };
       this.#waiting.set(id, settle);
       this.#parts.send({ door: this.#door, id, network, ask });

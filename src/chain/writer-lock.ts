@@ -25,7 +25,7 @@ export function lockStore(folder: string): () => void {
   const lock = tryLock(folder, LOOKS_MS);
   if (!lock) {
     throw new StoreUnavailable(
-      `data: ${keeperOf(folder)} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
+      `data: ${writerOf(folder)} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
     );
   }
   const mark = markIn(folder);
@@ -42,14 +42,14 @@ export function lockStore(folder: string): () => void {
 }
 
 /** Who keeps the folder now, in words; undefined when nobody does. @throws StoreUnavailable */
-export function keeperIn(folder: string): string | undefined {
+export function writerIn(folder: string): string | undefined {
   const lock = tryLock(folder, 0);
   lock?.close();
-  return lock ? undefined : keeperOf(folder);
+  return lock ? undefined : writerOf(folder);
 }
 
 /** Who has the lock, as far as it is known. */
-function keeperOf(folder: string): string {
+function writerOf(folder: string): string {
   try {
     const [pid, host] = readFileSync(markIn(folder), "utf8").split(" ");
     if (pid) return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
@@ -59,11 +59,11 @@ function keeperOf(folder: string): string {
   return "another process";
 }
 
-const markIn = (folder: string): string => join(folder, "keeper.pid");
+const markIn = (folder: string): string => join(folder, "writer.pid");
 
 /** Node.js has no file locks of its own; SQLite has them, and writes nothing while it only locks. */
 function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
-  const path = join(folder, "keeper.lock");
+  const path = join(folder, "writer.lock");
   let database: DatabaseSync | undefined;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -68,14 +68,16 @@ export function bodyAnswerer(
   };
 
   return (body, caller) => {
-    const { scope } = caller.grant;
+    const { scope, meter } = caller.grant;
     const request = readFor(scope.largestBatch, body);
     if (request.kind === "single") return answerMessage(request.message, caller);
+    const { memory } = parts;
+    const holder = meter.memory;
     const together = partsOfBatch(caller, request.messages.length, parts);
     const costOf = (name: string): number => parts.costs.of(caller.network.catalogue.find(name));
     const dearest = (): number =>
       Math.max(...request.messages.map((each) => (each.kind === "call" ? costOf(each.method) : 0)));
-    if (!parts.memory.admitsBatch(dearest)) throw errors.memoryIsScarce();
+    if (!memory.admitsBatch(dearest, holder)) throw errors.memoryIsScarce();
     return new Batch(
       request.messages,
       { mostBytes: scope.batchResponseBytes ?? options.batchResponseBytes },
@@ -89,7 +91,7 @@ export function bodyAnswerer(
           if (message.kind === "call") sizes.saw(message.method, bytes);
         },
         scope: caller.scope,
-        memory: parts.memory,
+        isCalm: () => memory.isCalmFor(holder),
       },
     ).answer();
   };

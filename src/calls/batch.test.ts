@@ -44,7 +44,7 @@ class Members {
           },
           restartDeadline: () => undefined,
         },
-        memory: this,
+        isCalm: () => this.isCalm,
       },
     );
   }

@@ -3,7 +3,6 @@
 import { type AnswerJson, failure, heldBytesOf, lengthOf } from "../jsonrpc/envelope.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { MemoryBudget } from "../lib/memory-budget.ts";
 import { commonNotes } from "./common-notes.ts";
 import type { Reply } from "./reply.ts";
 import type { RequestScope } from "./request-scope.ts";
@@ -20,7 +19,7 @@ export type BatchParts = {
   readonly expected: (message: Message) => number;
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
-  readonly memory: Pick<MemoryBudget, "isCalm">;
+  readonly isCalm: () => boolean;
 };
 
 /** In bytes: what is not larger waits until it is whole, and answers under way are expected to take no more. */
@@ -142,7 +141,7 @@ export class Batch {
     if (this.#underWay === 0 && this.#heldBytes === 0) return true;
     if (this.#underWay >= MOST_UNDER_WAY) return false;
     const isRoom = this.#heldBytes + this.#expectedBytes + bytes <= WORTH_HOLDING;
-    return isRoom && this.#parts.memory.isCalm;
+    return isRoom && this.#parts.isCalm();
   }
 
   #took(index: number, reply: Reply): void {

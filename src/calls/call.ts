@@ -6,6 +6,7 @@ import type { ChainView } from "../chain/chain-view.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryHolder } from "../lib/memory-holder.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
@@ -83,6 +84,10 @@ export class Call implements CallContext, HurriedAsker {
 
   get weight(): number {
     return this.caller.grant.meter.weight;
+  }
+
+  get memory(): MemoryHolder {
+    return this.caller.grant.meter.memory;
   }
 
   get remainingMs(): number {

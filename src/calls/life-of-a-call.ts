@@ -18,7 +18,7 @@ export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "callEnded" | "callSaved" | "callBounded">;
   readonly costs: Pick<Costs, "of">;
-  readonly memory: Pick<MemoryBudget, "admitsCall" | "admitsBatch" | "isCalm">;
+  readonly memory: Pick<MemoryBudget, "admitsCall" | "admitsBatch" | "isCalmFor">;
   readonly log: Logger;
 };
 
@@ -59,7 +59,7 @@ const charge =
   (call, next) => {
     const { meter } = call.caller.grant;
     const cost = costs.of(call.method);
-    if (!call.isInBatch && !memory.admitsCall(cost)) throw errors.memoryIsScarce();
+    if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
     refuse(meter.begin());
     try {
       const short = meter.charge(cost, clock.now());

@@ -2,6 +2,7 @@
 // memory for it.
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
+import type { MemoryHolder } from "../lib/memory-holder.ts";
 
 /** Made once: an abort without a reason makes an exception with a stack, for every answered call. */
 const TIME_IS_UP = new Error("the deadline of the request has passed");
@@ -23,6 +24,7 @@ export class RequestScope {
   refused = 0;
   /** Who wants to know whether the answer left. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
+  #holder: MemoryHolder | undefined;
   /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */
   #bodies = 0;
   #building = 0;
@@ -49,6 +51,11 @@ export class RequestScope {
     if (!this.#controller || this.#hasEnded) return;
     this.#cancelDeadline?.();
     this.#startDeadline(this.#controller);
+  }
+
+  /** From now on it is this key that bytes wait for. None may wait yet. */
+  isFor(holder: MemoryHolder): void {
+    this.#holder = holder;
   }
 
   /** How long somebody waits for the answer from now on, in milliseconds. */
@@ -79,7 +86,7 @@ export class RequestScope {
     if (kind === "bodies") this.#bodies += bytes;
     else if (kind === "building") this.#building += bytes;
     else this.#unsent += bytes;
-    this.#parts.memory.hold(kind, bytes);
+    this.#parts.memory.hold(kind, bytes, this.#holder);
   }
 
   /** The request is answered, or its caller has gone: whatever still works for it stops. */
@@ -100,8 +107,8 @@ export class RequestScope {
 
   #releaseAll(): void {
     const { memory } = this.#parts;
-    memory.release("bodies", this.#bodies);
-    memory.release("building", this.#building);
-    memory.release("unsent", this.#unsent);
+    memory.release("bodies", this.#bodies, this.#holder);
+    memory.release("building", this.#building, this.#holder);
+    memory.release("unsent", this.#unsent, this.#holder);
   }
 }

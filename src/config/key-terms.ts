@@ -117,7 +117,7 @@ export const keyTerms = {
   weight: wholeNumber(1, 100)
     .optional()
     .describe(
-      "How many turns its calls have where others have one, when calls of several keys wait for a node; left out: 1.",
+      "How many turns its calls have where others have one, when calls of several keys wait for a node, and its share of what waits in memory; left out: 1.",
     ),
   limits: limits.prefault({}).describe("Limits of this key, beside those of the network."),
 };

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
+import type { MemoryHolder } from "../lib/memory-holder.ts";
 import { isPacked, type Unpacking } from "./unpacking.ts";
 
 /** The caller went away before the body was whole: nobody is left to be answered. */
@@ -12,6 +13,14 @@ export type BodyVisit = {
   readonly request: IncomingMessage;
   readonly scope: Pick<RequestScope, "hold">;
 };
+
+export type BodyOptions = {
+  /** The limit, for what comes over the wire and for what it unpacks to. */
+  readonly bytes: number;
+  /** The key that it waits for. */
+  readonly holder?: MemoryHolder | undefined;
+};
+
 export type BodyParts = {
   readonly memory: Pick<MemoryBudget, "admitsRequest">;
   readonly unpacking: Pick<Unpacking, "unpack">;
@@ -20,18 +29,17 @@ export type BodyParts = {
 /**
  * The whole body as it counts: unpacked.
  *
- * @param options.bytes The limit, for what comes over the wire and for what it unpacks to.
  * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one, 503 while too much waits.
  */
 export async function readBody(
   visit: BodyVisit,
-  { bytes: limit }: { readonly bytes: number },
+  { bytes: limit, holder }: BodyOptions,
   parts: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
   const encoding = visit.request.headers["content-encoding"];
   if (announcedBytes(visit.request) > limit) throw errors.bodyTooLarge();
   const packing = encoding !== undefined && isPacked(encoding) ? encoding : undefined;
-  const body = await collect(visit, limit, parts);
+  const body = await collect(visit, { bytes: limit, holder }, parts);
   if (packing === undefined || body === CALLER_GONE) return body;
   const hold = (bytes: number): void => visit.scope.hold("bodies", bytes);
   return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
@@ -46,7 +54,7 @@ const SMALL = 65_536;
 
 function collect(
   { request, scope }: BodyVisit,
-  limit: number,
+  { bytes: limit, holder }: BodyOptions,
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
   return new Promise((resolve, reject) => {
@@ -63,7 +71,7 @@ function collect(
       length += chunk.length;
       scope.hold("bodies", chunk.length);
       if (length > limit) refuse(errors.bodyTooLarge());
-      else if (length > SMALL && !memory.admitsRequest()) refuse(errors.memoryIsScarce());
+      else if (length > SMALL && !memory.admitsRequest(holder)) refuse(errors.memoryIsScarce());
       else chunks.push(chunk);
     });
     request.on("end", () => {

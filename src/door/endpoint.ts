@@ -90,9 +90,11 @@ export class Endpoint {
       const network = this.#networkOf(visit);
       if (!visit.route.key) throw errors.missingKey();
       if (!grant) throw await this.#refuseKey(visit);
+      const holder = grant.meter.memory;
+      scope.isFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
-      const paying = { bytes: this.#options.bodyBytes, grant, network: network.facts.name };
+      const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
       const body = await paidBody(visit, paying, this.#bodyParts);
       if (body === CALLER_GONE) return undefined;
       read.body = body;
@@ -125,7 +127,7 @@ export class Endpoint {
     connections.hasKey(request.socket);
     this.#checkVisit(grant, network, request);
     checkContentType(request);
-    if (!memory.admitsRequest()) throw errors.memoryIsScarce();
+    if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
   /** A body that turned out to be too large was read up to the limit; one that said so was not. */

@@ -3,10 +3,12 @@
 import type { Grant } from "../access/keys/grant.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { MemoryHolder } from "../lib/memory-holder.ts";
 import { announcedBytes, type BodyParts, type BodyVisit, CALLER_GONE, readBody } from "./body.ts";
 
 export type PaidBodyOptions = {
   readonly bytes: number;
+  readonly holder?: MemoryHolder | undefined;
   readonly grant: Payer;
   readonly network: string;
 };

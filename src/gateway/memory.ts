@@ -3,7 +3,8 @@ import { totalmem } from "node:os";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
+import { MemoryBudget } from "../lib/memory-budget.ts";
+import { defaultBudget } from "../lib/memory-rooms.ts";
 import type { Metrics } from "../observe/metrics.ts";
 
 type MemorySettings = Pick<Config, "limits">;
@@ -28,12 +29,17 @@ export function processMemory(
   });
   let lastRefusalAt = Number.NEGATIVE_INFINITY;
   const memory = new MemoryBudget(sizeFor(config), {
-    onRefused: (what) => {
-      metrics.memoryRefused(what);
+    onRefused: (what, why, holder) => {
+      metrics.memoryRefused(what, why);
       const isNew = clock.now() - lastRefusalAt > QUIET_MS;
       lastRefusalAt = clock.now();
       const { waiting, bytes } = memory;
-      if (isNew) log.warn({ what, waiting, limit: bytes }, "too much waits in memory: refusing");
+      const own = holder && { key: holder.name, waitingForKey: holder.bytes };
+      if (isNew)
+        log.warn(
+          { what, why, waiting, limit: bytes, ...own },
+          "too much waits in memory: refusing",
+        );
     },
   });
   metrics.watchMemory(memory);

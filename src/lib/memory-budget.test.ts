@@ -1,5 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { defaultBudget, MemoryBudget, type MemoryRefusal } from "./memory-budget.ts";
+import { MemoryBudget, type MemoryRefusal, memoryKinds } from "./memory-budget.ts";
+import { memoryHolder } from "./memory-holder.ts";
+import { defaultBudget } from "./memory-rooms.ts";
 
 const MB = 2 ** 20;
 
@@ -61,5 +64,127 @@ describe("the memory budget", () => {
     { total: 24 * 2 ** 30, constrained: 0, want: 2 ** 30 },
   ])("is a quarter of what may be used, and at most 1 GiB: $total, $constrained", (memory) => {
     expect(defaultBudget(memory)).toBe(memory.want);
+  });
+});
+
+const keyOf = (weight = 1) => Object.assign(memoryHolder("key"), { weight });
+
+describe("the memory budget of several keys", () => {
+  const asked = {
+    "a log query": (budget, key) => budget.admitsCall(10, key),
+    "a batch of log queries": (budget, key) => budget.admitsBatch(() => 10, key),
+    "a large answer of a node": (budget, key) => budget.admitsLargeAnswer(key),
+    "a call of a node": (budget, key) => budget.admitsCall(5, key),
+    "a cheap call": (budget, key) => budget.admitsRequest(key),
+    "a batch that need not be careful": (budget, key) => budget.isCalmFor(key),
+  } satisfies Record<string, (budget: MemoryBudget, key: ReturnType<typeof keyOf>) => boolean>;
+
+  it.each(Object.entries(asked))(
+    "refuses %s to who has much waiting, and not to others",
+    (_, ask) => {
+      const { budget } = budgetOf(48 * MB);
+      const [storm, other] = [keyOf(), keyOf()];
+      budget.hold("unsent", 37 * MB, storm);
+      budget.hold("bodies", MB, other);
+      expect([ask(budget, storm), ask(budget, other)]).toEqual([false, true]);
+      expect(budget.keysOverShare).toBe(1);
+      budget.release("unsent", 37 * MB, storm);
+      expect([ask(budget, storm), budget.keysOverShare]).toEqual([true, 0]);
+    },
+  );
+
+  it("refuses everybody what is not cheap above seven eighths, and all above all of it", () => {
+    const { budget, refused } = budgetOf(48 * MB);
+    const [storm, other] = [keyOf(), keyOf()];
+    budget.hold("unsent", 42 * MB + 1, storm);
+    expect([budget.admitsCall(10, other), budget.admitsCall(1, other)]).toEqual([false, true]);
+    budget.hold("unsent", 6 * MB, storm);
+    expect(budget.admitsCall(1, other)).toBe(false);
+    expect(refused).toEqual(["calls", "calls"]);
+  });
+
+  it("lets one key alone have what all may have", () => {
+    const { budget } = budgetOf(48 * MB);
+    const lone = keyOf();
+    budget.hold("unsent", 9 * MB, lone);
+    expect(budget.admitsCall(10, lone)).toBe(true);
+    budget.hold("unsent", 1, lone);
+    expect(budget.admitsCall(10, lone)).toBe(false);
+  });
+
+  it("tells whether what waits for the key itself is why", () => {
+    const told: unknown[] = [];
+    const budget = new MemoryBudget(
+      { bytes: 48 * MB },
+      { onRefused: (_, why, holder) => told.push([why, holder === storm]) },
+    );
+    const [storm, other] = [keyOf(), keyOf()];
+    budget.hold("unsent", 40 * MB, storm);
+    budget.admitsCall(10, storm);
+    budget.hold("arriving", 10 * MB);
+    budget.admitsCall(10, other);
+    expect(told).toEqual([
+      ["key", true],
+      ["all", false],
+    ]);
+  });
+
+  it.each([
+    { weight: 1, keys: 8, isRoom: true },
+    { weight: 1, keys: 9, isRoom: false },
+    { weight: 2, keys: 6, isRoom: true },
+    { weight: 2, keys: 7, isRoom: false },
+    { weight: 1_000_000, keys: 4, isRoom: true },
+    { weight: 1_000_000, keys: 5, isRoom: false },
+  ])("has room for another's log query beside $keys of weight $weight: $isRoom", (row) => {
+    const { budget } = budgetOf(48 * MB);
+    for (let key = 0; key < row.keys; key += 1) budget.hold("unsent", 2 * MB, keyOf(row.weight));
+    const other = keyOf();
+    budget.hold("bodies", 1_000, other);
+    expect(budget.admitsCall(10, other)).toBe(row.isRoom);
+  });
+
+  it("tells by whom it waits for", () => {
+    const { budget } = budgetOf(48 * MB);
+    budget.hold("arriving", 1);
+    budget.hold("unsent", 20);
+    budget.hold("arriving", 300, keyOf());
+    expect(budget.waitingFor).toEqual({ gateway: 1, strangers: 20, keys: 300 });
+  });
+
+  it("has nothing left when all was given back, whatever was changed meanwhile", () => {
+    const step = fc.record({
+      key: fc.integer({ min: -1, max: 3 }),
+      kind: fc.constantFrom(...memoryKinds),
+      bytes: fc.integer({ min: 0, max: 8 * MB }),
+      resized: fc.option(fc.integer({ min: 0, max: 64 * MB }), { freq: 5 }),
+      weight: fc.integer({ min: 1, max: 100 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { budget } = budgetOf(16 * MB);
+        const keys = [keyOf(), keyOf(), keyOf(), keyOf()];
+        for (const { key, kind, bytes, resized, weight } of steps) {
+          const holder = keys[key];
+          if (holder) holder.weight = weight;
+          if (resized !== null) budget.resize({ bytes: resized });
+          budget.hold(kind, bytes, holder);
+          expect(budget.keysOverShare).toBe(keys.filter((each) => each.excessBytes > 0).length);
+          const shares = keys.map(
+            (each) => [each, ((budget.bytes / 24) * each.weight) / (each.weight + 1)] as const,
+          );
+          if (resized !== null)
+            for (const [each, share] of shares)
+              if (each.bytes > 65_536)
+                expect(each.excessBytes).toBe(Math.max(0, each.bytes - Math.floor(share)));
+          expect(budget.waitingFor.keys).toBe(keys.reduce((sum, each) => sum + each.bytes, 0));
+        }
+        for (const { key, kind, bytes } of steps.toReversed())
+          budget.release(kind, bytes, keys[key]);
+        expect(budget.waitingFor).toEqual({ keys: 0, strangers: 0, gateway: 0 });
+        expect([budget.waiting, budget.keysOverShare]).toEqual([0, 0]);
+        expect(budget.admitsBatch(() => 25, keys[0])).toBe(true);
+      }),
+    );
   });
 });

@@ -1,7 +1,12 @@
 // What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
 // catalogue, never anything that a caller invents.
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { type MemoryBudget, type MemoryRefusal, memoryKinds } from "../lib/memory-budget.ts";
+import {
+  type MemoryBudget,
+  type MemoryRefusal,
+  type MemoryRefusalCause,
+  memoryKinds,
+} from "../lib/memory-budget.ts";
 import { Tally } from "./tally.ts";
 import { UpstreamGauges, type UpstreamSnapshot } from "./upstream-gauges.ts";
 
@@ -85,8 +90,8 @@ export class Metrics {
   );
   readonly #memoryRefusals = this.#counter(
     "memory_refusals_total",
-    "What was turned away while too much waited in memory.",
-    ["what"],
+    "What was turned away while too much waited in memory, for its key or for all.",
+    ["what", "why"],
   );
   readonly #bytesIn = this.#counter("http_request_bytes_total", "Bytes of request bodies.", []);
   readonly #bytesOut = this.#counter("http_response_bytes_total", "Bytes of answers.", []);
@@ -243,7 +248,9 @@ export class Metrics {
   }
 
   /** @param memory Read whenever somebody looks. */
-  watchMemory(memory: Pick<MemoryBudget, "waitingAs" | "bytes">): void {
+  watchMemory(
+    memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
+  ): void {
     new Gauge({
       name: "headgate_memory_waiting_bytes",
       help: "Bytes that wait in memory, by what they are.",
@@ -251,6 +258,23 @@ export class Metrics {
       registers: [this.#registry],
       collect() {
         for (const kind of memoryKinds) this.set({ kind }, memory.waitingAs(kind));
+      },
+    });
+    new Gauge({
+      name: "headgate_memory_waiting_for_bytes",
+      help: "The same bytes, by whom they wait for.",
+      labelNames: ["whom"],
+      registers: [this.#registry],
+      collect() {
+        for (const [whom, bytes] of Object.entries(memory.waitingFor)) this.set({ whom }, bytes);
+      },
+    });
+    new Gauge({
+      name: "headgate_memory_keys_over_share",
+      help: "Keys for which more waits than counts against others.",
+      registers: [this.#registry],
+      collect() {
+        this.set(memory.keysOverShare);
       },
     });
     new Gauge({
@@ -268,8 +292,8 @@ export class Metrics {
     this.#answersCut.add(why, { why });
   }
 
-  memoryRefused(what: MemoryRefusal): void {
-    this.#memoryRefusals.add(what, { what });
+  memoryRefused(what: MemoryRefusal, why: MemoryRefusalCause): void {
+    this.#memoryRefusals.add(what + why, { what, why });
   }
 
   stoodStill(seconds: number): void {

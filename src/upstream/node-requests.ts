@@ -4,6 +4,7 @@ import { findLongMembers } from "../jsonrpc/long-members.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline, TOO_LATE } from "../lib/deadline.ts";
 import { inTurns } from "../lib/long-work.ts";
+import type { MemoryHolder } from "../lib/memory-holder.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
   BodyReader,
@@ -26,6 +27,8 @@ export type Wanted = {
   readonly patienceMs?: number | undefined;
   /** See `NodeRequest`. */
   readonly maxBytes?: number | undefined;
+  /** See `NodeRequest`. */
+  readonly holder?: MemoryHolder | undefined;
 };
 
 export type Told = {
@@ -108,12 +111,13 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose, maxBytes }: Wanted): Sent {
+  #request({ method, paramsJson, purpose, maxBytes, holder }: Wanted): Sent {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
-    return { id, method, purpose, json, isForCaller, maxBytes, sentAtMs: this.#parts.clock.now() };
+    const sentAtMs = this.#parts.clock.now();
+    return { id, method, purpose, json, isForCaller, holder, maxBytes, sentAtMs };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): Told {

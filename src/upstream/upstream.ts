@@ -127,7 +127,15 @@ export class Upstream {
     const call = this.health.open(traitsOf(method).group);
     onOpen?.(call);
     const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
-    const wanted = { method, paramsJson, purpose, reader, patienceMs, maxBytes };
+    const wanted = {
+      method,
+      paramsJson,
+      purpose,
+      reader,
+      patienceMs,
+      maxBytes,
+      holder: asker?.memory,
+    };
     const told = await this.#requests.send(wanted, signal);
     if (asker) this.turns.end(asker, told.sentAtMs);
     const reply = this.#believed(told.reply, method, options);

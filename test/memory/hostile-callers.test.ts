@@ -17,6 +17,9 @@ const MOST_BYTES = 400 * MB;
 /** Of 300 logs each: a query of all is near the most logs of one answer. */
 const BLOCKS = 30;
 const LARGE = JSON.stringify(`0x${"ab".repeat(MB / 2)}`);
+/** Read on whatever waits. */
+const MIDDLING = JSON.stringify(`0x${"ab".repeat(30_000)}`);
+const isMiddling = ([address]: readonly unknown[]): boolean => String(address).startsWith("0x2");
 
 const chain = new GeneratedChain({ seed: 5, transactions: [4, 4], logs: [300, 300], busy: 1 });
 const query = {
@@ -51,6 +54,7 @@ const settings = (limits: object) => ({
   log: { level: "info" },
   keys: [
     { name: "test", key: "test-key" },
+    { name: "storm", key: "storm-key" },
     {
       name: "page",
       key: "page-key",
@@ -70,7 +74,9 @@ beforeAll(async () => {
   chain.extend(BLOCKS);
   chainNode = await startGeneratedNode(chain);
   largeNode = await startScriptedNode((asked) =>
-    asked.method === "eth_getCode" ? result(asked, LARGE) : missing(asked),
+    asked.method === "eth_getCode"
+      ? result(asked, isMiddling(asked.params) ? MIDDLING : LARGE)
+      : missing(asked),
   );
   gateway = await startGatewayProcess(settings({}));
   await until("the window is full", async () => {
@@ -165,9 +171,9 @@ describe("callers who take nothing of large answers", () => {
   });
 });
 
-describe("a batch of large answers", () => {
-  type Member = { id: number; result?: readonly object[]; error?: { code: number; data?: object } };
+type Member = { id: number; result?: readonly object[]; error?: { code: number; data?: object } };
 
+describe("a batch of large answers", () => {
   it.each([
     { what: "as it is", headers: {}, key: "test-key", limit: 50 * MB },
     { what: "compressed", headers: { "accept-encoding": "gzip" }, key: "test-key", limit: 50 * MB },
@@ -222,5 +228,46 @@ describe("while too much waits in memory", () => {
     expect(await readGauge(gateway, "headgate_memory_refusals_total")).toBeGreaterThanOrEqual(2);
     const told = gateway.log.filter(({ msg }) => msg?.startsWith("too much waits"));
     expect(told).toHaveLength(1);
+  });
+});
+
+describe("a key for which too much waits", () => {
+  const log = (key: string) => ask("stored", call(1, "eth_getLogs", [query]), {}, key);
+  const waitingForKeys = (): Promise<number> =>
+    readGauge(gateway, "headgate_memory_waiting_for_bytes", 'whom="keys"');
+  const refused = (): Promise<number> =>
+    readGauge(gateway, "headgate_memory_refusals_total", 'why="key"');
+  /** Each is begun while little waits, and has more than its socket takes. */
+  const sendStorm = (callers: number) =>
+    Promise.all(
+      Array.from({ length: callers }, (_, caller) => {
+        const address = (id: number) => `0x2${(caller * 100 + id).toString(16).padStart(39, "0")}`;
+        const codes = batchOf(100, "eth_getCode", (id) => [address(id), "0x1"]);
+        return sendUnread("passed", codes, { key: "storm-key" });
+      }),
+    );
+
+  it("is refused its own large work, while that of others goes on", async () => {
+    const patient = { reading: { atLeast: "10KiB", over: "60s" } };
+    await gateway.reload(settings(patient));
+    await sendStorm(6);
+    const bytes = await whatWaitsInTheEnd();
+    const budget = 3 * bytes; // a third is more than all may have of large work
+    await gateway.reload(settings({ ...patient, memory: budget }));
+    const before = await refused();
+    for (let time = 0; time < 10; time += 1) {
+      const [others, own] = await Promise.all([log("test-key"), log("storm-key"), sendStorm(1)]);
+      expect([others.status, own.status]).toEqual([200, 503]);
+      const { result: logs } = (await others.json()) as Member;
+      expect(logs).toHaveLength(BLOCKS * 300);
+      expect(await waiting()).toBeLessThan(budget);
+    }
+    const batch = await ask("stored", logQueries(2));
+    expect([batch.status, ((await batch.json()) as Member[]).length]).toEqual([200, 2]);
+    expect(await refused()).toBeGreaterThanOrEqual(before + 10);
+    expect(await readGauge(gateway, "headgate_memory_keys_over_share")).toBe(1);
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await until("nothing waits for keys", async () => (await waitingForKeys()) === 0);
+    expect(await readGauge(gateway, "headgate_memory_keys_over_share")).toBe(0);
   });
 });

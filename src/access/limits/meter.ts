@@ -1,5 +1,6 @@
 // How much a key may still do: its rate, its day, its month, and its calls at the same time.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
+import { type MemoryHolder, memoryHolder } from "../../lib/memory-holder.ts";
 import { Allowances, type AllowancesOptions } from "./allowances.ts";
 import type { LeaseParts } from "./lease.ts";
 import type { LimitSettings } from "./limit-settings.ts";
@@ -17,12 +18,15 @@ const PATIENCE_MS = 1000;
 export class Meter {
   #settings: LimitSettings;
   #running = 0;
+  /** What waits in memory for its calls. */
+  readonly memory: MemoryHolder;
   readonly #allowances: Allowances;
   readonly #parts: LeaseParts;
 
   constructor(options: MeterOptions, parts: LeaseParts) {
     this.#allowances = new Allowances(options, parts);
     this.#parts = parts;
+    this.memory = memoryHolder(options.name);
     this.#settings = options.settings;
     this.configure(options.settings);
   }
@@ -30,6 +34,7 @@ export class Meter {
   /** Takes on other limits. What was taken stays taken. */
   configure(settings: LimitSettings): void {
     this.#settings = settings;
+    this.memory.weight = this.weight;
     this.#allowances.configure(settings);
   }
 

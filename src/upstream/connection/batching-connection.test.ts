@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { memoryHolder } from "../../lib/memory-holder.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { countedSignal } from "../fake-signal.ts";
 import { requestJson } from "../request-json.ts";
@@ -194,5 +195,23 @@ describe("a caller who leaves", () => {
     const calls = [caller.signal, never].map((signal, id) => connection.send(call(id), signal));
     expect((await Promise.all(calls)).map(textOf)).toEqual(["aborted", `200 ${result(1)}`]);
     expect(sent).toEqual([[0, 1], 1]);
+  });
+});
+
+describe("a batch whose answer is not read on since too much waits", () => {
+  const [storm, other] = [memoryHolder("storm"), memoryHolder("other")];
+  const crowded = ({ ids }: Sent): Exchange =>
+    Array.isArray(ids) ? { kind: "crowded" } : answered(result(ids));
+
+  it.each([
+    { what: "is sent again in parts when it was for several keys", keys: [storm, other], times: 3 },
+    { what: "is not sent again when it was for one", keys: [storm, storm], times: 1 },
+  ])("$what", async ({ keys, times }) => {
+    const { connection, sent } = batching(crowded);
+    const exchanges = await Promise.all(
+      keys.map((holder, id) => connection.send({ ...call(id), holder }, never).then(textOf)),
+    );
+    expect(sent).toHaveLength(times);
+    expect(exchanges).toEqual(times === 1 ? ["crowded", "crowded"] : all([0, 1]));
   });
 });

@@ -1,6 +1,7 @@
 // Calls of one moment as one HTTP request, for nodes that count requests. What a node refuses is
 // learned, and its calls are sent again, each by itself.
 import type { Clock } from "../../lib/clock.ts";
+import type { MemoryHolder } from "../../lib/memory-holder.ts";
 import { type BatchOutcome, readBatchAnswer } from "./batch-answer.ts";
 import { BatchedCall } from "./batched-call.ts";
 import type { BodyReader, Connection, Exchange, NodeRequest } from "./connection.ts";
@@ -92,12 +93,15 @@ export class BatchingConnection implements Connection {
       if (waiting === 0) controller.abort(NOBODY_WAITS);
     };
     for (const call of calls) call.onLeave = onLeave;
+    const holder = onlyHolder(calls);
     const json = `[${calls.map(({ request }) => request.json).join(",")}]`;
     const exchange = await this.#parts.connection.send(
-      { id: 0, json, isForCaller: calls.every(({ request }) => request.isForCaller) },
+      { id: 0, json, isForCaller: calls.every(({ request }) => request.isForCaller), holder },
       controller.signal,
     );
-    this.#settle(calls, readBatchAnswer(exchange));
+    // What waits for one of their keys is no reason to refuse the others.
+    if (exchange.kind === "crowded" && holder === undefined) this.#sendEach(calls);
+    else this.#settle(calls, readBatchAnswer(exchange));
   }
 
   #settle(calls: readonly BatchedCall[], outcome: BatchOutcome): void {
@@ -119,6 +123,12 @@ export class BatchingConnection implements Connection {
     this.#size = size;
     this.#options.onLearned?.(size);
   }
+}
+
+/** undefined where they are of several keys, or of none. */
+function onlyHolder([first, ...rest]: readonly BatchedCall[]): MemoryHolder | undefined {
+  const holder = first?.request.holder;
+  return rest.every(({ request }) => request.holder === holder) ? holder : undefined;
 }
 
 /** Only these must not be sent twice. The method is near the start. */

@@ -1,6 +1,7 @@
 // What a connection to one node is, whatever it is made of.
 
 import type { Span } from "../../jsonrpc/members.ts";
+import type { MemoryHolder } from "../../lib/memory-holder.ts";
 
 export type ConnectionOptions = {
   /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */
@@ -42,6 +43,8 @@ export type NodeRequest = {
   readonly maxBytes?: number | undefined;
   /** Its answer need not be read to its end while too much waits in memory. */
   readonly isForCaller?: boolean | undefined;
+  /** The key that it is asked for. */
+  readonly holder?: MemoryHolder | undefined;
 };
 
 /** Reads a body while it comes, where it is too large to be held. */

@@ -54,7 +54,7 @@ export class HttpConnection implements Connection {
   }
 
   send(
-    { json, isForCaller, maxBytes = this.#options.responseBytes }: Omit<NodeRequest, "id">,
+    { json, isForCaller, holder, maxBytes = this.#options.responseBytes }: Omit<NodeRequest, "id">,
     signal: AbortSignal,
     reader?: BodyReader,
   ): Promise<Exchange> {
@@ -62,7 +62,7 @@ export class HttpConnection implements Connection {
       if (signal.aborted) return resolve({ kind: "aborted" });
       const { memory, turns, clock } = this.#parts;
       const responseBytes = Math.min(maxBytes, this.#options.responseBytes);
-      const whole = new WholeBody({ responseBytes, isForCaller }, memory);
+      const whole = new WholeBody({ responseBytes, isForCaller, holder }, memory);
       const answer = new HttpAnswer({ whole, reader, turns, clock }, resolve);
       const onAbort = (): void => answer.giveUp({ kind: "aborted" });
       const stopWaiting = this.#limitTime(answer, reader !== undefined);

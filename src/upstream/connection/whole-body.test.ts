@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBudget } from "../../lib/memory-budget.ts";
+import { memoryHolder } from "../../lib/memory-holder.ts";
 import { WholeBody } from "./whole-body.ts";
 
 const KB = 1024;
@@ -35,5 +36,18 @@ describe("an answer of a node as it comes", () => {
     expect(forCaller.whenStopped).toBe("crowded");
     const forChain = new WholeBody(LIMIT, memory);
     expect(forChain.add(Buffer.alloc(900 * KB))).toBe(true);
+  });
+
+  it("is counted for the key that it waits for, and given back when it ends or is given up", () => {
+    const memory = budgetOf(10_000 * KB);
+    const [storm, other] = [memoryHolder("storm"), memoryHolder("other")];
+    memory.hold("unsent", 5_000 * KB, storm);
+    const own = new WholeBody({ ...LIMIT, isForCaller: true, holder: storm }, memory);
+    expect([own.add(Buffer.alloc(65 * KB)), storm.bytes]).toEqual([false, 5_065 * KB]);
+    own.drop();
+    const others = new WholeBody({ ...LIMIT, isForCaller: true, holder: other }, memory);
+    expect([others.add(Buffer.alloc(65 * KB)), other.bytes]).toEqual([true, 65 * KB]);
+    others.finish();
+    expect([storm.bytes, other.bytes, memory.waiting]).toEqual([5_000 * KB, 0, 5_000 * KB]);
   });
 });

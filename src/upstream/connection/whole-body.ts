@@ -1,5 +1,6 @@
 // An answer as one buffer, up to a length; counted while it comes.
 import type { MemoryBudget } from "../../lib/memory-budget.ts";
+import type { MemoryHolder } from "../../lib/memory-holder.ts";
 import type { BodyReader, ConnectionOptions } from "./connection.ts";
 
 export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLargeAnswer">;
@@ -7,6 +8,8 @@ export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLarg
 export type WholeBodyOptions = Pick<ConnectionOptions, "responseBytes"> & {
   /** A caller waits for it, who can be told to come back. */
   readonly isForCaller?: boolean | undefined;
+  /** On whose behalf it waits; left out: the gateway's own, or of several keys. */
+  readonly holder?: MemoryHolder | undefined;
 };
 
 /** In bytes: from here on an answer is large. */
@@ -43,11 +46,11 @@ export class WholeBody implements BodyReader {
       chunk.copy(this.#whole, this.#bytes);
     else this.#keep(chunk);
     this.#bytes += chunk.length;
-    this.#memory?.hold("arriving", chunk.length);
+    const { isForCaller, holder } = this.#options;
+    this.#memory?.hold("arriving", chunk.length, holder);
     if (this.#bytes > this.#options.responseBytes) return false;
-    const { isForCaller } = this.#options;
-    if (!isForCaller || this.#bytes <= LARGE || this.#memory?.admitsLargeAnswer() !== false)
-      return true;
+    const isSmall = !isForCaller || this.#bytes <= LARGE;
+    if (isSmall || this.#memory?.admitsLargeAnswer(holder) !== false) return true;
     this.whenStopped = "crowded";
     return false;
   }
@@ -60,7 +63,7 @@ export class WholeBody implements BodyReader {
 
   /** It is of no use any more. */
   drop(): void {
-    this.#memory?.release("arriving", this.#bytes);
+    this.#memory?.release("arriving", this.#bytes, this.#options.holder);
     this.#bytes = 0;
     this.#chunks = [];
     this.#whole = undefined;

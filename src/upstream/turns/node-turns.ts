@@ -1,12 +1,15 @@
 // What may be sent to one node at once, and whose turn it is when more wants to be sent. Where nothing
 // waits, nothing is delayed.
 import type { Clock } from "../../lib/clock.ts";
+import type { MemoryHolder } from "../../lib/memory-holder.ts";
 import { type Asker, FairQueue } from "./fair-queue.ts";
 
 /** An asker whose patience is known. */
 export type HurriedAsker = Asker & {
   /** How long somebody waits for the answer from now on, in milliseconds. */
   readonly remainingMs: number;
+  /** Where answers to it are counted while they come. */
+  readonly memory?: MemoryHolder | undefined;
 };
 
 export type NodeTurnsOptions = {

@@ -9,7 +9,7 @@ import { Chain } from "./chain/chain.ts";
 import { ChainReader } from "./chain/chain-reader.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
-import { Freshness, type Staleness } from "./chain/freshness.ts";
+import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
 import { epochTellers } from "./filters/epoch-tellers.ts";
@@ -125,7 +125,7 @@ export class Network {
   readonly #role: NetworkRole;
   /** Documents by key: they are made once, when first asked for. */
   #documents = new WeakMap<Grant, string>();
-  readonly #freshness: Freshness;
+  readonly #freshness: HeadFreshness;
   #headAgeMs: number | undefined;
   readonly #clock: Clock;
 
@@ -162,7 +162,7 @@ export class Network {
       isShared: parts.isShared || role.kind !== "whole",
       sweeps: role.kind !== "door",
     };
-    const freshness = new Freshness(
+    const freshness = new HeadFreshness(
       { network: name, headAgeMs, staleAfterMs },
       { clock, log, metrics },
     );

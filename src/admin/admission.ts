@@ -5,7 +5,7 @@ import { isLoopback } from "../config/admin-settings.ts";
 import { type Problem, problems } from "./problem.ts";
 
 /** What is looked at of a request. */
-export type Visit = {
+export type AdminRequest = {
   readonly verb: string;
   /** The value of a header, by its lower-case name. */
   readonly header: (name: string) => string | undefined;
@@ -29,13 +29,13 @@ export class Token {
 const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /** Why the request is refused, or undefined. No page can make a browser send a token. */
-export function refusalOf(visit: Visit, token: Token | undefined): Problem | undefined {
+export function refusalOf(visit: AdminRequest, token: Token | undefined): Problem | undefined {
   if (token) return token.isIn(visit.header("authorization")) ? undefined : problems.wrongToken();
   return otherHost(visit) ?? otherSite(visit) ?? notAsked(visit);
 }
 
 /** A name of a stranger that was made to mean 127.0.0.1 (DNS rebinding). */
-function otherHost({ header }: Visit): Problem | undefined {
+function otherHost({ header }: AdminRequest): Problem | undefined {
   const host = (header("host") ?? "").replace(/:\d*$/, "");
   if (isLoopback(host)) return undefined;
   return problems.elsewhere(
@@ -43,7 +43,7 @@ function otherHost({ header }: Visit): Problem | undefined {
   );
 }
 
-function otherSite({ header }: Visit): Problem | undefined {
+function otherSite({ header }: AdminRequest): Problem | undefined {
   const origin = header("origin");
   const site = header("sec-fetch-site") ?? "none";
   const isOwn = origin === undefined || origin.toLowerCase() === ownOrigin(header("host"));
@@ -56,7 +56,7 @@ const ownOrigin = (host: string | undefined): string => `http://${host?.toLowerC
 const READING = new Set(["GET", "HEAD"]);
 
 /** Of all types of content, a page may send this one to another site only after asking, and nobody here agrees. */
-function notAsked({ verb, header }: Visit): Problem | undefined {
+function notAsked({ verb, header }: AdminRequest): Problem | undefined {
   return READING.has(verb) || isJson(header("content-type")) ? undefined : problems.notJson();
 }
 

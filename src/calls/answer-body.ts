@@ -11,10 +11,10 @@ import { batchWorkOf } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
 import { type LifeParts, lifeOfACall, REFUSED_UNITS } from "./life-of-a-call.ts";
 import { recordUsage } from "./record-usage.ts";
-import { type Reply, refusal } from "./reply.ts";
+import { type RpcResponse, refusal } from "./response.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
 
-export type AnswerBody = (body: Buffer, caller: Caller) => Reply | Promise<Reply>;
+export type AnswerBody = (body: Buffer, caller: Caller) => RpcResponse | Promise<RpcResponse>;
 
 /**
  * @param options.maxBatch The largest batch, in members.
@@ -31,20 +31,20 @@ export function bodyAnswerer(
     message: Message,
     caller: Caller,
     callParts: CallParts = parts,
-  ): Reply | Promise<Reply> => {
+  ): RpcResponse | Promise<RpcResponse> => {
     if (message.kind === "invalid") {
       void caller.grant.meter.charge(REFUSED_UNITS, parts.clock.now());
       caller.scope.refused += 1;
       return refusal(message.id, message.error);
     }
     const call = new Call(message, caller, callParts);
-    const counted = (reply: Reply, error?: RpcError): Reply => {
+    const counted = (reply: RpcResponse, error?: RpcError): RpcResponse => {
       recordUsage(call, { pieces: reply.pieces, error }, parts);
       return reply;
     };
-    const succeeded = (result: AnswerJson): Reply =>
+    const succeeded = (result: AnswerJson): RpcResponse =>
       counted(success(message.id, result, call.notes));
-    const failed = (thrown: unknown): Reply => {
+    const failed = (thrown: unknown): RpcResponse => {
       const error = asVisible(thrown, caller, parts.log);
       // Who asks too often is refused by its limits alone, and let in as they allow.
       if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
@@ -97,7 +97,7 @@ export function bodyAnswerer(
   };
 }
 
-const success = (id: string, result: AnswerJson, notes: Note = MADE_HERE): Reply => ({
+const success = (id: string, result: AnswerJson, notes: Note = MADE_HERE): RpcResponse => ({
   status: 200,
   notes,
   pieces:

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import type { CallMessage } from "../jsonrpc/request.ts";
 import { Batch } from "./batch.ts";
-import type { Reply } from "./reply.ts";
+import type { RpcResponse } from "./response.ts";
 
 const MB = 2 ** 20;
 
@@ -19,7 +19,7 @@ class Members {
   readonly begun: number[] = [];
   held = 0;
   isCalm = true;
-  readonly #settle = new Map<number, (reply: Reply) => void>();
+  readonly #settle = new Map<number, (reply: RpcResponse) => void>();
 
   batch(
     count: number,
@@ -55,7 +55,7 @@ class Members {
   }
 }
 
-const replyOf = (id: number, bytes: number): Reply => ({
+const replyOf = (id: number, bytes: number): RpcResponse => ({
   status: 200,
   pieces: [Buffer.alloc(bytes, String(id % 10))],
 });
@@ -66,13 +66,13 @@ const textOf = (pieces: readonly AnswerJson[]): string =>
 describe("a batch", () => {
   it("whose answers are there at once is one whole", () => {
     const members = new Members();
-    const reply = members.batch(3, { now: 5 }).answer() as Reply;
+    const reply = members.batch(3, { now: 5 }).answer() as RpcResponse;
     expect([textOf(reply.pieces), reply.rest, members.held]).toEqual(["[0,1,2]", undefined, 0]);
   });
 
   it("begins all members that are expected to be small, and is in order whatever comes first", async () => {
     const members = new Members();
-    const answered = members.batch(3).answer() as Promise<Reply>;
+    const answered = members.batch(3).answer() as Promise<RpcResponse>;
     expect(members.begun).toEqual([0, 1, 2]);
     for (const id of [2, 0, 1]) await members.settle(id, 5);
     expect(textOf((await answered).pieces)).toBe("[0,1,2]");
@@ -91,7 +91,7 @@ describe("a batch", () => {
 
   it("that is too large to be held is sent while it is made, and waits for who takes it", async () => {
     const members = new Members();
-    const { pieces, rest } = (await members.batch(100, { now: 0.6 * MB }).answer()) as Reply;
+    const { pieces, rest } = (await members.batch(100, { now: 0.6 * MB }).answer()) as RpcResponse;
     expect([pieces, members.begun]).toEqual([[], [0, 1]]);
     const taken = rest?.[Symbol.asyncIterator]();
     const texts: string[] = [];
@@ -104,7 +104,7 @@ describe("a batch", () => {
   it("gives each member an error that has no room under the limit, and begins none after it", async () => {
     const members = new Members();
     const batch = members.batch(100, { now: 0.6 * MB, mostBytes: 2 * MB });
-    const { rest } = (await batch.answer()) as Reply;
+    const { rest } = (await batch.answer()) as RpcResponse;
     let text = "";
     for await (const pieces of rest ?? []) text += textOf(pieces);
     expect(text.slice(0, 6)).toBe("[0,1,2");

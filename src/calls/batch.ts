@@ -4,8 +4,8 @@ import { type AnswerJson, failure, heldBytesOf, lengthOf } from "../jsonrpc/enve
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { commonNotes } from "./common-notes.ts";
-import type { Reply } from "./reply.ts";
 import type { RequestScope } from "./request-scope.ts";
+import type { RpcResponse } from "./response.ts";
 
 export type BatchOptions = {
   /** The most bytes of all answers together. */
@@ -14,7 +14,7 @@ export type BatchOptions = {
 
 export type BatchParts = {
   /** Never rejects. */
-  readonly answer: (message: Message) => Reply | Promise<Reply>;
+  readonly answer: (message: Message) => RpcResponse | Promise<RpcResponse>;
   /** How many bytes the answer will take, as far as can be told. */
   readonly expected: (message: Message) => number;
   readonly saw: (message: Message, bytes: number) => void;
@@ -30,7 +30,7 @@ const MOST_UNDER_WAY = 200;
 export class Batch {
   readonly #messages: readonly Message[];
   /** Of those that are answered. What was given out is dropped. */
-  readonly #replies: (Reply | undefined)[] = [];
+  readonly #replies: (RpcResponse | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
   /** Of the answers under way, as far as can be told, and of those that are here, in bytes. */
@@ -50,12 +50,12 @@ export class Batch {
   }
 
   /** A batch is 200 whatever its members say. */
-  answer(): Reply | Promise<Reply> {
+  answer(): RpcResponse | Promise<RpcResponse> {
     this.#beginSome();
     return this.#isWhole ? this.#whole() : this.#wholeOrRest();
   }
 
-  async #wholeOrRest(): Promise<Reply> {
+  async #wholeOrRest(): Promise<RpcResponse> {
     while (!this.#isWhole) {
       if (this.#replies[0] && this.#hasToBeTaken)
         return { status: 200, pieces: [], rest: this.#inTurn() };
@@ -74,7 +74,7 @@ export class Batch {
     return this.#underWay === 0 || this.#heldBytes > WORTH_HOLDING;
   }
 
-  #whole(): Reply {
+  #whole(): RpcResponse {
     this.#parts.scope.hold("building", -this.#heldBytes);
     const notes = commonNotes(this.#replies.map((reply) => reply?.notes));
     const pieces = this.#messages.flatMap((_, index) => [
@@ -144,7 +144,7 @@ export class Batch {
     return isRoom && this.#parts.isCalm();
   }
 
-  #took(index: number, reply: Reply): void {
+  #took(index: number, reply: RpcResponse): void {
     const held = heldBytesOf(reply.pieces);
     this.#replies[index] = reply;
     this.#heldBytes += held;

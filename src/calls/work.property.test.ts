@@ -15,8 +15,8 @@ import { FakeClock } from "../upstream/fake-clock.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { bodyAnswerer } from "./answer-body.ts";
 import type { Caller } from "./caller.ts";
-import type { Reply } from "./reply.ts";
 import { RequestScope } from "./request-scope.ts";
+import type { RpcResponse } from "./response.ts";
 
 const PRICE = 10;
 
@@ -103,7 +103,7 @@ const query = (from: number, blocks: number) => ({
   ],
 });
 
-const textOf = ({ pieces }: Reply): string => pieces.map(String).join("");
+const textOf = ({ pieces }: RpcResponse): string => pieces.map(String).join("");
 
 const worlds = fc.record({
   width: fc.integer({ min: 1, max: 500 }),

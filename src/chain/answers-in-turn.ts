@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/within.ts";
 
-export type Answered<Node, Answer> = { readonly node: Node; readonly answer: Answer };
+export type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
 /** A node is given so long, in milliseconds, before the next one is asked beside it. */
 const SLOW_MS = 500;
@@ -21,13 +21,13 @@ export async function* answersInTurn<Node, Answer>(
     readonly ask: (node: Node, signal: AbortSignal) => Promise<Answer>;
     readonly clock: Pick<Clock, "sleep">;
   },
-): AsyncGenerator<Answered<Node, Answer>, void> {
+): AsyncGenerator<NodeAnswer<Node, Answer>, void> {
   const ending = new AbortController();
   const end = (): void => ending.abort(signal.reason);
   signal.addEventListener("abort", end, { once: true });
   if (signal.aborted) end();
   const waiting = [...nodes];
-  const running = new Map<Node, Promise<Answered<Node, Answer>>>();
+  const running = new Map<Node, Promise<NodeAnswer<Node, Answer>>>();
   const askNext = (): void => {
     const node = waiting.shift();
     if (node !== undefined)

@@ -16,10 +16,10 @@ import { addPlaces } from "./postings.ts";
 import {
   hashKey,
   numberKey,
-  type Part,
   type Position,
   partKey,
   positionBytes,
+  type StoredPart,
 } from "./store-keys.ts";
 
 /** Behind every key that begins with a hash. */
@@ -77,7 +77,7 @@ export class BlockEntries {
 
   #putOutline(record: BlockRecord, pack: (bytes: Buffer) => Buffer): void {
     const { hash } = record;
-    const put = (part: Part, bytes: Buffer): void => {
+    const put = (part: StoredPart, bytes: Buffer): void => {
       this.#tables.parts.putSync(partKey(hash, part), pack(bytes));
     };
     put("outline", encodeOutline(record.outline));

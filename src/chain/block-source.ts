@@ -15,9 +15,9 @@ import type {
   Reference,
 } from "./dialect.ts";
 import { Insistence } from "./insistence.ts";
-import type { Prover, Verdict } from "./prover.ts";
+import type { ProofVerdict, Prover } from "./prover.ts";
 
-export type SourceParts = {
+export type BlockSourceParts = {
   readonly dialect: Pick<ChainDialect, "fetchBlock">;
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
@@ -59,9 +59,9 @@ export class BlockSource {
   #limits: BlockLimits;
   /** When a node last said that a block is larger than is taken, by node and block. Bounded. */
   readonly #tooLargeAt = new Map<string, number>();
-  readonly #parts: SourceParts;
+  readonly #parts: BlockSourceParts;
 
-  constructor({ network, limits }: SourceOptions, parts: SourceParts) {
+  constructor({ network, limits }: SourceOptions, parts: BlockSourceParts) {
     this.#network = network;
     this.#limits = limits;
     this.#parts = parts;
@@ -139,7 +139,7 @@ export class BlockSource {
     return { kind: "failed", part };
   }
 
-  *#judge(reference: Reference, fetched: FetchedBlock): Work<Verdict> {
+  *#judge(reference: Reference, fetched: FetchedBlock): Work<ProofVerdict> {
     if (!isTheOneAskedFor(reference, fetched))
       return { kind: "failed", part: "identity", reason: "another block than asked for" };
     // What is proven was parsed; what is stored and served are the node's bytes.

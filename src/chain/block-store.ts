@@ -13,17 +13,17 @@ import { compressed, unpack, viewOf } from "./packing.ts";
 import {
   noteKey,
   numberKey,
-  type Part,
   type Position,
   positionBytes,
   type SegmentPlace,
-  type TracePlace,
+  type StoredPart,
+  type StoredTracePosition,
   termKey,
   traceKey,
 } from "./store-keys.ts";
 import { StoreRoom, type StoreSize } from "./store-room.ts";
 
-export type { Part, Position } from "./store-keys.ts";
+export type { Position, StoredPart } from "./store-keys.ts";
 export type { StoreSize } from "./store-room.ts";
 
 /** Raised when what is stored could not be read any more. */
@@ -168,7 +168,7 @@ export class BlockStore {
    *
    * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
    */
-  part(hash: string | Buffer, part: Part, piece = 0): Buffer | undefined {
+  part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     return this.#tables.part(hash, part, piece);
   }
 
@@ -178,7 +178,7 @@ export class BlockStore {
   }
 
   /** JSON that was kept with the block. */
-  trace(hash: string, place: TracePlace): Buffer | undefined {
+  trace(hash: string, place: StoredTracePosition): Buffer | undefined {
     const stored = viewOf(this.#tables.traces.getBinaryFast(traceKey(hash, place)));
     return stored && Buffer.from(unpack(stored));
   }
@@ -280,7 +280,7 @@ export class BlockStore {
   }
 
   /** Keeps JSON with a block, while that one is here. */
-  async keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void> {
+  async keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void> {
     const { traces } = this.#tables;
     await this.#write(() => {
       if (!this.outline(hash)) return;

@@ -7,11 +7,11 @@ import {
   HEAD,
   hashKey,
   numberKey,
-  type Part,
   type Position,
   partKey,
   positionBytes,
   positionIn,
+  type StoredPart,
   TAIL,
 } from "./store-keys.ts";
 
@@ -95,7 +95,7 @@ export class BlockTables {
    *
    * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
    */
-  part(hash: string | Buffer, part: Part, piece = 0): Buffer | undefined {
+  part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     const stored = viewOf(this.parts.getBinaryFast(partKey(hash, part, piece)));
     return stored && unpack(stored);
   }

@@ -9,7 +9,7 @@ import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
 import type { ChainNews, ChainWriter } from "./chain-writer.ts";
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
-import type { Freshness } from "./freshness.ts";
+import type { HeadFreshness } from "./freshness.ts";
 import type { Position } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
@@ -19,7 +19,7 @@ export type ChainReaderParts = {
   readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
   readonly writer: ChainWriter;
   readonly clock: Clock;
-  readonly freshness: Pick<Freshness, "hear" | "staleness">;
+  readonly freshness: Pick<HeadFreshness, "hear" | "staleness">;
   readonly turns: Pick<Turns, "isOver" | "next">;
 };
 

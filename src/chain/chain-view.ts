@@ -1,5 +1,6 @@
 // The followed chain as one call, or all calls of one batch, see it: with one head.
 
+import type { LogRange } from "../evm/log-filter.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -8,9 +9,9 @@ import type { ChainWriter, NotFetched } from "./chain-writer.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { ToldLogs } from "./kept-segments.ts";
-import { type LogRange, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
+import { logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
-import type { SegmentPlace, TracePlace } from "./store-keys.ts";
+import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tag-order.ts";
 
@@ -147,12 +148,12 @@ export class ChainView {
   }
 
   /** What was kept of the traces of a transaction, as JSON. */
-  keptTrace(blockHash: string, place: TracePlace): Buffer | undefined {
+  keptTrace(blockHash: string, place: StoredTracePosition): Buffer | undefined {
     return this.#parts.store.trace(blockHash, place);
   }
 
   /** Keeps JSON with a block that is final, while the store has it. Best effort. */
-  async keepTrace(block: Position, place: TracePlace, json: Buffer): Promise<void> {
+  async keepTrace(block: Position, place: StoredTracePosition, json: Buffer): Promise<void> {
     const final = await this.tagged("finalized");
     if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
     await this.#parts.writer.keepTrace(block.hash, place, json);

@@ -3,7 +3,7 @@
 import type { Reference, Tag } from "./dialect.ts";
 import type { HeadNews } from "./freshness.ts";
 import type { ToldLogs } from "./kept-segments.ts";
-import type { Position, SegmentPlace, TracePlace } from "./store-keys.ts";
+import type { Position, SegmentPlace, StoredTracePosition } from "./store-keys.ts";
 
 /** Why a block that was looked for at the nodes is not there. */
 export type NotFetched =
@@ -23,7 +23,7 @@ export type ChainWriter = {
   /** @returns The hash under which the block is in the store now. */
   fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
   tagged(tag: Tag): Promise<Position | undefined>;
-  keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void>;
+  keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void>;
   /** What this one alone told of old logs is not kept any longer: it was caught telling what is not so. */
   distrust(upstream: string): void;

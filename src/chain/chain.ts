@@ -15,11 +15,11 @@ import type { ChainNews, ChainWriter, NotFetched } from "./chain-writer.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
-import type { Freshness } from "./freshness.ts";
+import type { HeadFreshness } from "./freshness.ts";
 import type { SegmentOrigin, ToldLogs } from "./kept-segments.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
-import type { SegmentPlace, TracePlace } from "./store-keys.ts";
+import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
 import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { unusualAgeMs } from "./usual-age.ts";
@@ -46,7 +46,7 @@ export type ChainParts = {
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly freshness: Freshness;
+  readonly freshness: HeadFreshness;
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
@@ -301,7 +301,7 @@ export class Chain implements ChainWriter {
     return head && this.#tagged.find(tag, { head, hashAt });
   }
 
-  keepTrace(hash: string, place: TracePlace, json: Buffer): Promise<void> {
+  keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void> {
     return this.#store.keepTrace(hash, place, json);
   }
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { Freshness, type FreshnessOptions, type HeadNews } from "./freshness.ts";
+import { type FreshnessOptions, HeadFreshness, type HeadNews } from "./freshness.ts";
 
 function followed(options: Omit<FreshnessOptions, "network"> = {}) {
   const clock = new FakeClock();
   const lines: string[] = [];
   const seen: boolean[] = [];
   const write = (_: unknown, message: string): void => void lines.push(message);
-  const freshness = new Freshness(
+  const freshness = new HeadFreshness(
     { network: "main", ...options },
     {
       clock,

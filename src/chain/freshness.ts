@@ -41,7 +41,7 @@ const BLOCKS_UNCONFIRMED = 5;
 const LEAST_MS = 10_000;
 const MOST_MS = 60_000;
 
-export class Freshness {
+export class HeadFreshness {
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
   #staleness: Staleness | undefined;
   #cancel: () => void = () => undefined;

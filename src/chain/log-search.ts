@@ -1,5 +1,6 @@
 // Log queries over the stored blocks: the index names the blocks that may have matching logs, their
 // directories name the logs that may match, and only those are read and compared.
+import type { LogRange } from "../evm/log-filter.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { ADDRESS } from "../evm/log-terms.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -16,8 +17,6 @@ import {
   segmentOf,
   unite,
 } from "./postings.ts";
-
-export type LogRange = { readonly from: number; readonly to: number };
 
 /**
  * The logs of canonical blocks that match, up to one more than `most`: enough to know that there are too many.

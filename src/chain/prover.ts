@@ -10,7 +10,7 @@ import type { FetchedBlock } from "./dialect.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 
-export type Verdict =
+export type ProofVerdict =
   | { readonly kind: "proven"; readonly level: ProofLevel }
   | { readonly kind: "failed"; readonly part: string; readonly reason: string };
 
@@ -62,7 +62,7 @@ export class Prover {
     this.#mode = mode;
   }
 
-  *prove({ block, receipts, uncles }: FetchedBlock): Work<Verdict> {
+  *prove({ block, receipts, uncles }: FetchedBlock): Work<ProofVerdict> {
     if (this.#mode === "off") return { kind: "proven", level: "none" };
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
     const proof = yield* proveInSteps(parts, {

@@ -3,8 +3,8 @@
 export type Position = { readonly number: number; readonly hash: string };
 
 /** Parts of a block, each under the block's hash, its letter and the number of the piece. */
-export type Part = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
-const LETTERS: Readonly<Record<Part, number>> = {
+export type StoredPart = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
+const LETTERS: Readonly<Record<StoredPart, number>> = {
   outline: 0x61,
   block: 0x62,
   transactions: 0x74,
@@ -36,7 +36,7 @@ const hashKeyBytes = Buffer.alloc(32);
 const numberKeyBytes = Buffer.alloc(4);
 const termKeyBytes = Buffer.alloc(8);
 
-export function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
+export function partKey(hash: string | Buffer, part: StoredPart, piece = 0): Buffer {
   if (typeof hash === "string") partKeyBytes.write(hash.slice(2), 0, "hex");
   else partKeyBytes.set(hash);
   partKeyBytes.writeUInt8(LETTERS[part], 32);
@@ -45,7 +45,7 @@ export function partKey(hash: string | Buffer, part: Part, piece = 0): Buffer {
 }
 
 /** What is kept of a transaction's traces, under its block's hash. */
-export type TracePlace = { readonly index: number; readonly part: TracePart };
+export type StoredTracePosition = { readonly index: number; readonly part: TracePart };
 type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
 const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
   output: 0x6f,
@@ -55,7 +55,7 @@ const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
   more: 0x6d,
 };
 
-export function traceKey(hash: string, { index, part }: TracePlace): Buffer {
+export function traceKey(hash: string, { index, part }: StoredTracePosition): Buffer {
   const key = Buffer.alloc(37);
   key.write(hash.slice(2), 0, "hex");
   key.writeUInt32BE(index, 32);

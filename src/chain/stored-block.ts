@@ -11,7 +11,7 @@ import {
   type ProofLevel,
   transactionHashesIn,
 } from "./block-record.ts";
-import type { BlockStore, Part, Position } from "./block-store.ts";
+import type { BlockStore, Position, StoredPart } from "./block-store.ts";
 
 type Parts = Pick<BlockStore, "part">;
 
@@ -139,7 +139,7 @@ export class StoredBlock implements Position {
     };
   }
 
-  #part(part: Part, piece = 0): Buffer {
+  #part(part: StoredPart, piece = 0): Buffer {
     const bytes = this.#store.part(this.hash, part, piece);
     if (!bytes) throw new Error(`block ${this.hash} has no ${part} ${piece} in the store`);
     return bytes;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { Ending } from "./ending.ts";
+import { ProcessEnding } from "./ending.ts";
 
 /** A gateway that ends when the test says so. */
 function running(isServing = true) {
@@ -9,7 +9,7 @@ function running(isServing = true) {
   const write = (_: unknown, message: string): void => void done.push(message);
   const log = { info: write, warn: write, error: write };
   const closed = Promise.withResolvers<void>();
-  const ending = new Ending({
+  const ending = new ProcessEnding({
     log: log as never,
     clock,
     end: (code) => void done.push(`exit ${code}`),

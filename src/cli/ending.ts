@@ -27,7 +27,7 @@ const SAME_WITHIN_MS = 1_000;
 /** For closing everything after the running calls. */
 const GRACE_MS = 4_500;
 
-export class Ending {
+export class ProcessEnding {
   #begunAt: number | undefined;
   #hasEnded = false;
   #gateway: Ended | undefined;

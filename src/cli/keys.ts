@@ -2,6 +2,7 @@
 // command do its work. A gateway may be running meanwhile.
 import { parseArgs } from "node:util";
 import { KeyBook } from "../access/keys/key-book.ts";
+import type { Environment } from "../config/environment.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
@@ -10,7 +11,7 @@ import { openState } from "../state/open-state.ts";
 import type { KeysCommand } from "./keys-command.ts";
 import { keysCommands } from "./keys-commands.ts";
 import { options as declared, type OptionValues, parsable, wrong } from "./keys-options.ts";
-import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { CommandFailure, readConfig } from "./read-config.ts";
 
 const DEFAULT_CONFIG = "headgate.yaml";
 

@@ -1,5 +1,6 @@
 // Reads the configuration file for a command; a bad one ends the process with exit code 2.
 import { readFileSync } from "node:fs";
+import type { Environment } from "../config/environment.ts";
 import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 
@@ -14,8 +15,6 @@ export class CommandFailure extends Error {
     this.exitCode = options.exitCode;
   }
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** As `readConfig`; a file that cannot be read is a mistake too. For a gateway that runs already. */
 export function readAgain(path: string, environment: Environment): ParsedConfig {

@@ -1,10 +1,11 @@
 // How a process that nobody starts again is replaced by itself after an error that nobody expected.
+
+import type { Environment } from "../config/environment.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import { endProcess } from "../processes/end-process.ts";
 import { type Replaced, replacedIn, replaceProcess } from "../processes/replace-process.ts";
 import { whatNext } from "../processes/unexpected-errors.ts";
-import type { Environment } from "./read-config.ts";
 import type { Served } from "./start.ts";
 
 export class Replacing {

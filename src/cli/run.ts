@@ -1,8 +1,9 @@
 // Turns the command line into a command. What runs a gateway is loaded only where one runs: else each
 // command would take twice as long.
 import { parseArgs } from "node:util";
+import type { Environment } from "../config/environment.ts";
 import { keys, keysHelp } from "./keys.ts";
-import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { CommandFailure, readConfig } from "./read-config.ts";
 import { STORE_HELP } from "./store-help.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes

@@ -1,11 +1,12 @@
 // Serves until a signal, or the end of who started this process, says otherwise.
+
 import { closeSync, openSync } from "node:fs";
+import type { Environment } from "../config/environment.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { endProcess } from "../processes/end-process.ts";
 import { listenForUnexpectedErrors } from "../processes/unexpected-errors.ts";
-import { Ending } from "./ending.ts";
-import type { Environment } from "./read-config.ts";
+import { ProcessEnding } from "./ending.ts";
 import { Replacing } from "./replacing.ts";
 import { type ServeOptions, serve } from "./serve.ts";
 import type { Served } from "./start.ts";
@@ -26,7 +27,7 @@ export async function serveUntilTold(
   const isOnTerminal = process.stdout.isTTY;
   const log = createLog({ level: "info", readable: isOnTerminal });
   const replacing = new Replacing(environment, { clock: systemClock });
-  const ending = new Ending({ log, clock: systemClock, end: (code) => replacing.end(code) });
+  const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
   let served: Served | undefined;
   listenForUnexpectedErrors({
     log,
@@ -55,7 +56,7 @@ export async function serveUntilTold(
 }
 
 /** npm passes on SIGTERM and SIGINT, but not what ends it otherwise: left behind, we would hold the ports. */
-function endWithParent(ending: Ending): void {
+function endWithParent(ending: ProcessEnding): void {
   const parent = process.ppid;
   const look = (): void => {
     if (process.ppid === parent) systemClock.after(LOOK_EVERY_MS, look);

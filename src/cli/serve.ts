@@ -1,11 +1,12 @@
 // `headgate serve`: runs the gateway until it is told to stop.
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
+import type { Environment } from "../config/environment.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Gateway } from "../gateway.ts";
 import { canSharePorts } from "../processes/shared-port.ts";
-import { type Environment, readAgain, readConfig } from "./read-config.ts";
+import { readAgain, readConfig } from "./read-config.ts";
 import { type Served, start, withPort } from "./start.ts";
 
 export type ServeOptions = {

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
 import type { SegmentOrigin } from "../chain/kept-segments.ts";
+import type { Environment } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
-import { CommandFailure, type Environment, readConfig } from "./read-config.ts";
+import { CommandFailure, readConfig } from "./read-config.ts";
 import { STORE_HELP } from "./store-help.ts";
 import { describeStore, storeText } from "./store-view.ts";
 

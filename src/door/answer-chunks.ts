@@ -1,6 +1,6 @@
 // An answer as the chunks in which it is written: each is made, or cut off, when the one before was taken.
 
-import type { Reply } from "../calls/reply.ts";
+import type { RpcResponse } from "../calls/response.ts";
 import { type AnswerJson, isSource } from "../jsonrpc/envelope.ts";
 import type { Turns } from "../lib/turns.ts";
 
@@ -12,7 +12,7 @@ const CHUNK = 65_536;
 
 /** @throws When what the answer is made from is gone: it must not look whole then. */
 export async function* answerChunks(
-  { pieces, rest }: Pick<Reply, "pieces" | "rest">,
+  { pieces, rest }: Pick<RpcResponse, "pieces" | "rest">,
   turns: Pick<Turns, "isOver" | "next">,
 ): AsyncGenerator<Buffer> {
   const small = new SmallPieces();
@@ -31,7 +31,7 @@ export async function* answerChunks(
 
 async function* inParts(
   pieces: readonly AnswerJson[],
-  rest: Reply["rest"],
+  rest: RpcResponse["rest"],
 ): AsyncGenerator<readonly AnswerJson[]> {
   yield pieces;
   if (rest) yield* rest;

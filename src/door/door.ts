@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Logger } from "pino";
-import { refusal } from "../calls/reply.ts";
 import { RequestScope } from "../calls/request-scope.ts";
+import { refusal } from "../calls/response.ts";
 import { heldBytesOf } from "../jsonrpc/envelope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

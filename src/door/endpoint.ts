@@ -5,8 +5,8 @@ import type { KeyRing } from "../access/keys/key-ring.ts";
 import { type AnswerBody, asVisible } from "../calls/answer-body.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { LifeParts } from "../calls/life-of-a-call.ts";
-import { type Reply, refusal } from "../calls/reply.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
+import { type RpcResponse, refusal } from "../calls/response.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -38,7 +38,7 @@ export type EndpointParts = {
 /** A network that is told who is inside: it may be taken away. */
 type VisitedNetwork = CallableNetwork & { readonly visitors: Pick<Occupancy, "enter" | "leave"> };
 
-export type Visit = {
+export type EndpointRequest = {
   readonly request: IncomingMessage;
   readonly route: Route & { kind: "endpoint" };
   readonly requestId: string;
@@ -46,8 +46,8 @@ export type Visit = {
 };
 
 /** The reply, and what the door needs to know to send it. undefined when the caller went away. */
-export type Answered = {
-  reply: Reply;
+export type EndpointAnswer = {
+  reply: RpcResponse;
   allowOrigin: string | undefined;
   bytesIn: number;
   /** The connection ends with it, whatever the caller still sends. */
@@ -79,7 +79,7 @@ export class Endpoint {
   }
 
   /** Never throws: what goes wrong is in the reply. */
-  async answer(visit: Visit): Promise<Answered | undefined> {
+  async answer(visit: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, requestId, scope } = visit;
     const { refusals } = this.#parts;
     const grant = this.#grantOf(visit.route);
@@ -110,9 +110,9 @@ export class Endpoint {
   }
 
   #refused(
-    visit: Visit,
+    visit: EndpointRequest,
     { thrown, grant, read }: { thrown: unknown; grant: Grant | undefined; read: Read },
-  ): Answered {
+  ): EndpointAnswer {
     const { request } = visit;
     const { refusals, log } = this.#parts;
     const error = asVisible(thrown, visit, log);
@@ -143,14 +143,14 @@ export class Endpoint {
    * What Access-Control-Allow-Origin says before a page calls; undefined when the key's origins exclude
    * the page. It tells keys that have origins from unknown ones, so that these are refused as slowly here.
    */
-  async originForPreflight(visit: Omit<Visit, "requestId">): Promise<string | undefined> {
+  async originForPreflight(visit: Omit<EndpointRequest, "requestId">): Promise<string | undefined> {
     const { route, request } = visit;
     const grant = this.#grantOf(route);
     if (route.key && !grant) await this.#refuseKey(visit);
     return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
-  #networkOf({ route, request, scope }: Visit): CallableNetwork {
+  #networkOf({ route, request, scope }: EndpointRequest): CallableNetwork {
     const { networks, networkOfHost } = this.#parts;
     const name = route.network ?? networkOfHost(request.headers.host);
     const network = name === undefined ? undefined : networks.get(name);
@@ -161,11 +161,11 @@ export class Endpoint {
   }
 
   /** undefined for a key that is missing, unknown or expired. */
-  #grantOf({ key }: Visit["route"]): Grant | undefined {
+  #grantOf({ key }: EndpointRequest["route"]): Grant | undefined {
     return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
   }
 
-  #refuseKey({ request, scope }: Omit<Visit, "requestId">): Promise<RpcError> {
+  #refuseKey({ request, scope }: Omit<EndpointRequest, "requestId">): Promise<RpcError> {
     request.resume(); // it is noticed that the caller leaves only while its body is taken
     this.#parts.refusals.countGuess(request);
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);

@@ -18,7 +18,7 @@ export type RefusalsParts = {
 };
 
 /** A request, and the key that it came with. */
-export type Asked = { readonly request: IncomingMessage; readonly grant: Grant | undefined };
+export type KeyedRequest = { readonly request: IncomingMessage; readonly grant: Grant | undefined };
 
 /** An unknown key is looked for in more places than a known one. */
 const POINTS_OF_A_GUESS = 10;
@@ -46,7 +46,7 @@ export class Refusals {
    *
    * @param bytes That were read for nothing.
    */
-  count(asked: Asked, refused: number, bytes: number): void {
+  count(asked: KeyedRequest, refused: number, bytes: number): void {
     this.#charge(asked, refused + unitsOfBytes(bytes));
   }
 
@@ -56,7 +56,7 @@ export class Refusals {
   }
 
   /** A whole request was refused. */
-  countRequest(asked: Asked, { status }: RpcError, bytes: number): void {
+  countRequest(asked: KeyedRequest, { status }: RpcError, bytes: number): void {
     // Who asks too often is refused by its limits alone, and a guess was counted.
     if (status < 400 || status >= 429 || status === 401) return;
     const { grant } = asked;
@@ -65,12 +65,12 @@ export class Refusals {
     this.#charge(asked, 1 + unitsOfBytes(bytes));
   }
 
-  #charge(asked: Asked, points: number): void {
+  #charge(asked: KeyedRequest, points: number): void {
     const caller = this.#callerOf(asked);
     if (caller !== undefined) this.#parts.budget.charge(caller, points, this.#parts.clock.now());
   }
 
-  #callerOf({ request, grant }: Asked): string | undefined {
+  #callerOf({ request, grant }: KeyedRequest): string | undefined {
     const address = this.#parts.clientAddress(request);
     if (address === undefined) return undefined;
     return grant ? `${subscriberOf(address)} ${grant.name}` : subscriberOf(address);

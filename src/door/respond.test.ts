@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Reply } from "../calls/reply.ts";
+import type { RpcResponse } from "../calls/response.ts";
 import type { JsonSource } from "../jsonrpc/envelope.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
@@ -28,7 +28,7 @@ describe("an answer that is made while it is sent", () => {
   });
 
   /** What a caller gets who is sent the reply, and what the server counted. */
-  async function send(reply: Reply, acceptEncoding: string | undefined) {
+  async function send(reply: RpcResponse, acceptEncoding: string | undefined) {
     const seen = { bytes: 0, broken: [] as unknown[] };
     const server = createServer(async (_request, response) => {
       const options = {

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { Readable, type Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
-import type { Reply } from "../calls/reply.ts";
+import type { RpcResponse } from "../calls/response.ts";
 import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/envelope.ts";
 import type { Turns } from "../lib/turns.ts";
 import { answerChunks } from "./answer-chunks.ts";
@@ -39,7 +39,7 @@ export type RespondParts = {
 /** @returns How many bytes of JSON were sent, before compression: at once, unless there are many. */
 export function respond(
   response: ServerResponse,
-  reply: Reply,
+  reply: RpcResponse,
   options: ResponseOptions,
   parts: RespondParts,
 ): number | Promise<number> {
@@ -62,7 +62,7 @@ export function respond(
 /** As the caller takes it. An answer that breaks off ends with its connection, so that nobody takes it for whole. */
 async function stream(
   response: ServerResponse,
-  reply: Reply,
+  reply: RpcResponse,
   through: readonly Transform[],
   { turns, onBroken }: RespondParts,
 ): Promise<number> {
@@ -87,7 +87,7 @@ async function stream(
 }
 
 function headersOf(
-  { status, rateLimit, retryAfter, notes }: Reply,
+  { status, rateLimit, retryAfter, notes }: RpcResponse,
   options: ResponseOptions,
 ): string[] {
   const headers = ["Content-Type", "application/json", "X-Request-Id", options.requestId];

@@ -49,6 +49,9 @@ export const logFilter = z
   )
   .meta({ id: "LogFilter", description: "Which logs: of a block range or one block." });
 
+/** Numbers of blocks or epochs, both included. */
+export type LogRange = { readonly from: number; readonly to: number };
+
 export type LogFilter = z.infer<typeof logFilter>;
 
 /** Where logs are searched. `from` and `to` may be tags still. */

@@ -4,7 +4,7 @@ import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/or-aborted.ts";
-import type { Asked, Criteria, Cursor } from "./filter-record.ts";
+import type { Criteria, Cursor, FilterQuestion } from "./filter-record.ts";
 import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import type { Journal } from "./pending-journal.ts";
@@ -79,7 +79,7 @@ export class FilterBook {
   }
 
   /** @returns The id. @throws RpcError */
-  create(asked: Asked, caller: Omit<FilterCaller, "delivery">): Promise<string> {
+  create(asked: FilterQuestion, caller: Omit<FilterCaller, "delivery">): Promise<string> {
     return this.#kept.add(asked, caller.holder, () => this.#beginning(asked, caller));
   }
 
@@ -88,7 +88,11 @@ export class FilterBook {
    *
    * @param check Throws when the caller may be told of such a filter no more. @throws RpcError
    */
-  async changes(id: string, caller: FilterCaller, check: (asked: Asked) => void): Promise<Changes> {
+  async changes(
+    id: string,
+    caller: FilterCaller,
+    check: (asked: FilterQuestion) => void,
+  ): Promise<Changes> {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
     check(filter.record);
@@ -107,7 +111,7 @@ export class FilterBook {
   async criteria(
     id: string,
     { holder }: Pick<FilterCaller, "holder">,
-    check: (asked: Asked) => void,
+    check: (asked: FilterQuestion) => void,
   ): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
     if (filter.record.kind !== "logs") throw errors.filterNotFound();
@@ -141,7 +145,7 @@ export class FilterBook {
     await this.#parts.journal.start(pending.map(({ sequence }) => sequence));
   }
 
-  async #beginning(asked: Asked, caller: Waiting): Promise<Cursor> {
+  async #beginning(asked: FilterQuestion, caller: Waiting): Promise<Cursor> {
     if (asked.kind === "pending") return { sequence: await this.#parts.journal.begin(caller) };
     const { chain } = this.#parts;
     // Before the chain is followed, what comes after the nodes' own head is new all the same.
@@ -205,7 +209,7 @@ export class FilterBook {
     return teller;
   }
 
-  #tellerFor(asked: Asked): Teller {
+  #tellerFor(asked: FilterQuestion): Teller {
     const { tellers } = this.#parts;
     return asked.kind === "logs" ? tellers.logs(asked.criteria) : tellers.blocks;
   }

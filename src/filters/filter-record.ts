@@ -8,7 +8,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 export type Criteria = LogFilter | EpochLogFilter;
 
 /** What a filter is made for. */
-export type Asked =
+export type FilterQuestion =
   | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "pending" };
 
@@ -51,7 +51,7 @@ export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as 
 const ALTERNATIVES_OF_ONE = 100;
 
 /** How many filters it counts as. */
-export function weightOf(asked: Asked): number {
+export function weightOf(asked: FilterQuestion): number {
   if (asked.kind !== "logs") return 1;
   const { address, topics } = asked.criteria;
   const alternatives = [address, ...(topics ?? [])].reduce(

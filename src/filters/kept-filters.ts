@@ -6,10 +6,10 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { FilterCount } from "./filter-count.ts";
 import {
-  type Asked,
   type Cursor,
   decodeFilter,
   encodeFilter,
+  type FilterQuestion,
   type FilterRecord,
   weightOf,
 } from "./filter-record.ts";
@@ -87,7 +87,7 @@ export class KeptFilters {
    *
    * @returns The id: 128 random bits as QUANTITY. @throws RpcError when its key has too many.
    */
-  async add(asked: Asked, holder: string, begin: () => Promise<Cursor>): Promise<string> {
+  async add(asked: FilterQuestion, holder: string, begin: () => Promise<Cursor>): Promise<string> {
     const { count, clock } = this.#parts;
     const { perKey } = this.#options;
     const weight = weightOf(asked);
@@ -209,7 +209,7 @@ export class KeptFilters {
     if (this.#options.isShared) this.#countAll(left);
   }
 
-  #count({ kind }: Asked, by: 1 | -1): void {
+  #count({ kind }: FilterQuestion, by: 1 | -1): void {
     this.#kinds[kind] += by;
     this.#tellCount();
   }

@@ -5,7 +5,7 @@ import type { Upstream } from "../upstream/upstream.ts";
 
 export type TellingNode = Pick<Upstream, "ask" | "watchPending" | "isClosed">;
 
-export type SourceParts = {
+export type PendingSourceParts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly onHash: (hash: string) => void;
   /** The state is another one. */
@@ -28,10 +28,10 @@ export class PendingSource {
   #wake: () => void = () => undefined;
   readonly #node: TellingNode;
   readonly #prefix: string;
-  readonly #parts: SourceParts;
+  readonly #parts: PendingSourceParts;
 
   /** @param options.prefix Of the names of the family's methods. */
-  constructor(node: TellingNode, options: { prefix: "eth" | "cfx" }, parts: SourceParts) {
+  constructor(node: TellingNode, options: { prefix: "eth" | "cfx" }, parts: PendingSourceParts) {
     this.#prefix = options.prefix;
     this.#node = node;
     this.#parts = parts;

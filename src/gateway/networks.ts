@@ -7,7 +7,7 @@ import { Network, type NetworkParts, type NetworkSettings } from "../network.ts"
 import { LeavingNetworks } from "./leaving-networks.ts";
 
 /** One step to take, or to leave. */
-export type Change = {
+export type NetworksChange = {
   /** @param withinMs How long calls in flight are waited for at what leaves. */
   commit(withinMs: number): void | Promise<void>;
   cancel(): Promise<void>;
@@ -78,7 +78,7 @@ export class Networks {
   }
 
   /** Makes ready what another configuration needs; callers notice nothing before the change is committed. */
-  async prepare(plan: Plan): Promise<Change> {
+  async prepare(plan: Plan): Promise<NetworksChange> {
     const prepared = await Promise.allSettled(
       Object.entries(plan.networks).map(([name, settings]) => this.#prepare(name, settings, plan)),
     );
@@ -140,7 +140,7 @@ export class Networks {
   }
 }
 
-type Prepared = Change & { readonly name: string; readonly network: Network };
+type Prepared = NetworksChange & { readonly name: string; readonly network: Network };
 
 const resolverOf = ({ networks }: Plan): ((host: string | undefined) => string | undefined) =>
   hostResolver(Object.entries(networks).map(([name, { hosts }]) => ({ name, hosts })));

@@ -4,10 +4,10 @@ import type { Reloaded } from "../admin/admin-server-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { Change } from "./networks.ts";
+import type { NetworksChange } from "./networks.ts";
 
 export type ReloadParts = {
-  readonly networks: { prepare(config: Config): Promise<Change> };
+  readonly networks: { prepare(config: Config): Promise<NetworksChange> };
   /** Has all parts but the networks take over a configuration, at once. */
   readonly apply: (config: Config) => void;
   readonly log: Logger;
@@ -62,7 +62,7 @@ export class Reload {
       log.info("configuration reloaded: nothing changed");
       return { kind: "reloaded", changed: [] };
     }
-    let prepared: Change;
+    let prepared: NetworksChange;
     try {
       prepared = await networks.prepare(config);
     } catch (error) {

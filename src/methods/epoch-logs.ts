@@ -9,7 +9,7 @@ import { toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
-  type Criteria,
+  type EpochLogCriteria,
   isKnown,
   logsAsAsked,
   logsOfBlocks,
@@ -76,7 +76,7 @@ export async function answerEpochLogs(
 /** @returns false when the chain changed meanwhile. */
 async function search(
   range: EpochRange,
-  criteria: Criteria,
+  criteria: EpochLogCriteria,
   { found, context }: { found: NewestLogs; context: CallContext },
 ): Promise<boolean> {
   const { chain, network } = context;
@@ -125,7 +125,7 @@ async function storedLogs(
 }
 
 async function answerBlocks(
-  { blockHashes, criteria }: { blockHashes: readonly string[]; criteria: Criteria },
+  { blockHashes, criteria }: { blockHashes: readonly string[]; criteria: EpochLogCriteria },
   found: NewestLogs,
   context: CallContext,
 ): Promise<RawJson> {
@@ -140,7 +140,7 @@ async function answerBlocks(
 /** In chain order; undefined unless the store has all of the blocks. */
 function storedLogsOf(
   hashes: readonly string[],
-  criteria: Criteria,
+  criteria: EpochLogCriteria,
   { chain, network }: CallContext,
 ): readonly Buffer[] | undefined {
   if (!chain || !isKnown(criteria)) return undefined;

@@ -15,13 +15,13 @@ import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
 
 /** What is sent with every piece: address, topics, and what we do not know. */
-export type Criteria = Omit<
+export type EpochLogCriteria = Omit<
   EpochLogFilter,
   "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
 >;
 
 /** A member that we do not know may change what matches. */
-export const isKnown = (criteria: Criteria): boolean =>
+export const isKnown = (criteria: EpochLogCriteria): boolean =>
   Object.keys(criteria).every((name) => name === "address" || name === "topics");
 
 /**
@@ -31,7 +31,7 @@ export const isKnown = (criteria: Criteria): boolean =>
  */
 export async function logsOfNodes(
   { from, to }: EpochRange,
-  criteria: Criteria,
+  criteria: EpochLogCriteria,
   { found, context, newest = to }: { found: NewestLogs; context: CallContext; newest?: number },
 ): Promise<void> {
   const { ranges } = context;
@@ -79,7 +79,7 @@ function tooCostly(
 /** By the blocks' hashes, in chain order; of unknown ones the node's refusal is thrown. */
 export async function logsOfBlocks(
   hashes: readonly string[],
-  criteria: Criteria,
+  criteria: EpochLogCriteria,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
   if (hashes.length > MAX_HASHES) return logsOneByOne(hashes, criteria, context);
@@ -92,7 +92,7 @@ export async function logsOfBlocks(
 
 async function logsOneByOne(
   hashes: readonly string[],
-  criteria: Criteria,
+  criteria: EpochLogCriteria,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
   const blocks = await inBatches(hashes, AT_ONCE, async (hash) => ({

@@ -1,7 +1,7 @@
 // What the filter methods of both families share: cursors over the followed chain, or, where nothing is
 // followed, what the upstreams keep.
 import type { z } from "zod";
-import type { Asked } from "../filters/filter-record.ts";
+import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { joinJson } from "./join-json.ts";
@@ -54,13 +54,13 @@ export function filterMethod<Params extends Shape>(declaration: {
  * @param creations Which methods make filters of each kind.
  */
 export const checkAgain =
-  (creations: Readonly<Record<Asked["kind"], Method>>, context: CallContext) =>
-  (asked: Asked): void =>
+  (creations: Readonly<Record<FilterQuestion["kind"], Method>>, context: CallContext) =>
+  (asked: FilterQuestion): void =>
     context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
 
 /** Answers the id. */
 export const createFilter = async (
-  asked: Asked,
+  asked: FilterQuestion,
   filters: Filters,
   context: CallContext,
 ): Promise<RawJson> => `"${await filters.create(asked, context)}"`;

@@ -1,12 +1,12 @@
 // Where a log query searches, in fixed numbers, and whether that is within the limits.
-import type { LogScope } from "../evm/log-filter.ts";
+import type { LogRange, LogScope } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { settleNumber } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
 
-export type LogRange = { readonly from: number; readonly to: number };
+export type { LogRange };
 
 /** @throws RpcError when the range is reversed, ends beyond the head or is too wide (decisions: eth_getLogs). */
 export async function settleRange(

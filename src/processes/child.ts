@@ -1,15 +1,15 @@
 // A child of the supervisor: becomes what its first message says, and does what it is told from then on.
 import type { Config } from "../config/schema.ts";
-import type { Change } from "../gateway/networks.ts";
+import type { NetworksChange } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { type Channel, openChannel } from "./channel.ts";
 import { startDoor } from "./door-process.ts";
 import { endProcess } from "./end-process.ts";
 import {
+  type ChildReply,
   type ChildRole,
   HEARTBEAT_MS,
-  type Reply,
   type Request,
   type Start,
   type ToChild,
@@ -46,7 +46,7 @@ const CLOSING_MS = 4_000;
 class Child {
   readonly #worker: Promise<Worker>;
   /** What was made ready and is not taken yet. */
-  #prepared: { readonly config: Config; readonly change: Change } | undefined;
+  #prepared: { readonly config: Config; readonly change: NetworksChange } | undefined;
   #isStopping = false;
   readonly #channel: Channel;
 
@@ -90,7 +90,7 @@ class Child {
   }
 
   async #serve(id: number, request: Request): Promise<void> {
-    const reply: Reply = await this.#done(request).then(
+    const reply: ChildReply = await this.#done(request).then(
       (value) => ({ kind: "done", value }),
       (error: unknown) => ({ kind: "failed", why: whyOf(error) }),
     );

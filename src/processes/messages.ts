@@ -3,7 +3,7 @@
 
 import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
 import type { Reference, Tag } from "../chain/dialect.ts";
-import type { Position, SegmentPlace, TracePlace } from "../chain/store-keys.ts";
+import type { Position, SegmentPlace, StoredTracePosition } from "../chain/store-keys.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 
@@ -29,9 +29,9 @@ export type ToChild =
   /** Running calls end, everything is closed, and the process ends. */
   | { readonly kind: "stop" }
   /** To the writer. */
-  | ({ readonly kind: "question" } & Question)
+  | ({ readonly kind: "question" } & WriterQuestion)
   /** To a door. */
-  | ({ readonly kind: "answer" } & Answer)
+  | ({ readonly kind: "answer" } & WriterAnswer)
   /** To the doors. */
   | ({ readonly kind: "news" } & News)
   /** To the doors: the writer is gone, and answers nothing of what it was asked. */
@@ -51,9 +51,9 @@ export type FromChild =
   | { readonly kind: "failed"; readonly why: string }
   /** It was signalled, alone or with all others: the supervisor says whether it ends. */
   | { readonly kind: "told to end" }
-  | { readonly kind: "reply"; readonly id: number; readonly reply: Reply }
-  | ({ readonly kind: "question" } & Question)
-  | ({ readonly kind: "answer" } & Answer)
+  | { readonly kind: "reply"; readonly id: number; readonly reply: ChildReply }
+  | ({ readonly kind: "question" } & WriterQuestion)
+  | ({ readonly kind: "answer" } & WriterAnswer)
   | ({ readonly kind: "news" } & News);
 
 /** What the supervisor wants of any child. */
@@ -68,29 +68,29 @@ export type Request =
   /** See `Networks.status`. */
   | { readonly what: "status" };
 
-export type Reply =
+export type ChildReply =
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly why: string };
 
 /** What the writer tells of one network. */
 export type News = { readonly network: string; readonly news: ChainNews };
 
-export type Question = {
+export type WriterQuestion = {
   /** Which door asks, and which of its questions it is. */
   readonly door: number;
   readonly id: number;
   readonly network: string;
-  readonly ask: Asked;
+  readonly ask: WriterRequest;
 };
 
-export type Asked =
+export type WriterRequest =
   | { readonly what: "look" | "hurry" }
   | { readonly what: "fetch"; readonly reference: Reference }
   | { readonly what: "tagged"; readonly tag: Tag }
   | {
       readonly what: "keepTrace";
       readonly hash: string;
-      readonly place: TracePlace;
+      readonly place: StoredTracePosition;
       readonly json: Uint8Array;
     }
   | {
@@ -105,7 +105,7 @@ export type Asked =
   /** Somebody has such a filter still. */
   | { readonly what: "listenToPending" };
 
-export type Answer = { readonly door: number; readonly id: number; readonly result: Result };
+export type WriterAnswer = { readonly door: number; readonly id: number; readonly result: Result };
 
 export type Result =
   | { readonly kind: "done"; readonly value: Value }

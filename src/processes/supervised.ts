@@ -3,9 +3,9 @@ import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import {
+  type ChildReply,
   type FromChild,
   HEARTBEAT_MS,
-  type Reply,
   type Request,
   type Start,
   type ToChild,
@@ -53,7 +53,7 @@ export class Supervised {
   #missedBeats = 0;
   #hasHung = false;
   #lastId = 0;
-  readonly #waiting = new Map<number, (reply: Reply) => void>();
+  readonly #waiting = new Map<number, (reply: ChildReply) => void>();
   readonly #firstReady = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
@@ -85,7 +85,7 @@ export class Supervised {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      const settle = (reply: Reply): void => {
+      const settle = (reply: ChildReply): void => {
         cancel();
         this.#waiting.delete(id);
         if (reply.kind === "done") resolve(reply.value);
@@ -214,4 +214,4 @@ export class Supervised {
   }
 }
 
-const NOT_THERE: Reply = { kind: "failed", why: "it is not there" };
+const NOT_THERE: ChildReply = { kind: "failed", why: "it is not there" };

@@ -5,10 +5,17 @@ import type { Position } from "../chain/store-keys.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { RemoteWriter } from "../network/role.ts";
-import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
+import type {
+  News,
+  Result,
+  Value,
+  WriterAnswer,
+  WriterQuestion,
+  WriterRequest,
+} from "./messages.ts";
 
 export type WriterLinkParts = {
-  readonly send: (question: Question) => void;
+  readonly send: (question: WriterQuestion) => void;
   readonly clock: Pick<Clock, "now" | "after">;
 };
 
@@ -40,7 +47,7 @@ export class WriterLink {
     this.#heardAt = parts.clock.now();
   }
 
-  hearAnswer({ id, result }: Answer): void {
+  hearAnswer({ id, result }: WriterAnswer): void {
     this.#heardAt = this.#parts.clock.now();
     this.#waiting.get(id)?.(result);
   }
@@ -57,7 +64,7 @@ export class WriterLink {
   }
 
   of(network: string): RemoteWriter {
-    const ask = (asked: Asked): Promise<Value> => this.#ask(network, asked);
+    const ask = (asked: WriterRequest): Promise<Value> => this.#ask(network, asked);
     return {
       look: () => ask({ what: "look" }).then(() => undefined),
       hurry: () => this.#tell(network, { what: "hurry" }),
@@ -76,7 +83,7 @@ export class WriterLink {
   }
 
   /** @throws WriterAway; RpcError when the writer says so. */
-  #ask(network: string, ask: Asked): Promise<Value> {
+  #ask(network: string, ask: WriterRequest): Promise<Value> {
     if (this.#parts.clock.now() - this.#heardAt > SILENCE_MS)
       return Promise.reject(new WriterAway("the writer is silent"));
     this.#lastId += 1;
@@ -96,12 +103,12 @@ export class WriterLink {
   }
 
   /** Nobody waits for what becomes of it. */
-  #tell(network: string, ask: Asked): void {
+  #tell(network: string, ask: WriterRequest): void {
     this.#ask(network, ask).catch(() => undefined);
   }
 
   /** As far as it goes: what is not kept is asked for again. */
-  async #keep(network: string, ask: Asked): Promise<void> {
+  async #keep(network: string, ask: WriterRequest): Promise<void> {
     if (this.#keeping >= KEPT_AT_ONCE) return;
     this.#keeping += 1;
     await this.#ask(network, ask).catch(() => undefined);

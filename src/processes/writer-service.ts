@@ -3,11 +3,18 @@ import type { Logger } from "pino";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
-import type { Answer, Asked, News, Question, Result, Value } from "./messages.ts";
+import type {
+  News,
+  Result,
+  Value,
+  WriterAnswer,
+  WriterQuestion,
+  WriterRequest,
+} from "./messages.ts";
 
 export type WriterServiceParts = {
   readonly tell: (news: News) => void;
-  readonly answer: (answer: Answer) => void;
+  readonly answer: (answer: WriterAnswer) => void;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Logger, "error">;
 };
@@ -42,11 +49,11 @@ export class WriterService {
     };
   }
 
-  async hear({ door, id, network, ask }: Question): Promise<void> {
+  async hear({ door, id, network, ask }: WriterQuestion): Promise<void> {
     this.#parts.answer({ door, id, result: await this.#resultOf(network, ask) });
   }
 
-  async #resultOf(network: string, ask: Asked): Promise<Result> {
+  async #resultOf(network: string, ask: WriterRequest): Promise<Result> {
     const kept = this.#served.get(network);
     if (!kept) return { kind: "away" };
     try {
@@ -62,7 +69,7 @@ export class WriterService {
   }
 }
 
-async function doneBy(writer: NetworkWriter, ask: Asked): Promise<Value> {
+async function doneBy(writer: NetworkWriter, ask: WriterRequest): Promise<Value> {
   switch (ask.what) {
     case "look":
       return (await writer.look()) as undefined;

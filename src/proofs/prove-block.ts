@@ -18,7 +18,7 @@ export type BlockParts = {
   readonly uncles?: readonly Json[];
 };
 
-export type Part =
+export type BlockPart =
   | "header hash"
   | "transactions root"
   | "receipts root"
@@ -28,8 +28,8 @@ export type Part =
 
 export type Proof =
   /** With none unproven the block is what its hash says, up to what no hash covers. */
-  | { readonly kind: "proven"; readonly unproven: readonly Part[] }
-  | { readonly kind: "failed"; readonly part: Part | "places"; readonly reason: string };
+  | { readonly kind: "proven"; readonly unproven: readonly BlockPart[] }
+  | { readonly kind: "failed"; readonly part: BlockPart | "places"; readonly reason: string };
 
 export type NetworkRules = {
   /** Where they are known, a header that does not hash is a lie; elsewhere it may be unproven. */
@@ -60,7 +60,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   const isForeign = isForeignHeader || hasForeign;
   const checked = yield* checkReceipts({ block, transactions, receipts }, isForeign);
   const ofReceipts = checked.kind === "failed" && areRootless(parts, options) ? unproven : checked;
-  const findings: readonly (readonly [Part, Finding])[] = [
+  const findings: readonly (readonly [BlockPart, Finding])[] = [
     ["header hash", header],
     ["transactions root", ofTransactions.finding],
     ["receipts root", ofReceipts],
@@ -88,7 +88,11 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
 const areRootless = ({ block, receipts = [] }: BlockParts, { byzantium = 0 }: NetworkRules) =>
   Number(block["number"]) < byzantium && receipts.some(({ root }) => isAbsent(root));
 
-const failed = (part: Part | "places", reason: string): Proof => ({ kind: "failed", part, reason });
+const failed = (part: BlockPart | "places", reason: string): Proof => ({
+  kind: "failed",
+  part,
+  reason,
+});
 
 const isTransaction = (value: unknown): value is Json | string =>
   isJson(value) || typeof value === "string";

@@ -1,7 +1,7 @@
 // What a transaction changed, as the `stateDiff` of OpenEthereum writes it.
 import { isData } from "../evm/values.ts";
 
-export type Change =
+export type AccountChange =
   | "="
   | { readonly "+": string }
   | { readonly "-": string }
@@ -9,10 +9,10 @@ export type Change =
 
 /** `balance` and `nonce` are QUANTITY, `code` is DATA, slots and their values are words of 32 bytes. */
 export type AccountDiff = {
-  readonly balance: Change;
-  readonly code: Change;
-  readonly nonce: Change;
-  readonly storage: Readonly<Record<string, Change>>;
+  readonly balance: AccountChange;
+  readonly code: AccountChange;
+  readonly nonce: AccountChange;
+  readonly storage: Readonly<Record<string, AccountChange>>;
 };
 
 /** By address; slots and addresses in lower case and in order, only what changed. */
@@ -21,7 +21,7 @@ export type StateDiff = Readonly<Record<string, AccountDiff>>;
 export const ZERO_WORD = `0x${"0".repeat(64)}`;
 
 /** undefined stands for what does not exist. */
-export function changeOf(from: string | undefined, to: string | undefined): Change {
+export function changeOf(from: string | undefined, to: string | undefined): AccountChange {
   if (from === to) return "=";
   if (from === undefined) return { "+": to ?? "" };
   return to === undefined ? { "-": from } : { "*": { from, to } };

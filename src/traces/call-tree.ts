@@ -16,7 +16,7 @@ export type Trace = {
 };
 
 /** Where a transaction stands, which OpenEthereum writes into each of its traces. */
-export type TracePlace = {
+export type TracePosition = {
   readonly blockHash: string;
   readonly blockNumber: number;
   readonly transactionHash: string;
@@ -91,7 +91,7 @@ export const traceAt = (traces: readonly Trace[], path: readonly number[]): Trac
   );
 
 /** As trace_transaction and trace_get write it: in OpenEthereum's order, which is the alphabet's. */
-export function withPlace(trace: Trace, place: TracePlace): Trace & TracePlace {
+export function withPlace(trace: Trace, place: TracePosition): Trace & TracePosition {
   const { action, subtraces, traceAddress, type, ...outcome } = trace;
   const { blockHash, blockNumber, transactionHash, transactionPosition } = place;
   return {

@@ -7,13 +7,13 @@ import type { Step } from "./struct-logs.ts";
  * "unbegun" are operations that OpenEthereum never writes down: those that it does not know, and those
  * for which the stack is too short or too full.
  */
-export type Ending = "done" | "failed" | "unbegun";
+export type OperationEnding = "done" | "failed" | "unbegun";
 
 export function endingOf(
   step: Step,
   operation: Operation | undefined,
   frame: { readonly isStatic: boolean },
-): Ending {
+): OperationEnding {
   const { error, gas, cost } = step;
   if (!operation || isStackWrong(step, operation) || UNBEGUN.test(error)) return "unbegun";
   if (cost === Number.POSITIVE_INFINITY) return "unbegun";

@@ -2,8 +2,8 @@
 // never throws whatever the node wrote.
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import {
+  type AccountChange,
   type AccountDiff,
-  type Change,
   changeOf,
   isUnchanged,
   readAddress,
@@ -49,7 +49,7 @@ function normaliseAccount(account: Json): AccountDiff | undefined {
 
 function normaliseStorage(storage: unknown, fate: Fate): AccountDiff["storage"] | undefined {
   if (!isJson(storage)) return undefined;
-  const slots: [string, Change | undefined][] = [];
+  const slots: [string, AccountChange | undefined][] = [];
   for (const [name, value] of Object.entries(storage)) {
     const slot = readWord(name);
     const change = readChange(value, readWord);
@@ -61,11 +61,11 @@ function normaliseStorage(storage: unknown, fate: Fate): AccountDiff["storage"] 
 }
 
 /** A slot of an account that was born or died may be written though it never held anything. */
-const areZeros = (change: Exclude<Change, "=">): boolean =>
+const areZeros = (change: Exclude<AccountChange, "=">): boolean =>
   Object.values(change).every((value) => value === ZERO_WORD);
 
 /** Code and slots may be new or gone in an account that lives on; these two only with the account. */
-const fateOf = (change: Change): Fate | undefined => {
+const fateOf = (change: AccountChange): Fate | undefined => {
   if (change === "=") return undefined;
   if ("+" in change) return "born";
   return "-" in change ? "died" : undefined;
@@ -75,14 +75,14 @@ const fateOf = (change: Change): Fate | undefined => {
  * As the account as a whole fares. Nethermind writes "=" for the code of accounts that are born
  * without, and others "+" for the first code of an account that had existed.
  */
-function suited(change: Change, fate: Fate, nothing: string): Change {
+function suited(change: AccountChange, fate: Fate, nothing: string): AccountChange {
   const { from, to } = endsOf(change);
   if (fate === "born") return { "+": to ?? nothing };
   if (change === "=") return "=";
   return fate === "died" ? { "-": from ?? nothing } : changeOf(from ?? nothing, to ?? nothing);
 }
 
-function endsOf(change: Change): { from?: string; to?: string } {
+function endsOf(change: AccountChange): { from?: string; to?: string } {
   if (change === "=") return {};
   if ("+" in change) return { to: change["+"] };
   return "-" in change ? { from: change["-"] } : change["*"];
@@ -92,7 +92,7 @@ function endsOf(change: Change): { from?: string; to?: string } {
 function readChange(
   value: unknown,
   read: (value: unknown) => string | undefined,
-): Change | undefined {
+): AccountChange | undefined {
   if (isAbsent(value) || value === "=") return "=";
   if (!isJson(value)) return undefined;
   const kind = Object.keys(value).join();

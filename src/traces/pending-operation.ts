@@ -1,6 +1,6 @@
 // An operation of which the next step of its frame has still to tell what it did. It holds nothing of
 // the step itself, which can be large, while a call's whole frame runs.
-import { type Ending, endingOf } from "./last-operation.ts";
+import { endingOf, type OperationEnding } from "./last-operation.ts";
 import { isCall, isCreate, type Operation, operationNamed } from "./opcodes.ts";
 import { memorySize, memorySlice, type Step, stackCount, stackItem } from "./struct-logs.ts";
 
@@ -29,7 +29,7 @@ export type PendingOperation = {
   /** What a RETURN gives out of a create's frame. */
   readonly returned: string;
   /** Should there be no next step. */
-  readonly endsAs: Ending;
+  readonly endsAs: OperationEnding;
 };
 
 type FrameKind = { readonly isStatic: boolean; readonly isCreate: boolean };
@@ -65,7 +65,7 @@ function storeOf(step: Step): PendingOperation["store"] {
   return key === undefined || val === undefined ? null : { key, val };
 }
 
-function entryOf(step: Step, operation: Operation, endsAs: Ending): Entry | undefined {
+function entryOf(step: Step, operation: Operation, endsAs: OperationEnding): Entry | undefined {
   if (endsAs === "unbegun" || step.cost > step.gas) return undefined;
   if (isCreate(operation)) return { kind: "create", init: slice(step, 1) };
   const target = isCall(operation) ? stackItem(step, 1) : undefined;

@@ -7,7 +7,7 @@ import {
   OUTRUN,
   type Urgency,
 } from "./ask-decisions.ts";
-import type { Ending } from "./health/health.ts";
+import type { AttemptEnding } from "./health/health.ts";
 import type { Reply } from "./reply.ts";
 
 const result: Reply = { kind: "result", json: Buffer.from("1") };
@@ -46,7 +46,7 @@ describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
 });
 
 describe("what a call's end says of the node", () => {
-  it.each<{ reply: Reply; call: Ending; probe?: Ending; isSuspect?: true }>([
+  it.each<{ reply: Reply; call: AttemptEnding; probe?: AttemptEnding; isSuspect?: true }>([
     { reply: result, call: "result" },
     { reply: refused, call: "refused" },
     { reply: { kind: "missing" }, call: "missing" },

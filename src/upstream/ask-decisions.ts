@@ -2,7 +2,7 @@
 import type { UpstreamRecord } from "../observe/metrics.ts";
 import type { MissingMethods } from "./abilities/missing-methods.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
-import type { Ending } from "./health/health.ts";
+import type { AttemptEnding } from "./health/health.ts";
 import type { Reply } from "./reply.ts";
 
 /** Why a call is aborted whose answer another node gave first. */
@@ -35,7 +35,7 @@ export function budgetWaitMs(
 }
 
 /** What a call's end says of the node's health. */
-export function endingOf(reply: Reply, { signal, isNoFault }: Asked): Ending {
+export function endingOf(reply: Reply, { signal, isNoFault }: Asked): AttemptEnding {
   if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";

@@ -17,7 +17,7 @@ import { ENVELOPE, type Reply, readReply } from "./reply.ts";
 import { requestJson } from "./request-json.ts";
 import { subscriptionIdIn } from "./subscription-id.ts";
 
-export type Wanted = {
+export type NodeCall = {
   readonly method: string;
   readonly paramsJson: string;
   readonly purpose: UpstreamRecord["purpose"];
@@ -31,7 +31,7 @@ export type Wanted = {
   readonly holder?: MemoryHolder | undefined;
 };
 
-export type Told = {
+export type NodeRequestReply = {
   readonly exchange: Exchange["kind"];
   readonly reply: Reply;
   /** By the clock's `now`. */
@@ -47,7 +47,7 @@ export type NodeRequestsParts = {
   readonly connection: Connection;
 };
 
-type Sent = NodeRequest & Pick<Wanted, "method" | "purpose"> & { readonly sentAtMs: number };
+type Sent = NodeRequest & Pick<NodeCall, "method" | "purpose"> & { readonly sentAtMs: number };
 
 export class NodeRequests {
   #nextId = 0;
@@ -60,7 +60,7 @@ export class NodeRequests {
   }
 
   /** Never rejects. */
-  async send(wanted: Wanted, signal: AbortSignal): Promise<Told> {
+  async send(wanted: NodeCall, signal: AbortSignal): Promise<NodeRequestReply> {
     const request = this.#request(wanted);
     const exchange = await this.#exchange(request, wanted, signal);
     if (isTooLong(exchange, wanted)) return this.#read({ kind: "too large" }, request);
@@ -99,7 +99,7 @@ export class NodeRequests {
 
   async #exchange(
     request: Sent,
-    { reader, patienceMs }: Wanted,
+    { reader, patienceMs }: NodeCall,
     signal: AbortSignal,
   ): Promise<Exchange> {
     const { clock, connection } = this.#parts;
@@ -111,7 +111,7 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose, maxBytes, holder }: Wanted): Sent {
+  #request({ method, paramsJson, purpose, maxBytes, holder }: NodeCall): Sent {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
@@ -120,7 +120,7 @@ export class NodeRequests {
     return { id, method, purpose, json, isForCaller, holder, maxBytes, sentAtMs };
   }
 
-  #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): Told {
+  #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {
     const { clock, metrics } = this.#parts;
     const reply = readReply(exchange, id, method);
     metrics.upstreamAnswered({
@@ -134,5 +134,5 @@ export class NodeRequests {
 }
 
 /** Where it came as one message, or among others, its length was not looked at before. */
-const isTooLong = (exchange: Exchange, { maxBytes }: Wanted): boolean =>
+const isTooLong = (exchange: Exchange, { maxBytes }: NodeCall): boolean =>
   maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;

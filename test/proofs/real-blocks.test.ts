@@ -4,19 +4,19 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { headerHash } from "../../src/proofs/header.ts";
-import { type Json, type Part, type Proof, proveBlock } from "../../src/proofs/prove-block.ts";
+import { type BlockPart, type Json, type Proof, proveBlock } from "../../src/proofs/prove-block.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));
 const samples = "samples/";
 const erigon = "vectors/erigon-rpc-tests/mainnet/";
 const geth = "vectors/geth-ethapi-shapes/";
 
-const hashesOnly: Part[] = ["transactions root", "receipts root", "logs bloom"];
-const wholeTransactions: Part[] = ["receipts root", "logs bloom"];
-const eSpace: Part[] = ["header hash", "transactions root", "receipts root", "logs bloom"];
+const hashesOnly: BlockPart[] = ["transactions root", "receipts root", "logs bloom"];
+const wholeTransactions: BlockPart[] = ["receipts root", "logs bloom"];
+const eSpace: BlockPart[] = ["header hash", "transactions root", "receipts root", "logs bloom"];
 
 /** Everything not named in `unproven` is proven. */
-const blocks: readonly { file: string; receipts?: string; unproven: Part[] }[] = [
+const blocks: readonly { file: string; receipts?: string; unproven: BlockPart[] }[] = [
   // geth on the chain of execution-apis, recorded
   {
     file: `${samples}eth_getBlockByHash-6`,
@@ -80,7 +80,7 @@ const blocks: readonly { file: string; receipts?: string; unproven: Part[] }[] =
 ];
 
 /** What cannot be proven, and why. */
-const failing: readonly { file: string; part: Part; why: string }[] = [
+const failing: readonly { file: string; part: BlockPart; why: string }[] = [
   {
     file: `${samples}eth_getBlockByHash-8`,
     part: "header hash",

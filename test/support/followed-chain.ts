@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
 import { blockDialect } from "../../src/chain/fetch-block.ts";
-import { Freshness } from "../../src/chain/freshness.ts";
+import { HeadFreshness } from "../../src/chain/freshness.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Turns } from "../../src/lib/turns.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
@@ -82,7 +82,7 @@ export async function followChain(
     },
     {
       ...{ ...parts, pool, dialect: blockDialect },
-      freshness: new Freshness({ network: "test" }, parts),
+      freshness: new HeadFreshness({ network: "test" }, parts),
       turns: new Turns({ clock: systemClock }),
     },
   );

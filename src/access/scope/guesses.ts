@@ -24,7 +24,7 @@ export const GUESS_LIMITS: GuessLimits = {
 };
 
 /** What is to be done about an unknown key. */
-export type Verdict =
+export type GuessVerdict =
   | { readonly kind: "at once" }
   /** Call `done` after the wait, however it ended. */
   | { readonly kind: "after"; readonly delayMs: number; readonly done: () => void }
@@ -48,7 +48,7 @@ export class Guesses {
   }
 
   /** An unknown key came from a plain address (`plainAddress`). */
-  judge(address: string, nowMs: number): Verdict {
+  judge(address: string, nowMs: number): GuessVerdict {
     const over = Math.ceil(this.#count(subscriberOf(address), nowMs) - this.#limits.free);
     if (over <= 0) return { kind: "at once" };
     const { firstDelayMs, longestDelayMs, held, free: limit } = this.#limits;

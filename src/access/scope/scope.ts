@@ -22,7 +22,7 @@ export type ScopeSettings = {
   };
 };
 
-export type Visit = {
+export type RequestContext = {
   readonly network: string;
   readonly origin: string | undefined;
   /** Looked for only when the key is bound to addresses. */
@@ -44,7 +44,7 @@ export type GuardedCall = {
   readonly method: GuardedMethod | undefined;
 };
 
-export type VisitRule = "networks" | "origins" | "addresses";
+export type RequestRule = "networks" | "origins" | "addresses";
 export type CallRule = "methods" | "readOnly" | "contracts";
 
 /** A rule that the key does not have is undefined, and costs nothing. */
@@ -80,7 +80,7 @@ export class Scope {
   }
 
   /** The rule that forbids to come in with this key at all. */
-  forbidsVisit({ network, origin, address }: Visit): VisitRule | undefined {
+  forbidsVisit({ network, origin, address }: RequestContext): RequestRule | undefined {
     if (this.#networks && !this.#networks.has(network)) return "networks";
     if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
     return this.#isAddress && !this.#isFrom(address()) ? "addresses" : undefined;

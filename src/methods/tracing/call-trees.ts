@@ -4,7 +4,7 @@ import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfCallFrame } from "../../traces/call-frames.ts";
 import { type Trace, type TreeOptions, withPlace } from "../../traces/call-tree.ts";
 import { tracesOfFlat } from "../../traces/flat-traces.ts";
-import type { MinedTransaction, Place } from "./mined-transaction.ts";
+import type { MinedPosition, MinedTransaction } from "./mined-transaction.ts";
 import type { Source } from "./sources.ts";
 
 export type CallTree = {
@@ -17,7 +17,7 @@ export type CallTree = {
 };
 
 /** With the block's and the transaction's place, as trace_transaction gives them. */
-export const placed = (traces: readonly Trace[], hash: string, { block, index }: Place) =>
+export const placed = (traces: readonly Trace[], hash: string, { block, index }: MinedPosition) =>
   traces.map((trace) =>
     withPlace(trace, {
       blockHash: block.hash,
@@ -180,7 +180,7 @@ function isOfThis(result: unknown, { block }: MinedTransaction): boolean {
 }
 
 /** Where a node's own traces say that the transaction is. */
-export function placeIn(result: unknown): Place | undefined {
+export function placeIn(result: unknown): MinedPosition | undefined {
   const { blockHash, blockNumber, transactionPosition: index } = entriesOf(result)[0] ?? {};
   const number = isQuantity(blockNumber) ? Number(blockNumber) : blockNumber;
   if (typeof blockHash !== "string" || typeof number !== "number" || typeof index !== "number")

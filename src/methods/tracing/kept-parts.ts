@@ -7,13 +7,13 @@ import type { CallContext } from "../method.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
 
 /** "more": what a node tells beside them. */
-export type Part = "output" | TraceType | "more";
+export type TracedPart = "output" | TraceType | "more";
 export type TraceType = "trace" | "stateDiff" | "vmTrace";
 
 /** Each as JSON; "more" as members with a comma before them. */
-export type Parts = Readonly<Partial<Record<Part, AnswerJson>>>;
+export type Parts = Readonly<Partial<Record<TracedPart, AnswerJson>>>;
 
-type KeptParts = Readonly<Partial<Record<Part, Buffer>>>;
+type KeptParts = Readonly<Partial<Record<TracedPart, Buffer>>>;
 
 type Place = Pick<MinedTransaction, "block" | "index">;
 
@@ -23,10 +23,10 @@ const WORTH_KEEPING = 1 << 23;
 /** undefined unless all of them are there. */
 export function keptParts(
   { block, index }: Place,
-  wanted: readonly Part[],
+  wanted: readonly TracedPart[],
   context: CallContext,
 ): KeptParts | undefined {
-  const parts: Partial<Record<Part, Buffer>> = {};
+  const parts: Partial<Record<TracedPart, Buffer>> = {};
   for (const part of wanted) {
     const json = context.chain?.keptTrace(block.hash, { index, part });
     if (!json) return undefined;
@@ -56,7 +56,7 @@ const LAST_USED = /"used":(\d+)\}\}\]\}$/;
 /** Nobody waits for it: what cannot be kept is asked for again. */
 export function keepParts({ block, index }: Place, parts: Parts, { chain }: CallContext): void {
   if (!chain) return;
-  for (const [part, json] of Object.entries(parts) as [Part, AnswerJson][]) {
+  for (const [part, json] of Object.entries(parts) as [TracedPart, AnswerJson][]) {
     if (json.length > WORTH_KEEPING) continue;
     const bytes = json instanceof PackedJson ? json.toString() : json;
     chain.keepTrace(block, { index, part }, Buffer.from(bytes)).catch(() => undefined);

@@ -7,9 +7,9 @@ import { MAY_LAG } from "../doubt.ts";
 import type { CallContext } from "../method.ts";
 import { transactionJson } from "../transactions.ts";
 
-export type Place = { readonly block: Position; readonly index: number };
+export type MinedPosition = { readonly block: Position; readonly index: number };
 
-export type MinedTransaction = Place & {
+export type MinedTransaction = MinedPosition & {
   readonly hash: string;
   /** As the node wrote it, parsed. */
   readonly json: Readonly<Record<string, unknown>>;
@@ -48,7 +48,11 @@ export function isMined(json: unknown): json is MinedJson {
   return !isBeyondAnyBlock(transactionIndex) && Number.isSafeInteger(toNumber(blockNumber));
 }
 
-export function minedTransaction(json: MinedJson, place: Place, rules: GasRules): MinedTransaction {
+export function minedTransaction(
+  json: MinedJson,
+  place: MinedPosition,
+  rules: GasRules,
+): MinedTransaction {
   const isCreate = (json["to"] ?? null) === null;
   const hash = json.hash.toLowerCase();
   return { ...place, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };

@@ -14,12 +14,12 @@ import {
   inAgreement,
   keepParts,
   keptParts,
-  type Part,
   type Parts,
+  type TracedPart,
   type TraceType,
 } from "./kept-parts.ts";
 import { findMined, type MinedTransaction } from "./mined-transaction.ts";
-import { askSource, firstOf, type Source, type Told } from "./sources.ts";
+import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
 import { diffIn, diffSources } from "./state-diffs.ts";
 import { vmTraceOf } from "./vm-traces.ts";
 
@@ -55,7 +55,7 @@ const ownReplay: Source<Asked, Parts> = {
 export function partsIn(result: unknown, types: readonly TraceType[]): Parts | undefined {
   if (!isJson(result) || typeof result["output"] !== "string") return undefined;
   const { output, stateDiff, trace, vmTrace, ...others } = result;
-  const parts: Partial<Record<Part, string>> = { output: JSON.stringify(output) };
+  const parts: Partial<Record<TracedPart, string>> = { output: JSON.stringify(output) };
   const more = JSON.stringify(others).slice(1, -1);
   if (more) parts.more = `,${more}`;
   for (const type of types) {
@@ -73,7 +73,7 @@ const readers: Readonly<Record<TraceType, (replay: Json) => unknown>> = {
 };
 
 async function derived(
-  own: Told<Parts>,
+  own: SourceAnswer<Parts>,
   { mined, types }: { mined: MinedTransaction | undefined; types: readonly TraceType[] },
   context: CallContext,
 ): Promise<Parts> {

@@ -17,7 +17,7 @@ export type Source<Subject, Value> = {
   read(result: unknown, subject: Subject): Value | undefined;
 };
 
-export type Told<Value> =
+export type SourceAnswer<Value> =
   | { readonly kind: "told"; readonly value: Value }
   /** No node has this way to tell it, or makes sense in it. */
   | { readonly kind: "missing" }
@@ -30,7 +30,7 @@ export async function askSource<Subject, Value>(
   source: Source<Subject, Value>,
   subject: Subject,
   context: CallContext,
-): Promise<Told<Value>> {
+): Promise<SourceAnswer<Value>> {
   const paramsJson = JSON.stringify(source.params(subject));
   const valueIn = (json: Buffer): Value | undefined =>
     readOnce({ source, subject, paramsJson }, json);
@@ -52,7 +52,7 @@ export async function askSource<Subject, Value>(
   }
 }
 
-function toldBy(error: unknown): Told<never> {
+function toldBy(error: unknown): SourceAnswer<never> {
   if (!(error instanceof RpcError)) throw error;
   // What fails for one way may be no trouble in another.
   if (error.status === 502) return { kind: "refused", error };
@@ -71,7 +71,7 @@ export async function askReading<Reader extends BodyReader & { readonly isStoppe
   { name, method, params }: { name: string; method: string; params: readonly unknown[] },
   makeReader: () => Reader,
   context: CallContext,
-): Promise<{ told: Told<Buffer>; reader: Reader | undefined }> {
+): Promise<{ told: SourceAnswer<Buffer>; reader: Reader | undefined }> {
   let reader: Reader | undefined;
   try {
     const value = await context.ask(method, JSON.stringify(params), {

@@ -9,7 +9,7 @@ import { settleNumber } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { tracesOfBlock } from "./block-traces.ts";
 import { findMinedBlock } from "./mined-block.ts";
-import { askSource, type Source, type Told } from "./sources.ts";
+import { askSource, type Source, type SourceAnswer } from "./sources.ts";
 import { together } from "./trace-order.ts";
 
 const addresses = z.array(address, { error: "want an array of addresses" }).max(1000).nullish();
@@ -84,7 +84,10 @@ async function matching(
 }
 
 /** What nodes with the method tell. They disagree about what two lists mean, so that they are not left to it. */
-function ownTraces(filter: TraceFilter, context: CallContext): Promise<Told<readonly unknown[]>> {
+function ownTraces(
+  filter: TraceFilter,
+  context: CallContext,
+): Promise<SourceAnswer<readonly unknown[]>> {
   if (!filter.fromAddress?.length || !filter.toAddress?.length)
     return askSource(ownFilter, withoutMode(filter), context);
   return filter.mode === "union" ? ownUnion(filter, context) : ownIntersection(filter, context);
@@ -104,7 +107,7 @@ const whole = ({ after: _, count: __, ...filter }: TraceFilter): TraceFilter => 
 async function ownIntersection(
   filter: TraceFilter,
   context: CallContext,
-): Promise<Told<readonly unknown[]>> {
+): Promise<SourceAnswer<readonly unknown[]>> {
   const told = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
   // Some know no mode, and refuse what they do not know.
   const own = told.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : told;
@@ -117,7 +120,7 @@ async function ownIntersection(
 async function ownUnion(
   filter: TraceFilter,
   context: CallContext,
-): Promise<Told<readonly unknown[]>> {
+): Promise<SourceAnswer<readonly unknown[]>> {
   const { fromAddress: _, ...received } = whole(filter);
   const { toAddress: __, ...sent } = whole(filter);
   const [one, other] = await Promise.all(

@@ -1,14 +1,14 @@
 // The traces of a mined transaction with their places, as trace_transaction and trace_get give them.
-import type { Trace, TracePlace } from "../../traces/call-tree.ts";
+import type { Trace, TracePosition } from "../../traces/call-tree.ts";
 import { tracesOfFlat } from "../../traces/flat-traces.ts";
 import type { CallContext } from "../method.ts";
 import { placed, placeIn, treeSources } from "./call-trees.ts";
 import { withExecutedGas } from "./executed-gas.ts";
 import { keepParts, keptParts } from "./kept-parts.ts";
-import { findMined, type Place } from "./mined-transaction.ts";
+import { findMined, type MinedPosition } from "./mined-transaction.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";
 
-type PlacedTraces = readonly (Trace & TracePlace)[];
+type PlacedTraces = readonly (Trace & TracePosition)[];
 
 /** undefined when the transaction is unknown, or waits. @throws RpcError -32601 when no node can trace. */
 export async function tracesOf(
@@ -42,7 +42,7 @@ export async function tracesOf(
   return placed(traces, lowerHash, mined);
 }
 
-const ownTraces: Source<string, { traces: readonly Trace[]; place: Place }> = {
+const ownTraces: Source<string, { traces: readonly Trace[]; place: MinedPosition }> = {
   name: "trace_transaction",
   method: "trace_transaction",
   params: (hash) => [hash],

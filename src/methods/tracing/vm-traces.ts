@@ -10,7 +10,7 @@ import type { CallContext } from "../method.ts";
 import { replayFor } from "./call-trees.ts";
 import { codeAround, codesBefore } from "./codes.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
-import { askReading, askSource, type Source, type Told } from "./sources.ts";
+import { askReading, askSource, type Source, type SourceAnswer } from "./sources.ts";
 import { type Codes, StepReader } from "./step-reader.ts";
 
 /** A call that a node is to tell the steps of. */
@@ -102,7 +102,7 @@ export async function stepThrough(
   stepping: Stepping,
   codes: Codes,
   { context, codeOf }: Surroundings,
-): Promise<Told<VmTrace>> {
+): Promise<SourceAnswer<VmTrace>> {
   const { steps: maxSteps, bytes: maxBytes } = context.network.limits.traces;
   const known = new Map(codes);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -127,7 +127,7 @@ function readOf(
   rest: Buffer,
   reader: StepReader | undefined,
   { codes, stepping: { top } }: { codes: Codes; stepping: Stepping },
-): Told<VmTrace> {
+): SourceAnswer<VmTrace> {
   if (reader?.outcome?.kind !== "written") return { kind: "missing" };
   const code = "init" in top ? top.init : codes.get(top.to);
   // A node that traces without recording steps: there is code, and nothing of it ran.

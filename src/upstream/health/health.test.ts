@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MethodGroup } from "../method-traits.ts";
-import { type Ending, Health, type OpenCall } from "./health.ts";
+import { type AttemptEnding, Health, type OpenCall } from "./health.ts";
 
 /** A node's health, and calls to it that end as told. */
 function healthAt(startMs = 1_000) {
@@ -14,11 +14,11 @@ function healthAt(startMs = 1_000) {
   /** A call is sent; returns how to end it, and how to say that it takes long. */
   const send = (group: MethodGroup = "blocks") => {
     const call: OpenCall = health.open(group);
-    const end = (ending: Ending): void => health.close(call, ending);
+    const end = (ending: AttemptEnding): void => health.close(call, ending);
     const late = (): void => health.late(call);
     return { end, late, isSilent: (): boolean => health.isSilent(call) };
   };
-  const ask = (ending: Ending, ms = 10): void => {
+  const ask = (ending: AttemptEnding, ms = 10): void => {
     pass(1);
     const { end } = send();
     pass(ms);
@@ -38,7 +38,7 @@ function recovering() {
 }
 
 describe("what counts against a node", () => {
-  it.each<{ ending: Ending; failures: number; answers: number }>([
+  it.each<{ ending: AttemptEnding; failures: number; answers: number }>([
     { ending: "result", failures: 0, answers: 1 },
     { ending: "refused", failures: 0, answers: 1 }, // it understood and said no
     { ending: "missing", failures: 0, answers: 0 },
@@ -112,7 +112,7 @@ describe("a node that says nothing", () => {
     expect(health.group("logs")).toMatchObject({ failures: 0, answers: 1 });
   });
 
-  it.each<{ ending: Ending; isHeard: boolean }>([
+  it.each<{ ending: AttemptEnding; isHeard: boolean }>([
     { ending: "result", isHeard: true },
     { ending: "refused", isHeard: true },
     { ending: "missing", isHeard: true },
@@ -278,7 +278,7 @@ describe("a node that was given up", () => {
     expect(health.group("blocks")).toMatchObject({ failures: 0, answers: 0, isUntried: true });
   });
 
-  it.each<Ending>(["aborted", "missing", "busy"])(
+  it.each<AttemptEnding>(["aborted", "missing", "busy"])(
     "is tried again when a try ends as %s",
     (ending) => {
       const { ask, breaker } = recovering();
@@ -287,7 +287,7 @@ describe("a node that was given up", () => {
     },
   );
 
-  it.each<Ending>(["failed", "timeout", "outrun"])(
+  it.each<AttemptEnding>(["failed", "timeout", "outrun"])(
     "is left alone when a try ends as %s",
     (ending) => {
       const { ask, breaker, pass, suspected } = recovering();
@@ -301,7 +301,7 @@ describe("a node that was given up", () => {
     },
   );
 
-  it.each<Ending>(["failed", "timeout", "outrun", "result", "aborted"])(
+  it.each<AttemptEnding>(["failed", "timeout", "outrun", "result", "aborted"])(
     "is not judged by what was sent before, such as a call that ends as %s",
     (ending) => {
       const { health, pass, send, ask, breaker } = healthAt();
@@ -343,7 +343,14 @@ describe("whatever happens to a node", () => {
     afterMs: fc.oneof(fc.constant(0), fc.nat(2_500)),
     what: fc.constantFrom("send", "send", "end", "end", "end", "late"),
     which: fc.nat(5),
-    ending: fc.constantFrom<Ending>("failed", "failed", "timeout", "outrun", "result", "aborted"),
+    ending: fc.constantFrom<AttemptEnding>(
+      "failed",
+      "failed",
+      "timeout",
+      "outrun",
+      "result",
+      "aborted",
+    ),
   });
 
   it("is tried by one call at a time, and closes again once it answers", () => {

@@ -24,7 +24,7 @@ export type GroupHealth = Summary & {
 export type OpenCall = { readonly group: MethodGroup; readonly sentAt: number };
 
 /** What became of a call, as far as it says something of the node. */
-export type Ending =
+export type AttemptEnding =
   | Reply["kind"]
   /** It failed in this call, and said so. */
   | "failed inside"
@@ -77,7 +77,7 @@ export class Health {
     return { group, sentAt };
   }
 
-  close(call: OpenCall, ending: Ending): void {
+  close(call: OpenCall, ending: AttemptEnding): void {
     const of = this.#of(call.group);
     const now = this.#clock.now();
     this.#inFlight -= 1;

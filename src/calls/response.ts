@@ -1,11 +1,11 @@
-// What the door sends.
+// What callers are sent back.
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { failure } from "../jsonrpc/envelope.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Note } from "../methods/method.ts";
 
 /** Pieces of JSON to be written one after the other. */
-export type Reply = {
+export type RpcResponse = {
   readonly status: number;
   readonly pieces: readonly AnswerJson[];
   /** Set on a 429. */
@@ -19,7 +19,7 @@ export type Reply = {
 };
 
 /** The answer when there is nothing but an error; also for what went wrong before any message was read. */
-export function refusal(id: string, error: RpcError): Reply {
+export function refusal(id: string, error: RpcError): RpcResponse {
   const reply = { status: error.status, pieces: [failure(id, error)] };
   if (error.status === 429) return { ...reply, rateLimit: error.data as RateLimit };
   return error.retryAfter === undefined ? reply : { ...reply, retryAfter: error.retryAfter };

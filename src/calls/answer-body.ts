@@ -124,7 +124,7 @@ export function asVisible(
 
 const MADE_HERE: Note = { source: "local" };
 
-/** One view of the chain for all members (decisions: the door), made when the first member looks. */
+/** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
 function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
   if (members < 2) return { clock, costs }; // a batch of one is a lone call
   let shared: SharedView | undefined;

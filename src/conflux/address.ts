@@ -25,7 +25,7 @@ const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
 /** Whether a text claims to be such an address, right or wrong. */
 export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
 
-/** Decisions §4: in one case, of this network, of its type if it names one, and with the right checksum. */
+/** docs/decisions/0035: in one case, of this network, of its type if it names one, and with the right checksum. */
 export function readAddress(text: string, networkId: number): AddressReading {
   if (!looksLikeAddress(text)) return invalid(WANTED_ADDRESS);
   if (/[a-z]/.test(text) && /[A-Z]/.test(text)) return invalid("mixed case");

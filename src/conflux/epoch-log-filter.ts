@@ -13,7 +13,7 @@ const EPOCH =
   /^(0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})|earliest|latest_(checkpoint|finalized|confirmed|state))$/;
 
 const whyNoEpoch = ({ input }: Issue): string => {
-  // Decisions §4: it has no logs yet.
+  // docs/decisions/0035: it has no logs yet.
   if (input === "latest_mined") return `latest_mined is not executed, ${wantedEpoch}`;
   return typeof input === "string" && input.startsWith("0x")
     ? whyNoQuantity({ input })

@@ -4,7 +4,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { blockNumberOrTag } from "./block-reference.ts";
 import { address, hash } from "./values.ts";
 
-/** Decisions, eth_getLogs: how many addresses, and how many alternatives in one topic position. */
+/** docs/decisions/0035: how many addresses, and how many alternatives in one topic position. */
 const MAX_ALTERNATIVES = 1000;
 const MAX_TOPICS = 4;
 

@@ -2,7 +2,7 @@
 // time does not count.
 import type { Clock } from "../lib/clock.ts";
 
-/** A filter that is not polled for so long ends (decisions: filters), in milliseconds. */
+/** A filter that is not polled for so long ends (docs/decisions/0035), in milliseconds. */
 const LIFE_MS = 300_000;
 
 export class Lifetime {

@@ -42,7 +42,7 @@ const leastBytesBeyond = (bounds: BodyBounds): number =>
  * @param maxBatch The largest batch, in members.
  * @param tooLarge What a larger one is refused with.
  * @throws RpcError for a body that is no JSON, an empty batch and one that is too large. What is
- * wrong with a single message is in the message (decisions: the door).
+ * wrong with a single message is in the message (docs/errors.md).
  */
 export function readRequest(
   body: Buffer,

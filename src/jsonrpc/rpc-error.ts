@@ -1,4 +1,4 @@
-// The one error that has a face, and the table of all that callers may see (decisions: the door).
+// The one error that has a face, and the table of all that callers may see (docs/errors.md).
 
 /** What a caller is told. Everything else that is thrown is a bug and answers -32603. */
 export class RpcError extends Error {

@@ -133,7 +133,7 @@ const askBlock = (
   context: CallContext,
 ): Promise<Buffer> => nullWhenUnknown(askAt(method, { given: args, at: "block" }, context));
 
-/** Decisions, totalDifficulty: of blocks after the merge it is known, and current nodes leave it out. */
+/** docs/decisions/0035: of blocks after the merge it is known, and current nodes leave it out. */
 function withTotalDifficulty(result: Buffer, { totalDifficulty }: NetworkFacts): RawJson {
   if (totalDifficulty === undefined || isNull(result)) return result;
   const [present, difficulty] = findMembers(result, ["totalDifficulty", "difficulty"]) ?? [];

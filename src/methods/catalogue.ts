@@ -107,7 +107,7 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
   };
 }
 
-/** Served on every network of their family, without a word in its allow list (specification; decisions: methods). */
+/** Served on every network of their family, without a word in its allow list (docs/decisions/0027). */
 const specified: ReadonlySet<string> = new Set([
   "eth_getTransactionByHash",
   "eth_getTransactionReceipt",

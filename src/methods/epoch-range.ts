@@ -9,7 +9,7 @@ import type { CallContext } from "./method.ts";
 
 export type EpochRange = { readonly from: number; readonly to: number };
 
-/** Decisions, epoch networks: what is left out. */
+/** docs/decisions/0035: what is left out. */
 const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };
 
 /**

@@ -72,7 +72,7 @@ async function execute(
   }
 }
 
-/** Decisions, eth_estimateGas: a revert is code 3, with the revert bytes. geth's own error goes on as it came. */
+/** docs/decisions/0035: a revert is code 3, with the revert bytes. geth's own error goes on as it came. */
 function asRevert(thrown: unknown): unknown {
   if (!(thrown instanceof RpcError) || thrown.json === undefined) return thrown;
   const { code, message, json } = thrown;

@@ -8,7 +8,7 @@ import type { CallContext } from "./method.ts";
 
 export type { LogRange };
 
-/** @throws RpcError when the range is reversed, ends beyond the head or is too wide (decisions: eth_getLogs). */
+/** @throws RpcError when the range is reversed, ends beyond the head or is too wide (docs/decisions/0035). */
 export async function settleRange(
   { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
   context: Pick<CallContext, "ask" | "head" | "chain" | "network">,

@@ -30,7 +30,7 @@ export const logMethods = [
   }),
 ];
 
-/** @throws RpcError (decisions: eth_getLogs) */
+/** @throws RpcError (docs/decisions/0035) */
 export async function answerLogs(filter: LogFilter, context: CallContext): Promise<AnswerJson> {
   const scope = scopeOf(filter);
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);

@@ -50,7 +50,7 @@ const countMethod = (name: string): Method =>
     },
   });
 
-/** Each takes hashes, numbers and tags, whatever its name says (decisions: uncles). */
+/** Each takes hashes, numbers and tags, whatever its name says (docs/decisions/0035). */
 export const uncleMethods = [
   uncleMethod("eth_getUncleByBlockHashAndIndex"),
   uncleMethod("eth_getUncleByBlockNumberAndIndex"),
@@ -121,7 +121,7 @@ async function unclesOfBlock(
   return block && (block.uncles ?? []);
 }
 
-/** Decisions, uncles: header-only, though some nodes add an empty list of transactions. */
+/** docs/decisions/0035: header-only, though some nodes add an empty list of transactions. */
 function asHeader(result: Buffer): RawJson {
   if (isNull(result)) return result;
   const [transactions] = findMembers(result, ["transactions"]) ?? [];

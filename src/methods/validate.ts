@@ -1,4 +1,4 @@
-// Checks the parameters of a call against the declaration of its method (decisions: parameters).
+// Checks the parameters of a call against the declaration of its method (docs/decisions/0035).
 import type { z } from "zod";
 import { wrongAddressIn } from "../conflux/address.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";

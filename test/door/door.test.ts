@@ -1,4 +1,4 @@
-// The door's table of decisions, line by line, against the real process.
+// The table of docs/errors.md, line by line, against the real process.
 import { request } from "node:http";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

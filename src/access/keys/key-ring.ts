@@ -57,7 +57,7 @@ export class KeyRing {
 
   /**
    * The grant of a key, or undefined: what is unknown, expired, disabled, revoked or mistyped looks the
-   * same (decisions: the door). The lookup goes by the hash, whose timing tells nothing of the key;
+   * same (docs/decisions/0035). The lookup goes by the hash, whose timing tells nothing of the key;
    * equality is in constant time.
    */
   find(keyText: string, wallTimeMs: number): Grant | undefined {

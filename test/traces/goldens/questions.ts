@@ -89,7 +89,7 @@ export const recorded = (origin: Origin, question: Question): readonly Golden[] 
 const typesOf = (parts: Parts): readonly string[] =>
   ["trace", "vmTrace", "stateDiff"].filter((type) => type in parts);
 
-/** Decisions: what is not asked for is null, or no traces. */
+/** docs/traces.md: what is not asked for is null, or no traces. */
 const replayOf = ({ output, trace = [], stateDiff = null, vmTrace = null }: Parts): Json => ({
   ...{ output, stateDiff, trace: trace.map(bareTrace), vmTrace },
 });

@@ -1,4 +1,4 @@
-// The few things in which the decisions say that recorded answers are written otherwise.
+// The few things in which docs/traces.md says that recorded answers are written otherwise.
 import type { Entry, Json } from "./golden.ts";
 
 /** A failed call has an error in OpenEthereum's words and no result. */

@@ -143,7 +143,7 @@ export class Network {
     this.#role = role;
     const poolState = stateFor(role, state);
     this.pool = new Pool(poolOptions(name, settings, role), {
-      ...{ clock, log, metrics },
+      ...{ clock, log, metrics, memory, turns },
       connect: (to, own) => connect(to, { ...own, memory, turns }),
       state: poolState,
       onLie: (upstream) => this.chain?.distrust(upstream),

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { Turns } from "../lib/turns.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { BlockSource } from "./block-source.ts";
 import type { AskedNode, Fetched } from "./dialect.ts";
@@ -42,6 +43,7 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
       ...{
         prover,
         clock,
+        turns: new Turns({ clock }),
         log,
         metrics: { proofFailed: () => undefined, blockTooLarge: () => undefined },
       },

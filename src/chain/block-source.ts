@@ -2,7 +2,8 @@
 import type { Logger } from "pino";
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Clock } from "../lib/clock.ts";
-import { inTurns, type Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/long-work.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
@@ -22,7 +23,8 @@ export type BlockSourceParts = {
   readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
-  readonly clock: Pick<Clock, "now" | "yield" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly turns: Pick<Turns, "do">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
   /** Told of whose block failed its proof. */
@@ -87,9 +89,9 @@ export class BlockSource {
     const able = small.filter((node) => !this.#failedLately(node, reference));
     if (able.length < small.length) isUnproven = true;
     let tooLarge = nodes.length - small.length;
-    const { dialect, clock } = this.#parts;
+    const { dialect, clock, turns } = this.#parts;
     const ask = (node: AskedNode, ending: AbortSignal): Promise<Fetched> =>
-      dialect.fetchBlock(reference, node, { limits: this.#limits, clock, signal: ending });
+      dialect.fetchBlock(reference, node, { limits: this.#limits, turns, signal: ending });
     for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
@@ -124,10 +126,11 @@ export class BlockSource {
     node: AskedNode,
   ): Promise<Extract<Found, { kind: "found" }> | { kind: "failed"; part: string }> {
     // A block may be huge: calls come in between.
-    const verdict = await inTurns(this.#judge(reference, fetched), this.#parts);
+    const { turns } = this.#parts;
+    const verdict = await turns.do(this.#judge(reference, fetched));
     const record =
       verdict.kind === "proven"
-        ? await inTurns(cutRecord(fetched.json, fetched, verdict.level), this.#parts)
+        ? await turns.do(cutRecord(fetched.json, fetched, verdict.level))
         : undefined;
     if (record) return { kind: "found", record };
     const { part, reason } =

@@ -43,7 +43,7 @@ export type ChainParts = {
   readonly dialect: ChainDialect;
   readonly pool: Pick<Pool, "nodes" | "usable" | "bestForBlocks" | "isSettled" | "onChange">;
   readonly clock: Clock;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "isOver" | "next" | "do">;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: HeadFreshness;
@@ -121,6 +121,7 @@ export class Chain implements ChainWriter {
         dialect,
         prover,
         clock,
+        turns,
         log,
         metrics,
         onLie: (name) => this.distrust(name),

@@ -1,5 +1,5 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
-import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson } from "./block-record.ts";
 import type { Position } from "./block-store.ts";
@@ -43,7 +43,7 @@ export type BlockLimits = {
 
 export type FetchTerms = {
   readonly limits: BlockLimits;
-  readonly clock: Pick<Clock, "now" | "yield">;
+  readonly turns: Pick<Turns, "do">;
   readonly signal: AbortSignal;
 };
 

@@ -2,7 +2,6 @@
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { parseList } from "../jsonrpc/parse-list.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
-import { inTurns } from "../lib/long-work.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,
@@ -140,7 +139,7 @@ async function readBlock(
 ): Promise<{ kind: "block"; block: ParsedBlock } | Failure> {
   if (isNull(json)) return { kind: "unknown" };
   const { transactions: most } = terms.limits;
-  const list = await inTurns(parseList(json, { path: ["transactions"], most }), terms);
+  const list = await terms.turns.do(parseList(json, { path: ["transactions"], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} transactions`);
   const block = list.kind === "parsed" ? Object(list.around) : {};
   const { number, hash, parentHash, transactions } = block as Record<string, unknown>;
@@ -154,7 +153,7 @@ async function readBlock(
 
 async function readReceipts(json: Buffer, terms: FetchTerms): Promise<readonly Json[] | Failure> {
   const { transactions: most, logs: mostLogs } = terms.limits;
-  const list = await inTurns(parseList(json, { path: [], most }), terms);
+  const list = await terms.turns.do(parseList(json, { path: [], most }));
   if (list.kind === "too many") return tooLarge(`more than ${most} receipts`);
   if (list.kind !== "parsed" || !Array.isArray(list.around) || !list.elements.every(isObject))
     return garbage("this is no list of receipts");

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Turns } from "../lib/turns.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { recordOf } from "./block-record.ts";
@@ -56,7 +57,7 @@ const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
 const fetchEpoch = (reference: { number: number } | { hash: string }, node = nodeWith()) =>
   epochDialect.fetchBlock(reference, node, {
     limits: UNLIMITED,
-    clock: new FakeClock(),
+    turns: new Turns({ clock: new FakeClock() }),
     signal: never,
   });
 

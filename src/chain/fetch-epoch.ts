@@ -3,7 +3,7 @@
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
-import { eachInSteps, inTurns, type Work } from "../lib/long-work.ts";
+import { eachInSteps, type Work } from "../lib/long-work.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,
@@ -113,7 +113,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
     return tooLarge(`more than ${limits.logs} logs, or ${limits.bytes} bytes of them`);
   const after = await readPivot(epoch, ask);
   if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
-  return (await inTurns(asBlock(pivot, hashes, told), terms)) ?? BEYOND_BLOCKS;
+  return (await terms.turns.do(asBlock(pivot, hashes, told))) ?? BEYOND_BLOCKS;
 }
 
 const failed = (reply: Reply): Fetched => ({

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../lib/clock.ts";
 import { atOnce } from "../lib/long-work.ts";
+import { Turns } from "../lib/turns.ts";
 import { KeptStates, withoutUnreachedHashes } from "./kept-states.ts";
 
 const ACCOUNTS = '{"accounts":{"0xa":{"nonce":18446744073709551615}},"storage":{}';
@@ -41,7 +42,7 @@ describe("the folder of states", () => {
   let folder: string;
   let own: string;
   const stopping = new AbortController();
-  const parts = { clock: systemClock };
+  const parts = { turns: new Turns({ clock: systemClock }) };
 
   const bookOf = (budget: number): KeptStates =>
     new KeptStates({ folder, budget, signal: stopping.signal });

@@ -3,7 +3,8 @@
 import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
-import { inTurns, type Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/long-work.ts";
+import { Turns } from "../lib/turns.ts";
 
 /** BLOCKHASH reaches 256 blocks back, and anvil may have written the block's own hash, too. */
 const REACHED_HASHES = 257;
@@ -19,8 +20,9 @@ export async function keepStates(
   { clock }: { clock: Pick<Clock, "now" | "sleep" | "yield"> },
 ): Promise<void> {
   const kept = new KeptStates(options);
+  const turns = new Turns({ clock });
   while (!options.signal.aborted) {
-    await kept.pass({ clock });
+    await kept.pass({ turns });
     await clock.sleep(PASS_EVERY_MS, options.signal).catch(() => undefined);
   }
 }
@@ -36,7 +38,7 @@ export class KeptStates {
   }
 
   /** Looks once at what was written since, and forgets what anvil itself has removed. */
-  async pass(parts: { clock: Pick<Clock, "now" | "yield"> }): Promise<void> {
+  async pass(parts: { turns: Pick<Turns, "do"> }): Promise<void> {
     const paths = await statesIn(this.#options.folder);
     for (const state of this.#seen.values()) if (!paths.has(state.path)) this.#forget(state);
     const fresh = await Promise.all(
@@ -50,10 +52,10 @@ export class KeptStates {
     }
   }
 
-  async #take(path: string, { clock }: { clock: Pick<Clock, "now" | "yield"> }): Promise<void> {
+  async #take(path: string, { turns }: { turns: Pick<Turns, "do"> }): Promise<void> {
     const text = await readFile(path, "utf8").catch(() => "");
     if (!text.endsWith("}}")) return; // it is still being written, or already gone
-    const short = await inTurns(withoutUnreachedHashes(text), { clock });
+    const short = await turns.do(withoutUnreachedHashes(text));
     if (short.length < text.length && !(await replaced(path, short))) return;
     this.#seen.set(path, { path, bytes: short.length });
     this.#bytes += short.length;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { whyFalse } from "./false-logs.ts";
+import { findFalse, whyFalse } from "./false-logs.ts";
 import { matcherOf } from "./log-matcher.ts";
 
 const ADDRESS = `0x${"aa".repeat(20)}`;
@@ -83,4 +83,14 @@ describe("what a node tells of a log query", () => {
     expect(why(many, { ...question, most: 1 })).toBeUndefined();
     expect(why(many, { ...question, most: 2 })).toBeDefined();
   });
+});
+
+it("is looked through in steps, none of them long", () => {
+  const logs = Buffer.from(JSON.stringify(Array.from({ length: 3_000 }, (_, at) => log(7, at))));
+  const work = findFalse(logs, { matcher, within: { from: 5, to: 9 } });
+  let steps = 0;
+  let next = work.next();
+  for (; !next.done; next = work.next()) steps += 1;
+  expect(next.value).toBeUndefined();
+  expect(steps).toBeGreaterThan(logs.length / 40_000);
 });

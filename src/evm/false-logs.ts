@@ -1,7 +1,8 @@
 // What a node told as the answer to a log query, held against the query: what cannot be its answer.
 import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
-import { findElements } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { ElementReader } from "../jsonrpc/element-reader.ts";
+import { TOO_DEEP, whyUnreadable } from "../jsonrpc/readable.ts";
+import { atOnce, type Work } from "../lib/long-work.ts";
 import type { LogMatcher } from "./log-matcher.ts";
 import { ADDRESS } from "./log-terms.ts";
 import { isHash, isQuantity, toNumber } from "./values.ts";
@@ -29,32 +30,58 @@ type Given = {
   readonly logIndex: number;
 };
 
+/** Bytes between two pauses: a fifth of a millisecond. */
+const STEP = 1 << 15;
+/** A log nests one deep. */
+const LEVELS = 8;
+
 /**
  * Why these cannot be the logs that were asked for: something is no log, does not match, is not of these
- * blocks, is out of order or there twice. That none is missing is not said.
+ * blocks, is out of order or there twice, or readers may differ in it. That none is missing is not said.
  *
  * @param json null is how some nodes say that there are none.
  */
-export function whyFalse(json: Buffer, question: LogQuestion): string | undefined {
+export const whyFalse = (json: Buffer, question: LogQuestion): string | undefined =>
+  atOnce(findFalse(json, question));
+
+/** The same in steps. */
+export function* findFalse(json: Buffer, question: LogQuestion): Work<string | undefined> {
   if (json.toString("latin1", 0, 4) === "null") return undefined;
-  const spans = findElements(json);
-  if (!spans) return "this is no list";
-  const ambiguity = ambiguityIn(json);
-  if (ambiguity !== undefined) return ambiguity;
-  const { most = spans.length } = question;
+  const { most = Number.POSITIVE_INFINITY } = question;
+  const elements = new ElementReader(json);
   const seen = new Set<string>();
   let before: Given | undefined;
-  for (const { start, end } of spans.slice(0, most + 1)) {
-    const log = readLog(parsed(json.subarray(start, end)), before, question);
+  let pausedAt = 0;
+  for (let count = 0; count <= most && elements.next(); count += 1) {
+    const unreadable = whyAmbiguous(json, elements);
+    if (unreadable !== undefined) return unreadable;
+    const log = readLog(elements.value, before, question);
     if (typeof log === "string") return log;
     const isNewBlock = log.hash !== before?.hash;
     if (isNewBlock && seen.has(log.hash)) return "the logs of a block are not together";
-    seen.add(log.hash);
+    if (isNewBlock) seen.add(log.hash);
     if (before && !isBehind(log, before, question))
       return "the logs are not in order, or one is there twice";
     before = log;
+    if (elements.end - pausedAt < STEP) continue;
+    pausedAt = elements.end;
+    yield;
   }
-  return undefined;
+  return elements.isBroken ? "this is no list" : undefined;
+}
+
+/** Whether they cannot be. */
+export function* areFalse(json: Buffer, question: LogQuestion): Work<boolean> {
+  return (yield* findFalse(json, question)) !== undefined;
+}
+
+function whyAmbiguous(
+  json: Buffer,
+  { start, end, text, value }: ElementReader,
+): string | undefined {
+  const own = json.subarray(start, end);
+  const why = whyUnreadable({ json: own, text, value }, LEVELS);
+  return why === TOO_DEEP ? ambiguityIn(own) : why;
 }
 
 function readLog(

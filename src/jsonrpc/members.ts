@@ -140,7 +140,7 @@ export function keyText(json: Buffer, start: number, end: number): string | unde
 
 const isEnd = (json: Buffer, at: number): boolean => skipSpace(json, at) >= json.length;
 
-function skipSpace(json: Buffer, from: number): number {
+export function skipSpace(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
     const byte = json[at];
@@ -150,7 +150,7 @@ function skipSpace(json: Buffer, from: number): number {
 }
 
 /** The place behind the value that starts at `at`, or -1. */
-function skipValue(json: Buffer, at: number): number {
+export function skipValue(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return skipString(json, at);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(json, at);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "./clock.ts";
+import type { Work } from "./long-work.ts";
 import { Turns } from "./turns.ts";
 
 /** So many slices, each over in a moment of a clock that only work moves. */
@@ -31,6 +32,44 @@ describe("turns", () => {
     isDone = true;
     // Each begins where it is called; from then on all of them share a turn.
     expect(most).toBeLessThanOrEqual(50 + 8);
+  });
+
+  it("are shared by all long work, which begins at once", async () => {
+    let now = 0;
+    const turns = new Turns({ clock: { now: () => now, yield: systemClock.yield } });
+    let inTurn = 0;
+    let most = 0;
+    let isDone = false;
+    const everyTurn = (): void => {
+      inTurn = 0;
+      if (!isDone) setImmediate(everyTurn);
+    };
+    everyTurn();
+    function* inSteps(steps: number): Work<number> {
+      for (let step = 0; step < steps; step += 1) {
+        now += 1;
+        inTurn += 1;
+        most = Math.max(most, inTurn);
+        yield;
+      }
+      return steps;
+    }
+    const done = Array.from({ length: 50 }, (_, each) => turns.do(inSteps(20 + each)));
+    expect(inTurn).toBe(4 + 49);
+    inTurn = 0;
+    most = 0;
+    expect(await Promise.all(done)).toEqual(Array.from({ length: 50 }, (_, each) => 20 + each));
+    isDone = true;
+    expect(most).toBeLessThanOrEqual(2 * 4); // what is left of one turn, and the next
+  });
+
+  it("are no business of work that fails", async () => {
+    const turns = new Turns({ clock: systemClock });
+    // biome-ignore lint/correctness/useYield: it has no time for that
+    function* failing(): Work<never> {
+      throw new Error("no");
+    }
+    await expect(turns.do(failing())).rejects.toThrow("no");
   });
 
   it("come in the order in which they were waited for", async () => {

@@ -1,6 +1,7 @@
 // Long work that is done in slices: all of it together takes a few milliseconds of each turn of the event
 // loop, one piece of work after the other, so that a small question is never behind many large ones.
 import type { Clock } from "./clock.ts";
+import type { Work } from "./long-work.ts";
 
 /** What all slices of one turn take together, in milliseconds. */
 const TURN_MS = 4;
@@ -26,6 +27,21 @@ export class Turns {
   next(): Promise<void> {
     if (this.#endsAt === undefined) this.#begin();
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /**
+   * Does the work, with pauses where the turn is over. It begins at once, so that what is short is not
+   * behind what is long.
+   *
+   * @throws What the work throws.
+   */
+  async do<Result>(work: Work<Result>): Promise<Result> {
+    if (this.#endsAt === undefined) this.#begin();
+    for (;;) {
+      const { done, value } = work.next();
+      if (done) return value;
+      if (this.isOver) await this.next();
+    }
   }
 
   #begin(): void {

@@ -1,6 +1,6 @@
 // The logs of one block, asked for by its hash: also of one that a reorganisation dropped.
 import type { Position } from "../chain/block-store.ts";
-import { whyFalse } from "../evm/false-logs.ts";
+import { areFalse } from "../evm/false-logs.ts";
 import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
@@ -8,6 +8,7 @@ import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { IsFalse } from "../upstream/belief.ts";
 import { readBlock, saysUnknown } from "./block-lookup.ts";
 import { MAY_LAG } from "./doubt.ts";
 import { joinJson } from "./join-json.ts";
@@ -39,7 +40,7 @@ async function askLogsOfBlock(
 ): Promise<RawJson> {
   const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
   const question = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
-  const isFalse = (json: Buffer): boolean => whyFalse(json, question) !== undefined;
+  const isFalse: IsFalse = (json) => areFalse(json, question);
   const asked = context.ask("eth_getLogs", paramsJson, { ...MAY_LAG, isFalse });
   const logs = await asked.catch((thrown: unknown) => {
     throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;

@@ -3,7 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
-import { type LogQuestion, whyFalse } from "../evm/false-logs.ts";
+import { areFalse, type LogQuestion } from "../evm/false-logs.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -153,7 +153,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<To
   const question = questionOf(filter, context);
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
-      ...(question && { isFalse: (given) => whyFalse(given, question) !== undefined }),
+      ...(question && { isFalse: (given) => areFalse(given, question) }),
       isDoubtful: (reply: Reply) =>
         reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
       reaches: context.chain?.head.number,

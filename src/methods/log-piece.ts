@@ -1,6 +1,6 @@
 // The logs of a few blocks from the nodes, asked for in as many parts as these want.
 
-import { whyFalse } from "../evm/false-logs.ts";
+import { areFalse } from "../evm/false-logs.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACKET } from "../jsonrpc/ascii.ts";
@@ -109,9 +109,9 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
       isDoubtful: (reply) => replies.isDoubtful(reply),
-      isFalse: (given, upstream) => {
+      *isFalse(given, upstream) {
         tellers.set(given, upstream);
-        const isFalse = whyFalse(given, { matcher, within: range, most }) !== undefined;
+        const isFalse = yield* areFalse(given, { matcher, within: range, most });
         if (isFalse) asking.onLie();
         return isFalse;
       },

@@ -27,6 +27,8 @@ type Surroundings = Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "sign
 const WIDEST = 2_000;
 const AT_ONCE = 4;
 const FAILURES = 2;
+/** Made once: an abort without a reason makes an exception with a stack. */
+const ENOUGH = new Error("no more logs are wanted");
 
 /**
  * @throws RpcError when there are more logs than allowed, or more questions would be needed: then the
@@ -84,7 +86,7 @@ export async function logsOfNodes(
       if (piece.unread !== undefined) throw work.usedUp(piece.unread);
     }
   } finally {
-    ended.abort();
+    ended.abort(ENOUGH);
   }
   const logs = joinArrays(arrays);
   if (count > most) refuseTooMany(logs, range, results);

@@ -1,5 +1,7 @@
 // The surroundings of a call, for tests: upstreams that answer by a script, and a head that stands still.
+
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { atOnce } from "../lib/long-work.ts";
 import { declaredMethods } from "./catalogue.ts";
 import type { CallContext, NetworkFacts } from "./method.ts";
 import { checkParams } from "./validate.ts";
@@ -90,7 +92,8 @@ function contextOf(
       if (!(method in script)) throw errors.methodNotFound(method);
       const said = script[method];
       const json = Buffer.from(JSON.stringify(typeof said === "function" ? said(given) : said));
-      if (isFalse?.(json, "node")) throw errors.upstreamsFailed();
+      const found = isFalse?.(json, "node");
+      if (typeof found === "object" ? atOnce(found) : found) throw errors.upstreamsFailed();
       return json;
     },
   };

@@ -1,6 +1,8 @@
 // For tests: nodes that answer log queries of a made-up chain, each with limits and words of its own, asked
 // in order as the pool does.
+
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { atOnce } from "../lib/long-work.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { LearnedRange } from "../upstream/learned-range.ts";
 import type { Reply } from "../upstream/reply.ts";
@@ -75,7 +77,8 @@ export function askingNodes(
     for (const [index, node] of nodes.entries()) {
       state.calls += 1;
       const reply = node({ ...range, ...filter }, state.calls);
-      if (reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`)) continue;
+      const found = reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`);
+      if (typeof found === "object" ? atOnce(found) : found) continue;
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
       if (!options.isDoubtful?.(reply)) return said(reply);
       doubtful ??= reply;

@@ -1,5 +1,6 @@
 // For tests: a pool over nodes that say what they are told to.
 import pino from "pino";
+import { Turns } from "../lib/turns.ts";
 import type { CallOptions } from "./asking/call-options.ts";
 import type { Connection, Exchange } from "./connection/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -71,6 +72,7 @@ export function poolOf(scripts: Record<string, Script>) {
   });
   const pool = new Pool(optionsOf(...Object.keys(scripts)), {
     clock,
+    turns: new Turns({ clock }),
     log,
     metrics: {
       upstreamAnswered: ({ upstream, kind, purpose }) =>

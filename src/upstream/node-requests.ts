@@ -3,8 +3,8 @@
 import { findLongMembers } from "../jsonrpc/long-members.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline, TOO_LATE } from "../lib/deadline.ts";
-import { inTurns } from "../lib/long-work.ts";
 import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { Turns } from "../lib/turns.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
   BodyReader,
@@ -42,7 +42,8 @@ export type NodeRequestReply = {
 const LONG = 1 << 22;
 
 export type NodeRequestsParts = {
-  readonly clock: Pick<Clock, "now" | "after" | "yield">;
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly turns: Pick<Turns, "do">;
   readonly metrics: Pick<Metrics, "upstreamAnswered">;
   readonly connection: Connection;
 };
@@ -70,7 +71,7 @@ export class NodeRequests {
 
   /** What follows has not to look through all of it while others wait. */
   async #withMembers(exchange: Extract<Exchange, { kind: "answered" }>): Promise<Exchange> {
-    const members = await inTurns(findLongMembers(exchange.body, ENVELOPE), this.#parts);
+    const members = await this.#parts.turns.do(findLongMembers(exchange.body, ENVELOPE));
     return { ...exchange, members };
   }
 

@@ -5,6 +5,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { Place } from "./abilities/abilities.ts";
 import type { Urgency } from "./ask-decisions.ts";
+import type { BeliefParts, IsFalse } from "./belief.ts";
 import type { RateBudgetOptions } from "./budget/rate-budget.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
@@ -20,8 +21,8 @@ export type AskOptions = Urgency & {
   readonly maxBytes?: number | undefined;
   /** Told of the call when it is sent. */
   readonly onOpen?: (call: OpenCall) => void;
-  /** Whether a result cannot be true, whatever the node says. */
-  readonly isFalse?: ((json: Buffer, upstream: string) => boolean) | undefined;
+  /** See `Belief`. */
+  readonly isFalse?: IsFalse | undefined;
   /** On whose behalf; left out: it does not wait for its turn. */
   readonly asker?: HurriedAsker | undefined;
   /** What the call speaks of, where that is known. */
@@ -45,13 +46,11 @@ export type UpstreamOptions = ConnectionOptions & {
   readonly rate: Omit<RateBudgetOptions, "network" | "upstream">;
 };
 
-export type UpstreamParts = {
+export type UpstreamParts = BeliefParts & {
   readonly clock: Clock;
   readonly log: Logger;
   /** Of all nodes of the network. */
   readonly heads: Pick<HeadTimes, "saw">;
-  /** Told of who was caught telling what is not so. */
-  readonly onLie?: ((upstream: string) => void) | undefined;
   /** There are other nodes of this network. */
   readonly hasOthers: () => boolean;
   readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamLied" | "upstreamUsable">;

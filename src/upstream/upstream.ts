@@ -4,6 +4,7 @@ import { Interview } from "./abilities/interview.ts";
 import { KeptAbilities } from "./abilities/kept-abilities.ts";
 import { headTold, type NodeHead } from "./announcements.ts";
 import { budgetWaitMs, endingOf, isSuspicious, learnFrom, type Urgency } from "./ask-decisions.ts";
+import { Belief } from "./belief.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { readChainId } from "./chain-id.ts";
 import { Health } from "./health/health.ts";
@@ -39,7 +40,7 @@ export class Upstream {
   isElsewhere = false;
   #state: UpstreamState = "checking";
   #isClosed = false;
-  #hasLied = false;
+  readonly #belief: Belief;
   readonly #identity: Identity;
   readonly #kept: KeptAbilities;
   /** undefined where the node is not to be probed. */
@@ -60,6 +61,7 @@ export class Upstream {
     this.abilities = new Abilities(parts);
     this.turns = new NodeTurns({ slots: slotsOf(options) }, parts);
     this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
+    this.#belief = new Belief({ network, upstream: name }, parts);
     const { abilities } = this;
     this.#kept = new KeptAbilities({ network, upstream: name, url }, { ...parts, abilities });
     this.#interview = options.probe ? this.#makeInterview() : undefined;
@@ -137,8 +139,10 @@ export class Upstream {
       holder: asker?.memory,
     };
     const told = await this.#requests.send(wanted, signal);
+    const judged = this.#belief.judged(told.reply, method, options);
+    const reply = judged instanceof Promise ? await judged : judged;
+    // Its place is free once the answer was looked through: else these would pile up.
     if (asker) this.turns.end(asker, told.sentAtMs);
-    const reply = this.#believed(told.reply, method, options);
     // A node whose answer is too long for us is well.
     const isTooLarge = told.exchange === "too large" || told.exchange === "crowded";
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
@@ -152,18 +156,6 @@ export class Upstream {
     const head = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return withoutSecrets(reply, method, this.#secrets);
-  }
-
-  /** A result that cannot be true is a failure of the node: told once, then counted. */
-  #believed(reply: Reply, method: string, { isFalse }: AskOptions): Reply {
-    if (reply.kind !== "result" || !isFalse?.(reply.json, this.name)) return reply;
-    const { metrics, log } = this.#parts;
-    metrics.upstreamLied(this.options.network, this.name);
-    this.#parts.onLie?.(this.name);
-    if (!this.#hasLied)
-      log.warn({ upstream: this.name, method }, "an upstream told what is not so");
-    this.#hasLied = true;
-    return { kind: "failed", reason: "it told what is not so", isTold: true };
   }
 
   /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */

@@ -1,4 +1,5 @@
 // How a call to the nodes of a network wants to be made.
+import type { IsFalse } from "../belief.ts";
 import type { BodyReader } from "../connection/connection.ts";
 import type { Reply } from "../reply.ts";
 import type { HurriedAsker } from "../turns/node-turns.ts";
@@ -20,7 +21,7 @@ export type CallOptions = {
   /** Makes what reads the answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
   /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
-  readonly isFalse?: ((json: Buffer, upstream: string) => boolean) | undefined;
+  readonly isFalse?: IsFalse | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
   /** On whose behalf; left out: the gateway's own. */

@@ -1,6 +1,7 @@
 // New heads as a node announces them, over real sockets.
 import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
+import { Turns } from "../../lib/turns.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { requestJson } from "../request-json.ts";
 import { Upstream } from "../upstream.ts";
@@ -26,6 +27,7 @@ function upstreamAt(url: string) {
     },
     {
       clock,
+      turns: new Turns({ clock }),
       log: pino({ level: "silent" }),
       metrics: { upstreamAnswered, upstreamUsable: () => undefined, upstreamLied: () => undefined },
       heads: { saw: () => undefined },

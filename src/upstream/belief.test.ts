@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import type { Work } from "../lib/long-work.ts";
+import { Turns } from "../lib/turns.ts";
+import { Belief } from "./belief.ts";
+import { FakeClock } from "./fake-clock.ts";
+import type { Reply } from "./reply.ts";
+
+const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });
+const FALSE = { kind: "failed", reason: "it told what is not so", isTold: true };
+
+function belief() {
+  const told: string[] = [];
+  const log = { warn: ({ method }: { method: string }) => void told.push(`log ${method}`) };
+  const state = { held: 0 };
+  const memory = {
+    hold: (_: string, bytes: number) => {
+      state.held += bytes;
+    },
+    release: (_: string, bytes: number) => {
+      state.held -= bytes;
+    },
+  };
+  const own = new Belief(
+    { network: "n", upstream: "a" },
+    {
+      log: log as never,
+      metrics: { upstreamLied: () => void told.push("counted") },
+      turns: new Turns({ clock: new FakeClock() }),
+      memory,
+      onLie: (upstream) => void told.push(`lie of ${upstream}`),
+    },
+  );
+  return { belief: own, told, state };
+}
+
+describe("what a node says", () => {
+  it("is judged at once when it is short", () => {
+    const { belief: own } = belief();
+    const reply = resultOf(10);
+    expect(own.judged(reply, "m", { isFalse: () => false })).toBe(reply);
+    expect(own.judged(reply, "m", {})).toBe(reply);
+    expect(own.judged(reply, "m", { isFalse: () => true })).toEqual(FALSE);
+    expect(own.judged({ kind: "timeout" }, "m", { isFalse: () => true })).toEqual({
+      kind: "timeout",
+    });
+  });
+
+  it("is judged in steps when it is long, and counted as long as it waits for that", async () => {
+    const { belief: own, state } = belief();
+    function* areTrue(): Work<boolean> {
+      expect(state.held).toBe(100_000);
+      yield;
+      return false;
+    }
+    const reply = resultOf(100_000);
+    const judged = own.judged(reply, "m", { isFalse: areTrue });
+    expect(judged).toBeInstanceOf(Promise);
+    expect(await judged).toBe(reply);
+    expect(state.held).toBe(0);
+  });
+
+  it("is told of once and then counted when it is false", async () => {
+    const { belief: own, told } = belief();
+    function* areFalse(): Work<boolean> {
+      yield;
+      return true;
+    }
+    expect(await own.judged(resultOf(100_000), "m", { isFalse: areFalse })).toEqual(FALSE);
+    expect(own.judged(resultOf(1), "m", { isFalse: areFalse })).toEqual(FALSE);
+    expect(told).toEqual(["counted", "lie of a", "log m", "counted", "lie of a"]);
+  });
+});

@@ -14,11 +14,28 @@ const message = (id: number): CallMessage => ({
   json: Buffer.alloc(0),
 });
 
+/** A turn is over when the test says so. */
+class TurnsOfOthers {
+  isOver = false;
+  #goOn: (() => void)[] = [];
+
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#goOn.push(resolve));
+  }
+
+  async begin(): Promise<void> {
+    this.isOver = false;
+    for (const goOn of this.#goOn.splice(0)) goOn();
+    await new Promise(setImmediate);
+  }
+}
+
 /** Members whose answers come when the test says so. */
 class Members {
   readonly begun: number[] = [];
   held = 0;
   isCalm = true;
+  readonly turns = new TurnsOfOthers();
   readonly #settle = new Map<number, (reply: RpcResponse) => void>();
 
   batch(
@@ -45,6 +62,7 @@ class Members {
           restartDeadline: () => undefined,
         },
         isCalm: () => this.isCalm,
+        turns: this.turns,
       },
     );
   }
@@ -87,6 +105,17 @@ describe("a batch", () => {
     expect(members.begun).toEqual([0, 1]);
     await members.settle(1, 0);
     expect(members.begun).toEqual([0, 1, 2]);
+  });
+
+  it("lets others have their turn while it begins its members, and is one whole all the same", async () => {
+    const members = new Members();
+    members.turns.isOver = true;
+    const answered = members.batch(20, { now: 5 }).answer();
+    expect(members.begun.length).toBe(8);
+    members.turns.isOver = false;
+    await members.turns.begin();
+    const { pieces, rest } = await answered;
+    expect([members.begun.length, textOf(pieces).length, rest]).toEqual([20, 20 + 21, undefined]);
   });
 
   it("that is too large to be held is sent while it is made, and waits for who takes it", async () => {

@@ -3,6 +3,7 @@
 import { type AnswerJson, failure, heldBytesOf, lengthOf } from "../jsonrpc/envelope.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Turns } from "../lib/turns.ts";
 import { commonNotes } from "./common-notes.ts";
 import type { RequestScope } from "./request-scope.ts";
 import type { RpcResponse } from "./response.ts";
@@ -20,12 +21,15 @@ export type BatchParts = {
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
+  readonly turns: Pick<Turns, "isOver" | "next">;
 };
 
 /** In bytes: what is not larger waits until it is whole, and answers under way are expected to take no more. */
 const WORTH_HOLDING = 1 << 20;
 /** Members that wait for nodes: more of them would be in the way of the key's other calls. */
 const MOST_UNDER_WAY = 200;
+/** So many members are begun before it is looked whether it is others' turn. */
+const BEGUN_AT_ONCE = 8;
 
 export class Batch {
   readonly #messages: readonly Message[];
@@ -39,6 +43,8 @@ export class Batch {
   /** Of all that was given out. */
   #bytes = 0;
   #isOver = false;
+  /** It is others' turn. */
+  #isPaused = false;
   #wake: () => void = () => undefined;
   readonly #options: BatchOptions;
   readonly #parts: BatchParts;
@@ -71,7 +77,7 @@ export class Batch {
 
   /** Nothing more can be begun, or held, before some of it is taken. */
   get #hasToBeTaken(): boolean {
-    return this.#underWay === 0 || this.#heldBytes > WORTH_HOLDING;
+    return (this.#underWay === 0 && !this.#isPaused) || this.#heldBytes > WORTH_HOLDING;
   }
 
   #whole(): RpcResponse {
@@ -114,12 +120,13 @@ export class Batch {
 
   #beginSome(): void {
     const { answer, expected } = this.#parts;
-    while (this.#begun < this.#messages.length && !this.#isOver) {
+    while (this.#begun < this.#messages.length && !this.#isOver && !this.#isPaused) {
       const index = this.#begun;
       const message = this.#messages[index] as Message;
       const bytes = expected(message);
       if (!this.#hasRoomFor(bytes)) return;
       this.#begun += 1;
+      if (this.#begun % BEGUN_AT_ONCE === 0) this.#letOthersIn();
       const reply = answer(message);
       if (!(reply instanceof Promise)) {
         this.#took(index, reply);
@@ -134,6 +141,16 @@ export class Batch {
         this.#wake();
       });
     }
+  }
+
+  #letOthersIn(): void {
+    const { turns } = this.#parts;
+    if (!turns.isOver) return;
+    this.#isPaused = true;
+    void turns.next().then(() => {
+      this.#isPaused = false;
+      this.#wake();
+    });
   }
 
   /** One member is under way at least: so a batch comes to its end. */

@@ -3,6 +3,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { Turns } from "../lib/turns.ts";
 
 /** Made once: an abort without a reason makes an exception with a stack, for every answered call. */
 const TIME_IS_UP = new Error("the deadline of the request has passed");
@@ -11,6 +12,7 @@ const ENDED = new Error("the request has ended");
 export type RequestScopeParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
 };
 
 export class RequestScope {
@@ -96,7 +98,14 @@ export class RequestScope {
     this.#releaseAll();
     for (const task of this.#onSent ?? []) task(wasSent);
     this.#cancelDeadline?.();
-    this.#controller?.abort(ENDED);
+    if (this.#controller) this.#abandon(this.#controller, wasSent);
+  }
+
+  /** Many calls may wait for a caller who leaves, and many callers leave at once: nobody is in a hurry then. */
+  #abandon(controller: AbortController, wasSent: boolean): void {
+    const { turns } = this.#parts;
+    if (wasSent || !turns.isOver) controller.abort(ENDED);
+    else void turns.next().then(() => controller.abort(ENDED));
   }
 
   #startDeadline(controller: AbortController): void {

@@ -1,5 +1,6 @@
 // What a log query is charged, by the pieces that the nodes take: over the real steps of a call, a real meter
 // and a bill.
+
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it } from "vitest";
@@ -9,6 +10,7 @@ import { Scope } from "../access/scope/scope.ts";
 import type { CountedCall } from "../access/usage/key-usage.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
+import { Turns } from "../lib/turns.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
@@ -74,7 +76,7 @@ function world({
     },
     requestId: "r",
     client: () => "192.0.2.1",
-    scope: new RequestScope({ deadlineMs: 1_000 }, { clock, memory }),
+    scope: new RequestScope({ deadlineMs: 1_000 }, { clock, memory, turns: new Turns({ clock }) }),
   } as unknown as Caller;
   const metrics = {
     callEnded: () => undefined,
@@ -83,7 +85,7 @@ function world({
   };
   const answer = bodyAnswerer(
     { maxBatch: 100, batchResponseBytes: 1e9 },
-    { clock, costs: new Costs({}), log, metrics, memory },
+    { clock, costs: new Costs({}), log, metrics, memory, turns: new Turns({ clock }) },
   );
   return { caller, counted, asked: () => asked, answer };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { RequestScope } from "../calls/request-scope.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
+import { Turns } from "../lib/turns.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { refuseKey } from "./refuse-key.ts";
 
@@ -18,7 +19,11 @@ function door(held = GUESS_LIMITS.held) {
   const visit = () => {
     const scope = new RequestScope(
       { deadlineMs: 30_000 },
-      { clock, memory: new MemoryBudget({ bytes: 1 }, { onRefused: () => undefined }) },
+      {
+        clock,
+        memory: new MemoryBudget({ bytes: 1 }, { onRefused: () => undefined }),
+        turns: new Turns({ clock }),
+      },
     );
     return { scope, refusal: refuseKey({ address: "192.0.2.1", scope }, parts) };
   };

@@ -154,11 +154,11 @@ export class DoorSide {
 
 const rulesOf = (
   { limits, costs, listen }: Config,
-  { clock, log, metrics, memory }: DoorSideParts,
+  { clock, log, metrics, memory, turns }: DoorSideParts,
 ) => ({
   answerBody: bodyAnswerer(
     { maxBatch: limits.batch, batchResponseBytes: limits.batchResponseBytes },
-    { clock, log, metrics, memory, costs: new Costs(costs) },
+    { clock, log, metrics, memory, turns, costs: new Costs(costs) },
   ),
   clientAddress: clientAddress(listen),
   isProxy: addressMatcher(listen.trustedProxies),

@@ -22,7 +22,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
 import { Occupancy } from "./lib/occupancy.ts";
 import type { Turns } from "./lib/turns.ts";
-import { type Catalogue, catalogueFor } from "./methods/catalogue.ts";
+import { type Catalogue, catalogueFor, traitsOf } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";
 import type { Method, NetworkFacts } from "./methods/method.ts";
 import { keptNetwork, type NetworkRole, shareOf, stateFor } from "./network/role.ts";
@@ -146,6 +146,7 @@ export class Network {
       ...{ clock, log, metrics, memory, turns },
       connect: (to, own) => connect(to, { ...own, memory, turns }),
       state: poolState,
+      traitsOf: traitsOf(family),
       onLie: (upstream) => this.chain?.distrust(upstream),
     });
     this.coalescing = new Coalescing(this.pool);

@@ -8,6 +8,7 @@ import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-holder.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
+import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
@@ -107,7 +108,7 @@ export class Call implements CallContext, HurriedAsker {
   notFound(): RpcError {
     const { method } = this.message;
     if (!this.caller.network.catalogue.isClosed(method)) return errors.methodNotFound(method);
-    return SUBSCRIPTION.test(method) ? errors.needsPush(method) : errors.methodClosed(method);
+    return needsPush(method) ? errors.needsPush(method) : errors.methodClosed(method);
   }
 
   authorize(method: GuardedMethod, params: readonly unknown[]): void {
@@ -120,7 +121,7 @@ export class Call implements CallContext, HurriedAsker {
   /** Why no node was asked for it; undefined when one was, or is asked for such calls nowhere. */
   get saving(): Saving | undefined {
     if (this.#asked > 0) return this.#asked === this.#work?.joined ? "merging" : undefined;
-    if (OF_THE_GATEWAY.test(this.message.method)) return undefined;
+    if (this.method?.isOwn) return undefined;
     return this.notes === undefined || this.notes.source === "local" ? "here" : "store";
   }
 
@@ -198,12 +199,12 @@ export class Call implements CallContext, HurriedAsker {
     this.#asked += 1;
     // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
     // read while it comes has one reader.
-    const isQuestion =
-      this.method !== undefined && this.method.freshness !== "unknown" && !options?.reader;
+    const isMerged = this.method?.isMergeable && !options?.reader;
     const { coalescing, pool } = network;
     const { session } = this.#parts.batch ? this.#viewed() : LONE;
     const isTogether = session !== undefined && TAG.test(paramsJson);
-    return (isQuestion ? coalescing : pool).call(method, paramsJson, scope.signal(), {
+    return (isMerged ? coalescing : pool).call(method, paramsJson, scope.signal(), {
+      traits: method === this.method?.name ? this.method : undefined,
       ...options,
       session: isTogether ? session : undefined,
       asker: this,
@@ -234,11 +235,6 @@ export class Call implements CallContext, HurriedAsker {
 
 export const forbidden = (rule: CallRule): RpcError =>
   rule === "contracts" ? errors.rejectedByKey(rule) : errors.methodNotForKey(rule);
-
-const SUBSCRIPTION = /_(un)?subscribe$/;
-
-/** No node has such methods. */
-const OF_THE_GATEWAY = /^(rpc\.|headgate_)/;
 
 const LONE: Pick<SharedView, "session"> = { session: undefined };
 

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../lib/clock.ts";
+import { traitsOf } from "../methods/catalogue.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import { inspect } from "../upstream/abilities/inspect.ts";
@@ -56,7 +57,9 @@ async function checkUpstream(
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
     const options = { ...settings, secrets: secretsOf(upstream) };
-    const findings = await inspect(options, { connection, clock: systemClock });
+    const findings = await inspect(options, {
+      ...{ connection, clock: systemClock, traitsOf: traitsOf(settings.family) },
+    });
     const lines = renderFindings(name, findings);
     const isUsable = findings.kind === "usable";
     if (isUsable && upstream.url.startsWith("http"))

@@ -1,8 +1,9 @@
 // Finds out which block a reference means, for methods that must know it before they ask.
 import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
-
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { Reply } from "../upstream/reply.ts";
 import type { CallContext } from "./method.ts";
 
 type Asking = Pick<CallContext, "ask" | "head" | "chain">;
@@ -126,3 +127,10 @@ const READ_CHARACTERS = 2_000;
 const RESOURCE_NOT_FOUND = -32001;
 const UNKNOWN =
   /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;
+
+/** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
+export const MAY_LAG: CallOptions = {
+  isDoubtful: (reply: Reply) =>
+    (reply.kind === "result" && isNull(reply.json)) ||
+    (reply.kind === "refused" && isUnknownSaying(reply)),
+};

@@ -7,8 +7,7 @@ import { hash, quantity, toQuantity } from "../evm/values.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { isNull, nullWhenUnknown } from "./block-lookup.ts";
-import { MAY_LAG } from "./doubt.ts";
+import { isNull, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
 import { askAt } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
@@ -18,11 +17,15 @@ const fullTransactions = z
   .boolean({ error: "want true or false" })
   .describe("Whole transactions instead of their hashes.");
 
+const LOOKUP = { group: "blocks", cost: 3 } as const;
+
 export const blockMethods = [
   defineMethod({
     name: "eth_getBlockByNumber",
+    ...LOOKUP,
+    isSpecified: true,
+    isNullNoBlock: true,
     summary: "The block with this number; null when there is none.",
-    cost: 3,
     params: { block: blockNumberOrTag, fullTransactions },
     result: block.nullable(),
     freshness: "until next block",
@@ -33,8 +36,9 @@ export const blockMethods = [
   }),
   defineMethod({
     name: "eth_getBlockByHash",
+    ...LOOKUP,
+    isSpecified: true,
     summary: "The block with this hash; null when there is none.",
-    cost: 3,
     params: { blockHash: hash, fullTransactions },
     result: block.nullable(),
     freshness: "forever",
@@ -45,8 +49,9 @@ export const blockMethods = [
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByNumber",
+    ...LOOKUP,
+    isNullNoBlock: true,
     summary: "How many transactions the block has; null when there is no such block.",
-    cost: 3,
     params: { block: blockNumberOrTag },
     result: quantity.nullable(),
     freshness: "until next block",
@@ -57,8 +62,8 @@ export const blockMethods = [
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByHash",
+    ...LOOKUP,
     summary: "How many transactions the block has; null when there is no such block.",
-    cost: 3,
     params: { blockHash: hash },
     result: quantity.nullable(),
     freshness: "forever",

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isNeverServed, opensByPattern } from "../namespaces/known-methods.ts";
+import { opensByPattern } from "../namespaces/known-method.ts";
+import { isNeverServed } from "../namespaces/known-methods.ts";
 import {
   type CatalogueOptions,
   catalogueFor,

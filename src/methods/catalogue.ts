@@ -1,13 +1,14 @@
 // Which methods a network serves: those declared here, and those known by name, as far as its settings open them.
 import { isWild, matcherOf } from "../lib/pattern.ts";
+import { opensByPattern } from "../namespaces/known-method.ts";
 import {
   GROUPS,
   isNeverServed,
-  knownMethod,
   knownMethods,
   type MethodGroupName,
-  opensByPattern,
+  unknownMethod,
 } from "../namespaces/known-methods.ts";
+import type { TraitsOf } from "../upstream/upstream-options.ts";
 import { blockMethods } from "./blocks.ts";
 import { discoveryMethods } from "./discovery.ts";
 import { epochFilterMethods } from "./epoch-filters.ts";
@@ -15,7 +16,7 @@ import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
 import { filterMethods } from "./filters.ts";
-import { forwardedMethod, unknownMethod } from "./forwarded.ts";
+import { forwardedMethod } from "./forwarded.ts";
 import { hashingMethods } from "./hashing.ts";
 import { logMethods } from "./logs.ts";
 import type { Family, Method } from "./method.ts";
@@ -60,8 +61,32 @@ export const declaredMethods: readonly Method[] = [
   ...usageMethods,
 ];
 
-/** Everything that is known by name beside that. */
+/** Everything that is declared to go to the upstreams as it comes. */
 export const forwardedMethods: readonly Method[] = knownMethods.map(forwardedMethod);
+
+/** All of a family, whether or not a network serves them. */
+function familyOf(family: Family) {
+  const isOfFamily = (method: Method): boolean =>
+    method.family === family || method.family === "any";
+  const declared = declaredMethods.filter(isOfFamily);
+  const names = new Set(declared.map(({ name }) => name));
+  const forwarded = forwardedMethods.filter(
+    (method) => isOfFamily(method) && !names.has(method.name),
+  );
+  const byName = new Map([...declared, ...forwarded].map((method) => [method.name, method]));
+  return { declared, forwarded, byName };
+}
+
+const FAMILIES: Readonly<Record<Family, ReturnType<typeof familyOf>>> = {
+  evm: familyOf("evm"),
+  conflux: familyOf("conflux"),
+};
+
+/** For what the gateway asks nodes that no caller called by this name. */
+export const traitsOf =
+  (family: Family): TraitsOf =>
+  (name) =>
+    FAMILIES[family].byName.get(name) ?? unknownMethod(name, family);
 
 export type CatalogueOptions = {
   readonly family: Family;
@@ -78,21 +103,16 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
   const isNamed = matcherOf(names);
   const fits = matcherOf([...allow.filter(isWild), ...groups.map((group) => GROUPS[group])]);
   const isDenied = matcherOf(deny);
-  const isServed = ({ name, kind }: Method): boolean =>
+  const isServed = ({ name, kind, isSpecified }: Method): boolean =>
     !isDenied(name) &&
     !isNeverServed(name) &&
-    (isNamed(name) || specified.has(name) || (opensByPattern(kind) && fits(name)));
+    (isNamed(name) || isSpecified || (opensByPattern(kind) && fits(name)));
 
-  const ofFamily = (method: Method): boolean => method.family === family || method.family === "any";
-  const declared = declaredMethods.filter(ofFamily);
+  const { declared, forwarded, byName } = FAMILIES[family];
   const methods = declared.filter(isServed);
-  const declaredNames = new Set(declared.map(({ name }) => name));
-  const forwarded = forwardedMethods.filter(
-    (method) => ofFamily(method) && !declaredNames.has(method.name),
-  );
   const invented = names
-    .filter((name) => !declaredNames.has(name) && !knownMethod(name, family))
-    .map((name) => unknownMethod(name, family));
+    .filter((name) => !byName.has(name))
+    .map((name) => forwardedMethod(unknownMethod(name, family)));
   const passedOn = [...forwarded, ...invented].filter(isServed);
   const served = new Map([...methods, ...passedOn].map((method) => [method.name, method]));
   const known = [...declared, ...forwarded, ...invented];
@@ -106,25 +126,3 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
     isClosed: (name) => !served.has(name) && (knownNames.has(name) || isNeverServed(name)),
   };
 }
-
-/** Served on every network of their family, without a word in its allow list (docs/decisions/0027). */
-const specified: ReadonlySet<string> = new Set([
-  "eth_getTransactionByHash",
-  "eth_getTransactionReceipt",
-  "eth_getTransactionReceiptsByBlock",
-  "eth_getBlockReceipts",
-  "eth_getBlockByNumber",
-  "eth_getBlockByHash",
-  ...uncleMethods.map(({ name }) => name),
-  "eth_getLogs",
-  ...filterMethods.map(({ name }) => name),
-  "cfx_getLogs",
-  "eth_getCode",
-  "eth_estimateGas",
-  "eth_accounts",
-  "web3_sha3",
-  "trace_replayTransaction",
-  "trace_get",
-  ...discoveryMethods.map(({ name }) => name),
-  ...usageMethods.map(({ name }) => name),
-]);

@@ -1,7 +1,8 @@
 // Documentation from the declarations: the OpenRPC document of a network, and docs/METHODS.md.
 import { z } from "zod";
 import { matcherOf } from "../lib/pattern.ts";
-import { GROUPS, isNeverServed, opensByPattern } from "../namespaces/known-methods.ts";
+import { opensByPattern } from "../namespaces/known-method.ts";
+import { GROUPS, isNeverServed } from "../namespaces/known-methods.ts";
 import type { Family, Method, Parameter } from "./method.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -46,7 +47,7 @@ const methodObject = (method: Method, components: Map<string, unknown>): JsonObj
   errors: [
     ...(parametersOf(method).length > 0 ? [{ code: -32602, message: "invalid argument" }] : []),
     { code: -32005, message: "rate limit exceeded" },
-    ...(callsContracts(method) ? [{ code: 3, message: "execution reverted" }] : []),
+    ...(method.mayRevert ? [{ code: 3, message: "execution reverted" }] : []),
   ],
   "x-headgate-kind": method.kind,
   "x-headgate-cost": method.cost,
@@ -55,9 +56,6 @@ const methodObject = (method: Method, components: Map<string, unknown>): JsonObj
 
 const parametersOf = ({ parameters }: Method): readonly Parameter[] =>
   parameters === "any" ? [] : parameters;
-
-const callsContracts = ({ name }: Method): boolean =>
-  name === "eth_call" || name === "eth_estimateGas";
 
 /** The schema in the dialect of OpenRPC; what has a name of its own goes to the components. */
 function jsonSchema(schema: z.ZodType, components: Map<string, unknown>): unknown {

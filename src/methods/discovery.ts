@@ -5,6 +5,9 @@ import { defineMethod, type Method } from "./method.ts";
 export const discoveryMethods: readonly Method[] = [
   defineMethod({
     name: "rpc.discover",
+    group: "other",
+    isSpecified: true,
+    isOwn: true,
     family: "any",
     summary: "The OpenRPC document of this network, with the methods that the key may call.",
     cost: 1,

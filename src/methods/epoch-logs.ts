@@ -25,6 +25,8 @@ import { contractsOfLogs } from "./read-contracts.ts";
 export const epochLogMethods = [
   defineMethod({
     name: "cfx_getLogs",
+    group: "logs",
+    isSpecified: true,
     family: "conflux",
     summary:
       "The logs that match a filter, of a range of epochs or of some blocks; the last `limit` of them before the last `offset`.",

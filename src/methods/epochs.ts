@@ -14,111 +14,128 @@ const object = z.looseObject({});
 const call = z.looseObject({}, { error: "want a call object" });
 const fullTransactions = z.boolean({ error: "want true or false" });
 
-const epochMethod = (
-  name: string,
-  cost: number,
-  params: Readonly<Record<string, z.ZodType>>,
-  result: z.ZodType,
-  summary: string,
-): Method =>
-  passedOn({
-    name,
-    family: "conflux",
-    cost,
-    params,
-    result,
-    summary,
-    freshness: "until next block",
-  });
+type EpochDeclaration = Omit<Parameters<typeof passedOn>[0], "family" | "freshness">;
+
+const epochMethod = (declaration: EpochDeclaration): Method =>
+  passedOn({ ...declaration, family: "conflux", freshness: "until next block" });
 
 const found = object.nullable();
 const methods = { send: "cfx_sendRawTransaction", find: "cfx_getTransactionByHash" };
 
 export const epochMethods = [
-  epochMethod("cfx_epochNumber", 1, { epoch }, quantity, "The number of an epoch tag."),
-  epochMethod("cfx_getStatus", 1, {}, object, "Chain id, newest epochs and block of the node."),
-  epochMethod("cfx_gasPrice", 1, {}, quantity, "A gas price that nodes suggest, in Drip."),
-  epochMethod(
-    "cfx_getBalance",
-    2,
-    { address: confluxAddress, epoch },
-    quantity,
-    "The balance of an address, in Drip.",
-  ),
-  {
-    ...epochMethod(
-      "cfx_getCode",
-      2,
-      { address: confluxAddress, epoch },
-      data,
-      "The code at an address; `0x` when there is none.",
-    ),
+  epochMethod({
+    name: "cfx_epochNumber",
+    group: "chain",
+    tellsHead: (paramsJson) => paramsJson.includes("latest_state"),
+    summary: "The number of an epoch tag.",
+    cost: 1,
+    params: { epoch },
+    result: quantity,
+  }),
+  epochMethod({
+    name: "cfx_getStatus",
+    group: "chain",
+    summary: "Chain id, newest epochs and block of the node.",
+    cost: 1,
+    params: {},
+    result: object,
+  }),
+  epochMethod({
+    name: "cfx_gasPrice",
+    group: "chain",
+    summary: "A gas price that nodes suggest, in Drip.",
+    cost: 1,
+    params: {},
+    result: quantity,
+  }),
+  epochMethod({
+    name: "cfx_getBalance",
+    group: "state",
+    summary: "The balance of an address, in Drip.",
+    cost: 2,
+    params: { address: confluxAddress, epoch },
+    result: quantity,
+  }),
+  epochMethod({
+    name: "cfx_getCode",
+    group: "state",
+    summary: "The code at an address; `0x` when there is none.",
+    cost: 2,
+    params: { address: confluxAddress, epoch },
+    result: data,
     contractsOf: contractAt(0),
-  },
-  epochMethod(
-    "cfx_getNextNonce",
-    3,
-    { address: confluxAddress, epoch },
-    quantity,
-    "The nonce of the next transaction of an address.",
-  ),
-  epochMethod(
-    "cfx_getBlockByHash",
-    3,
-    { blockHash: hash, fullTransactions },
-    found,
-    "The block with this hash; null when there is none.",
-  ),
-  epochMethod(
-    "cfx_getBlockByEpochNumber",
-    3,
-    { epoch: epochReference, fullTransactions },
-    found,
-    "The pivot block of an epoch.",
-  ),
-  epochMethod(
-    "cfx_getBlocksByEpoch",
-    3,
-    { epoch: epochReference },
-    z.array(hash).nullable(),
-    "The hashes of all blocks of an epoch.",
-  ),
-  epochMethod(
-    "cfx_getTransactionByHash",
-    3,
-    { transactionHash: hash },
-    found,
-    "The transaction with this hash; null when it is unknown.",
-  ),
-  epochMethod(
-    "cfx_getTransactionReceipt",
-    3,
-    { transactionHash: hash },
-    found,
-    "The receipt of an executed transaction; null when there is none.",
-  ),
-  {
-    ...epochMethod(
-      "cfx_call",
-      5,
-      { call, epoch },
-      data,
-      "Executes a call and answers what it returns.",
-    ),
+  }),
+  epochMethod({
+    name: "cfx_getNextNonce",
+    group: "state",
+    summary: "The nonce of the next transaction of an address.",
+    cost: 3,
+    params: { address: confluxAddress, epoch },
+    result: quantity,
+  }),
+  epochMethod({
+    name: "cfx_getBlockByHash",
+    group: "blocks",
+    summary: "The block with this hash; null when there is none.",
+    cost: 3,
+    params: { blockHash: hash, fullTransactions },
+    result: found,
+  }),
+  epochMethod({
+    name: "cfx_getBlockByEpochNumber",
+    group: "blocks",
+    isNullNoBlock: true,
+    summary: "The pivot block of an epoch.",
+    cost: 3,
+    params: { epoch: epochReference, fullTransactions },
+    result: found,
+  }),
+  epochMethod({
+    name: "cfx_getBlocksByEpoch",
+    group: "blocks",
+    isNullNoBlock: true,
+    summary: "The hashes of all blocks of an epoch.",
+    cost: 3,
+    params: { epoch: epochReference },
+    result: z.array(hash).nullable(),
+  }),
+  epochMethod({
+    name: "cfx_getTransactionByHash",
+    group: "blocks",
+    summary: "The transaction with this hash; null when it is unknown.",
+    cost: 3,
+    params: { transactionHash: hash },
+    result: found,
+  }),
+  epochMethod({
+    name: "cfx_getTransactionReceipt",
+    group: "blocks",
+    summary: "The receipt of an executed transaction; null when there is none.",
+    cost: 3,
+    params: { transactionHash: hash },
+    result: found,
+  }),
+  epochMethod({
+    name: "cfx_call",
+    group: "execution",
+    summary: "Executes a call and answers what it returns.",
+    cost: 5,
+    params: { call, epoch },
+    result: data,
     contractsOf: calledAt(0),
-  },
-  {
-    ...epochMethod(
-      "cfx_estimateGasAndCollateral",
-      5,
-      { call, epoch },
-      object,
-      "How much gas and storage collateral a call needs.",
-    ),
+  }),
+  epochMethod({
+    name: "cfx_estimateGasAndCollateral",
+    group: "execution",
+    summary: "How much gas and storage collateral a call needs.",
+    cost: 5,
+    params: { call, epoch },
+    result: object,
     contractsOf: calledAt(0),
-  },
+  }),
   defineMethod({
     name: "cfx_sendRawTransaction",
+    group: "submission",
     family: "conflux",
     summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
     cost: 3,

@@ -12,6 +12,7 @@ import { readRevert } from "../evm/revert.ts";
 import { data, quantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import type { BlockCall } from "./passing-on.ts";
 import { calledWithoutOverrides } from "./read-contracts.ts";
 import { askState } from "./state.ts";
 
@@ -19,54 +20,63 @@ const block = blockReference.optional().describe("The state to execute on. Left 
 const stateOverrides = overrides.optional().describe("Accounts as they shall be.");
 const blockOverrides = overrides.optional().describe("The block as it shall be.");
 
+const EXECUTION = {
+  group: "execution",
+  cost: 5,
+  freshness: "until next block",
+  contractsOf: calledWithoutOverrides,
+} as const;
+
 export const executionMethods = [
   defineMethod({
     name: "eth_call",
+    ...EXECUTION,
+    mayRevert: true,
     summary: "Executes a call and answers what it returns.",
-    cost: 5,
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: data,
-    freshness: "until next block",
-    contractsOf: calledWithoutOverrides,
-    answer: (args, context) => execute("eth_call", args, forAnyNode(args.call), context),
+    answer: (args, context) => execute("eth_call", { args, call: forAnyNode(args.call) }, context),
   }),
   defineMethod({
     name: "eth_estimateGas",
+    ...EXECUTION,
+    isSpecified: true,
+    mayRevert: true,
     summary: "How much gas a call needs. `gas` above 550 million is lowered to that.",
-    cost: 5,
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: quantity,
-    freshness: "until next block",
-    contractsOf: calledWithoutOverrides,
-    answer: (args, context) =>
-      execute("eth_estimateGas", args, withCappedGas(forAnyNode(args.call)), context),
+    answer: (args, context) => {
+      // Left out, the block stays the node's choice: its pending block bounds the gas (specification).
+      const whenOmitted = "nothing";
+      const call = withCappedGas(forAnyNode(args.call));
+      return execute("eth_estimateGas", { args, call, whenOmitted }, context);
+    },
   }),
   defineMethod({
     name: "eth_createAccessList",
+    ...EXECUTION,
     summary: "Which accounts and slots a call touches, and its gas with that access list.",
-    cost: 5,
     params: { call: callObject, block, stateOverrides },
     result: z.looseObject({ accessList: z.array(z.looseObject({})), gasUsed: quantity }),
-    freshness: "until next block",
-    contractsOf: calledWithoutOverrides,
     answer: (args, context) =>
-      execute("eth_createAccessList", args, forAnyNode(args.call), context),
+      execute("eth_createAccessList", { args, call: forAnyNode(args.call) }, context),
   }),
 ];
 
-type Given = Readonly<Record<string, unknown>> & { readonly call: CallObject };
+type Execution = Pick<BlockCall, "whenOmitted"> & {
+  readonly args: Readonly<Record<string, unknown>> & { readonly call: CallObject };
+  /** As nodes take it. */
+  readonly call: CallObject;
+};
 
 async function execute(
   method: string,
-  given: Given,
-  call: CallObject,
+  { args: given, call, ...omitted }: Execution,
   context: CallContext,
 ): Promise<Buffer> {
   const sent = call === given.call ? given : { ...given, call };
   try {
-    // Left out, the block stays the node's choice: its pending block bounds the gas (specification).
-    const whenOmitted = method === "eth_estimateGas" ? "nothing" : "latest";
-    return await askState(method, { given, sent, at: "block", whenOmitted }, context);
+    return await askState(method, { given, sent, at: "block", ...omitted }, context);
   } catch (thrown) {
     throw asRevert(thrown);
   }

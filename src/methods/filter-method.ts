@@ -24,6 +24,7 @@ export function filterMethod<Params extends Shape>(declaration: {
   family: Family;
   summary: string;
   cost: number;
+  isSpecified?: boolean;
   params: Params;
   result: z.ZodType;
   /** Of its creation. */
@@ -38,6 +39,7 @@ export function filterMethod<Params extends Shape>(declaration: {
   const ofAnyFilter = { name: rest.name, kind: "read", contractsOf: anyContract } as const;
   return defineMethod({
     ...rest,
+    ...{ group: "other", isStateful: true },
     freshness: "unknown",
     answer: (args, context) => {
       check?.(args);

@@ -10,9 +10,11 @@ import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = quantity.describe("What the creation of the filter answered.");
 
+const EVM = { family: "evm", isSpecified: true } as const;
+
 const newLogs = filterMethod({
   name: "eth_newFilter",
-  family: "evm",
+  ...EVM,
   summary: "Creates a filter that reports logs from now on, and answers its id.",
   cost: 2,
   params: { filter: logFilter },
@@ -28,7 +30,7 @@ const newLogs = filterMethod({
 
 const newBlocks = filterMethod({
   name: "eth_newBlockFilter",
-  family: "evm",
+  ...EVM,
   summary: "Creates a filter that reports new blocks, and answers its id.",
   cost: 2,
   params: {},
@@ -38,7 +40,7 @@ const newBlocks = filterMethod({
 
 const newPending = filterMethod({
   name: "eth_newPendingTransactionFilter",
-  family: "evm",
+  ...EVM,
   summary: "Creates a filter that reports the hashes of pending transactions, and answers its id.",
   cost: 2,
   params: { fullTransactions: z.boolean({ error: "want true or false" }).optional() },
@@ -59,7 +61,7 @@ export const filterMethods = [
   filterMethod({
     name: "eth_getFilterChanges",
     isPoll: true,
-    family: "evm",
+    ...EVM,
     summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
     cost: 2,
     params: { filterId },
@@ -70,7 +72,7 @@ export const filterMethods = [
   filterMethod({
     name: "eth_getFilterLogs",
     isPoll: true,
-    family: "evm",
+    ...EVM,
     summary: "All logs that match a log filter, of the range that it was created with.",
     cost: 5,
     params: { filterId },
@@ -83,7 +85,7 @@ export const filterMethods = [
   }),
   filterMethod({
     name: "eth_uninstallFilter",
-    family: "evm",
+    ...EVM,
     summary: "Ends a filter; false when there is none.",
     cost: 2,
     params: { filterId },

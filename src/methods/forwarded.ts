@@ -1,7 +1,7 @@
-// Methods that are known by name only: they go to the upstreams as they came.
+// Methods that go to the upstreams as they came.
 import { z } from "zod";
 import type { KnownMethod, Reads } from "../namespaces/known-method.ts";
-import type { Family, Method } from "./method.ts";
+import type { Method } from "./method.ts";
 import {
   anyContract,
   type ContractsOf,
@@ -12,29 +12,20 @@ import {
   tracedTransaction,
 } from "./read-contracts.ts";
 
-export function forwardedMethod({ name, family, kind, cost, reads }: KnownMethod): Method {
+export function forwardedMethod({ reads, ...known }: KnownMethod): Method {
+  const { name } = known;
   const contractsOf = contractsReadBy[reads];
   return {
-    name,
-    family,
-    kind,
+    ...known,
     summary: "Passed on to the upstreams as it is.",
-    cost,
     parameters: "any",
     result: z.unknown(),
     freshness: "unknown",
-    badParamsStatus: 200,
+    ...{ badParamsStatus: 200, isSpecified: false, isOwn: false, mayRevert: false },
     ...(contractsOf ? { contractsOf } : {}),
     answer: (_, context) => context.ask(name, context.paramsJson),
   };
 }
-
-/** A method that an operator names and nobody knows: it may change something, and read any contract. */
-export const unknownMethod = (name: string, family: Family): Method =>
-  forwardedMethod({ name, family, kind: "write", cost: costOf(name), reads: "anything" });
-
-/** As those that are known: what replays transactions is dear. */
-const costOf = (name: string): number => (/^(trace|debug)_/.test(name) ? 25 : 3);
 
 const contractsReadBy: Readonly<Record<Reads, ContractsOf | undefined>> = {
   nothing: undefined,

@@ -6,6 +6,8 @@ import { defineMethod } from "./method.ts";
 export const hashingMethods = [
   defineMethod({
     name: "web3_sha3",
+    group: "other",
+    isSpecified: true,
     family: "any",
     summary: "The Keccak-256 of the given data, not the standardised SHA3-256.",
     cost: 1,

@@ -20,6 +20,8 @@ import { contractsOfLogs } from "./read-contracts.ts";
 export const logMethods = [
   defineMethod({
     name: "eth_getLogs",
+    group: "logs",
+    isSpecified: true,
     summary: "The logs that match a filter, of a range of blocks or of one block.",
     cost: 10,
     params: { filter: logFilter },

@@ -1,7 +1,12 @@
 // A method is declared once: checks, prices, documentation and tests all read the declaration.
 import type { z } from "zod";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
-import type { MethodKind } from "../namespaces/known-method.ts";
+import {
+  type DeclaredTraits,
+  type MethodKind,
+  type MethodTraits,
+  traitsFor,
+} from "../namespaces/known-method.ts";
 import type { CallContext, Family } from "./call-context.ts";
 import type { ContractsOf } from "./read-contracts.ts";
 
@@ -28,7 +33,7 @@ export type Parameter = {
   readonly isOptional: boolean;
 };
 
-export type Method = {
+export type Method = MethodTraits & {
   readonly name: string;
   readonly family: Family | "any";
   readonly summary: string;
@@ -44,6 +49,12 @@ export type Method = {
   readonly kind: MethodKind;
   /** For keys that are bound to contracts; left out where none is read by its address. */
   readonly contractsOf?: ContractsOf;
+  /** Served on every network of its family, without a word in its allow list (docs/decisions/0027). */
+  readonly isSpecified: boolean;
+  /** No node has it: it saves no question that the gateway answers it. */
+  readonly isOwn: boolean;
+  /** It answers with an error when what it runs reverts. */
+  readonly mayRevert: boolean;
   /**
    * `args` holds the checked parameters by name, in their order: undefined where the caller wrote
    * null, no entry where the caller wrote nothing.
@@ -51,27 +62,33 @@ export type Method = {
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
 };
 
-export function defineMethod<Params extends Shape>(declaration: {
-  name: string;
-  family?: Family | "any";
-  summary: string;
-  cost: number;
-  /** By name, in order; optional ones last. */
-  params: Params;
-  result: z.ZodType;
-  freshness: Freshness;
-  badParamsStatus?: number;
-  /** Left out: read. */
-  kind?: MethodKind;
-  contractsOf?: ContractsOf;
-  answer(args: Arguments<Params>, context: CallContext): Outcome;
-}): Method {
-  const { answer, params, ...rest } = declaration;
+type Declaration = DeclaredTraits & Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">>;
+
+/** What is left out follows from the kind and the freshness, or is false. */
+export function defineMethod<Params extends Shape>(
+  declaration: Declaration & {
+    name: string;
+    family?: Family | "any";
+    summary: string;
+    cost: number;
+    /** By name, in order; optional ones last. */
+    params: Params;
+    result: z.ZodType;
+    freshness: Freshness;
+    badParamsStatus?: number;
+    /** Left out: read. */
+    kind?: MethodKind;
+    contractsOf?: ContractsOf;
+    answer(args: Arguments<Params>, context: CallContext): Outcome;
+  },
+): Method {
+  const { answer, params, kind = "read", ...rest } = declaration;
+  const isMergeable = rest.freshness !== "unknown";
   return {
-    family: "evm",
-    kind: "read",
-    badParamsStatus: 200,
+    ...{ family: "evm", kind, badParamsStatus: 200 },
+    ...{ isSpecified: false, isOwn: false, mayRevert: false },
     ...rest,
+    ...traitsFor(kind, { isMergeable, ...rest }),
     parameters: Object.entries(params).map(([name, schema]) => ({
       name,
       schema,

@@ -11,9 +11,12 @@ async function askBlockNumber(context: CallContext): Promise<RawJson> {
   return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
 }
 
+const FEES = { group: "chain", cost: 3, freshness: "until next block" } as const;
+
 export const nodeMethods = [
   defineMethod({
     name: "eth_chainId",
+    group: "chain",
     summary: "The chain id.",
     cost: 1,
     params: {},
@@ -24,6 +27,8 @@ export const nodeMethods = [
   }),
   defineMethod({
     name: "eth_blockNumber",
+    group: "chain",
+    tellsHead: () => true,
     summary: "The number of the newest block; in a batch, of the one that all members see.",
     cost: 1,
     params: {},
@@ -39,6 +44,8 @@ export const nodeMethods = [
   }),
   defineMethod({
     name: "eth_accounts",
+    group: "other",
+    isSpecified: true,
     summary: "Always empty: what is behind the gateway signs for nobody.",
     cost: 3,
     params: {},
@@ -48,6 +55,8 @@ export const nodeMethods = [
   }),
   passedOn({
     name: "net_version",
+    group: "chain",
+    isOfChain: false,
     summary: "The network id, in decimal digits.",
     cost: 1,
     params: {},
@@ -56,32 +65,29 @@ export const nodeMethods = [
   }),
   passedOn({
     name: "eth_gasPrice",
+    ...FEES,
     summary: "A gas price that nodes suggest, in Wei.",
-    cost: 3,
     params: {},
     result: quantity,
-    freshness: "until next block",
   }),
   passedOn({
     name: "eth_maxPriorityFeePerGas",
+    ...FEES,
     summary: "A priority fee that nodes suggest, in Wei.",
-    cost: 3,
     params: {},
     result: quantity,
-    freshness: "until next block",
   }),
   passedOn({
     name: "eth_blobBaseFee",
+    ...FEES,
     summary: "The base fee of blobs in the next block, in Wei.",
-    cost: 3,
     params: {},
     result: quantity,
-    freshness: "until next block",
   }),
   passedOn({
     name: "eth_feeHistory",
+    ...FEES,
     summary: "Base fees, gas used and priority fees of a range of blocks.",
-    cost: 3,
     params: {
       // A plain number is taken by every node, and sent by some libraries.
       blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
@@ -92,11 +98,11 @@ export const nodeMethods = [
         .optional(),
     },
     result: z.looseObject({ oldestBlock: quantity, baseFeePerGas: z.array(quantity).optional() }),
-    freshness: "until next block",
     at: "newestBlock",
   }),
   passedOn({
     name: "eth_syncing",
+    group: "chain",
     summary: "How far the node behind is with its synchronisation; false when it is done.",
     cost: 3,
     params: {},

@@ -5,8 +5,7 @@ import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Reply } from "../upstream/reply.ts";
-import { saysUnknown } from "./block-lookup.ts";
-import { MAY_LAG } from "./doubt.ts";
+import { MAY_LAG, saysUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 
 type Args = Readonly<Record<string, unknown>>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { unknownMethod } from "../namespaces/known-methods.ts";
 import { declaredMethods, forwardedMethods } from "./catalogue.ts";
-import { unknownMethod } from "./forwarded.ts";
+import { forwardedMethod } from "./forwarded.ts";
 import type { Method } from "./method.ts";
 
 const A = `0x${"aa".repeat(20)}`;
@@ -11,7 +12,7 @@ const mux = (tracerConfig: unknown) => ({ tracer: "muxTracer", tracerConfig });
 const method = (name: string): Method =>
   declaredMethods.find((each) => each.name === name) ??
   forwardedMethods.find((each) => each.name === name) ??
-  unknownMethod(name, "evm");
+  forwardedMethod(unknownMethod(name, "evm"));
 
 describe("the contracts that a call reads", () => {
   it.each([

@@ -5,9 +5,8 @@ import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { findMembers } from "../jsonrpc/members.ts";
-import { isNull, nullWhenUnknown, settle } from "./block-lookup.ts";
+import { isNull, MAY_LAG, nullWhenUnknown, settle } from "./block-lookup.ts";
 import { receiptsOf } from "./block-receipts.ts";
-import { MAY_LAG } from "./doubt.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { hasValue } from "./pending.ts";
 import { placeOnChain } from "./place-on-chain.ts";
@@ -18,6 +17,9 @@ import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 const receiptsByBlock = (name: string): Method =>
   defineMethod({
     name,
+    group: "blocks",
+    isSpecified: true,
+    isNullNoBlock: true,
     summary: "All receipts of a block; null when the block is unknown or pending.",
     cost: 10,
     params: { block: blockReference },
@@ -35,6 +37,8 @@ const receiptsByBlock = (name: string): Method =>
 export const receiptMethods = [
   defineMethod({
     name: "eth_getTransactionReceipt",
+    group: "blocks",
+    isSpecified: true,
     summary: "The receipt of a mined transaction; null while it is pending or unknown.",
     cost: 3,
     params: { transactionHash: hash },

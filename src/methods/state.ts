@@ -71,9 +71,11 @@ const stateMethod = (declaration: {
   params: Readonly<Record<string, z.ZodType>>;
   result: z.ZodType;
   contractsOf?: ContractsOf;
+  isSpecified?: boolean;
 }): Method =>
   defineMethod({
     ...declaration,
+    group: "state",
     params: { ...declaration.params, block },
     freshness: "until next block",
     answer: (args, context) => askState(declaration.name, { given: args, at: "block" }, context),
@@ -87,6 +89,7 @@ const storageProof = z.looseObject({
 export const stateMethods = [
   stateMethod({
     name: "eth_getCode",
+    isSpecified: true,
     summary: "The code at an address; `0x` when there is none.",
     cost: 2,
     params: { address },

@@ -7,8 +7,7 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
-import { nullWhenUnknown } from "./block-lookup.ts";
-import { MAY_LAG } from "./doubt.ts";
+import { MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
 
 export type Submission = {

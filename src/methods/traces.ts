@@ -14,7 +14,7 @@ import { replay as replayOf } from "./tracing/replays.ts";
 import { filterTraces, traceFilter } from "./tracing/trace-filter.ts";
 import { tracesOf } from "./tracing/transaction-traces.ts";
 
-const COST = 25;
+const TRACE = { group: "traces", cost: 25 } as const;
 /** The EVM's own limit of calls within calls. */
 const MAX_DEPTH = 1024;
 /** There are three; a list without end would only cost time. */
@@ -36,9 +36,10 @@ const block = blockReference.optional().describe("The state to execute on. Left 
 export const traceMethods = [
   defineMethod({
     name: "trace_get",
+    ...TRACE,
+    isSpecified: true,
     summary:
       "One trace of a transaction, by its position in the call tree; null when there is none.",
-    cost: COST,
     params: {
       transactionHash: hash,
       path: z
@@ -55,8 +56,8 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_transaction",
+    ...TRACE,
     summary: "All traces of a transaction; null when it is unknown.",
-    cost: COST,
     params: { transactionHash: hash },
     result: z.array(locatedTrace).nullable(),
     freshness: "until reorg",
@@ -66,9 +67,10 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_block",
+    ...TRACE,
+    isNullNoBlock: true,
     summary:
       "All traces of a block, and the rewards where the node gives them; null when it is unknown.",
-    cost: COST,
     params: { block: blockReference },
     result: z.array(locatedTrace).nullable(),
     freshness: "until next block",
@@ -78,8 +80,8 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_filter",
+    ...TRACE,
     summary: "The traces of a range of blocks that match.",
-    cost: COST,
     params: { filter: traceFilter },
     result: z.array(locatedTrace),
     freshness: "until next block",
@@ -88,8 +90,9 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_replayTransaction",
+    ...TRACE,
+    isSpecified: true,
     summary: "Executes a mined transaction again and answers what was asked for of its traces.",
-    cost: COST,
     params: { transactionHash: hash, traceTypes },
     result: replay,
     freshness: "until reorg",
@@ -97,8 +100,8 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_replayBlockTransactions",
+    ...TRACE,
     summary: "Executes all transactions of a block again.",
-    cost: COST,
     params: { block: blockReference, traceTypes },
     result: z.array(replay).nullable(),
     freshness: "until next block",
@@ -108,8 +111,8 @@ export const traceMethods = [
   }),
   defineMethod({
     name: "trace_call",
+    ...TRACE,
     summary: "Executes a call and answers its traces.",
-    cost: COST,
     params: { call: callObject, traceTypes, block },
     result: replay,
     freshness: "until next block",
@@ -119,8 +122,8 @@ export const traceMethods = [
   }),
   passedOn({
     name: "trace_callMany",
+    ...TRACE,
     summary: "Executes calls one after the other, each on the state that the last one left.",
-    cost: COST,
     params: {
       calls: z
         .array(z.array(z.unknown()), { error: "want an array of [call, trace types]" })
@@ -134,8 +137,8 @@ export const traceMethods = [
   }),
   passedOn({
     name: "trace_rawTransaction",
+    ...TRACE,
     summary: "Executes a signed transaction without sending it.",
-    cost: COST,
     params: { transaction: data, traceTypes },
     result: replay,
     freshness: "until next block",

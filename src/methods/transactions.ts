@@ -5,8 +5,7 @@ import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
-import { isBeyondAnyBlock, nullWhenUnknown } from "./block-lookup.ts";
-import { MAY_LAG } from "./doubt.ts";
+import { isBeyondAnyBlock, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { askAt } from "./passing-on.ts";
 import { withWholePlace } from "./pending.ts";
@@ -16,11 +15,14 @@ import { submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
 
+const LOOKUP = { group: "blocks", cost: 3 } as const;
+
 export const transactionMethods = [
   defineMethod({
     name: "eth_getTransactionByHash",
+    ...LOOKUP,
+    isSpecified: true,
     summary: "The transaction with this hash, also a pending one; null when it is unknown.",
-    cost: 3,
     params: { transactionHash: hash },
     result: transaction.nullable(),
     freshness: "until next block",
@@ -28,8 +30,8 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_getTransactionByBlockHashAndIndex",
+    ...LOOKUP,
     summary: "The transaction at this place of the block; null when there is none.",
-    cost: 3,
     params: { blockHash: hash, index: quantity },
     result: transaction.nullable(),
     freshness: "forever",
@@ -40,8 +42,8 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_getTransactionByBlockNumberAndIndex",
+    ...LOOKUP,
     summary: "The transaction at this place of the block; null when there is none.",
-    cost: 3,
     params: { block: blockNumberOrTag, index: quantity },
     result: transaction.nullable(),
     freshness: "until next block",
@@ -52,6 +54,7 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_sendRawTransaction",
+    group: "submission",
     summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
     cost: 3,
     params: { transaction: data },

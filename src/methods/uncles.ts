@@ -22,6 +22,8 @@ import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 const uncleMethod = (name: string): Method =>
   defineMethod({
     name,
+    group: "blocks",
+    isSpecified: true,
     summary: "The header of the block's uncle at this index; null when there is none.",
     cost: 3,
     params: { block: blockReference, index: quantity },
@@ -36,9 +38,12 @@ const uncleMethod = (name: string): Method =>
     },
   });
 
-const countMethod = (name: string): Method =>
+const countMethod = (name: string, traits?: Pick<Method, "isNullNoBlock">): Method =>
   defineMethod({
     name,
+    group: "blocks",
+    isSpecified: true,
+    ...traits,
     summary: "How many uncles the block has; null when there is no such block.",
     cost: 3,
     params: { block: blockReference },
@@ -55,7 +60,7 @@ export const uncleMethods = [
   uncleMethod("eth_getUncleByBlockHashAndIndex"),
   uncleMethod("eth_getUncleByBlockNumberAndIndex"),
   countMethod("eth_getUncleCountByBlockHash"),
-  countMethod("eth_getUncleCountByBlockNumber"),
+  countMethod("eth_getUncleCountByBlockNumber", { isNullNoBlock: true }),
 ];
 
 /** undefined when the block has such an uncle, but its header was not to be had with it. */

@@ -38,6 +38,9 @@ type Counts = Readonly<Record<(typeof COUNTED)[number], number>>;
 export const usageMethods: readonly Method[] = [
   defineMethod({
     name: "headgate_usage",
+    group: "other",
+    isSpecified: true,
+    isOwn: true,
     family: "any",
     summary:
       "The limits of the key that asks, and what was done with it: by day, network and method, of this month unless a range of days is given.",

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { unknownMethod } from "../namespaces/known-methods.ts";
 import { declaredMethods } from "./catalogue.ts";
-import { unknownMethod } from "./forwarded.ts";
+import { forwardedMethod } from "./forwarded.ts";
 import type { Method } from "./method.ts";
 import { checkParams } from "./validate.ts";
 
@@ -141,7 +142,9 @@ describe("good parameters", () => {
   });
 
   it("are any, of a method that is only forwarded", () => {
-    expect(checkParams(unknownMethod("eth_new", "evm"), [1, "x", null])).toEqual({});
+    expect(checkParams(forwardedMethod(unknownMethod("eth_new", "evm")), [1, "x", null])).toEqual(
+      {},
+    );
   });
 });
 

@@ -2,27 +2,36 @@
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
 
 const CHAIN = { reads: "nothing" } as const;
-const ACCOUNT = { reads: "account" } as const;
-const TRACE = { cost: 25 } as const;
+const BLOCKS = { reads: "nothing", group: "blocks" } as const;
+const ACCOUNT = { reads: "account", group: "state" } as const;
+const TRACE = { cost: 25, group: "traces" } as const;
 
 export const clients = [
-  ...reads(
-    "erigon",
-    "blockNumber forks getBlockByTimestamp getHeaderByHash getHeaderByNumber watchTheBurn",
-    CHAIN,
-  ),
-  ...reads("erigon", "getLogs getLatestLogs", { cost: 10, reads: "logs" }),
-  ...reads("erigon", "getLogsByHash getBlockReceiptsByBlockHash", { cost: 10 }),
+  ...reads("erigon", "blockNumber forks watchTheBurn", CHAIN),
+  ...reads("erigon", "getBlockByTimestamp getHeaderByHash getHeaderByNumber", BLOCKS),
+  ...reads("erigon", "getLogs getLatestLogs", { cost: 10, reads: "logs", group: "logs" }),
+  ...reads("erigon", "getLogsByHash", { cost: 10, group: "logs" }),
+  ...reads("erigon", "getBlockReceiptsByBlockHash", { cost: 10, group: "blocks" }),
   ...controls("erigon", "cacheCheck nodeInfo"),
-  ...reads("ots", "getApiLevel getBlockDetails getBlockDetailsByHash getBlockTransactions", CHAIN),
-  ...reads("ots", "getTransactionBySenderAndNonce getTransactionError", CHAIN),
+  ...reads("ots", "getApiLevel", CHAIN),
+  ...reads(
+    "ots",
+    `getBlockDetails getBlockDetailsByHash getBlockTransactions getTransactionBySenderAndNonce
+     getTransactionError`,
+    BLOCKS,
+  ),
   ...reads("ots", "hasCode getContractCreator", ACCOUNT),
-  ...reads("ots", "searchTransactionsAfter searchTransactionsBefore", { cost: 10 }),
+  ...reads("ots", "searchTransactionsAfter searchTransactionsBefore", {
+    cost: 10,
+    group: "blocks",
+  }),
   ...reads("ots", "getInternalOperations traceTransaction", TRACE),
-  ...reads("parity", "pendingTransactions getBlockReceipts listStorageKeys"),
+  ...reads("parity", "pendingTransactions getBlockReceipts", { group: "blocks" }),
+  ...reads("parity", "listStorageKeys", { group: "state" }),
   ...controls("parity", "clearEngineSigner enode netPeers setEngineSigner setEngineSignerSecret"),
-  ...reads("proof", "call getTransactionByHash getTransactionReceipt", { cost: 5 }),
-  ...reads("reth", "getBalanceChangesInBlock"),
+  ...reads("proof", "call", { cost: 5, group: "execution" }),
+  ...reads("proof", "getTransactionByHash getTransactionReceipt", { cost: 5, group: "blocks" }),
+  ...reads("reth", "getBalanceChangesInBlock", { group: "blocks" }),
   ...subscribes("reth", "subscribeChainNotifications unsubscribeChainNotifications"),
   ...reads(
     "clique",

@@ -3,17 +3,25 @@
 import { controls, type KnownMethod, reads, signs, subscribes } from "./known-method.ts";
 
 const CHAIN = { reads: "nothing" } as const;
-const ACCOUNT = { reads: "account" } as const;
-const TRACE = { cost: 25 } as const;
+const BLOCKS = { reads: "nothing", group: "blocks" } as const;
+const STATE = { reads: "nothing", group: "state" } as const;
+const ACCOUNT = { reads: "account", group: "state" } as const;
+const TRACE = { cost: 25, group: "traces" } as const;
 
 const methods = [
+  ...reads("cfx", "clientVersion getBestBlockHash getConfirmationRiskByHash", CHAIN),
+  ...reads("cfx", "feeHistory maxPriorityFeePerGas", { ...CHAIN, group: "chain" }),
   ...reads(
     "cfx",
-    `checkBalanceAgainstTransaction clientVersion feeHistory getAccumulateInterestRate
-     getBestBlockHash getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo
-     getCollateralInfo getConfirmationRiskByHash getFeeBurnt getInterestRate getParamsFromVote
-     getPoSEconomics getPoSRewardByEpoch getSkippedBlocksByEpoch getSupplyInfo maxPriorityFeePerGas`,
-    CHAIN,
+    `getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo getPoSRewardByEpoch
+     getSkippedBlocksByEpoch`,
+    BLOCKS,
+  ),
+  ...reads(
+    "cfx",
+    `checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
+     getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo`,
+    STATE,
   ),
   ...reads(
     "cfx",
@@ -21,19 +29,21 @@ const methods = [
      getStakingBalance getStorageAt getStorageRoot getVoteList`,
     ACCOUNT,
   ),
-  ...reads("cfx", "getAccountPendingTransactions"),
-  ...reads("cfx", "getEpochReceipts getTransactionsByBlock getTransactionsByEpoch", { cost: 10 }),
+  ...reads("cfx", "getAccountPendingTransactions", { group: "state" }),
+  ...reads("cfx", "getEpochReceipts", { cost: 10, group: "blocks", isNullNoBlock: true }),
+  ...reads("cfx", "getTransactionsByBlock getTransactionsByEpoch", { cost: 10, group: "blocks" }),
   ...signs("cfx", "sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts"),
   ...subscribes("cfx", "subscribe unsubscribe"),
 
   ...reads(
     "pos",
-    `getAccount getAccountByPowAddress getBlockByHash getBlockByNumber getCommittee
-     getConsensusBlocks getEpochState getLedgerInfoByBlockNumber getLedgerInfoByEpoch
-     getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch getStatus
+    `getBlockByHash getBlockByNumber getConsensusBlocks getEpochState getLedgerInfoByBlockNumber
+     getLedgerInfoByEpoch getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch
      getTransactionByNumber`,
-    CHAIN,
+    BLOCKS,
   ),
+  ...reads("pos", "getAccount getAccountByPowAddress getCommittee", STATE),
+  ...reads("pos", "getStatus", CHAIN),
   ...controls(
     "pos",
     `force_propose force_sign_pivot_decision force_vote_proposal get_chosen_proposal register start
@@ -53,7 +63,7 @@ const methods = [
   ),
 
   ...reads("gasstation", "price", CHAIN),
-  ...reads("net", "version", { ...CHAIN, cost: 1 }),
+  ...reads("net", "version", { ...CHAIN, cost: 1, group: "chain" }),
   ...controls("net", "disconnect_node node sessions throttling"),
   ...reads("txpool", "status nextNonce", CHAIN),
   ...reads(
@@ -62,8 +72,9 @@ const methods = [
      pendingNonceRange transactionByAddressAndNonce txWithPoolInfo`,
   ),
   ...controls("txpool", "clear"),
-  ...reads("trace", "transaction", { ...TRACE, ...CHAIN }),
-  ...reads("trace", "block epoch filter", TRACE),
+  ...reads("trace", "transaction", { ...TRACE, reads: "nothing" }),
+  ...reads("trace", "block", { ...TRACE, isNullNoBlock: true }),
+  ...reads("trace", "epoch filter", TRACE),
   ...reads(
     "debug",
     "getEpochReceiptProofByTransaction getTransactionsByBlock getTransactionsByEpoch",

@@ -1,7 +1,7 @@
 // debug_*: a namespace of questions, and of levers that stop a node, wind it back, or write files beside it.
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
 
-const COSTLY = { cost: 25 } as const;
+const COSTLY = { cost: 25, group: "traces" } as const;
 
 export const debug = [
   ...reads("debug", "traceTransaction", { ...COSTLY, reads: "traced transaction" }),

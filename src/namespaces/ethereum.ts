@@ -2,37 +2,46 @@
 // What is declared in src/methods is not listed again.
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
 
-const FREE = { cost: 1, reads: "nothing" } as const;
 const CHAIN = { reads: "nothing" } as const;
-const ACCOUNT = { reads: "account" } as const;
-const EXECUTION = { cost: 5 } as const;
-const TRACE = { cost: 25 } as const;
+const FREE = { reads: "nothing", group: "chain", cost: 1 } as const;
+const BLOCKS = { reads: "nothing", group: "blocks" } as const;
+const ACCOUNT = { reads: "account", group: "state" } as const;
+const EXECUTION = { cost: 5, group: "execution" } as const;
+const TRACE = { cost: 25, group: "traces" } as const;
 
 export const ethereum = [
   ...reads(
     "eth",
-    `baseFee capabilities coinbase config getCompilers getHeaderByHash getHeaderByNumber
-     getMinerDataByBlockHash getMinerDataByBlockNumber getRawTransactionByBlockHashAndIndex
-     getRawTransactionByBlockNumberAndIndex getRawTransactionByHash getTransactionBySenderAndNonce
-     hashrate mining networkId protocolVersion`,
+    "baseFee capabilities coinbase config getCompilers hashrate mining networkId protocolVersion",
     CHAIN,
+  ),
+  ...reads(
+    "eth",
+    `getHeaderByHash getHeaderByNumber getMinerDataByBlockHash getMinerDataByBlockNumber
+     getRawTransactionByBlockHashAndIndex getRawTransactionByBlockNumberAndIndex
+     getRawTransactionByHash getTransactionBySenderAndNonce`,
+    BLOCKS,
   ),
   ...reads("eth", "getAccount getAccountInfo", ACCOUNT),
   ...reads(
     "eth",
-    `getAccountPendingTransactions getBlockAccessListByBlockHash getBlockAccessListByBlockNumber
-     getStorageValues getTxWitness getWitness pendingTransactions`,
+    "getBlockAccessListByBlockHash getBlockAccessListByBlockNumber pendingTransactions",
+    { group: "blocks" },
   ),
+  ...reads("eth", "getAccountPendingTransactions getStorageValues getTxWitness getWitness", {
+    group: "state",
+  }),
   ...reads("eth", "callBundle callMany estimateGasBundle fillTransaction simulateV1", EXECUTION),
   // ERC-4337 bundlers.
-  ...reads("eth", "getUserOperationByHash getUserOperationReceipt supportedEntryPoints", CHAIN),
+  ...reads("eth", "getUserOperationByHash getUserOperationReceipt", BLOCKS),
+  ...reads("eth", "supportedEntryPoints", CHAIN),
   ...reads("eth", "estimateUserOperationGas", EXECUTION),
-  ...writes("eth", "sendUserOperation", CHAIN),
+  ...writes("eth", "sendUserOperation", { reads: "nothing" }),
   ...writes(
     "eth",
     `sendRawTransactionSync sendRawTransactionConditional sendPrivateRawTransaction
      sendPrivateTransaction cancelPrivateTransaction`,
-    CHAIN,
+    { reads: "nothing" },
   ),
   ...writes("eth", "sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle"),
   ...writes("mev", "sendBundle"),
@@ -47,16 +56,20 @@ export const ethereum = [
   // Of single chains: Polygon, BNB Smart Chain, Avalanche.
   ...reads(
     "eth",
-    `getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars getBlobSidecarByTxHash health
-     getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig`,
+    `health getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig`,
     CHAIN,
   ),
-  ...reads("eth", "getBorBlockReceipt getTransactionDataAndReceipt", CHAIN),
+  ...reads(
+    "eth",
+    `getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars getBlobSidecarByTxHash
+     getBorBlockReceipt getTransactionDataAndReceipt`,
+    BLOCKS,
+  ),
   ...reads("eth", "callDetailed getAssetBalance", EXECUTION),
 
   ...reads("net", "listening peerCount", FREE),
   ...controls("net", "services enode localAddress localEnode"),
-  ...reads("web3", "clientVersion", CHAIN),
+  ...reads("web3", "clientVersion", { ...CHAIN, group: "chain" }),
   ...reads("rpc", "modules", FREE),
 
   ...reads(

@@ -9,6 +9,68 @@ export type MethodKind = "read" | "write" | "node control" | "signing" | "subscr
 
 export type MethodFamily = "evm" | "conflux";
 
+/** Kinds of work whose speed and failures say something of each other. */
+export type MethodGroup =
+  | "chain" // what a node has in memory: head, chain id, gas price
+  | "blocks" // lookups of blocks, transactions and receipts
+  | "state" // balances, nonces, code, storage
+  | "execution" // calls that are run
+  | "logs"
+  | "traces"
+  | "submission" // goes to private nodes alone where there are any
+  | "other";
+
+/** What a method is to those who ask nodes for it. It travels with each call, so that nobody reads it from a name. */
+export type MethodTraits = {
+  readonly group: MethodGroup;
+  /** Asked twice, by two nodes even, it does no more than asked once: another node is asked when one fails. */
+  readonly isRepeatable: boolean;
+  /** A second node may be asked beside one that is slow. */
+  readonly isHedgeable: boolean;
+  /** What it speaks of is on one node alone, such as a filter that this node made. */
+  readonly isStateful: boolean;
+  /** It may be sent with others in one request, which is sent again in parts when a node refuses it. */
+  readonly isBatchable: boolean;
+  /** Calls of it that ask a node the same at the same time share one answer. */
+  readonly isMergeable: boolean;
+  /** `null` says that the node has no such block; of another method it may mean something else. */
+  readonly isNullNoBlock: boolean;
+  /** Its results are the chain's: never changed. Those of others may name the node, whose address is a secret. */
+  readonly isOfChain: boolean;
+  /** Whether the answer to these parameters (a JSON array) is the node's head; undefined: to none. */
+  readonly tellsHead: ((paramsJson: string) => boolean) | undefined;
+};
+
+/** As declared: `group`, and what does not follow from the kind. */
+export type DeclaredTraits = Pick<MethodTraits, "group"> & Partial<MethodTraits>;
+
+/**
+ * What a read or a write does once is done. Node control is asked of one node, once: sent to a second one, it
+ * would be done there, too.
+ */
+export function traitsFor(
+  kind: MethodKind,
+  {
+    group,
+    isStateful = false,
+    isRepeatable = opensByPattern(kind) && !isStateful,
+    isHedgeable = isRepeatable,
+    isBatchable = kind === "read",
+    isMergeable = false,
+    isNullNoBlock = false,
+    isOfChain = true,
+    tellsHead,
+  }: DeclaredTraits,
+): MethodTraits {
+  return {
+    ...{ group, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
+    ...{ isNullNoBlock, isOfChain, tellsHead },
+  };
+}
+
+/** Only reads and writes open by a pattern: who writes `debug_*` does not mean debug_setHead. */
+export const opensByPattern = (kind: MethodKind): boolean => kind === "read" || kind === "write";
+
 /**
  * What a method reads of contracts, for keys that are bound to some: nothing, whatever it likes, the account or the
  * recipient of the call in its first parameter, the logs of a filter there, or what a tracer is let do.
@@ -22,7 +84,7 @@ export type Reads =
   | "traced call"
   | "traced transaction";
 
-export type KnownMethod = {
+export type KnownMethod = MethodTraits & {
   readonly name: string;
   readonly family: MethodFamily;
   readonly kind: MethodKind;
@@ -31,26 +93,27 @@ export type KnownMethod = {
   readonly reads: Reads;
 };
 
+/** What is asked in other namespaces may be about nodes. */
+export const speaksOfChain = (namespace: string): boolean =>
+  ["eth", "cfx", "trace", "debug"].includes(namespace);
+
 type Words = Partial<Omit<KnownMethod, "name" | "kind">>;
 
 /** Several of one namespace at once. @param names What follows the underscore, separated by spaces. */
 const listed =
-  (kind: MethodKind) =>
-  (namespace: string, names: string, words: Words = {}): readonly KnownMethod[] =>
-    names
+  (kind: MethodKind, usual: MethodGroup) =>
+  (namespace: string, names: string, words: Words = {}): readonly KnownMethod[] => {
+    const { family = "evm", cost = 3, reads: read = "anything", group = usual, ...traits } = words;
+    const declared = { group, isOfChain: speaksOfChain(namespace), ...traits };
+    const own = { kind, family, cost, reads: read, ...traitsFor(kind, declared) };
+    return names
       .trim()
       .split(/\s+/)
-      .map((name) => ({
-        name: `${namespace}_${name}`,
-        kind,
-        family: "evm",
-        cost: 3,
-        reads: "anything",
-        ...words,
-      }));
+      .map((name) => ({ name: `${namespace}_${name}`, ...own }));
+  };
 
-export const reads = listed("read");
-export const writes = listed("write");
-export const controls = listed("node control");
-export const signs = listed("signing");
-export const subscribes = listed("subscription");
+export const reads = listed("read", "other");
+export const writes = listed("write", "submission");
+export const controls = listed("node control", "other");
+export const signs = listed("signing", "other");
+export const subscribes = listed("subscription", "other");

@@ -5,7 +5,15 @@ import { conflux } from "./conflux.ts";
 import { debug } from "./debug.ts";
 import { development } from "./development.ts";
 import { ethereum } from "./ethereum.ts";
-import type { KnownMethod, MethodFamily, MethodKind } from "./known-method.ts";
+import {
+  type KnownMethod,
+  type MethodFamily,
+  type MethodGroup,
+  type MethodKind,
+  opensByPattern,
+  speaksOfChain,
+  traitsFor,
+} from "./known-method.ts";
 import { rollups } from "./rollups.ts";
 
 /** Beside those that are declared in src/methods, which are all read or write. */
@@ -27,9 +35,6 @@ function ofFamily(family: MethodFamily): readonly KnownMethod[] {
   return knownMethods.filter((method) => method.family === family);
 }
 
-export const knownMethod = (name: string, family: MethodFamily): KnownMethod | undefined =>
-  byFamily[family].get(name);
-
 /** Reads that one word of `methods.groups` opens. */
 export const GROUPS = {
   debugTrace: "debug_trace*",
@@ -39,26 +44,30 @@ export const GROUPS = {
 
 export type MethodGroupName = keyof typeof GROUPS;
 
-/** Only reads and writes open by a pattern: who writes `debug_*` does not mean debug_setHead. */
-export const opensByPattern = (kind: MethodKind): boolean => kind === "read" || kind === "write";
-
 /**
  * A method that no setting opens, not even by its name: node administration, what signs with the keys that the node
  * holds, and subscriptions, which have no way back to the caller over HTTP. What is behind a gateway belongs to its
  * operator, not to whoever has an API key. Also of names that nobody knows, in any case of letters.
  */
 export function isNeverServed(name: string): boolean {
-  const kind = knownMethod(name, "evm")?.kind ?? knownMethod(name, "conflux")?.kind;
   return (
-    kind === "signing" ||
-    kind === "subscription" ||
+    kindOf(name) === "signing" ||
+    needsPush(name) ||
     NEVER_NAMESPACE.test(name) ||
     NEVER_NAME.test(name)
   );
 }
 
+/** A subscription. */
+export const needsPush = (name: string): boolean =>
+  kindOf(name) === "subscription" || SUBSCRIPTION.test(name);
+
+const kindOf = (name: string): MethodKind | undefined =>
+  byFamily.evm.get(name)?.kind ?? byFamily.conflux.get(name)?.kind;
+
 const NEVER_NAMESPACE = /^(admin|personal|miner|engine)_/i;
-const NEVER_NAME = /^(eth|cfx)_sign|_(re)?send(unsigned)?(transaction)?(sync)?$|_(un)?subscribe$/i;
+const NEVER_NAME = /^(eth|cfx)_sign|_(re)?send(unsigned)?(transaction)?(sync)?$/i;
+const SUBSCRIPTION = /_(un)?subscribe$/i;
 
 const NEVER = "is never served (node administration, signing with the node's keys, subscriptions)";
 
@@ -79,3 +88,31 @@ export function whyItOpensNothing(entry: string): string | undefined {
     ? undefined
     : "this pattern fits no method that is known here: write the full names";
 }
+
+/** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
+export function unknownMethod(name: string, family: MethodFamily): KnownMethod {
+  const group = GROUPS_BY_NAME.find(([words]) => words.test(name))?.[1] ?? "other";
+  const isRepeatable = !ACTS.test(name);
+  const isBatchable = isRepeatable && group !== "submission";
+  const [namespace = ""] = name.split("_");
+  const declared = { group, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
+  const traits = traitsFor("write", declared);
+  return { name, family, kind: "write", cost: COSTS[group] ?? 3, reads: "anything", ...traits };
+}
+
+/** The first that fits. */
+const GROUPS_BY_NAME: readonly (readonly [RegExp, MethodGroup])[] = [
+  [/_send/i, "submission"],
+  [/^(trace|debug)_/, "traces"],
+  [/_getLogs$/, "logs"],
+  [/_(call|estimate)/, "execution"],
+  [/_get(Balance|Code|Storage|Account|Proof|Nonce|TransactionCount)/, "state"],
+  [/Block|Transaction|Receipt|Epoch/, "blocks"],
+];
+
+/** As those that are known: what replays transactions is dear. */
+const COSTS: Readonly<Partial<Record<MethodGroup, number>>> = { traces: 25 };
+
+/** Verbs of methods that do something; sending a signed transaction again is not doing it again. */
+const ACTS =
+  /^(evm|anvil|hardhat)_|_(submit|set|import|start|stop|mine|add|remove|increase|impersonate|reset|drop|revert|snapshot|write)/i;

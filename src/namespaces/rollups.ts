@@ -2,11 +2,14 @@
 import { controls, reads, writes } from "./known-method.ts";
 
 const CHAIN = { reads: "nothing" } as const;
-const EXECUTION = { cost: 5 } as const;
+const BLOCKS = { reads: "nothing", group: "blocks" } as const;
+const EXECUTION = { cost: 5, group: "execution" } as const;
+const SENT = { reads: "nothing" } as const;
 
 export const rollups = [
   // OP Stack: its rollup node, and the gateway's own of old.
-  ...reads("optimism", "outputAtBlock rollupConfig safeHeadAtL1Block syncStatus version", CHAIN),
+  ...reads("optimism", "rollupConfig syncStatus version", CHAIN),
+  ...reads("optimism", "outputAtBlock safeHeadAtL1Block", BLOCKS),
   ...reads("rollup", "gasPrices getInfo", CHAIN),
   ...controls(
     "opp2p",
@@ -16,10 +19,10 @@ export const rollups = [
   ...reads(
     "arbtrace",
     "block call callMany filter get replayBlockTransactions replayTransaction transaction",
-    { cost: 25 },
+    { cost: 25, group: "traces" },
   ),
-  ...reads("arb", "getRawBlockMetadata getL1Confirmations findBatchContainingBlock", CHAIN),
-  ...writes("timeboost", "sendExpressLaneTransaction", CHAIN),
+  ...reads("arb", "getRawBlockMetadata getL1Confirmations findBatchContainingBlock", BLOCKS),
+  ...writes("timeboost", "sendExpressLaneTransaction", SENT),
   ...controls("arb", "checkPublisherHealth latestValidated maintenanceStatus triggerMaintenance"),
   ...controls(
     "arbdebug",
@@ -28,30 +31,39 @@ export const rollups = [
   // ZKsync.
   ...reads(
     "zks",
-    `L1BatchNumber L1ChainId gasPerPubdata getBaseTokenL1Address getBatchFeeInput getBlockDetails
-     getBridgeContracts getBridgehubContract getConfirmedTokens getFeeParams getL1BatchBlockRange
-     getL1BatchDetails getL1GasPrice getL2Multicall3 getL2ToL1LogProof getL2ToL1MsgProof
-     getMainContract getProtocolVersion getTestnetPaymaster getTimestampAsserter
-     getTransactionDetails`,
+    `L1BatchNumber L1ChainId gasPerPubdata getBaseTokenL1Address getBatchFeeInput
+     getBridgeContracts getBridgehubContract getConfirmedTokens getFeeParams getL1GasPrice
+     getL2Multicall3 getMainContract getProtocolVersion getTestnetPaymaster getTimestampAsserter`,
     CHAIN,
   ),
-  ...reads("zks", "getProof getAllAccountBalances", { reads: "account" }),
-  ...reads("zks", "getBytecodeByHash getRawBlockTransactions"),
+  ...reads(
+    "zks",
+    `getBlockDetails getL1BatchBlockRange getL1BatchDetails getL2ToL1LogProof getL2ToL1MsgProof
+     getTransactionDetails`,
+    BLOCKS,
+  ),
+  ...reads("zks", "getProof getAllAccountBalances", { reads: "account", group: "state" }),
+  ...reads("zks", "getBytecodeByHash", { group: "state" }),
+  ...reads("zks", "getRawBlockTransactions", { group: "blocks" }),
   ...reads("zks", "estimateFee estimateGasL1ToL2", { ...EXECUTION, reads: "called" }),
-  ...writes("zks", "sendRawTransactionWithDetailedOutput", CHAIN),
+  ...writes("zks", "sendRawTransactionWithDetailedOutput", SENT),
   // Linea.
   ...reads("linea", "estimateGas", { ...EXECUTION, reads: "called" }),
-  ...reads("linea", "getProof", { reads: "account" }),
-  ...reads("linea", "getTransactionExclusionStatusV1", CHAIN),
+  ...reads("linea", "getProof", { reads: "account", group: "state" }),
+  ...reads("linea", "getTransactionExclusionStatusV1", BLOCKS),
   // Polygon zkEVM and PoS.
   ...reads(
     "zkevm",
-    `batchNumber batchNumberByBlockNumber consolidatedBlockNumber estimateFee estimateGasPrice
-     getBatchByNumber getExitRootsByGER getFullBlockByHash getFullBlockByNumber
-     getLatestGlobalExitRoot getNativeBlockHashesInRange getTransactionByL2Hash
-     getTransactionReceiptByL2Hash isBlockConsolidated isBlockVirtualized verifiedBatchNumber
-     virtualBatchNumber`,
+    `batchNumber consolidatedBlockNumber estimateFee estimateGasPrice getLatestGlobalExitRoot
+     verifiedBatchNumber virtualBatchNumber`,
     CHAIN,
+  ),
+  ...reads(
+    "zkevm",
+    `batchNumberByBlockNumber getBatchByNumber getExitRootsByGER getFullBlockByHash
+     getFullBlockByNumber getNativeBlockHashesInRange getTransactionByL2Hash
+     getTransactionReceiptByL2Hash isBlockConsolidated isBlockVirtualized`,
+    BLOCKS,
   ),
   ...reads("zkevm", "estimateCounters", EXECUTION),
   ...reads(
@@ -64,10 +76,10 @@ export const rollups = [
   ...reads(
     "scroll",
     `getBlockByHash getBlockByNumber getFirstQueueIndexNotInL2Block getL1MessageByIndex
-     getLatestRelayedQueueIndex getNumSkippedTransactions getSkippedTransaction
-     getSkippedTransactionHashes syncStatus`,
-    CHAIN,
+     getNumSkippedTransactions getSkippedTransaction getSkippedTransactionHashes`,
+    BLOCKS,
   ),
+  ...reads("scroll", "getLatestRelayedQueueIndex syncStatus", CHAIN),
   ...reads("scroll", "estimateL1DataFee", EXECUTION),
   ...reads("taiko", "headL1Origin l1OriginByID", CHAIN),
 ];

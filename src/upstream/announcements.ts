@@ -1,5 +1,6 @@
 // What a node tells of its head and of pending transactions, by itself or when asked.
 import { parsed } from "../jsonrpc/parsed.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 
 export type AnnouncedHead = { readonly number: number; readonly hash: string };
 
@@ -21,14 +22,13 @@ export function headIn(event: Buffer): AnnouncedHead | undefined {
   return { number: Number(number), hash: hash.toLowerCase() };
 }
 
-/** Whether the answer to this tells the node's head. */
-export const tellsHead = (method: string, paramsJson: string): boolean =>
-  method === "eth_blockNumber" ||
-  (method === "cfx_epochNumber" && paramsJson.includes("latest_state"));
-
 /** The head that a node tells in an answer; undefined when the answer is about something else. */
-export function headTold(method: string, paramsJson: string, json: Buffer): number | undefined {
-  const text = tellsHead(method, paramsJson) ? parsed(json) : undefined;
+export function headTold(
+  { tellsHead }: Pick<MethodTraits, "tellsHead">,
+  paramsJson: string,
+  json: Buffer,
+): number | undefined {
+  const text = tellsHead?.(paramsJson) ? parsed(json) : undefined;
   return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
 }
 

@@ -1,6 +1,8 @@
 // For tests: a pool over nodes that say what they are told to.
 import pino from "pino";
 import { Turns } from "../lib/turns.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
+import { unknownMethod } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "./asking/call-options.ts";
 import type { Connection, Exchange } from "./connection/connection.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -19,6 +21,17 @@ export const saying =
   (answer: Answer): Script =>
   (method) =>
     method === "eth_chainId" ? CHAIN_1 : answer;
+
+const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
+  eth_blockNumber: { group: "chain", tellsHead: () => true },
+  eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
+};
+
+/** What the few methods are that scripted nodes are asked for. */
+export const fakeTraits = (method: string): MethodTraits => ({
+  ...unknownMethod(method, "evm"),
+  ...DECLARED[method],
+});
 
 const POLICY = {
   hedging: { share: 0.1, leastMs: 25, mostMs: 2_000 },
@@ -74,6 +87,7 @@ export function poolOf(scripts: Record<string, Script>) {
     clock,
     turns: new Turns({ clock }),
     log,
+    traitsOf: fakeTraits,
     metrics: {
       upstreamAnswered: ({ upstream, kind, purpose }) =>
         void counted.push(`${upstream} ${kind} ${purpose}`),

@@ -20,6 +20,8 @@ import { subscriptionIdIn } from "./subscription-id.ts";
 export type NodeCall = {
   readonly method: string;
   readonly paramsJson: string;
+  /** See `NodeRequest`. */
+  readonly isBatchable: boolean;
   readonly purpose: UpstreamRecord["purpose"];
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
@@ -86,7 +88,9 @@ export class NodeRequests {
     listener: SubscriptionListener,
     signal: AbortSignal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
-    const request = this.#request({ method: "eth_subscribe", paramsJson, purpose: "follow" });
+    const request = this.#request({
+      ...{ method: "eth_subscribe", paramsJson, purpose: "follow", isBatchable: false },
+    });
     const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
     if (!exchange) return undefined;
     const { reply } = this.#read(exchange, request);
@@ -112,13 +116,13 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose, maxBytes, holder }: NodeCall): Sent {
+  #request({ method, paramsJson, purpose, maxBytes, holder, isBatchable }: NodeCall): Sent {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const sentAtMs = this.#parts.clock.now();
-    return { id, method, purpose, json, isForCaller, holder, maxBytes, sentAtMs };
+    return { id, method, purpose, json, isBatchable, isForCaller, holder, maxBytes, sentAtMs };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { traitsOf } from "../methods/catalogue.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
+
+const declared = traitsOf("evm");
 
 const secretsIn = (url: string, headers: Record<string, string> = {}): string[] =>
   secretsOf({ url, headers });
@@ -45,7 +48,9 @@ describe("a refusal", () => {
   it("loses the secrets in its message and in its data", () => {
     const json =
       '{"code":-32000,"message":"https://eth.example.com/s3cr3t failed","data":["s3cr3t"]}';
-    expect(withoutSecrets(refused(json), "eth_call", ["eth.example.com", "s3cr3t"])).toEqual({
+    expect(
+      withoutSecrets(refused(json), declared("eth_call"), ["eth.example.com", "s3cr3t"]),
+    ).toEqual({
       kind: "refused",
       code: -32000,
       message: "https://***/*** failed",
@@ -58,26 +63,28 @@ describe("a refusal", () => {
     ["numbers", '{"code":-32005,"message":"no","data":{"limit":100000}}', ["100000"]],
     ["spaces and large numbers", '{ "code":3, "message":"no", "data":1e400 }', ["s3cr3t"]],
   ])("keeps its %s", (_, json, secrets) => {
-    expect(withoutSecrets(refused(json), "eth_call", secrets)).toMatchObject({ json });
+    expect(withoutSecrets(refused(json), declared("eth_call"), secrets)).toMatchObject({ json });
   });
 
   it("loses the secrets in the names of members", () => {
     const json = '{"code":3,"message":"no","data":{"https://s3cr3t":[{"s3cr3t":1}]}}';
-    expect(withoutSecrets(refused(json), "eth_call", ["s3cr3t"])).toMatchObject({
+    expect(withoutSecrets(refused(json), declared("eth_call"), ["s3cr3t"])).toMatchObject({
       json: '{"code":3,"message":"no","data":{"https://***":[{"***":1}]}}',
     });
   });
 
   it("has no secret that hides behind an escape", () => {
     const json = '{"code":3,"message":"s3\\u0063r3t"}';
-    expect(withoutSecrets(refused(json), "eth_call", ["s3cr3t"])).toMatchObject({ message: "***" });
+    expect(withoutSecrets(refused(json), declared("eth_call"), ["s3cr3t"])).toMatchObject({
+      message: "***",
+    });
   });
 
   it("that nests too deeply to be looked through keeps its code and message only", () => {
     const deep = `${"[".repeat(100_000)}"s3cr3t"${"]".repeat(100_000)}`;
     const json = `{"code":3,"message":"no s3cr3t","data":${deep}}`;
     const reply = { kind: "refused", code: 3, message: "no s3cr3t", json } as const;
-    expect(withoutSecrets(reply, "eth_call", ["s3cr3t"])).toMatchObject({
+    expect(withoutSecrets(reply, declared("eth_call"), ["s3cr3t"])).toMatchObject({
       json: '{"code":3,"message":"no ***"}',
     });
   });
@@ -85,7 +92,9 @@ describe("a refusal", () => {
 
 describe("a result", () => {
   const cleaned = (method: string, json: string): string => {
-    const reply = withoutSecrets({ kind: "result", json: Buffer.from(json) }, method, ["s3cr3t"]);
+    const reply = withoutSecrets({ kind: "result", json: Buffer.from(json) }, declared(method), [
+      "s3cr3t",
+    ]);
     return reply.kind === "result" ? reply.json.toString() : reply.kind;
   };
 

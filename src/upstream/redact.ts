@@ -1,4 +1,5 @@
 // Keeps what the operator knows of a node out of what callers see.
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Reply } from "./reply.ts";
 
 const LEAST_SECRET_LENGTH = 6;
@@ -52,15 +53,17 @@ const redact = (text: string, secrets: readonly string[]): string =>
 
 /** What a node says beside the chain's own data is a text, or short. */
 const LONGEST_WORDS = 16_384;
-/** Their results are the chain's: long, many, proven where they can be, and never changed. */
-const CHAIN_NAMESPACES = /^(?:eth|cfx|trace|debug)_/;
 const HEX = Buffer.from('"0x');
 
 /**
  * Errors are looked through always; of results those that are the node's own words: texts that are no hex
- * value, and whatever methods outside the chain's namespaces answer, up to 16 KiB.
+ * value, and whatever is not the chain's, up to 16 KiB.
  */
-export function withoutSecrets(reply: Reply, method: string, secrets: readonly string[]): Reply {
+export function withoutSecrets(
+  reply: Reply,
+  method: Pick<MethodTraits, "isOfChain">,
+  secrets: readonly string[],
+): Reply {
   if (secrets.length === 0) return reply;
   if (reply.kind === "refused") return refusalWithout(reply, secrets);
   if (reply.kind !== "result" || !isInWords(reply.json, method)) return reply;
@@ -69,10 +72,10 @@ export function withoutSecrets(reply: Reply, method: string, secrets: readonly s
   return clean === "unchanged" ? reply : { ...reply, json: Buffer.from(clean) };
 }
 
-function isInWords(json: Buffer, method: string): boolean {
+function isInWords(json: Buffer, { isOfChain }: Pick<MethodTraits, "isOfChain">): boolean {
   if (json.length > LONGEST_WORDS) return false;
   if (json[0] === HEX[0]) return json[1] !== HEX[1] || json[2] !== HEX[2];
-  return !CHAIN_NAMESPACES.test(method);
+  return !isOfChain;
 }
 
 function refusalWithout(

@@ -1,9 +1,10 @@
 // What a node is told and given, and how it is asked.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
-import type { Place } from "./abilities/abilities.ts";
+import type { Place } from "./abilities/history.ts";
 import type { Urgency } from "./ask-decisions.ts";
 import type { BeliefParts, IsFalse } from "./belief.ts";
 import type { RateBudgetOptions } from "./budget/rate-budget.ts";
@@ -12,7 +13,12 @@ import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
 import type { HurriedAsker } from "./turns/node-turns.ts";
 
+/** What each method is, as it was declared; of calls that the gateway makes for itself. */
+export type TraitsOf = (method: string) => MethodTraits;
+
 export type AskOptions = Urgency & {
+  /** Of the method; left out: they are looked for. */
+  readonly traits?: MethodTraits | undefined;
   /** What the node lacks when it says that it does not have the method: one of several ways to call it. */
   readonly way?: string | undefined;
   /** See `Connection.send`. */
@@ -47,6 +53,7 @@ export type UpstreamOptions = ConnectionOptions & {
 };
 
 export type UpstreamParts = BeliefParts & {
+  readonly traitsOf: TraitsOf;
   readonly clock: Clock;
   readonly log: Logger;
   /** Of all nodes of the network. */

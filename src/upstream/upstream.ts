@@ -1,4 +1,5 @@
 // One node: the asking, and what its answers tell of it.
+import type { MethodGroup } from "../namespaces/known-method.ts";
 import { Abilities } from "./abilities/abilities.ts";
 import { Interview } from "./abilities/interview.ts";
 import { KeptAbilities } from "./abilities/kept-abilities.ts";
@@ -9,7 +10,6 @@ import { RateBudget } from "./budget/rate-budget.ts";
 import { readChainId } from "./chain-id.ts";
 import { Health } from "./health/health.ts";
 import { Identity, type IdentityState } from "./identity.ts";
-import { type MethodGroup, traitsOf } from "./method-traits.ts";
 import {
   type HeadListener,
   NodeAnnouncements,
@@ -118,6 +118,7 @@ export class Upstream {
     options: AskOptions = {},
   ): Promise<Reply> {
     const { way = method, place, onOpen, reader, maxBytes, purpose = "call", asker } = options;
+    const { traits = this.#parts.traitsOf(method) } = options;
     const turn = asker && this.turns.begin(asker, signal);
     const none = turn instanceof Promise ? await turn : turn;
     if (none !== undefined) return withoutTurn(none);
@@ -126,12 +127,13 @@ export class Upstream {
       if (asker) this.turns.end(asker);
       return { kind: "busy", retryAfterMs: waitMs };
     }
-    const call = this.health.open(traitsOf(method).group);
+    const call = this.health.open(traits.group);
     onOpen?.(call);
     const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
     const wanted = {
       method,
       paramsJson,
+      isBatchable: traits.isBatchable,
       purpose,
       reader,
       patienceMs,
@@ -152,10 +154,10 @@ export class Upstream {
       learnFrom(reply, { way, sentAtMs: told.sentAtMs }, { budget, missing: abilities.missing });
       if (!isNoFault && isSuspicious(reply)) this.#doubt();
     }
-    this.abilities.learnFrom(method, reply, place);
-    const head = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
+    this.abilities.learnFrom(traits, reply, place);
+    const head = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
-    return withoutSecrets(reply, method, this.#secrets);
+    return withoutSecrets(reply, traits, this.#secrets);
   }
 
   /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
+import { traitsOf } from "../../src/methods/catalogue.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { Abilities } from "../../src/upstream/abilities/abilities.ts";
 import { KeptAbilities } from "../../src/upstream/abilities/kept-abilities.ts";
@@ -48,7 +49,7 @@ describe("headgate check", () => {
 
   it("tells what is remembered of a node, while a gateway has the state open", async () => {
     const state = new LmdbState({ path: join(folder, "data", "_state") });
-    const abilities = new Abilities({ clock: systemClock });
+    const abilities = new Abilities({ clock: systemClock, traitsOf: traitsOf("evm") });
     const names = { network: "local", upstream: "anvil", url: anvil.url };
     const kept = new KeptAbilities(names, { state, abilities, clock: systemClock });
     await kept.start();

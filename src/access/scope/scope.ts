@@ -1,7 +1,6 @@
 // What a key may be used for, and from where. Prepared once; asked on every call.
 import { isWild, matcherOf } from "../../lib/pattern.ts";
-import type { MethodKind } from "../../namespaces/known-method.ts";
-import { opensByPattern } from "../../namespaces/known-methods.ts";
+import { type MethodKind, opensByPattern } from "../../namespaces/known-method.ts";
 import { addressMatcher } from "./address-list.ts";
 import { contractMatcher } from "./contracts.ts";
 import { originMatcher } from "./origins.ts";

@@ -2,7 +2,7 @@
 // those that it calls.
 import { isData, toQuantity } from "../../evm/values.ts";
 import { isJson } from "../../proofs/json.ts";
-import { MAY_LAG } from "../doubt.ts";
+import { MAY_LAG } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import type { MinedTransaction } from "./mined-transaction.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";

@@ -2,8 +2,7 @@
 import type { Position } from "../../chain/block-store.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/intrinsic-gas.ts";
-import { isBeyondAnyBlock } from "../block-lookup.ts";
-import { MAY_LAG } from "../doubt.ts";
+import { isBeyondAnyBlock, MAY_LAG } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { transactionJson } from "../transactions.ts";
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import { Abilities } from "./abilities.ts";
@@ -12,23 +13,24 @@ const refused = (message: string, data?: unknown): Reply => ({
   json: JSON.stringify({ code: -32000, message, data }),
 });
 
-const unlearned = (): Abilities => new Abilities({ clock: new FakeClock() });
+const declared = traitsOf("evm");
+const unlearned = (): Abilities => new Abilities({ clock: new FakeClock(), traitsOf: declared });
 
 describe("what answers to callers tell of a node", () => {
   it("is that it lacks what an old block needs, of the kind of work that it was asked for", () => {
     const abilities = unlearned();
-    abilities.learnFrom("eth_getBlockByNumber", result("null"), { block: 5, head: HEAD });
+    abilities.learnFrom(declared("eth_getBlockByNumber"), result("null"), { block: 5, head: HEAD });
     expect(abilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(true);
     expect(abilities.isLacking("logs", { block: 4, head: HEAD })).toBe(true);
     expect(abilities.isLacking("state", { block: 4, head: HEAD })).toBe(false);
-    abilities.learnFrom("eth_getBlockByNumber", result("{}"), { block: 3, head: HEAD });
+    abilities.learnFrom(declared("eth_getBlockByNumber"), result("{}"), { block: 3, head: HEAD });
     expect(abilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(false);
   });
 
   it("is nothing when a caller asks for what no block has", () => {
     const abilities = unlearned();
     const method = "eth_getTransactionByBlockNumberAndIndex";
-    abilities.learnFrom(method, result("null"), { block: 5, head: HEAD });
+    abilities.learnFrom(declared(method), result("null"), { block: 5, head: HEAD });
     expect(abilities.isLacking("blocks", { block: 5, head: HEAD })).toBe(false);
   });
 
@@ -38,13 +40,17 @@ describe("what answers to callers tell of a node", () => {
     ["query returned more than 10000 results", undefined, undefined], // of results, not of blocks
   ])("is the widest log query: %s", (message, data, want) => {
     const abilities = unlearned();
-    abilities.learnFrom("eth_getLogs", refused(message, data), undefined);
+    abilities.learnFrom(declared("eth_getLogs"), refused(message, data), undefined);
     expect(abilities.snapshot().widestLogs).toBe(want);
   });
 
   it("is no log range when a contract says the same", () => {
     const abilities = unlearned();
-    abilities.learnFrom("eth_call", refused("eth_getLogs is limited to a 10 range"), undefined);
+    abilities.learnFrom(
+      declared("eth_call"),
+      refused("eth_getLogs is limited to a 10 range"),
+      undefined,
+    );
     expect(abilities.snapshot().widestLogs).toBeUndefined();
   });
 });

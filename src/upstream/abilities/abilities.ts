@@ -3,14 +3,17 @@
 import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type MethodGroup, traitsOf } from "../method-traits.ts";
+import type { MethodGroup, MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
+import type { TraitsOf } from "../upstream-options.ts";
 import { type AbilityRecord, type AbilitySnapshot, isOutdated } from "./ability-record.ts";
-import { type Evidence, evidenceOf, type Place } from "./evidence.ts";
-import { History, type Reach } from "./history.ts";
+import { evidenceOf, History, type Place, type Reach } from "./history.ts";
 import { MissingMethods } from "./missing-methods.ts";
 
-export type { Place } from "./evidence.ts";
+export type AbilitiesParts = {
+  readonly clock: Pick<Clock, "now" | "wallTime">;
+  readonly traitsOf: TraitsOf;
+};
 
 export class Abilities {
   readonly missing: MissingMethods;
@@ -22,11 +25,13 @@ export class Abilities {
   #widestLogs: number | undefined;
   #batch: number | undefined;
   #listener: () => void = () => undefined;
-  readonly #clock: Pick<Clock, "now" | "wallTime">;
+  readonly #clock: AbilitiesParts["clock"];
+  readonly #traitsOf: TraitsOf;
 
-  constructor({ clock }: { clock: Pick<Clock, "now" | "wallTime"> }) {
+  constructor({ clock, traitsOf }: AbilitiesParts) {
     const onChange = (): void => this.#listener();
     this.#clock = clock;
+    this.#traitsOf = traitsOf;
     this.#learnedAtMs = clock.wallTime();
     this.missing = new MissingMethods({ clock, onChange });
     this.history = new History({ onChange });
@@ -43,23 +48,25 @@ export class Abilities {
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
-  /** As `learnFrom`, of a method that is not told: null says nothing. */
-  learn(group: MethodGroup, reply: Reply, place: Place): void {
-    const reach = REACHES[group];
-    if (reach) this.learnReach(reach, evidenceOf("", reply, place), place);
-  }
-
   /** From any call's answer. @param place Where it is known. */
-  learnFrom(method: string, reply: Reply, place: Place | undefined): void {
-    const { group } = traitsOf(method);
+  learnFrom(
+    traits: Pick<MethodTraits, "group" | "isNullNoBlock">,
+    reply: Reply,
+    place: Place | undefined,
+  ): void {
+    const { group } = traits;
     if (group === "logs" && reply.kind === "refused") this.#learnWidestLogs(reply);
     const reach = REACHES[group];
-    if (place && reach) this.learnReach(reach, evidenceOf(method, reply, place), place);
+    if (place && reach) this.history.learn(reach, evidenceOf(traits, reply, place), place);
   }
 
-  learnReach(reach: Reach, evidence: Evidence, { block, head }: Place): void {
-    if (evidence === "has") this.history.has(reach, block, head);
-    if (evidence === "lacks") this.history.lacks(reach, block, head);
+  /** From the answer to a question that the gateway asked to find out. */
+  learnReach(
+    reach: Reach,
+    { method, reply }: { method: string; reply: Reply },
+    place: Place,
+  ): void {
+    this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, place), place);
   }
 
   /** It takes no more calls than these in one request. */

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { History } from "./history.ts";
+import { traitsOf } from "../../methods/catalogue.ts";
+import type { Reply } from "../reply.ts";
+import { evidenceOf, History } from "./history.ts";
 
 const HEAD = 10_000;
 
@@ -59,5 +61,35 @@ describe("how far back a node reaches", () => {
     expect(news).toBe(1);
     for (let times = 0; times < 3; times += 1) history.lacks("state", 7, 110);
     expect(news).toBe(2);
+  });
+});
+
+const result = (json: string): Reply => ({ kind: "result", json: Buffer.from(json) });
+const refused = (lacks?: "block" | "state" | "history"): Reply => ({
+  kind: "refused",
+  code: -32000,
+  message: "no",
+  json: "{}",
+  lacks,
+});
+
+describe("what an answer tells of a block", () => {
+  it.each<[string, string, Reply, number, string]>([
+    ["a balance", "eth_getBalance", result('"0x0"'), 1, "has"],
+    ["a block", "eth_getBlockByNumber", result("{}"), 1, "has"],
+    ["no old block", "eth_getBlockByNumber", result("null"), 1, "lacks"],
+    ["no new block: it may lag", "eth_getBlockByNumber", result("null"), 9_900, "nothing"],
+    ["no uncle at this index", "eth_getUncleByBlockNumberAndIndex", result("null"), 1, "nothing"],
+    ["no logs, or they were dropped", "eth_getLogs", result("[]"), 1, "nothing"],
+    ["logs", "eth_getLogs", result("[{}]"), 1, "has"],
+    ["dropped state", "eth_getBalance", refused("state"), 9_999, "lacks"],
+    ["dropped history", "eth_getLogs", refused("history"), 1, "lacks"],
+    ["an old block not found", "eth_getBalance", refused("block"), 1, "lacks"],
+    ["a new block not found", "eth_getBalance", refused("block"), 9_999, "nothing"],
+    ["another refusal", "eth_getBalance", refused(), 1, "nothing"],
+    ["no answer", "eth_getBalance", { kind: "timeout" }, 1, "nothing"],
+    ["no method", "trace_block", { kind: "missing" }, 1, "nothing"],
+  ])("%s (%s)", (_, method, reply, block, want) => {
+    expect(evidenceOf(traitsOf("evm")(method), reply, { block, head: HEAD })).toBe(want);
   });
 });

@@ -1,8 +1,15 @@
 // How far back a node's state and history reach, as its answers told. Nobody is excluded for that: who
 // seems to lack a block is asked last.
+import type { MethodTraits } from "../../namespaces/known-method.ts";
+import type { Reply } from "../reply.ts";
 
 /** What is kept for long by some nodes only. */
 export type Reach = "state" | "history" | "traces";
+
+/** The number of a block that a call speaks of, and of the network's head at that time. */
+export type Place = { readonly block: number; readonly head: number };
+
+type Evidence = "has" | "lacks" | "nothing";
 
 type Bound = {
   /** This block and all older ones are lacking: a node that began at a snapshot, or dropped an era. */
@@ -87,6 +94,12 @@ export class History {
     this.#onChange();
   }
 
+  /** What was told of a block shows of the others. */
+  learn(reach: Reach, evidence: Evidence, { block, head }: Place): void {
+    if (evidence === "has") this.has(reach, block, head);
+    if (evidence === "lacks") this.lacks(reach, block, head);
+  }
+
   known(): KnownReaches {
     const { state, history, traces } = Object.fromEntries(this.#bounds);
     return { state: knownOf(state), history: knownOf(history), traces: knownOf(traces) };
@@ -122,6 +135,32 @@ export class History {
     return bound;
   }
 }
+
+/** A node that has no block so far behind the head does not merely lag. */
+const OLD_BLOCKS = 256;
+
+/** What an answer tells of whether the node has the block that was asked for. */
+export function evidenceOf(
+  { isNullNoBlock }: Pick<MethodTraits, "isNullNoBlock">,
+  reply: Reply,
+  { block, head }: Place,
+): Evidence {
+  const isOld = head - block >= OLD_BLOCKS;
+  switch (reply.kind) {
+    case "refused":
+      if (reply.lacks === "block") return isOld ? "lacks" : "nothing";
+      return reply.lacks ? "lacks" : "nothing";
+    case "result":
+      if (isText(reply.json, "null")) return isOld && isNullNoBlock ? "lacks" : "nothing";
+      // Nodes that dropped the logs and traces of a block answer as if it had none.
+      return isText(reply.json, "[]") ? "nothing" : "has";
+    default:
+      return "nothing";
+  }
+}
+
+const isText = (json: Buffer, text: string): boolean =>
+  json.length === text.length && json.toString("latin1") === text;
 
 type BoundRecord = { readonly [Key in keyof Bound]?: number | undefined };
 export type HistoryRecord = { readonly [Key in Reach]?: BoundRecord | undefined };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { traitsOf } from "../../methods/catalogue.ts";
 import type { Connection } from "../connection/connection.ts";
 import { type Findings, inspect } from "./inspect.ts";
 import { renderFindings, renderMemory } from "./render-findings.ts";
@@ -26,7 +27,7 @@ async function findingsOf(answers: Script, family: "evm" | "conflux" = "evm"): P
     },
     close: async () => undefined,
   };
-  return inspect({ family, chainId: 1 }, { connection, clock });
+  return inspect({ family, chainId: 1 }, { connection, clock, traitsOf: traitsOf(family) });
 }
 
 const clock = { now: () => 0, wallTime: () => 1_012_400 };
@@ -107,7 +108,10 @@ describe("what is found out about a node", () => {
       send: async () => ({ kind: "unreachable", reason: "ECONNREFUSED" }),
       close: async () => undefined,
     };
-    const findings = await inspect({ family: "evm", chainId: 1 }, { connection, clock });
+    const findings = await inspect(
+      { family: "evm", chainId: 1 },
+      { connection, clock, traitsOf: traitsOf("evm") },
+    );
     expect(renderFindings("n / a", findings)).toEqual(["✗ n / a: ECONNREFUSED"]);
   });
 

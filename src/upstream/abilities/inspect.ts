@@ -1,13 +1,12 @@
 // What `headgate check` finds out about a node: who it is, where its head is, what it can do.
 
 import { parsed } from "../../jsonrpc/parsed.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { readChainId } from "../chain-id.ts";
 import type { Connection } from "../connection/connection.ts";
 import { withoutSecrets } from "../redact.ts";
 import { type Reply, readReply } from "../reply.ts";
 import { requestJson } from "../request-json.ts";
-import { Abilities } from "./abilities.ts";
+import { Abilities, type AbilitiesParts } from "./abilities.ts";
 import { findReach } from "./find-reach.ts";
 import type { KnownReaches } from "./history.ts";
 import {
@@ -34,14 +33,16 @@ export type Findings =
   | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
   | { readonly kind: "unusable"; readonly reason: string };
 
+type InspectParts = AbilitiesParts & { readonly connection: Connection };
+
 type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
 
 /** Never rejects: what went wrong is a finding. @param options.secrets What is left out of it. */
 export async function inspect(
   options: { family: Family; chainId: number; secrets?: readonly string[] },
-  parts: { connection: Connection; clock: Pick<Clock, "now" | "wallTime"> },
+  parts: InspectParts,
 ): Promise<Findings> {
-  const ask = asker(options.secrets ?? [], parts.connection);
+  const ask = asker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
@@ -67,7 +68,7 @@ export async function inspect(
   };
 }
 
-function asker(secrets: readonly string[], connection: Connection): Ask {
+function asker(secrets: readonly string[], { connection, traitsOf }: InspectParts): Ask {
   const { signal } = new AbortController(); // each answer has the upstream's own timeout
   let id = 0;
   return async (method, paramsJson = "[]") => {
@@ -75,7 +76,7 @@ function asker(secrets: readonly string[], connection: Connection): Ask {
     const own = id;
     const json = requestJson(own, method, paramsJson);
     const reply = readReply(await connection.send({ id: own, json }, signal), own);
-    return withoutSecrets(reply, method, secrets);
+    return withoutSecrets(reply, traitsOf(method), secrets);
   };
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import { Abilities } from "./abilities.ts";
@@ -35,7 +36,7 @@ afterEach(() => {
 /** As after a start of the process, with nothing kept. */
 function begin(): void {
   let atOnce = 0;
-  abilities = new Abilities({ clock });
+  abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
   const ask = async (method: string, paramsJson: string): Promise<Reply> => {
     asked.push(method);
     atOnce += 1;
@@ -94,7 +95,7 @@ describe("a node that is new", () => {
 
   it("is not asked what its answers to callers told before", async () => {
     abilities.missing.remember("trace_get");
-    abilities.learnReach("state", "has", { block: 1, head: 10_000 });
+    abilities.history.has("state", 1, 10_000);
     await pass(30_000);
     expect(asked).not.toContain("trace_get");
     expect(asked).not.toContain("eth_getBalance");

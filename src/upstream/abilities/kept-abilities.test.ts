@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import { Abilities } from "./abilities.ts";
@@ -31,7 +32,7 @@ const state = {
 
 /** A process that begins to know the node. */
 async function start(url = "https://node.example.com/s3cr3t") {
-  const abilities = new Abilities({ clock });
+  const abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
   const kept = new KeptAbilities(
     { network: "eth", upstream: "node", url },
     { clock, state, abilities },
@@ -45,7 +46,7 @@ async function learned(version = "Geth/v1"): Promise<void> {
   const { abilities, kept } = await start();
   abilities.isOfVersion(version);
   abilities.missing.remember("trace_get");
-  abilities.learnFrom("eth_getBalance", noState, PLACE);
+  abilities.learnFrom(traitsOf("evm")("eth_getBalance"), noState, PLACE);
   abilities.probed("eth_getLogs");
   abilities.batchLimitedTo(10);
   await kept.close();
@@ -118,7 +119,7 @@ describe("what was learned of a node", () => {
 
   it("is learned again when the state is broken", async () => {
     const broken = { get: () => Promise.reject(new Error("disk")), replace: async () => false };
-    const abilities = new Abilities({ clock });
+    const abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
     const options = { network: "eth", upstream: "node", url: "" };
     const kept = new KeptAbilities(options, { clock, state: broken, abilities });
     await kept.start();

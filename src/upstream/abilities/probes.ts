@@ -2,7 +2,6 @@
 
 import type { Reply } from "../reply.ts";
 import type { Abilities } from "./abilities.ts";
-import { evidenceOf } from "./evidence.ts";
 import type { Reach } from "./history.ts";
 
 export type Family = "evm" | "conflux";
@@ -110,9 +109,7 @@ export function learnFromProbe(
   { head, abilities }: { head: number; abilities: Pick<Abilities, "learnReach"> },
 ): void {
   if (!about) return;
-  const { reach, block } = about;
-  const place = { block, head };
-  abilities.learnReach(reach, evidenceOf(method, reply, place), place);
+  abilities.learnReach(about.reach, { method, reply }, { block: about.block, head });
 }
 
 /** The cheapest question that tells whether a node has what it needs for this block. */

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
+import { traitsOf } from "../../methods/catalogue.ts";
 import { Abilities } from "./abilities.ts";
 import { renderFindings } from "./render-findings.ts";
 
 /** What is told of the states of a node that had that of block 1. */
 function stateLine(head: number): string | undefined {
-  const { history } = new Abilities({ clock: systemClock });
+  const { history } = new Abilities({ clock: systemClock, traitsOf: traitsOf("evm") });
   history.has("state", 1, head);
   const lines = renderFindings("main / a", {
     kind: "usable",

@@ -1,8 +1,8 @@
 // One call on its way to an answer: the nodes in order, the next one when one fails, a second one beside
 // the first when that is slow.
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import { OUTRUN } from "../ask-decisions.ts";
-import type { MethodTraits } from "../method-traits.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import { BudgetWait, type BudgetWaitParts } from "./budget-wait.ts";
@@ -126,7 +126,7 @@ export class Asking {
     this.#asked += 1;
     options.ledger?.attempted();
     this.#running.add(attempt);
-    if (traits.isRepeatable && !options.reader) this.#watch(attempt);
+    if (traits.isHedgeable && !options.reader) this.#watch(attempt);
     const { clock, onAnswered } = this.#parts;
     const sentAt = clock.now();
     const reply = await this.#replyTo(attempt, isInsistent);
@@ -138,11 +138,12 @@ export class Asking {
   }
 
   async #replyTo(attempt: Running, isInsistent: boolean): Promise<Reply> {
-    const { method, paramsJson, options } = this.#question;
+    const { method, paramsJson, traits, options } = this.#question;
     const { headNumber: head } = this.#parts;
     const { block, variant, reader, isFalse, asker } = options;
     try {
       return await attempt.node.ask(method, paramsJson, this.#ending.signal, {
+        traits,
         reader: reader?.(),
         way: variant?.name,
         isFalse,

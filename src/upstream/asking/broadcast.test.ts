@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../fake-clock.ts";
+import { fakeTraits } from "../fake-pool.ts";
 import type { Reply } from "../reply.ts";
 import { Broadcast } from "./broadcast.ts";
 import { failed, result } from "./fake-asking.ts";
@@ -31,7 +32,8 @@ function sending(count: number, says: readonly (Reply | typeof later)[]) {
   });
   const arrivalOf = ({ message }: { message: string }) =>
     message === "known" ? 2 : message === "nonce too low" ? 1 : 0;
-  const question = { method: "eth_sendRawTransaction", paramsJson: "[]", count };
+  const method = "eth_sendRawTransaction";
+  const question = { method, paramsJson: "[]", traits: fakeTraits(method), count };
   const caller = new AbortController();
   const outcome = new Broadcast({ ...question, options: { arrivalOf } }, { nodes, clock })
     .outcome(caller.signal)

@@ -2,6 +2,7 @@
 // finish: whoever takes it too spreads it sooner.
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions, Said } from "./call-options.ts";
@@ -10,6 +11,7 @@ import { whyNobody } from "./why-nobody.ts";
 export type BroadcastQuestion = {
   readonly method: string;
   readonly paramsJson: string;
+  readonly traits: MethodTraits;
   /** To how many it is sent. */
   readonly count: number;
   readonly options: Pick<CallOptions, "isFalse" | "asker" | "ledger"> &
@@ -65,12 +67,12 @@ export class Broadcast {
   }
 
   async #send(node: BroadcastParts["nodes"][number]): Promise<void> {
-    const { method, paramsJson, options } = this.#question;
+    const { method, paramsJson, traits, options } = this.#question;
     this.#running += 1;
     const { isFalse, asker, ledger } = options;
     ledger?.attempted();
     const reply = await node
-      .ask(method, paramsJson, this.#ending.signal, { isFalse, asker })
+      .ask(method, paramsJson, this.#ending.signal, { traits, isFalse, asker })
       .catch((): Reply => ({ kind: "failed", reason: "it could not be asked" }));
     this.#running -= 1;
     this.#read(reply);

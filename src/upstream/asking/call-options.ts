@@ -1,10 +1,13 @@
 // How a call to the nodes of a network wants to be made.
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { IsFalse } from "../belief.ts";
 import type { BodyReader } from "../connection/connection.ts";
 import type { Reply } from "../reply.ts";
 import type { HurriedAsker } from "../turns/node-turns.ts";
 
 export type CallOptions = {
+  /** Of the method; left out: they are looked for. */
+  readonly traits?: MethodTraits | undefined;
   /**
    * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
    * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { traitsOf } from "../method-traits.ts";
+import { fakeTraits } from "../fake-pool.ts";
 import { headOf, inOrder, type RankedUpstream, type Wanted } from "./candidates.ts";
 
 type Node = {
@@ -28,7 +28,7 @@ const those = (...nodes: readonly Node[]): RankedUpstream[] =>
 
 const wanted = (method: string, rest: Partial<Wanted> = {}): Wanted => ({
   method,
-  traits: traitsOf(method),
+  traits: fakeTraits(method),
   block: undefined,
   reaches: undefined,
   toleratedLag: 1,

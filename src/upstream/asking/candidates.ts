@@ -1,5 +1,5 @@
 // The nodes of a network as the ranking sees them.
-import type { MethodTraits } from "../method-traits.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Upstream } from "../upstream.ts";
 import { type Candidate, rank, withTrial } from "./ranking.ts";
 

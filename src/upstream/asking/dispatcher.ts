@@ -2,11 +2,12 @@
 import type { Logger } from "pino";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
-import { headTold, tellsHead } from "../announcements.ts";
+import { headTold } from "../announcements.ts";
 import { MethodTimes } from "../health/method-times.ts";
-import { type MethodTraits, traitsOf } from "../method-traits.ts";
 import type { Upstream } from "../upstream.ts";
+import type { TraitsOf } from "../upstream-options.ts";
 import { type AgreementRule, rulesByMethod } from "./agreement.ts";
 import { Asking, type AskingParts, type Question } from "./asking.ts";
 import { Broadcast } from "./broadcast.ts";
@@ -33,6 +34,7 @@ export type DispatcherParts = {
   readonly usable: () => readonly Upstream[];
   /** All nodes of the network. */
   readonly nodes: () => readonly Upstream[];
+  readonly traitsOf: TraitsOf;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "callBounded">;
   readonly log: Pick<Logger, "warn">;
@@ -84,12 +86,13 @@ export class Dispatcher {
     paramsJson: string,
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
-    const traits = traitsOf(method);
-    const nodes = this.#policies.order.forCall(this.#askable(traits), method, options);
+    const { traits = this.#parts.traitsOf(method) } = options;
+    const asked = { method, traits };
+    const nodes = this.#policies.order.forCall(this.#askable(traits), asked, options);
     if (nodes.length === 0) throw errors.noUpstream();
     if (signal.aborted) throw errors.upstreamTimeout();
     const rule = options.reader ? undefined : this.#policies.agreementOn(method);
-    const isDoubtful = options.isDoubtful ?? this.#headDoubt(method, paramsJson);
+    const isDoubtful = options.isDoubtful ?? this.#headDoubt(traits, paramsJson);
     const question = {
       ...{ method, paramsJson, traits },
       options: { ...options, isDoubtful },
@@ -98,7 +101,7 @@ export class Dispatcher {
       ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
       : await this.#way(nodes, question).outcome(signal);
     if (said.kind === "result") {
-      this.#toldHead = headTold(method, paramsJson, said.json) ?? this.#toldHead;
+      this.#toldHead = headTold(traits, paramsJson, said.json) ?? this.#toldHead;
       return said.json;
     }
     throw errors.refusedByNode(said.code, said.message, said.json);
@@ -119,10 +122,10 @@ export class Dispatcher {
   }
 
   /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
-  #headDoubt(method: string, paramsJson: string): CallOptions["isDoubtful"] {
-    if (!tellsHead(method, paramsJson)) return undefined;
+  #headDoubt(traits: MethodTraits, paramsJson: string): CallOptions["isDoubtful"] {
+    if (!traits.tellsHead?.(paramsJson)) return undefined;
     return (reply) => {
-      const told = reply.kind === "result" ? headTold(method, paramsJson, reply.json) : undefined;
+      const told = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;
       const tolerated = (headOf(this.#parts.usable()) ?? 0) - this.#options.toleratedLag;
       return told !== undefined && told < Math.max(this.#toldHead, tolerated);
     };

@@ -1,8 +1,8 @@
 // For tests: one call to nodes that say what they are told to, or nothing until they are told.
 
 import { FakeClock } from "../fake-clock.ts";
+import { fakeTraits } from "../fake-pool.ts";
 import { countedSignal } from "../fake-signal.ts";
-import { traitsOf } from "../method-traits.ts";
 import type { Reply } from "../reply.ts";
 import { type AskedUpstream, Asking, type AskingParts } from "./asking.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -80,7 +80,7 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
       return true;
     },
   };
-  const traits = traitsOf(method);
+  const traits = fakeTraits(method);
   const outcome = new Asking({ method, paramsJson: "[]", traits, options }, parts)
     .outcome(signal)
     .then(

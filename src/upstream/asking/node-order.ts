@@ -1,10 +1,15 @@
 // Who is asked first: the best node, but a new one now and then, and within a batch the one that began it.
-import { type MethodGroup, type MethodTraits, traitsOf } from "../method-traits.ts";
+import { type MethodGroup, type MethodTraits, traitsFor } from "../../namespaces/known-method.ts";
 import type { CallOptions } from "./call-options.ts";
-import { inOrder, type RankedUpstream } from "./candidates.ts";
+import { inOrder, type RankedUpstream, type Wanted } from "./candidates.ts";
 
 /** One call in so many goes to a node that is new or recovered. */
 const TRIAL_EVERY = 16;
+/** By which the chain is followed; of other families by others of the same price. */
+const WHOLE_BLOCKS = {
+  method: "eth_getBlockByNumber",
+  traits: traitsFor("read", { group: "blocks" }),
+};
 
 export class NodeOrder {
   readonly #callsByGroup = new Map<MethodGroup, number>();
@@ -17,10 +22,9 @@ export class NodeOrder {
   /** @param nodes Those that may be asked now, in the order of the configuration. */
   forCall<Node extends RankedUpstream>(
     nodes: readonly Node[],
-    method: string,
+    { method, traits }: Pick<Wanted, "method" | "traits">,
     { block, reaches, session }: Pick<CallOptions, "block" | "reaches" | "session">,
   ): readonly Node[] {
-    const traits = traitsOf(method);
     const isTrial = this.#isTrial(traits);
     const toleratedLag = this.#toleratedLag;
     const ranked = inOrder(nodes, { method, traits, block, reaches, toleratedLag, isTrial });
@@ -34,9 +38,8 @@ export class NodeOrder {
 
   /** For those who read whole blocks one after the other. */
   forBlocks<Node extends RankedUpstream>(nodes: readonly Node[]): readonly Node[] {
-    const method = "eth_getBlockByNumber";
     return inOrder(nodes, {
-      ...{ method, traits: traitsOf(method), toleratedLag: this.#toleratedLag },
+      ...{ ...WHOLE_BLOCKS, toleratedLag: this.#toleratedLag },
       ...{ block: undefined, reaches: undefined, isTrial: false },
     });
   }

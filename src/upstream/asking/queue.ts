@@ -1,6 +1,6 @@
 // The nodes that a call may still go to, in order: those that lack the method are passed over, those
 // without budget come back when they have some.
-import type { MethodGroup } from "../method-traits.ts";
+import type { MethodGroup } from "../../namespaces/known-method.ts";
 import type { Upstream } from "../upstream.ts";
 
 export type QueuedUpstream = Pick<Upstream, "name" | "isMissing" | "health" | "budget">;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { FakeClock } from "../fake-clock.ts";
+import { fakeTraits } from "../fake-pool.ts";
 import type { Reply } from "../reply.ts";
 import type { Voter } from "./voting.ts";
 import { Voting } from "./voting.ts";
@@ -40,7 +41,7 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   });
   const isDoubtful = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
   const voting = new Voting(
-    { method: "m", paramsJson: "[]", rule, options: { isDoubtful } },
+    { method: "m", paramsJson: "[]", traits: fakeTraits("m"), rule, options: { isDoubtful } },
     { clock, nodes, onDissent: (name) => dissenters.push(name) },
   );
   const caller = new AbortController();

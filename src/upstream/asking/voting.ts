@@ -1,6 +1,7 @@
 // One call asked of several vendors at once: the first answer that enough of them give.
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import {
@@ -17,6 +18,7 @@ export type Voter = Pick<Upstream, "name" | "ask" | "isMissing" | "options">;
 export type Ballot = {
   readonly method: string;
   readonly paramsJson: string;
+  readonly traits: MethodTraits;
   readonly rule: AgreementRule;
   readonly options: Pick<CallOptions, "isDoubtful" | "isFalse" | "asker" | "ledger">;
 };
@@ -91,12 +93,12 @@ export class Voting {
   }
 
   async #replyOf(node: Voter): Promise<Reply> {
-    const { method, paramsJson, options } = this.#ballot;
+    const { method, paramsJson, traits, options } = this.#ballot;
     const { isFalse, asker, ledger } = options;
     const { signal } = this.#ending;
     for (let tries = 1; ; tries += 1) {
       ledger?.attempted();
-      const reply = await node.ask(method, paramsJson, signal, { isFalse, asker });
+      const reply = await node.ask(method, paramsJson, signal, { traits, isFalse, asker });
       const isBehind = reply.kind === "refused" && reply.lacks === "block";
       if (!isBehind || tries >= NEW_BLOCK.tries || signal.aborted || this.#agreed) return reply;
       await this.#parts.clock.sleep(NEW_BLOCK.everyMs, signal).catch(() => undefined);

@@ -83,7 +83,10 @@ it("each call gets its own answer or a failure, never another's", async () => {
         for (const count of turns) {
           for (let left = count; left > 0; left -= 1) {
             const id = calls.length + 1;
-            const sent = batching.send({ id, json: requestJson(id, "m", "[]") }, never);
+            const sent = batching.send(
+              { id, json: requestJson(id, "m", "[]"), isBatchable: true },
+              never,
+            );
             calls.push(sent.then((exchange) => [id, exchange]));
           }
           await new Promise(setImmediate);

@@ -7,7 +7,11 @@ import { BatchingConnection } from "./batching-connection.ts";
 import type { BodyReader, Exchange } from "./connection.ts";
 
 const never = new AbortController().signal;
-const call = (id: number, method = "m") => ({ id, json: requestJson(id, method, "[]") });
+const call = (id: number, isBatchable = true) => ({
+  id,
+  json: requestJson(id, "m", "[]"),
+  isBatchable,
+});
 const result = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":${id * 10}}`;
 const answered = (text: string, status = 200): Exchange => ({
   kind: "answered",
@@ -74,12 +78,12 @@ describe("calls of one turn", () => {
     expect(await asked).toEqual(all([1]));
   });
 
-  it("go alone at once where they are read, send a transaction, or have the id of another", async () => {
+  it("go alone at once where they are read, must not be sent twice, or have the id of another", async () => {
     const { connection, sent } = batching();
     const reader: BodyReader = { add: () => true, finish: () => undefined };
     const gathered = connection.send(call(1), never);
     void connection.send(call(2), never, reader);
-    void connection.send(call(3, "eth_sendRawTransaction"), never);
+    void connection.send(call(3, false), never);
     void connection.send(call(1), never);
     expect(sent).toEqual([2, 3, 1]);
     await gathered;

@@ -44,7 +44,7 @@ export class BatchingConnection implements Connection {
 
   send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
     const isAlone = this.#size < 2 || reader || signal.aborted || this.#gathered.has(request.id);
-    if (isAlone || sendsTransaction(request.json))
+    if (isAlone || !request.isBatchable)
       return this.#parts.connection.send(request, signal, reader);
     return new Promise((resolve) => this.#gather(new BatchedCall(request, signal, resolve)));
   }
@@ -130,6 +130,3 @@ function onlyHolder([first, ...rest]: readonly BatchedCall[]): MemoryHolder | un
   const holder = first?.request.holder;
   return rest.every(({ request }) => request.holder === holder) ? holder : undefined;
 }
-
-/** Only these must not be sent twice. The method is near the start. */
-const sendsTransaction = (json: string): boolean => /"method":"\w+_send/.test(json.slice(0, 100));

@@ -6,7 +6,11 @@ import { httpNode, ipcNode, webSocketNode } from "./fake-node.ts";
 
 const LIMITS = { headers: {}, connections: 2, timeoutMs: 5_000, responseBytes: 1_000 };
 const never = new AbortController().signal;
-const call = (id: number) => ({ id, json: `{"jsonrpc":"2.0","id":${id},"method":"m"}` });
+const call = (id: number) => ({
+  id,
+  json: `{"jsonrpc":"2.0","id":${id},"method":"m"}`,
+  isBatchable: true,
+});
 const result = (id: number): string => `{"id":${id},"result":1}`;
 const undo: (() => unknown)[] = [];
 afterEach(async () => {

@@ -39,6 +39,8 @@ export type Exchange =
 export type NodeRequest = {
   readonly id: number;
   readonly json: string;
+  /** It may be sent with others in one request; left out: not. */
+  readonly isBatchable?: boolean | undefined;
   /** The longest answer that is taken to this one, in bytes, where that is less than the connection takes. */
   readonly maxBytes?: number | undefined;
   /** Its answer need not be read to its end while too much waits in memory. */

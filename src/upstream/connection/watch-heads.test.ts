@@ -3,6 +3,7 @@ import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { Turns } from "../../lib/turns.ts";
 import { FakeClock } from "../fake-clock.ts";
+import { fakeTraits } from "../fake-pool.ts";
 import { requestJson } from "../request-json.ts";
 import { Upstream } from "../upstream.ts";
 import { connect } from "./connect.ts";
@@ -32,6 +33,7 @@ function upstreamAt(url: string) {
       metrics: { upstreamAnswered, upstreamUsable: () => undefined, upstreamLied: () => undefined },
       heads: { saw: () => undefined },
       hasOthers: () => false,
+      traitsOf: fakeTraits,
       state: { get: async () => undefined, replace: async () => true },
       connect,
     },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { MethodGroup } from "../method-traits.ts";
+import type { MethodGroup } from "../../namespaces/known-method.ts";
 import { type AttemptEnding, Health, type OpenCall } from "./health.ts";
 
 /** A node's health, and calls to it that end as told. */

@@ -1,6 +1,6 @@
 // How one node does, by kind of work: what it was asked and what became of it, lately.
 import type { Clock } from "../../lib/clock.ts";
-import type { MethodGroup } from "../method-traits.ts";
+import type { MethodGroup } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import {
   afterFailure,

@@ -40,6 +40,7 @@ export function bodyAnswerer(
     }
     const call = new Call(message, caller, callParts);
     const counted = (reply: RpcResponse, error?: RpcError): RpcResponse => {
+      call.end();
       recordUsage(call, { pieces: reply.pieces, error }, parts);
       return reply;
     };

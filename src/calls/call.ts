@@ -38,6 +38,8 @@ export class Call implements CallContext, HurriedAsker {
   /** Made when the nodes are asked first: many calls need none. */
   #work: CallWork | undefined;
   #view: SharedView | undefined;
+  #heldBytes = 0;
+  #hasEnded = false;
   readonly #parts: CallParts;
 
   constructor(message: CallMessage, caller: Caller, parts: CallParts) {
@@ -141,6 +143,18 @@ export class Call implements CallContext, HurriedAsker {
 
   get delivery(): RequestScope {
     return this.caller.scope;
+  }
+
+  hold(bytes: number): void {
+    if (this.#hasEnded) return;
+    this.#heldBytes += bytes;
+    this.caller.scope.hold("building", bytes);
+  }
+
+  /** It was answered: what its answer was made of is gone, and the answer itself is counted by who has it. */
+  end(): void {
+    if (this.#heldBytes !== 0) this.hold(-this.#heldBytes);
+    this.#hasEnded = true;
   }
 
   get signal(): AbortSignal {

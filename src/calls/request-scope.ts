@@ -117,7 +117,7 @@ export class RequestScope {
   #releaseAll(): void {
     const { memory } = this.#parts;
     memory.release("bodies", this.#bodies, this.#holder);
-    memory.release("building", this.#building, this.#holder);
+    if (this.#building !== 0) memory.release("building", this.#building, this.#holder);
     memory.release("unsent", this.#unsent, this.#holder);
   }
 }

@@ -1,32 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LogSelection } from "./log-selection.ts";
-
-/** As a piece of receipts is written: how many items, where each ends, then the items. */
-function pieceOf(log: string): Buffer {
-  const head = Buffer.alloc(6);
-  head.writeUInt16LE(1, 0);
-  head.writeUInt32LE(log.length, 2);
-  return Buffer.concat([head, Buffer.from(log)]);
-}
-
-/** Logs of blocks that have one each, in a store that can lose them. */
-function select(logs: readonly string[]) {
-  const pieces = new Map(logs.map((log, number) => [String(hashOf(number)), pieceOf(log)]));
-  const store = { part: (hash: string | Buffer) => pieces.get(String(hash)) };
-  const found = new LogSelection({ store });
-  for (const [number, log] of logs.entries()) {
-    found.beginBlock(number, hashOf(number));
-    const place = { receipt: 0, start: 0, length: log.length };
-    found.add({ ...place, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
-  }
-  return { found, loseBlock: (number: number) => pieces.delete(String(hashOf(number))) };
-}
-
-const hashOf = (number: number): Buffer =>
-  Buffer.alloc(32, number % 100, "latin1").fill(number, 30);
-
-const logOf = (number: number, length: number): string =>
-  `{"n":${number},"data":"${"a".repeat(length)}"}`;
+import { logOf, select } from "./fake-log-selection.ts";
 
 describe("logs that were found", () => {
   it("are kept while they are few", () => {
@@ -57,5 +30,15 @@ describe("logs that were found", () => {
     expect(chunks.next().value?.length).toBeGreaterThan(1_000);
     loseBlock(150);
     expect(() => [...chunks]).toThrow("left the store");
+  });
+
+  it("have parts, which are read as they are", () => {
+    const logs = Array.from({ length: 200 }, (_, number) => logOf(number, 1_000));
+    const { found } = select(logs);
+    const part = found.slice(20, 120);
+    expect([part.count, part.numberOf(0)]).toEqual([100, 20]);
+    expect(Buffer.concat([...part.chunks()]).toString()).toBe(logs.slice(20, 120).join(","));
+    expect(part.length).toBe(logs.slice(20, 120).join(",").length);
+    expect(select(logs.slice(0, 9)).found.slice(2, 4).few?.map(String)).toEqual(logs.slice(2, 4));
   });
 });

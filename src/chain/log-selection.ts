@@ -13,7 +13,7 @@ const COMMA = Buffer.from(",");
 
 export class LogSelection implements JsonSource {
   /** For each block its number and its hash; for each log its block, receipt, start and length. */
-  readonly #blocks = new Words(1 + HASH_WORDS);
+  #blocks = new Words(1 + HASH_WORDS);
   readonly #places = new Words(4);
   #copies: Buffer[] | undefined = [];
   #bytes = 0;
@@ -58,6 +58,24 @@ export class LogSelection implements JsonSource {
 
   get heldBytes(): number {
     return this.#blocks.heldBytes + this.#places.heldBytes + (this.#copies ? this.#bytes : 0);
+  }
+
+  /** Those from one place in the order up to another. They are read again, unless these here are few. */
+  slice(from: number, to: number): LogSelection {
+    const part = new LogSelection({ store: this.#store });
+    part.#blocks = this.#blocks;
+    for (let index = from; index < to; index += 1) {
+      const row = [0, 1, 2, 3].map((column) => this.#places.at(index, column));
+      part.#places.push(row);
+      part.#bytes += row[3] ?? 0;
+    }
+    part.#copies = this.#copies?.slice(from, to);
+    return part;
+  }
+
+  /** Few logs are many beside others: from now on they are read again, too. */
+  dropCopies(): void {
+    this.#copies = undefined;
   }
 
   /** All logs, however many. @throws When a block has left the store. */

@@ -3,7 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { Teller, Tellers } from "./teller.ts";
+import { type Teller, type Tellers, toldOf } from "./teller.ts";
 
 const NOTHING: Teller = {
   dropped: () => [],
@@ -39,8 +39,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Teller {
     addedWithin: async (range, most, view) => {
       const found = await view.logs({ matcher, range, most });
       if (!found) return undefined;
-      const isCut = found.count > most;
-      return { items: found.all(), to: isCut ? found.numberOf(found.count - 1) : range.to };
+      return toldOf(found, { most, to: range.to });
     },
   };
 }

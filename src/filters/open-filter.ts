@@ -1,4 +1,5 @@
 // One filter while it is used: one poll after the other, and how far its client was told for certain.
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -12,7 +13,12 @@ export type Delivery = {
   onSent(task: (wasSent: boolean) => void): void;
 };
 
-export type Changes = { readonly items: readonly RawJson[]; readonly at: Cursor };
+export type Changes = {
+  readonly items: readonly RawJson[];
+  /** Logs behind the items, which are too many to be held: to be read when they are sent. */
+  readonly more?: LogSelection | undefined;
+  readonly at: Cursor;
+};
 
 /** What happened since a client was in one of the places. */
 export type Look = (places: readonly Cursor[]) => Promise<Changes>;
@@ -129,7 +135,7 @@ export class OpenFilter {
     const changes = await look(this.#places());
     const { unsure } = this.record;
     const told = this.#toldAt;
-    if (changes.items.length > 0) {
+    if (changes.items.length > 0 || changes.more) {
       const next = { told, unsure: [...unsure, changes.at], usedAtMs: nowMs };
       if (!(await kept.writeOrOwe(next, { unsure }))) return "again";
       this.#send(delivery, { at: changes.at, isGivenUp }, unsure);

@@ -1,6 +1,7 @@
 // What filters tell of blocks that came or went: each kind of filter, of each family, in its own words.
 import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import type { Criteria } from "./filter-record.ts";
@@ -27,8 +28,22 @@ export type Teller = {
     range: { readonly from: number; readonly to: number },
     most: number,
     view: ChainView,
-  ): Promise<Told | undefined>;
+  ): Promise<ToldByBlocks | undefined>;
 };
 
 /** What blocks tell, up to and with the block `to`. */
-type Told = { readonly items: readonly RawJson[]; readonly to: number };
+export type ToldByBlocks = {
+  readonly items: readonly RawJson[];
+  /** Logs behind the items, which are too many to be held. */
+  readonly more?: LogSelection | undefined;
+  readonly to: number;
+};
+
+/** @param upTo.most With one more, it ends with the block of the last that was found. */
+export function toldOf(
+  found: LogSelection,
+  { most, to }: { readonly most: number; readonly to: number },
+): ToldByBlocks {
+  const end = found.count > most ? found.numberOf(found.count - 1) : to;
+  return found.few ? { items: found.few, to: end } : { items: [], more: found, to: end };
+}

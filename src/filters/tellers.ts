@@ -3,7 +3,7 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
-import type { Teller, Tellers } from "./teller.ts";
+import { type Teller, type Tellers, toldOf } from "./teller.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;
 
@@ -50,8 +50,7 @@ function logsOfBlocks(filter: LogFilter): Teller {
       if (wanted.from > wanted.to) return { items: [], to: range.to };
       const found = await view.logs({ matcher, range: wanted, most });
       if (!found) return undefined;
-      const isCut = found.count > most;
-      return { items: found.all(), to: isCut ? found.numberOf(found.count - 1) : range.to };
+      return toldOf(found, { most, to: range.to });
     },
   };
 }

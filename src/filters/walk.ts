@@ -3,6 +3,7 @@
 import type { Position } from "../chain/block-store.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -14,7 +15,12 @@ import { takenBack, toldBlocks, withWay } from "./told-way.ts";
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
 export class Lost extends Error {}
 
-export type Walked = { readonly items: readonly RawJson[]; readonly at: ToldPosition };
+export type Walked = {
+  readonly items: readonly RawJson[];
+  /** Logs behind the items, which are too many to be held. */
+  readonly more?: LogSelection | undefined;
+  readonly at: ToldPosition;
+};
 
 export type WalkOptions = {
   readonly teller: Teller;
@@ -70,7 +76,7 @@ export async function walk(
       // Whatever was read in the meantime was read of the chain that ends in this head.
       if (up && view.holds) {
         const at = isShared ? withWay(up.at, teller, view) : up.at;
-        return { items: [...items, ...up.items], at };
+        return { items: [...items, ...up.items], more: up.more, at };
       }
     } catch (error) {
       lost += 1;
@@ -145,7 +151,8 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
   if (!told) return undefined;
   const hash = view.hashAt(told.to);
   if (hash === undefined) return undefined;
-  return { items: [...below.items, ...told.items], at: { number: told.to, hash } };
+  const { more } = told;
+  return { items: [...below.items, ...told.items], more, at: { number: told.to, hash } };
 }
 
 /** Over blocks older than the window, one by one, each linked to the one before. */

@@ -24,6 +24,11 @@ export class ArrayReader {
     this.#onElement = onElement;
   }
 
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#begun.heldBytes;
+  }
+
   /** To be called behind the opening bracket of each array. */
   begin(): void {
     if (this.#isWanted) this.#place = "behind bracket";

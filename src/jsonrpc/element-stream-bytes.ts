@@ -15,6 +15,11 @@ export class GrowingBytes {
     return this.#length;
   }
 
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#buffer.length;
+  }
+
   /** @returns false when it would be more than the limit; then nothing is added. */
   append(chunk: Buffer, start: number, end: number): boolean {
     const length = this.#length + end - start;

@@ -39,6 +39,11 @@ export class ElementStream {
     this.#rest = new GrowingBytes(options.maxRestBytes);
   }
 
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#array.heldBytes + this.#rest.heldBytes;
+  }
+
   /** @returns false when the document is malformed or too large: further chunks are of no use. */
   add(chunk: Buffer): boolean {
     if (this.#isBroken) return false;

@@ -39,20 +39,26 @@ export class JsonPacker {
   readonly #waiting = Buffer.allocUnsafeSlow(CHUNK);
   #waitingBytes = 0;
   #packed: Buffer[] = [];
+  #packedBytes = 0;
   #length = 0;
+
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return CHUNK + this.#packedBytes;
+  }
 
   write(text: string): void {
     const bytes = Buffer.byteLength(text);
     this.#length += bytes;
     if (this.#waitingBytes + bytes > CHUNK) this.#pack();
-    if (bytes > CHUNK) this.#packed.push(zstdCompressSync(text, FAST));
+    if (bytes > CHUNK) this.#add(zstdCompressSync(text, FAST));
     else this.#waitingBytes += this.#waiting.write(text, this.#waitingBytes);
   }
 
   /** Adds what is packed already. */
   append({ packed, length }: PackedJson): void {
     this.#pack();
-    this.#packed.push(...packed);
+    for (const chunk of packed) this.#add(chunk);
     this.#length += length;
   }
 
@@ -65,7 +71,12 @@ export class JsonPacker {
 
   #pack(): void {
     if (this.#waitingBytes === 0) return;
-    this.#packed.push(zstdCompressSync(this.#waiting.subarray(0, this.#waitingBytes), FAST));
+    this.#add(zstdCompressSync(this.#waiting.subarray(0, this.#waitingBytes), FAST));
     this.#waitingBytes = 0;
+  }
+
+  #add(packed: Buffer): void {
+    this.#packed.push(packed);
+    this.#packedBytes += packed.length;
   }
 }

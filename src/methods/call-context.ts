@@ -31,6 +31,8 @@ export type CallContext = {
   readonly account: Account;
   /** The sending of the answer. */
   readonly delivery: Delivery;
+  /** Counts bytes that wait in memory until the call is answered. @param bytes Negative: so many less. */
+  hold(bytes: number): void;
   /** Ends with the deadline, and when the caller goes away. */
   readonly signal: AbortSignal;
   /** The parameters as the caller wrote them, for methods that pass them on unchanged. */

@@ -6,7 +6,7 @@ import { tooManyHashes } from "../conflux/epoch-words.ts";
 import { epochLog } from "../conflux/values.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type EpochLogCriteria,
@@ -17,7 +17,7 @@ import {
   MAX_HASHES,
 } from "./epoch-pieces.ts";
 import { type EpochRange, settleEpochs } from "./epoch-range.ts";
-import { joinJson } from "./join-json.ts";
+import { joinRuns } from "./join-logs.ts";
 import { type CallContext, defineMethod, type Note } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
 import { contractsOfLogs } from "./read-contracts.ts";
@@ -39,7 +39,7 @@ export const epochLogMethods = [
   }),
 ];
 
-/** Epochs of the store that are read at once: what they have is held until it is counted. */
+/** Epochs of the store that are looked through at once. */
 const SLICE = 64;
 /** A query is begun again when the pivot chain changed under it; not without end. */
 const ATTEMPTS = 3;
@@ -48,7 +48,7 @@ const ATTEMPTS = 3;
 export async function answerEpochLogs(
   filter: EpochLogFilter,
   context: CallContext,
-): Promise<RawJson> {
+): Promise<AnswerJson> {
   const { fromEpoch, toEpoch, blockHashes, limit, offset, ...others } = filter;
   const criteria = withoutNulls(others);
   const preset = context.network.limits.logs.results;
@@ -120,7 +120,7 @@ async function storedLogs(
     const range = { from: start, to: end };
     const slice = await context.chain?.logs({ matcher, range, most: Number.POSITIVE_INFINITY });
     if (!slice) return end;
-    found.add(slice.all());
+    found.add(slice);
     end = start - 1;
   }
   return end;
@@ -130,7 +130,7 @@ async function answerBlocks(
   { blockHashes, criteria }: { blockHashes: readonly string[]; criteria: EpochLogCriteria },
   found: NewestLogs,
   context: CallContext,
-): Promise<RawJson> {
+): Promise<AnswerJson> {
   if (blockHashes.length > MAX_HASHES) throw tooManyHashes(blockHashes.length);
   const hashes = [...new Set(blockHashes.map((hash) => hash.toLowerCase()))];
   const stored = storedLogsOf(hashes, criteria, context);
@@ -167,9 +167,9 @@ const withoutNulls = <Members extends object>(members: Members): Partial<Members
     Object.entries(members).filter(([, value]) => value != null),
   ) as Partial<Members>;
 
-function answerOf(found: NewestLogs, context: CallContext): RawJson {
+function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
   if (found.hasMore) context.note({ ...(context.notes ?? FROM_NODES), isCut: true });
-  return joinJson(found.inOrder());
+  return joinRuns(found.inOrder());
 }
 
 const FROM_NODES: Note = { source: "upstream", proof: "none" };

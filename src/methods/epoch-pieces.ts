@@ -158,6 +158,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<To
         reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
       reaches: context.chain?.head.number,
     });
+    context.hold(json.length);
     const logs = findElements(json)?.map(({ start, end }) => json.subarray(start, end));
     if (!logs?.every(isObject)) throw errors.upstreamsFailed();
     return { kind: "told", logs };

@@ -3,8 +3,9 @@
 import type { z } from "zod";
 import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
 import { joinJson } from "./join-json.ts";
+import { joinLogs } from "./join-logs.ts";
 import {
   type CallContext,
   defineMethod,
@@ -67,11 +68,12 @@ export const createFilter = async (
   context: CallContext,
 ): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
 
-export function toldChanges({ items, at }: Changes, context: CallContext): RawJson {
+export function toldChanges({ items, more, at }: Changes, context: CallContext): AnswerJson {
   if ("sequence" in at) context.note({ source: "upstream", proof: "none" });
   else {
     const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";
     context.note({ source: "store", block: at, proof });
   }
-  return joinJson(items);
+  if (!more) return joinJson(items);
+  return joinLogs(more, items.length > 0 ? Buffer.from(joinJson(items)) : undefined);
 }

@@ -16,7 +16,7 @@ export type Asking = {
   readonly conditions: object;
   /** What each log has of them. */
   readonly matcher: LogMatcher;
-  readonly context: Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal">;
+  readonly context: Pick<CallContext, "ask" | "hold" | "questionsLeft" | "ranges" | "signal">;
   /** Of the whole query. */
   readonly work: Pick<LogWork, "check">;
   /** More logs than this are not answered: with one more, no more are asked for. */
@@ -61,6 +61,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
     const asked = to - from + 1;
     if (told.kind === "logs") {
       arrays.push(told.json);
+      asking.context.hold(told.json.length);
       count += countLogs(told.json, asking.most);
       isLasting &&= told.isLasting;
       tellers.add(told.upstream);

@@ -19,7 +19,10 @@ export type NodeLogs = {
   readonly isDoubtful: boolean;
 };
 
-type Surroundings = Pick<CallContext, "ask" | "questionsLeft" | "ranges" | "signal" | "network"> & {
+type Surroundings = Pick<
+  CallContext,
+  "ask" | "hold" | "questionsLeft" | "ranges" | "signal" | "network"
+> & {
   readonly chain: KeptQuery["chain"] | undefined;
 };
 
@@ -89,9 +92,13 @@ export async function logsOfNodes(
     ended.abort(ENOUGH);
   }
   const logs = joinArrays(arrays);
+  context.hold(logs.length - bytesOf(arrays)); // the pieces were counted as they came
   if (count > most) refuseTooMany(logs, range, results);
   return { logs, isFresh, isDoubtful };
 }
+
+const bytesOf = (arrays: readonly Buffer[]): number =>
+  arrays.reduce((sum, { length }) => sum + length, 0);
 
 type Piece = LogRange & {
   /** How many blocks a whole segment has now. */
@@ -127,6 +134,7 @@ async function find(
   const known = kept && keptLogs(piece, kept);
   if (known) {
     const count = known.reduce((sum, array) => sum + countLogs(array), 0);
+    asking.context.hold(bytesOf(known));
     return { arrays: known, count, isFresh: false };
   }
   const { from, to, width } = piece;

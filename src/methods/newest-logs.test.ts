@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { NewestLogs } from "./newest-logs.ts";
+import { logOf, select } from "../chain/fake-log-selection.ts";
+import { heldBytesOf, type JsonSource } from "../jsonrpc/envelope.ts";
+import { joinRuns } from "./join-logs.ts";
+import { isSelection, NewestLogs } from "./newest-logs.ts";
 
 const logs = (from: number, to: number): Buffer[] =>
   Array.from({ length: Math.max(0, to - from) }, (_, index) => Buffer.from(String(from + index)));
-const numbers = (found: NewestLogs): number[] => found.inOrder().map(Number);
+const numbers = (found: NewestLogs): number[] =>
+  found.inOrder().flatMap((run) => (isSelection(run) ? [] : run.map(Number)));
 
 describe("the newest of many logs", () => {
   it("are counted from the end (specification: 10 logs, offset 1, limit 5 → 4 to 8)", () => {
@@ -41,4 +45,36 @@ describe("the newest of many logs", () => {
     further.add(logs(8, 9));
     expect([further.isFull, further.hasMore]).toEqual([true, true]);
   });
+
+  it("of the store are read when they are sent, as they would have been joined", () => {
+    const texts = Array.from({ length: 250 }, (_, number) => logOf(number, 1_000));
+    const cuts = fc.uniqueArray(fc.integer({ min: 1, max: 249 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(cuts, fc.nat(260), fc.integer({ min: 1, max: 260 }), (places, skip, most) => {
+        const found = new NewestLogs({ skip, most, looksFurther: true });
+        const starts = [0, ...places.sort((a, b) => a - b)];
+        for (const [index, start] of [...starts.entries()].toReversed()) {
+          const piece = texts.slice(start, starts[index + 1]);
+          found.add(index % 3 === 1 ? piece.map((text) => Buffer.from(text)) : select(piece).found);
+        }
+        const wanted = texts.slice(Math.max(0, 250 - skip - most), Math.max(0, 250 - skip));
+        const json = joinRuns(found.inOrder());
+        const joined = typeof json === "string" || Buffer.isBuffer(json) ? json : textOf(json);
+        expect(String(joined)).toBe(`[${wanted.join(",")}]`);
+        expect(json.length).toBe(String(joined).length);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("of the store take little room however many they are, in however many pieces", () => {
+    const found = new NewestLogs({ skip: 0, most: 10_000, looksFurther: true });
+    for (let piece = 0; piece < 100; piece += 1)
+      found.add(select(Array.from({ length: 20 }, (_, number) => logOf(number, 5_000))).found);
+    const json = joinRuns(found.inOrder());
+    expect(json.length).toBeGreaterThan(10_000_000);
+    expect(heldBytesOf([json])).toBeLessThan(300_000);
+  });
 });
+
+const textOf = (json: JsonSource): string => Buffer.concat([...json.chunks()]).toString();

@@ -1,9 +1,18 @@
 // The last of many logs, counted from the end (specification, cfx_getLogs): what comes in older and older
-// pieces is kept only as far as it is answered.
+// pieces is kept only as far as it is answered, and what the store has only as where it stands.
+import type { LogSelection } from "../chain/log-selection.ts";
+
+/** Logs in chain order: themselves, or where they stand in the store. */
+export type LogRun = readonly Buffer[] | LogSelection;
+
+/** In bytes: more than that is read again when it is sent. */
+const WORTH_COPYING = 131_072;
 
 export class NewestLogs {
   /** Newest first. */
-  readonly #kept: Buffer[] = [];
+  readonly #kept: LogRun[] = [];
+  #count = 0;
+  #storedBytes = 0;
   #skipped = 0;
   #hasMore = false;
   readonly #options: { skip: number; most: number; looksFurther: boolean };
@@ -17,26 +26,37 @@ export class NewestLogs {
     this.#options = options;
   }
 
-  /** @param logs In chain order, all older than those that came before. */
-  add(logs: readonly Buffer[]): void {
-    const { skip, most } = this.#options;
-    for (let at = logs.length - 1; at >= 0 && !this.isFull; at -= 1) {
-      const log = logs[at] as Buffer;
-      if (this.#skipped < skip) this.#skipped += 1;
-      else if (this.#kept.length < most) this.#kept.push(log);
-      else this.#hasMore = true;
-    }
+  /** @param logs All older than those that came before. */
+  add(logs: LogRun): void {
+    const { skip, most, looksFurther } = this.#options;
+    const all = isSelection(logs) ? logs.count : logs.length;
+    const skipped = Math.min(all, skip - this.#skipped);
+    const end = all - skipped;
+    const taken = Math.min(end, most - this.#count);
+    this.#skipped += skipped;
+    this.#count += taken;
+    this.#hasMore ||= looksFurther && end > taken;
+    if (taken === 0) return;
+    const wanted = taken === all ? logs : logs.slice(end - taken, end);
+    this.#kept.push(wanted);
+    if (isSelection(wanted)) this.#dropCopies(wanted);
+  }
+
+  /** Each has copies of a few logs, and all of them together are many. */
+  #dropCopies(added: LogSelection): void {
+    this.#storedBytes += added.length;
+    if (this.#storedBytes > WORTH_COPYING)
+      for (const run of this.#kept) if (isSelection(run)) run.dropCopies();
   }
 
   /** Nothing older changes the answer. */
   get isFull(): boolean {
-    const { most, looksFurther } = this.#options;
-    return this.#kept.length >= most && (this.#hasMore || !looksFurther);
+    return this.isEnough && (this.#hasMore || !this.#options.looksFurther);
   }
 
   /** As many as are wanted. Whether there are still more may not be known. */
   get isEnough(): boolean {
-    return this.#kept.length >= this.#options.most;
+    return this.#count >= this.#options.most;
   }
 
   /** Nobody looks whether there are more: it is taken for so. */
@@ -50,7 +70,9 @@ export class NewestLogs {
   }
 
   /** In chain order. */
-  inOrder(): Buffer[] {
+  inOrder(): readonly LogRun[] {
     return this.#kept.toReversed();
   }
 }
+
+export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);

@@ -13,7 +13,7 @@ export type ProvingParts = {
   >;
   readonly context: Pick<
     CallContext,
-    "ask" | "payFor" | "isMissing" | "questionsLeft" | "network" | "signal"
+    "ask" | "hold" | "payFor" | "isMissing" | "questionsLeft" | "network" | "signal"
   >;
 };
 

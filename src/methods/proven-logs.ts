@@ -129,7 +129,10 @@ async function readAll(
       if (block.proof !== "full") proof = "partial";
       return logsIn(block, matcher, parts);
     });
-    for (const log of blocks.flat()) logs.push(log);
+    for (const log of blocks.flat()) {
+      logs.push(log);
+      parts.context.hold(log.length);
+    }
     await parts.view.pause();
   }
   const json = Buffer.from(joinJson(logs));

@@ -73,6 +73,7 @@ function contextOf(
         read: async () => [],
       },
     },
+    hold: () => undefined,
     delivery: { onSent: (task) => task(true) },
     signal: new AbortController().signal,
     note: () => undefined,

@@ -94,6 +94,7 @@ export function askingNodes(
   };
   const context = {
     ask,
+    hold: () => undefined,
     get questionsLeft(): number {
       return Math.max(0, upstreamCalls - Math.max(asked.length, state.calls));
     },

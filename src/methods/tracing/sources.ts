@@ -67,20 +67,28 @@ function toldBy(error: unknown): SourceAnswer<never> {
  * @returns The reader of the answer, or the one that wanted no more; else undefined.
  * @throws RpcError 502 to 504.
  */
-export async function askReading<Reader extends BodyReader & { readonly isStopped: boolean }>(
+export async function askReading<Reader extends StoppableReader>(
   { name, method, params }: { name: string; method: string; params: readonly unknown[] },
   makeReader: () => Reader,
   context: CallContext,
 ): Promise<{ told: SourceAnswer<Buffer>; reader: Reader | undefined }> {
   let reader: Reader | undefined;
+  let heldBytes = 0;
+  const count = (bytes: number): void => {
+    context.hold(bytes - heldBytes);
+    heldBytes = bytes;
+  };
   try {
     const value = await context.ask(method, JSON.stringify(params), {
       isDoubtful: mayKnowMore,
       reaches: context.chain?.head.number,
       variant: { name, isMissing: isAnotherKind },
       reader: () => {
-        reader = makeReader();
-        return reader;
+        const made = makeReader();
+        reader = made;
+        return counted(made, (bytes) => {
+          if (reader === made) count(bytes); // another node was asked instead
+        });
       },
     });
     return { told: { kind: "told", value }, reader };
@@ -88,8 +96,28 @@ export async function askReading<Reader extends BodyReader & { readonly isStoppe
     // What it read else was no answer.
     if (reader?.isStopped) return { told: { kind: "missing" }, reader };
     return { told: toldBy(error), reader: undefined };
+  } finally {
+    count(0);
   }
 }
+
+type StoppableReader = BodyReader & {
+  readonly isStopped: boolean;
+  /** What it takes in memory, in bytes. */
+  readonly heldBytes: number;
+};
+
+const counted = (reader: StoppableReader, count: (bytes: number) => void): BodyReader => ({
+  get whenStopped() {
+    return reader.whenStopped;
+  },
+  add: (chunk) => {
+    const isWanted = reader.add(chunk);
+    count(reader.heldBytes);
+    return isWanted;
+  },
+  finish: () => reader.finish(),
+});
 
 /**
  * What the first source gives that some node has, of something that is known to be there.

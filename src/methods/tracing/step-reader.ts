@@ -42,6 +42,11 @@ export class StepReader {
     });
   }
 
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#packer.heldBytes + this.#stream.heldBytes;
+  }
+
   add(chunk: Buffer): boolean {
     const isSound = this.#stream.add(chunk);
     if (this.outcome !== undefined) this.isStopped = true;

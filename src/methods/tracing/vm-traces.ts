@@ -1,6 +1,6 @@
 // The vmTrace of a mined transaction: a node's own, or written from the steps that it tells.
 import { isData, toQuantity } from "../../evm/values.ts";
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import { type AnswerJson, heldBytesOf } from "../../jsonrpc/envelope.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson } from "../../proofs/json.ts";
 import { type GasLeft, gasLeftAfter } from "../../traces/executed-gas.ts";
@@ -117,10 +117,18 @@ export async function stepThrough(
         reader.steps > maxSteps ? `${maxSteps} steps` : `${maxBytes} bytes`,
       );
     if (reader?.missing === undefined || reader.outcome?.kind !== "unreadable")
-      return told.kind === "told" ? readOf(told.value, reader, { codes: known, stepping }) : told;
+      return told.kind === "told"
+        ? held(readOf(told.value, reader, { codes: known, stepping }), context)
+        : told;
     known.set(reader.missing, await codeOf(reader.missing));
   }
   return { kind: "missing" };
+}
+
+/** It is part of the answer, which may be of many transactions. */
+function held(told: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
+  if (told.kind === "told") context.hold(heldBytesOf([told.value.vmTrace]));
+  return told;
 }
 
 function readOf(

@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
-import { afterEach, describe, expect, it } from "vitest";
+import type { AddressInfo, Socket } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocketServer } from "ws";
+import { MemoryBudget } from "../../lib/memory-budget.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { ConnectionOptions, Exchange } from "./connection.ts";
 import { listening, type WebSocketAnswer, webSocketNode } from "./fake-node.ts";
@@ -19,11 +22,14 @@ const wsNode = async (answer: WebSocketAnswer) => {
   return node;
 };
 
-function connectionTo(url: string, options: Partial<ConnectionOptions> = {}) {
+function connectionTo(
+  url: string,
+  { memory, ...options }: Partial<ConnectionOptions> & { memory?: MemoryBudget } = {},
+) {
   const clock = new FakeClock();
   const connection = new WebSocketConnection(
     { url, headers: {}, connections: 1, timeoutMs: 1_000, responseBytes: 1_000, ...options },
-    { clock },
+    { clock, memory },
   );
   undo.push(() => connection.close());
   return { clock, connection };
@@ -132,4 +138,85 @@ describe("a call over a WebSocket", () => {
       "x-token": "t",
     });
   });
+});
+
+describe("an answer as it comes over a WebSocket", () => {
+  const MB = 1 << 20;
+  /** A frame of text of a server, up to so many bytes of what it should hold. */
+  const frame = (bytes: number, sent: number): Buffer => {
+    const head = Buffer.alloc(10);
+    head.writeUInt16BE(0x817f, 0);
+    head.writeBigUInt64BE(BigInt(bytes), 2);
+    const text = `{"jsonrpc":"2.0","id":1,"result":"`;
+    const body = `${text}${"a".repeat(bytes - text.length - 2)}"}`;
+    return Buffer.concat([head, Buffer.from(body).subarray(0, sent)]);
+  };
+
+  async function begun(bytes: number, sent: number) {
+    const memory = new MemoryBudget({ bytes: 100 * MB }, { onRefused: () => undefined });
+    const carriers: Socket[] = [];
+    const pongs: number[] = [];
+    const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+    undo.push(() => server.close());
+    await once(server, "listening");
+    server.on("connection", (socket, { socket: carrier }) => {
+      carriers.push(carrier);
+      socket.on("pong", () => pongs.push(1));
+      socket.on("error", () => undefined);
+      socket.on("message", () => sent > 0 && carrier.write(frame(bytes, sent)));
+    });
+    const { port } = server.address() as AddressInfo;
+    const { connection } = connectionTo(`ws://127.0.0.1:${port}`, {
+      responseBytes: 10 * MB,
+      memory,
+    });
+    const answered = connection.send(call(1), never);
+    const come = () => vi.waitUntil(() => memory.waitingAs("arriving") >= sent);
+    return { memory, carriers, pongs, connection, answered, come };
+  }
+
+  it("is counted, and given back when it is whole", async () => {
+    const { memory, carriers, answered, come } = await begun(4 * MB, 3 * MB);
+    await come();
+    expect(memory.waitingFor.gateway).toBeGreaterThanOrEqual(3 * MB);
+    carriers[0]?.write(frame(4 * MB, 4 * MB).subarray(10 + 3 * MB));
+    expect(textOf(await answered)).toHaveLength(4 * MB);
+    expect(memory.waiting).toBe(0);
+  });
+
+  it.each([
+    { what: "its node has gone", end: ({ carriers }: Begun) => carriers[0]?.destroy() },
+    { what: "the connection is closed", end: ({ connection }: Begun) => connection.close() },
+  ])("is given back when $what", async ({ end }) => {
+    const started = await begun(4 * MB, 3 * MB);
+    await started.come();
+    void end(started);
+    expect((await started.answered).kind).toBe("unreachable");
+    expect(started.memory.waiting).toBe(0);
+  });
+
+  it("is ended where it is frames without end that hold nothing", async () => {
+    const { memory, carriers, answered, come } = await begun(MB, 0);
+    await come();
+    await vi.waitUntil(() => carriers.length > 0);
+    carriers[0]?.write(Buffer.from([0x01, 0x00])); // text begins
+    const flood = setInterval(() => carriers[0]?.write(Buffer.alloc(MB)), 1); // and goes on
+    undo.push(() => clearInterval(flood));
+    expect((await answered).kind).toBe("unreachable");
+    expect(memory.waiting).toBe(0);
+  });
+
+  it("is not made of pings", async () => {
+    const { memory, carriers, answered, come, pongs } = await begun(MB, 0);
+    await come();
+    await vi.waitUntil(() => carriers.length > 0);
+    carriers[0]?.write(frame(MB, MB));
+    await answered;
+    const ping = Buffer.concat([Buffer.from([0x89, 100]), Buffer.alloc(100)]);
+    for (let time = 0; time < 50; time += 1) carriers[0]?.write(ping);
+    await vi.waitUntil(() => pongs.length === 50);
+    expect(memory.waiting).toBe(0);
+  });
+
+  type Begun = Awaited<ReturnType<typeof begun>>;
 });

@@ -1,6 +1,7 @@
 // Speaks to a node over one WebSocket: a conversation whose messages are frames.
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
+import { ArrivingFrames } from "./arriving-frames.ts";
 import {
   type BodyReader,
   type Connection,
@@ -11,16 +12,24 @@ import {
   type SubscriptionListener,
 } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
+import type { ArrivingMemory } from "./whole-body.ts";
 import type { Wire, WireListener } from "./wire.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;
 
+type WebSocketParts = {
+  readonly clock: Pick<Clock, "after" | "now">;
+  /** Where what comes is counted. */
+  readonly memory?: ArrivingMemory | undefined;
+};
+
 export class WebSocketConnection implements Connection {
   readonly #conversation: Conversation;
 
-  constructor(options: ConnectionOptions, { clock }: { clock: Pick<Clock, "after" | "now"> }) {
-    const open = (listener: WireListener): Wire => openWire(options, listener, clock);
+  constructor(options: ConnectionOptions, parts: WebSocketParts) {
+    const { clock } = parts;
+    const open = (listener: WireListener): Wire => openWire(options, listener, parts);
     this.#conversation = new Conversation(options, { clock, open });
   }
 
@@ -45,7 +54,7 @@ export class WebSocketConnection implements Connection {
 function openWire(
   options: ConnectionOptions,
   listener: WireListener,
-  clock: Pick<Clock, "after">,
+  { clock, memory }: WebSocketParts,
 ): Wire {
   const socket = new WebSocket(options.url, {
     headers: { ...options.headers },
@@ -59,16 +68,32 @@ function openWire(
     listener.onOpen();
     stopWatching = watch(socket, () => listener.onLost("no sign of life"), clock);
   });
-  socket.on("message", (body: RawData) => listener.onMessage(body as Buffer));
+  const arriving = new ArrivingFrames(options, { memory });
+  // What the socket carries is counted before it is looked at.
+  socket.on("upgrade", ({ socket: carrier }) =>
+    carrier.on("data", (chunk: Buffer) => {
+      if (!arriving.add(chunk.length)) listener.onLost("message too large");
+    }),
+  );
+  for (const kind of ["ping", "pong"] as const)
+    socket.on(kind, (data: Buffer) => arriving.control(data.length));
+  socket.on("message", (body: RawData) => {
+    arriving.message();
+    listener.onMessage(body as Buffer);
+  });
   socket.on("error", (error) => {
     reason = reasonOf(error);
   });
-  socket.on("close", () => listener.onLost(reason));
+  socket.on("close", () => {
+    arriving.end();
+    listener.onLost(reason);
+  });
   return {
     state: () => stateOf(socket),
     send: (json) => socket.send(json),
     destroy: () => {
       stopWatching();
+      arriving.end();
       socket.terminate();
     },
   };

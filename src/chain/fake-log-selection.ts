@@ -1,0 +1,32 @@
+// Logs that were found in a store, for tests: each in a block of its own, which the store can lose.
+import { LogSelection } from "./log-selection.ts";
+
+/** As a piece of receipts is written: how many items, where each ends, then the items. */
+function pieceOf(log: string): Buffer {
+  const head = Buffer.alloc(6);
+  head.writeUInt16LE(1, 0);
+  head.writeUInt32LE(log.length, 2);
+  return Buffer.concat([head, Buffer.from(log)]);
+}
+
+/** Logs of blocks that have one each, in a store that can lose them. */
+export function select(logs: readonly string[]) {
+  const pieces = new Map(logs.map((log, number) => [keyOf(hashOf(number)), pieceOf(log)]));
+  const store = { part: (hash: string | Buffer) => pieces.get(keyOf(hash)) };
+  const found = new LogSelection({ store });
+  for (const [number, log] of logs.entries()) {
+    found.beginBlock(number, hashOf(number));
+    const place = { receipt: 0, start: 0, length: log.length };
+    found.add({ ...place, addressAt: 0, topicsAt: 0, topicCount: 0 }, Buffer.from(log));
+  }
+  return { found, loseBlock: (number: number) => pieces.delete(keyOf(hashOf(number))) };
+}
+
+const keyOf = (hash: string | Buffer): string =>
+  typeof hash === "string" ? hash : hash.toString("latin1");
+
+const hashOf = (number: number): Buffer =>
+  Buffer.alloc(32, number % 100, "latin1").fill(number, 30);
+
+export const logOf = (number: number, length: number): string =>
+  `{"n":${number},"data":"${"a".repeat(length)}"}`;

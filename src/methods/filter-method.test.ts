@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { logOf, select } from "../chain/fake-log-selection.ts";
+import { toldOf } from "../filters/teller.ts";
+import { heldBytesOf, isSource } from "../jsonrpc/envelope.ts";
+import { toldChanges } from "./filter-method.ts";
+import type { CallContext } from "./method.ts";
+
+const context = { note: () => undefined, chain: undefined } as unknown as CallContext;
+const at = { number: 1, hash: "0x1" };
+
+describe("what a poll tells", () => {
+  it.each([
+    { count: 0, isHeld: true },
+    { count: 3, isHeld: true },
+    { count: 190, isHeld: false },
+  ])("is read as it is sent when it is many logs: $count", ({ count, isHeld }) => {
+    const logs = Array.from({ length: count }, (_, number) => logOf(number, 1_000));
+    const { items, more } = toldOf(select(logs).found, { most: 1_000, to: 500 });
+    for (const dropped of [[], ['{"removed":true}']]) {
+      const json = toldChanges({ items: [...dropped, ...items], more, at }, context);
+      expect(isSource(json)).toBe(!isHeld);
+      const text = isSource(json) ? Buffer.concat([...json.chunks()]) : json;
+      expect(String(text)).toBe(`[${[...dropped, ...logs].join(",")}]`);
+      expect([json.length, heldBytesOf([json]) < 16_384]).toEqual([String(text).length, true]);
+    }
+  });
+
+  it("ends with the block of the last log when there are more than are told at once", () => {
+    const logs = Array.from({ length: 190 }, (_, number) => logOf(number, 1_000));
+    const { found } = select(logs);
+    expect([189, 190].map((most) => toldOf(found, { most, to: 500 }).to)).toEqual([189, 500]);
+  });
+});

@@ -1,0 +1,20 @@
+// Runs inside a gateway: at each SIGUSR2 it writes one log line with the files of `src` of which a function ran
+// since the last one.
+import { Session } from "node:inspector/promises";
+
+const SRC = new URL("../../src/", import.meta.url).href;
+const session = new Session();
+session.connect();
+await session.post("Profiler.enable");
+await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+
+process.on("SIGUSR2", async () => {
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  const files = result
+    .filter(({ url }) => url.startsWith(SRC))
+    .filter(({ functions }) =>
+      functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)),
+    )
+    .map(({ url }) => url.slice(SRC.length));
+  process.stdout.write(`${JSON.stringify({ msg: "ran", files })}\n`);
+});

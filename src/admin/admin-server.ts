@@ -33,7 +33,7 @@ export class AdminServer {
   constructor({ host, port, token }: AdminServerOptions, parts: AdminServerParts) {
     this.#place = { host, port };
     this.reconfigure({ token });
-    const onLetIn = (socket: Socket): void => this.#connections.hasKey(socket);
+    const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
     const app = adminApp({ token: () => this.#token, onLetIn }, parts);
     this.#server = boundedServer(
       getRequestListener((request, bindings) => app.fetch(request, bindings), {

@@ -58,7 +58,7 @@ export class Call implements CallContext, HurriedAsker {
     return paramsJsonOf(this.message);
   }
 
-  get head(): HeadView {
+  consultHead(): HeadView {
     const { head, chain } = this.#viewed();
     if (!chain) this.#asked += 1;
     return head;

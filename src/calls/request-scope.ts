@@ -56,7 +56,7 @@ export class RequestScope {
   }
 
   /** From now on it is this key that bytes wait for. None may wait yet. */
-  isFor(holder: MemoryHolder): void {
+  holdFor(holder: MemoryHolder): void {
     this.#holder = holder;
   }
 

@@ -153,12 +153,11 @@ export class BlockSource {
 
   /** Nobody is at fault: the block may be that large. */
   #refuse(node: AskedNode, reference: Reference, reason: string): void {
-    const { log, metrics } = this.#parts;
-    metrics.blockTooLarge(this.#network, node.name);
+    this.#parts.metrics.blockTooLarge(this.#network, node.name);
     remember(this.#tooLargeAt, nameOf(node, reference), this.#parts.clock.now());
     const block = "hash" in reference ? reference.hash : reference.number;
-    if (this.#isToldLately(`${node.name} too large`)) return;
-    log.error(
+    this.#tell(
+      `${node.name} too large`,
       { upstream: node.name, block, reason },
       "a block is larger than limits.block allows: it is not taken in",
     );
@@ -185,24 +184,25 @@ export class BlockSource {
   }
 
   #report(node: AskedNode, why: { part: string; reason: string }, fetched?: FetchedBlock): void {
-    const { log, metrics } = this.#parts;
+    const { metrics, onLie } = this.#parts;
     metrics.proofFailed(this.#network, node.name, why.part);
-    this.#parts.onLie?.(node.name);
+    onLie?.(node.name);
     const block = fetched?.block;
-    if (this.#isToldLately(`${node.name} ${why.part}`)) return;
-    log.error(
+    this.#tell(
+      `${node.name} ${why.part}`,
       { upstream: node.name, block: block?.number, hash: block?.hash, ...why },
       "a block failed its proof: it is not used",
     );
   }
 
-  /** Else it is taken as told from now on. */
-  #isToldLately(what: string): boolean {
-    const now = this.#parts.clock.now();
+  /** One line in the log a while, whatever how often it happens. */
+  #tell(what: string, fields: object, message: string): void {
+    const { clock, log } = this.#parts;
+    const now = clock.now();
     const toldAt = this.#toldAt.get(what);
-    if (toldAt !== undefined && now - toldAt < TELL_AGAIN_AFTER_MS) return true;
+    if (toldAt !== undefined && now - toldAt < TELL_AGAIN_AFTER_MS) return;
     this.#toldAt.set(what, now);
-    return false;
+    log.error(fields, message);
   }
 
   #remember(node: AskedNode, reference: Reference): void {

@@ -110,7 +110,7 @@ export class Chain implements ChainWriter {
     );
     this.#opening.opened();
     this.#storeId = fileIdOf(path);
-    this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.wasOfUse());
+    this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.confirmUse());
     const writing = { prepare: () => this.#prepare(), why: () => writable.why };
     this.#writable = writable;
     metrics.storeWritable(network, true);

@@ -33,8 +33,8 @@ export class Replacing {
     served.unexpected("exception", this.#earlier.exceptions);
   }
 
-  /** @returns Whether this process is to end now. */
-  wants(kind: UnexpectedKind): boolean {
+  /** Counts an error that nobody expected. @returns Whether this process is to end now. */
+  count(kind: UnexpectedKind): boolean {
     if (kind === "rejection") this.#rejections += 1;
     else this.#exceptions += 1;
     const aliveMs = this.#clock.now() - this.#startedAt;
@@ -45,7 +45,7 @@ export class Replacing {
   }
 
   /** Somebody wants it to end. @returns Whether it was about to be replaced, and is not any more. */
-  isCalledOff(): boolean {
+  callOff(): boolean {
     const wasReplacing = this.#next === "replace";
     this.#next = "stay away";
     return wasReplacing;

@@ -34,12 +34,12 @@ export async function serveUntilTold(
     onUnexpected: (kind) => {
       served?.unexpected(kind);
       if (!served) endProcess(1);
-      else if (replacing.wants(kind) && !ending.hasBegun) ending.begin("an unexpected error");
+      else if (replacing.count(kind) && !ending.hasBegun) ending.begin("an unexpected error");
     },
   });
   const signalled = (signal: string): void => {
     // Who is on the way to be replaced ends now as it would have, and stays away.
-    if (!replacing.isCalledOff()) ending.signalled(signal);
+    if (!replacing.callOff()) ending.signalled(signal);
   };
   process.on("SIGTERM", signalled);
   process.on("SIGINT", signalled);

@@ -14,7 +14,7 @@ export type Opening = {
   readonly damage: { readonly why: string; readonly keptAs: string | undefined } | undefined;
   opened(): void;
   /** It was of use for a while: a death from now on is the first one. */
-  wasOfUse(): void;
+  confirmUse(): void;
   closed(): void;
 };
 
@@ -56,7 +56,7 @@ export function beginOpening(
       makePrivateFolder(folder); // what was made in it just now, too
       writeMark(folder, { phase: "open", deaths: why === undefined ? deaths : 0 });
     },
-    wasOfUse: () => writeMark(folder, { phase: "open", deaths: 0 }),
+    confirmUse: () => writeMark(folder, { phase: "open", deaths: 0 }),
     closed: () => rmSync(markIn(folder), { force: true }),
   };
 }

@@ -85,7 +85,7 @@ export class Connections {
   }
 
   /** A valid key was seen on it. */
-  hasKey(socket: Socket): void {
+  letIn(socket: Socket): void {
     const place = this.#places.get(socket);
     if (!place || place.isKnown) return;
     place.isKnown = true;

@@ -28,7 +28,7 @@ export type EndpointParts = {
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
   readonly refusals: Pick<Refusals, "ofNow" | "count" | "countGuess" | "countRequest">;
-  readonly connections: Pick<Connections, "hasKey">;
+  readonly connections: Pick<Connections, "letIn">;
   readonly metrics: RefuseKeyParts["metrics"];
   readonly memory: Pick<MemoryBudget, "admitsRequest">;
   readonly clock: Pick<Clock, "wallTime" | "now" | "sleep">;
@@ -91,7 +91,7 @@ export class Endpoint {
       if (!visit.route.key) throw errors.missingKey();
       if (!grant) throw await this.#refuseKey(visit);
       const holder = grant.meter.memory;
-      scope.isFor(holder);
+      scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
@@ -124,7 +124,7 @@ export class Endpoint {
   /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */
   #letIn(request: IncomingMessage, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
-    connections.hasKey(request.socket);
+    connections.letIn(request.socket);
     this.#checkVisit(grant, network, request);
     checkContentType(request);
     if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();

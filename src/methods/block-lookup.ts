@@ -6,7 +6,7 @@ import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { CallContext } from "./method.ts";
 
-type Asking = Pick<CallContext, "ask" | "head" | "chain">;
+type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 
 /** A reference without tags: two nodes read it alike. */
 export type FixedPointer =
@@ -55,7 +55,7 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
       return "0x0";
     case "latest":
     case "pending":
-      return toQuantity(await context.head.latest());
+      return toQuantity(await context.consultHead().latest());
     case "safe":
     case "finalized": {
       const position = await context.chain?.tagged(numberOrTag);

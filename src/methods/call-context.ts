@@ -14,7 +14,8 @@ export type Family = "evm" | "conflux";
 
 export type CallContext = {
   readonly network: NetworkFacts;
-  readonly head: HeadView;
+  /** The head, to be asked for; where nothing is followed, that is a question to nodes. */
+  consultHead(): HeadView;
   /** The followed chain; undefined where nothing is followed, and while the chain is caught up with. */
   readonly chain: ChainView | undefined;
   /** Those of the followed chain; undefined where nothing is followed. */

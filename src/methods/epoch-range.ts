@@ -39,7 +39,7 @@ async function newestEpoch(
   context: CallContext,
 ): Promise<number> {
   const { chain } = context;
-  if (!chain) return context.head.latest();
+  if (!chain) return context.consultHead().latest();
   const wanted = fromEpoch && isQuantity(fromEpoch) ? toNumber(fromEpoch) : 0;
   return wanted > chain.head.number ? chain.atLeast(wanted, context.signal) : chain.head.number;
 }

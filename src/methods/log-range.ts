@@ -11,14 +11,14 @@ export type { LogRange };
 /** @throws RpcError when the range is reversed, ends beyond the head or is too wide (docs/decisions/0035). */
 export async function settleRange(
   { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
-  context: Pick<CallContext, "ask" | "head" | "chain" | "network">,
+  context: Pick<CallContext, "ask" | "consultHead" | "chain" | "network">,
 ): Promise<LogRange> {
   const from = toNumber(await settleNumber(first, context));
   let to = toNumber(await settleNumber(last, context));
   // The known head may be older than the one from which the caller took `from`.
-  if (from > to && isHeadTag(last)) to = await context.head.atLeast(from);
+  if (from > to && isHeadTag(last)) to = await context.consultHead().atLeast(from);
   if (from > to) throw errors.invalidBlockRange();
-  if (isQuantity(last) && to > (await context.head.atLeast(to))) throw errors.beyondHead();
+  if (isQuantity(last) && to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
   const { blocks, rule } = context.network.limits.logs;
   if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
   return { from, to };

@@ -7,7 +7,7 @@ import { type CallContext, defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
 
 async function askBlockNumber(context: CallContext): Promise<RawJson> {
-  const block = await context.head.pin("latest");
+  const block = await context.consultHead().pin("latest");
   return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
 }
 

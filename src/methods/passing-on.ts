@@ -94,15 +94,16 @@ const takesNoHash = (reply: Reply): boolean =>
 async function pinnedFor(
   method: string,
   reference: unknown,
-  { head, chain, isAgreedUpon }: CallContext,
+  context: CallContext,
 ): Promise<unknown> {
-  if (!chain && reference === "latest" && isAgreedUpon(method))
-    return toQuantity(await head.latest());
+  const { chain } = context;
+  if (!chain && reference === "latest" && context.isAgreedUpon(method))
+    return toQuantity(await context.consultHead().latest());
   if (chain && (reference === "safe" || reference === "finalized")) {
     const position = await chain.tagged(reference);
     return position ? toQuantity(position.number) : reference;
   }
-  return head.pin(reference);
+  return context.consultHead().pin(reference);
 }
 
 type Declaration = Parameters<typeof defineMethod<Record<string, z.ZodType>>>[0];

@@ -56,12 +56,12 @@ function contextOf(
         ...network?.limits,
       },
     },
-    head: {
+    consultHead: () => ({
       latest: async () => head,
       atLeast: async (number) => (number > head ? newerHead : head),
       pin: (reference) =>
         isBatch && reference === "latest" ? Promise.resolve(`0x${head.toString(16)}`) : reference,
-    },
+    }),
     chain: undefined,
     filters: undefined,
     holder: "test",

@@ -53,7 +53,7 @@ describe("headgate check", () => {
     const names = { network: "local", upstream: "anvil", url: anvil.url };
     const kept = new KeptAbilities(names, { state, abilities, clock: systemClock });
     await kept.start();
-    abilities.isOfVersion("anvil/v0.9");
+    abilities.learnVersion("anvil/v0.9");
     abilities.missing.remember("trace_get");
     await kept.close();
     const { stdout } = await check([{ url: anvil.url, name: "anvil" }]);

@@ -85,7 +85,7 @@ export class Abilities {
   }
 
   /** What was learned of another version is forgotten, and so is what is too old. */
-  isOfVersion(version: string): void {
+  learnVersion(version: string): void {
     const before = this.#version;
     const learnedAtMs = this.#learnedAtMs;
     const isOld = isOutdated({ version, learnedAtMs }, this.#clock.wallTime());

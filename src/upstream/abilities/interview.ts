@@ -82,14 +82,14 @@ export class Interview {
     const { abilities } = this.#parts;
     const version = await this.#ask(VERSION_METHODS[this.#family]);
     if (!isAnswered(version)) return version;
-    abilities.isOfVersion(versionIn(version));
+    abilities.learnVersion(versionIn(version));
     const newest = await this.#ask(HEAD_METHODS[this.#family]);
     if (!isAnswered(newest)) return newest;
     const head = numberIn(newest);
     for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
       if (isKnown(probe, head, abilities)) continue;
       const reply = await this.#askProbe(probe);
-      if (!isAnswered(reply) && !this.#isSecondFailure(probe, reply)) return reply;
+      if (!isAnswered(reply) && !this.#countFailure(probe, reply)) return reply;
       abilities.probed(probe.name);
       learnFromProbe(probe, reply, { head, abilities });
     }
@@ -107,7 +107,8 @@ export class Interview {
     return signal.aborted ? { kind: "aborted" } : this.#parts.ask(method, paramsJson, signal);
   }
 
-  #isSecondFailure({ name }: Probe, { kind }: Reply): boolean {
+  /** @returns Whether it failed before, too. */
+  #countFailure({ name }: Probe, { kind }: Reply): boolean {
     if (kind === "busy" || kind === "aborted") return false;
     if (this.#failed.delete(name)) return true;
     this.#failed.add(name);

@@ -44,7 +44,7 @@ async function start(url = "https://node.example.com/s3cr3t") {
 /** Has learned a little, and ended. */
 async function learned(version = "Geth/v1"): Promise<void> {
   const { abilities, kept } = await start();
-  abilities.isOfVersion(version);
+  abilities.learnVersion(version);
   abilities.missing.remember("trace_get");
   abilities.learnFrom(traitsOf("evm")("eth_getBalance"), noState, PLACE);
   abilities.probed("eth_getLogs");
@@ -60,14 +60,14 @@ describe("what was learned of a node", () => {
     expect(abilities.missing.has("trace_get")).toBe(true);
     expect(abilities.isLacking("state", PLACE)).toBe(true);
     expect(abilities.wasProbed("eth_getLogs")).toBe(true);
-    abilities.isOfVersion("Geth/v1");
+    abilities.learnVersion("Geth/v1");
     expect(abilities.isLacking("state", PLACE)).toBe(true);
   });
 
   it("is forgotten when the node has another version", async () => {
     await learned();
     const { abilities, kept } = await start();
-    abilities.isOfVersion("Geth/v2");
+    abilities.learnVersion("Geth/v2");
     await kept.close();
     const after = await start();
     expect(after.abilities.snapshot()).toMatchObject({ version: "Geth/v2", lackedMethods: 0 });
@@ -85,7 +85,7 @@ describe("what was learned of a node", () => {
     expect(abilities.isLacking("state", PLACE)).toBe(true);
     await clock.advance(1);
     expect((await start()).abilities.isLacking("state", PLACE)).toBe(false);
-    abilities.isOfVersion(version); // a process that runs so long forgets as well
+    abilities.learnVersion(version); // a process that runs so long forgets as well
     expect(abilities.isLacking("state", PLACE)).toBe(false);
   });
 

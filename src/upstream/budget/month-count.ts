@@ -132,7 +132,7 @@ export class MonthCount {
       for (const tally of this.#tallies) tally.kept = counts.months.get(tally.month.label) ?? 0;
       const parcels = this.#tallies.map((tally) => ({ tally, units: tally.unwritten }));
       for (const { tally, units } of parcels) add(counts.months, tally.month.label, units);
-      const isWritten = hasNothing() || (await this.#isTaken({ text, counts, parcels }));
+      const isWritten = hasNothing() || (await this.#replace({ text, counts, parcels }));
       if (!isWritten) continue;
       this.#isRead = true;
       for (const { tally, units } of parcels) {
@@ -142,8 +142,8 @@ export class MonthCount {
     }
   }
 
-  /** @throws When nobody said whether the state took it. */
-  async #isTaken({
+  /** @returns Whether the state took it. @throws When nobody said so. */
+  async #replace({
     text,
     counts,
     parcels,

@@ -1,12 +1,21 @@
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
 
+/** What they measure means nothing beside others. */
 const measured = [
-  "test/faults/**/*.test.ts",
+  "test/faults/{all-down,mixtures,scenarios}.test.ts",
   "test/traces/large.test.ts",
   "test/chain/huge-block.test.ts",
 ];
+
+/** Of these `npm test` does a little, and `npm run test:deep` all. */
+const asksForDepth = globSync("test/**/*.test.ts").filter((path) =>
+  readFileSync(path, "utf8").includes("atDepth("),
+);
+
+const longTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 export default defineConfig({
   test: {
@@ -15,6 +24,7 @@ export default defineConfig({
     isolate: false,
     // Most tests start processes: a worker for two cores, and two on small machines, since they wait too.
     maxWorkers: Math.max(2, Math.ceil(availableParallelism() / 2)),
+    provide: { isDeep: false },
     projects: [
       {
         extends: true,
@@ -26,20 +36,23 @@ export default defineConfig({
           name: "system",
           include: ["test/**/*.test.ts"],
           exclude: measured,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...longTimeouts,
         },
       },
       {
-        // One by one, and after all others: what they measure means nothing beside them.
+        extends: true,
+        test: { name: "deep", include: asksForDepth, provide: { isDeep: true }, ...longTimeouts },
+      },
+      {
         extends: true,
         test: {
           name: "measured",
           include: measured,
           fileParallelism: false,
+          // After all others.
           sequence: { groupOrder: 1 },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          provide: { isDeep: true },
+          ...longTimeouts,
         },
       },
     ],

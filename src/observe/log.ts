@@ -1,6 +1,11 @@
 // The log: JSON lines on stdout, or readable ones on a terminal.
+import { createRequire } from "node:module";
 import { type Logger, pino } from "pino";
-import pretty from "pino-pretty";
+import type pinoPretty from "pino-pretty";
+
+/** Loaded where it is wanted: most logs are for machines. */
+const prettily = (options: Parameters<typeof pinoPretty>[0]): ReturnType<typeof pinoPretty> =>
+  createRequire(import.meta.url)("pino-pretty")(options);
 
 /**
  * @param options.readable For people at a terminal; else one JSON object a line.
@@ -16,7 +21,7 @@ export function createLog(options: {
   return readable
     ? pino(
         { level, ...(base && { base }) },
-        pretty({ ignore: "pid,hostname", singleLine: true, sync: true }),
+        prettily({ ignore: "pid,hostname", singleLine: true, sync: true }),
       )
     : // Each line at once: the last ones before an end, whichever way, are those that are wanted.
       pino({ level, base }, pino.destination({ sync: true }));

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { startGeneratedNode } from "../support/generated-chain/serve.ts";
@@ -14,7 +15,7 @@ import { until } from "../support/processes.ts";
 import type { ScriptedNode } from "../support/scripted-node.ts";
 import { recordedProblems, type Seen } from "./stored-problems.ts";
 
-const KILLS = 20;
+const KILLS = atDepth(3, 20);
 const SEED = 11;
 
 let data: string;
@@ -96,7 +97,7 @@ it("shows several processes a whole chain while one writes", async () => {
   const readers = [1, 2].map(() => fork(new URL("stored-chain.ts", import.meta.url).pathname));
   const seen = await Promise.all(
     readers.map(async (reader) => {
-      reader.send({ path: join(data, "main"), looks: 400, heads: 3 });
+      reader.send({ path: join(data, "main"), looks: atDepth(100, 400), heads: 3 });
       const [told] = (await once(reader, "message")) as [Seen];
       reader.kill();
       return told;

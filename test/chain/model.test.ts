@@ -7,6 +7,7 @@ import { afterEach, expect, it } from "vitest";
 import type { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
 import { matcherOf } from "../../src/evm/log-matcher.ts";
+import { atDepth } from "../support/depth.ts";
 import { followChain } from "../support/followed-chain.ts";
 import { answerOf, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
@@ -107,7 +108,7 @@ async function expectLogsToAgree(
   }
 }
 
-it.each(Array.from({ length: 20 }, (_, index) => index + 1))(
+it.each(Array.from({ length: atDepth(4, 20) }, (_, index) => index + 1))(
   "agrees with the model after each of its steps, seed %i",
   async (seed) => {
     const random = new Random(seed * 7919);

@@ -1,12 +1,10 @@
 // Logs of old blocks stand on the word of who told them: they are held against the query, kept with that
 // name, and gone when it was caught or is configured no more.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { store } from "../../src/cli/store.ts";
 import { post } from "../support/ask.ts";
-import {
-  type RunningGateway,
-  runCommand,
-  startGatewayProcess,
-} from "../support/gateway-process.ts";
+import { commandHere } from "../support/command-here.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { answerOf } from "../support/generated-chain/answers.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
@@ -100,7 +98,7 @@ describe("what a node tells of old logs", () => {
       ]) ?? "",
     );
   const command = async (...words: readonly string[]) =>
-    runCommand(["store", ...words, "--config", gateway.configPath]);
+    commandHere((print) => store([...words, "--config", gateway.configPath], {}, print));
   const toldBy = async (): Promise<Readonly<Record<string, number>>> => {
     const { stdout } = await command("show", "--json", "--network", "main");
     const [{ segments }] = JSON.parse(stdout) as [

@@ -75,8 +75,10 @@ describe.skipIf(!disk)("a full disk", () => {
       await until("the new head is told", async () => (await latest()).hash === chain.head.hash);
       expect(await sourceOfLatest()).toBe("upstream");
       await expectRefused(await callOf("eth_getFilterChanges", [filter.result]));
+      let tries = 0;
       const made = await until("a key is refused", async () => {
-        const response = await makeKey(`app-${processes}-${Math.random().toString(36).slice(2)}`);
+        tries += 1;
+        const response = await makeKey(`app-${processes}-${tries}`);
         return response.status === 201 ? undefined : response;
       });
       expect([made.status, made.headers.get("retry-after")]).toEqual([503, "10"]);

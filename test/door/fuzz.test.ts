@@ -3,10 +3,11 @@
 import fc from "fast-check";
 import { Pool } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
-const BODIES = 20_000;
+const BODIES = atDepth(1_000, 20_000);
 const AT_ONCE = 20;
 
 let node: ScriptedNode;

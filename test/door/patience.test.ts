@@ -63,7 +63,10 @@ beforeAll(async () => {
   });
 });
 
+const stopLater: RunningGateway[] = [];
+
 afterAll(async () => {
+  await Promise.all(stopLater.map((each) => each.stop()));
   await gateway.stop();
   await node.close();
 });
@@ -145,13 +148,19 @@ it("an answer of 50 MB passes with at most two copies in memory", { timeout: 30_
     method: "eth_getTransactionReceiptsByBlock",
     params,
   });
+  // One of its own: those deadlines are for callers that are too slow, not for a machine that is.
+  const upstreams = [{ url: node.url }];
+  const patient = await startGatewayProcess({
+    networks: { main: { family: "evm", chainId: 1, upstreams } },
+  });
+  stopLater.push(patient);
   const peakMiB = (): number => {
-    const status = readFileSync(`/proc/${gateway.process.pid}/status`, "utf8");
+    const status = readFileSync(`/proc/${patient.process.pid}/status`, "utf8");
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024;
   };
   const before = peakMiB();
   // One answer: of several, one that was not collected yet would count with the next.
-  const response = await post(gateway.endpoint("main"), body);
+  const response = await post(patient.endpoint("main"), body);
   const text = await response.text();
   expect(text.length).toBe(bigLogs.length + '{"jsonrpc":"2.0","id":1,"result":}'.length);
   expect(bigLogs.length).toBeGreaterThan(48_000_000);

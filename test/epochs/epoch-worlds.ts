@@ -78,7 +78,7 @@ const overEach = (worlds: readonly EpochWorld[], networks: Readonly<Record<strin
   );
 
 /** Down to the first epoch. */
-const followed = (url: string): Promise<unknown> =>
+export const followed = (url: string): Promise<unknown> =>
   until("all epochs are in the store", async () => {
     const { source } = await askNoted(url, "cfx_getLogs", [{ fromEpoch: "0x0", toEpoch: "0x0" }]);
     return source === "store";

@@ -1,46 +1,53 @@
 // Two doubles of one real node, of which one fails: callers are not to notice.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { type ConfluxNode, generationsHere, startConfluxNode } from "../support/conflux-nodes.ts";
 import { openSender } from "../support/conflux-sender.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { followed } from "./epoch-worlds.ts";
 import { fillWithLogs, type LogWords } from "./fill-with-logs.ts";
 import { type EpochModel, readModel } from "./model.ts";
 import { type Conduct, type PassThrough, startPassThrough } from "./pass-through.ts";
 
 const ROUNDS = 15;
+const STORIES = ["hangs", "fails", "babbles", "limits", "killed", "grown"] as const;
+type Story = (typeof STORIES)[number];
 const generation = generationsHere().at(-1) ?? "3.0";
 
 describe.skipIf(generationsHere().length === 0)("one of two nodes", () => {
   let node: ConfluxNode;
   let words: LogWords;
   let model: EpochModel;
-  let upstreams: PassThrough[];
   let gateway: RunningGateway;
+  /** Two for each story, which has two networks of its own. */
+  const upstreamsOf = new Map<Story, readonly PassThrough[]>();
 
   beforeAll(async () => {
     node = (await startConfluxNode(generation)) as ConfluxNode;
     words = await fillWithLogs(node, { seed: 2, epochs: 12, logs: 60 });
     model = await readModel(node);
+    for (const story of STORIES)
+      upstreamsOf.set(story, [await startPassThrough(node.url), await startPassThrough(node.url)]);
+    const networks = [...upstreamsOf].flatMap(([story, upstreams]) => {
+      const network = {
+        family: "conflux",
+        chainId: node.chainId,
+        upstreams: upstreams.map(({ url }, at) => ({ name: `node-${at}`, url, timeout: "1s" })),
+      };
+      const passed = { ...network, window: { blocks: 0 } };
+      return [[`${story}-followed`, network] as const, [`${story}-passed`, passed] as const];
+    });
+    gateway = await startGatewayProcess({ networks: Object.fromEntries(networks) });
+    for (const story of STORIES) await followed(gateway.endpoint(`${story}-followed`));
   });
 
-  afterAll(() => node?.close());
-
-  beforeEach(async () => {
-    upstreams = [await startPassThrough(node.url), await startPassThrough(node.url)];
-    const network = {
-      family: "conflux",
-      chainId: node.chainId,
-      upstreams: upstreams.map(({ url }, index) => ({ name: `node-${index}`, url, timeout: "1s" })),
-    };
-    const networks = { followed: network, passed: { ...network, window: { blocks: 0 } } };
-    gateway = await startGatewayProcess({ networks });
-  });
-
-  afterEach(async () => {
+  afterAll(async () => {
     await gateway?.stop();
-    await Promise.all(upstreams.map((each) => each.close()));
+    await Promise.all([...upstreamsOf.values()].flat().map((each) => each.close()));
+    await node?.close();
   });
+
+  const networksOf = (story: Story): string[] => [`${story}-followed`, `${story}-passed`];
 
   const calls = (): readonly (readonly [string, readonly unknown[]])[] => {
     const [log] = model.logs;
@@ -56,14 +63,14 @@ describe.skipIf(generationsHere().length === 0)("one of two nodes", () => {
     ];
   };
   /** Each call again and again, on both networks; what is not as the node answers. */
-  const differences = async (meanwhile: () => unknown): Promise<unknown[]> => {
+  const differences = async (story: Story, meanwhile: () => unknown): Promise<unknown[]> => {
     const wanted = await Promise.all(
       calls().map(([method, params]) => ask(node.url, method, params)),
     );
     const seen: unknown[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       if (round === 5) await meanwhile();
-      const each = ["followed", "passed"].flatMap((name) =>
+      const each = networksOf(story).flatMap((name) =>
         calls().map(async ([method, params], index) => {
           const { result, error } = await ask(gateway.endpoint(name), method, params);
           const isSame = JSON.stringify(result) === JSON.stringify(wanted[index]?.result);
@@ -75,26 +82,28 @@ describe.skipIf(generationsHere().length === 0)("one of two nodes", () => {
     return seen;
   };
 
-  it.each<[Conduct, number]>([
+  it.each<[Exclude<Conduct, "passes">, number]>([
     ["hangs", 0],
     ["fails", 1],
     ["babbles", 0],
     ["limits", 1],
   ])("%s", async (conduct, index) => {
-    const turn = () => Object.assign(upstreams[index] as PassThrough, { conduct });
-    expect(await differences(turn)).toEqual([]);
+    const upstream = upstreamsOf.get(conduct)?.[index] as PassThrough;
+    const turn = () => Object.assign(upstream, { conduct });
+    expect(await differences(conduct, turn)).toEqual([]);
   });
 
   it("is killed", async () => {
-    expect(await differences(() => upstreams[0]?.close())).toEqual([]);
+    const [first] = upstreamsOf.get("killed") ?? [];
+    expect(await differences("killed", () => first?.close())).toEqual([]);
   });
 
   it("is killed while the chain grows, and new logs are told all the same", async () => {
     const sender = await openSender(node);
     await sender.learnNonce();
-    await upstreams[1]?.close();
+    await upstreamsOf.get("grown")?.[1]?.close();
     const { blockHash, epochNumber } = await sender.mine({ to: sender.address, value: 1n });
-    for (const name of ["followed", "passed"]) {
+    for (const name of networksOf("grown")) {
       const filter = { fromEpoch: epochNumber, toEpoch: epochNumber };
       const { result, error } = await ask(gateway.endpoint(name), "cfx_getLogs", [filter]);
       expect({ result, error }).toEqual({ result: [] });

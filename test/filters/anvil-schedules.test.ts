@@ -10,6 +10,7 @@ import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { until } from "../support/processes.ts";
@@ -17,7 +18,7 @@ import { FilterClient, type Log } from "./filter-client.ts";
 import { reorganise } from "./reorganise.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
-const SCHEDULES = 20;
+const SCHEDULES = atDepth(2, 20);
 const SEED = 3;
 
 type Block = { readonly number: string; readonly hash: string };

@@ -1,4 +1,4 @@
-// A thousand random schedules of blocks, reorganisations, polls, dying nodes and restarts: whoever only
+// A thousand random schedules (some, in `npm test`) of blocks, reorganisations, polls, dying nodes and restarts: whoever only
 // applies what its filter tells ends with exactly the logs of the canonical chain.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,14 +12,15 @@ import { blockTellers } from "../../src/filters/tellers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
+import { atDepth } from "../support/depth.ts";
 import { type FollowedChain, followChain, ModelNode } from "../support/followed-chain.ts";
 import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { FilterClient, type Log } from "./filter-client.ts";
 
-const WORLDS = 20;
-const SCHEDULES = 50;
+const WORLDS = atDepth(3, 20);
+const SCHEDULES = atDepth(10, 50);
 /** Smaller than what a filter may sleep through: then blocks are fetched again. */
 const WINDOW = 16;
 /** So few that long answers come in parts. */

@@ -105,8 +105,6 @@ beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), "headgate-survival-"));
   chain = new GeneratedChain({ seed: 5, transactions: [1, 3], logs: [2, 5], blockSeconds: 0 });
   chain.extend(30);
-  nodes = [await startGeneratedNode(chain), await startGeneratedNode(chain)];
-  await start();
 });
 
 afterEach(async () => {
@@ -115,7 +113,14 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
+const startOverTwo = async (): Promise<void> => {
+  nodes = [await startGeneratedNode(chain), await startGeneratedNode(chain)];
+  await start();
+};
+
 describe("a filter", () => {
+  beforeEach(startOverTwo);
+
   it("loses nothing and doubles nothing when one of two nodes dies between two polls", async () => {
     const since = chain.head.number;
     const id = await read<string>("eth_newFilter", {});
@@ -210,8 +215,6 @@ describe("with a node that hangs", () => {
   let hangs: (call: NodeCall) => boolean = () => false;
 
   beforeEach(async () => {
-    await gateway.stop();
-    await Promise.all(nodes.map((node) => node.close()));
     hangs = () => false;
     const hanging = await startScriptedNode((call) => {
       if (hangs(call)) return undefined;
@@ -283,6 +286,7 @@ describe("with a node that hangs", () => {
 });
 
 it("says that no node tells of pending transactions where none does", async () => {
+  await startOverTwo();
   const { error } = await ask(url, "eth_newPendingTransactionFilter");
   expect(error?.code).toBe(-32601);
   expect(error?.message).toContain("no upstream of this network tells of pending transactions");

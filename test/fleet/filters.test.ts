@@ -3,13 +3,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FilterClient, type Log } from "../filters/filter-client.ts";
 import { ask, read } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { until } from "../support/processes.ts";
 import { ChainOfFleet } from "./chain-of-fleet.ts";
 import { canRunFleet, type Fleet, startFleet } from "./fleet.ts";
 
 const SEED = 5;
-const SCHEDULES = 6;
+const SCHEDULES = atDepth(2, 6);
 const STEPS = 14;
 
 describe.skipIf(!canRunFleet)("a filter of two gateways over one Redis", () => {

@@ -1,6 +1,7 @@
 // Limits and the bill of keys that are used at two gateways, at one far more than at the other.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { until } from "../support/processes.ts";
 import { canRunFleet, type Fleet, startFleet } from "./fleet.ts";
 import {
@@ -14,6 +15,8 @@ import {
   type Share,
 } from "./load.ts";
 
+/** How long a rate is watched. */
+const WATCHED_MS = atDepth(2_500, 5_000);
 const RATE = 400;
 const PER_DAY = 3000;
 const KEYS = [
@@ -61,7 +64,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
 
   it("give a rate within 5 %, both gateways together", async () => {
     await use("rated", passed(1500)); // the burst is gone
-    const served = await use("rated", passed(5000));
+    const served = await use("rated", passed(WATCHED_MS));
     expectRate(served);
     expect(Math.min(...served.each)).toBeGreaterThan(0);
   });
@@ -78,7 +81,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     const before = await use("outlived", passed(1000));
     await first.kill();
     const [, url] = urls("outlived");
-    const rest = await use("outlived", passed(2000), [{ url, callers: 4 }]);
+    const rest = await use("outlived", passed(atDepth(800, 2_000)), [{ url, callers: 4 }]);
     await first.restart();
     const last = await use("outlived", exhausted());
     const total = before.units + rest.units + last.units;
@@ -88,7 +91,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
   }, 60_000);
 
   it("hold again after Redis was killed and started again under load", async () => {
-    const away = use("rated", passed(3000));
+    const away = use("rated", passed(atDepth(1_500, 3_000)));
     await fleet.redis.kill();
     const alone = await away;
     expect(alone.units).toBeGreaterThan(0);
@@ -96,7 +99,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     const back = use("rated", passed(2500));
     await fleet.redis.start();
     await back;
-    expectRate(await use("rated", passed(5000)));
+    expectRate(await use("rated", passed(5_000)));
     expect((await use("after", exhausted())).units).toBe(PER_DAY);
     expect((await use("daily", passed(500))).units).toBe(0);
   }, 60_000);

@@ -3,11 +3,9 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
-import {
-  type RunningGateway,
-  runCommand,
-  startGatewayProcess,
-} from "../support/gateway-process.ts";
+import { keysHere } from "../support/command-here.ts";
+import { atDepth } from "../support/depth.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, newRedis, type RedisServer } from "../support/redis-server.ts";
 
@@ -18,163 +16,165 @@ const AWAY = {
 };
 const SECOND_MS = 1000;
 
-describe.skipIf(!isHere).each([1, 2])("a gateway of %i doors without its Redis", (processes) => {
-  let anvil: AnvilNode;
-  let redis: RedisServer;
-  let gateway: RunningGateway;
-  let url: string;
+describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
+  "a gateway of %i doors without its Redis",
+  (processes) => {
+    let anvil: AnvilNode;
+    let redis: RedisServer;
+    let gateway: RunningGateway;
+    let url: string;
 
-  beforeAll(async () => {
-    anvil = (await startAnvil()) as AnvilNode;
-    return () => anvil.close();
-  });
-  beforeEach(async () => {
-    redis = await newRedis();
-  });
-  afterEach(async () => {
-    await gateway.stop();
-    await redis.close();
-  });
-
-  const launch = async (): Promise<void> => {
-    const upstreams = [{ url: anvil.url }];
-    const networks = { main: { family: "evm", chainId: anvil.chainId, upstreams } };
-    gateway = await startGatewayProcess({ state: redis.url, processes, networks });
-    url = gateway.endpoint("main");
-    await until("the chain is followed", () => head().then(Boolean, () => false));
-  };
-  const head = async (): Promise<number> => Number(await read<string>(url, "eth_blockNumber"));
-  const hashes = (from: number, to: number): Promise<string[]> =>
-    Promise.all(
-      Array.from({ length: to - from }, (_, index) =>
-        read<{ hash: string }>(
-          anvil.url,
-          "eth_getBlockByNumber",
-          `0x${(from + 1 + index).toString(16)}`,
-          false,
-        ).then(({ hash }) => hash),
-      ),
-    );
-  const mine = (): Promise<unknown> => read(anvil.url, "evm_mine");
-  const reachable = async (): Promise<string | undefined> => {
-    const text = await (await fetch(gateway.metricsUrl)).text();
-    return /^headgate_state_reachable (\d)$/m.exec(text)?.[1];
-  };
-
-  /** How soon the gateway notices that Redis is back is its own affair. */
-  async function makeFilter(method: string): Promise<string> {
-    let last: object = {};
-    const made = until(method, async () => {
-      const answer = await ask(url, method);
-      last = answer;
-      return answer.result as string | undefined;
+    beforeAll(async () => {
+      anvil = (await startAnvil()) as AnvilNode;
+      return () => anvil.close();
     });
-    return made.catch((error: Error) => {
-      throw new Error(`${error.message}: ${JSON.stringify(last)}`);
+    beforeEach(async () => {
+      redis = await newRedis();
     });
-  }
-
-  /** What polls tell until they told of the newest block. Errors are of the state only. */
-  async function pollTo(filter: string, newest: string): Promise<string[]> {
-    const told: string[] = [];
-    await until("the newest block is told", async () => {
-      told.push(...(await polled(filter)));
-      return told.includes(newest);
+    afterEach(async () => {
+      await gateway.stop();
+      await redis.close();
     });
-    return told;
-  }
 
-  const polled = async (filter: string): Promise<string[]> => {
-    const { result, error } = await ask(url, "eth_getFilterChanges", [filter]);
-    if (error) expect(error).toMatchObject(AWAY);
-    return (result as string[] | undefined) ?? [];
-  };
+    const launch = async (): Promise<void> => {
+      const upstreams = [{ url: anvil.url }];
+      const networks = { main: { family: "evm", chainId: anvil.chainId, upstreams } };
+      gateway = await startGatewayProcess({ state: redis.url, processes, networks });
+      url = gateway.endpoint("main");
+      await until("the chain is followed", () => head().then(Boolean, () => false));
+    };
+    const head = async (): Promise<number> => Number(await read<string>(url, "eth_blockNumber"));
+    const hashes = (from: number, to: number): Promise<string[]> =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, index) =>
+          read<{ hash: string }>(
+            anvil.url,
+            "eth_getBlockByNumber",
+            `0x${(from + 1 + index).toString(16)}`,
+            false,
+          ).then(({ hash }) => hash),
+        ),
+      );
+    const mine = (): Promise<unknown> => read(anvil.url, "evm_mine");
+    const reachable = async (): Promise<string | undefined> => {
+      const text = await (await fetch(gateway.metricsUrl)).text();
+      return /^headgate_state_reachable (\d)$/m.exec(text)?.[1];
+    };
 
-  async function makeKey(name: string): Promise<string> {
-    const { stdout, stderr, code } = await runCommand([
-      "keys",
-      "create",
-      name,
-      "--quiet",
-      "--config",
-      gateway.configPath,
-    ]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    return stdout.trim();
-  }
-
-  const answers = async (key: string): Promise<boolean> =>
-    "result" in (await ask(gateway.endpoint("main", key), "eth_chainId"));
-
-  it("starts, answers what needs no state, and takes up filters and made keys when Redis is there", async () => {
-    await launch();
-    expect(await head()).toBeGreaterThan(0);
-    expect(await reachable()).toBe("0");
-    for (const method of ["eth_newBlockFilter", "eth_newPendingTransactionFilter"])
-      expect((await ask(url, method)).error).toMatchObject(AWAY);
-    for (const method of ["eth_getFilterChanges", "eth_uninstallFilter"])
-      expect((await ask(url, method, ["0x1"])).error).toMatchObject(AWAY);
-
-    await redis.start();
-    const filter = await makeFilter("eth_newBlockFilter");
-    const from = await head();
-    await mine();
-    const [mined = ""] = await hashes(from, from + 1);
-    expect(await pollTo(filter, mined)).toEqual([mined]);
-    const pending = await makeFilter("eth_newPendingTransactionFilter");
-    // Each door finds out for itself that Redis is there.
-    await until("it is uninstalled", async () => {
-      const { result } = await ask(url, "eth_uninstallFilter", [pending]);
-      return result === true;
-    });
-    const key = await makeKey("late");
-    await until("the key works", () => answers(key), 3 * SECOND_MS);
-    await until("it is reachable", async () => (await reachable()) === "1");
-  });
-
-  it("loses no key and no filter when Redis is killed, and tells each block exactly once", async () => {
-    await redis.start();
-    await launch();
-    const key = await makeKey("known");
-    await until("the key works", () => answers(key));
-    const filter = await makeFilter("eth_newBlockFilter");
-    const from = await head();
-    const told: string[] = [];
-    let isPolling = true;
-    const polling = (async () => {
-      while (isPolling) told.push(...(await polled(filter)));
-    })();
-
-    for (let kills = 0; kills < 3; kills += 1) {
-      for (let blocks = 0; blocks < 5; blocks += 1) await mine();
-      await redis.kill();
-      await until("it is noticed", async () => (await reachable()) === "0");
-      await mine();
-      expect(await answers(key)).toBe(true);
-      expect((await ask(url, "eth_newBlockFilter")).error).toMatchObject(AWAY);
-      await redis.start();
-      await until("it is back", async () => (await reachable()) === "1");
+    /** How soon the gateway notices that Redis is back is its own affair. */
+    async function makeFilter(method: string): Promise<string> {
+      let last: object = {};
+      const made = until(method, async () => {
+        const answer = await ask(url, method);
+        last = answer;
+        return answer.result as string | undefined;
+      });
+      return made.catch((error: Error) => {
+        throw new Error(`${error.message}: ${JSON.stringify(last)}`);
+      });
     }
 
-    const newest = Number(await read<string>(anvil.url, "eth_blockNumber"));
-    const wanted = await hashes(from, newest);
-    await until("the newest block is told", async () => told.includes(wanted.at(-1) ?? ""));
-    isPolling = false;
-    await polling;
-    expect(told).toEqual(wanted);
-    expect(await answers(key)).toBe(true);
-  });
+    /** What polls tell until they told of the newest block. Errors are of the state only. */
+    async function pollTo(filter: string, newest: string): Promise<string[]> {
+      const told: string[] = [];
+      await until("the newest block is told", async () => {
+        told.push(...(await polled(filter)));
+        return told.includes(newest);
+      });
+      return told;
+    }
 
-  it("ends with code 0 while Redis is away, and again when it never was there", async () => {
-    await redis.start();
-    await launch();
-    await makeFilter("eth_newBlockFilter");
-    await makeFilter("eth_newPendingTransactionFilter");
-    await redis.kill();
-    await until("it is noticed", async () => (await reachable()) === "0");
-    await head();
-    expect(await gateway.stop()).toBe(0);
-    await launch();
-    expect(await gateway.stop()).toBe(0);
-  });
-});
+    const polled = async (filter: string): Promise<string[]> => {
+      const { result, error } = await ask(url, "eth_getFilterChanges", [filter]);
+      if (error) expect(error).toMatchObject(AWAY);
+      return (result as string[] | undefined) ?? [];
+    };
+
+    async function makeKey(name: string): Promise<string> {
+      const { stdout, stderr, code } = await keysHere(
+        "create",
+        name,
+        "--quiet",
+        "--config",
+        gateway.configPath,
+      );
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      return stdout.trim();
+    }
+
+    const answers = async (key: string): Promise<boolean> =>
+      "result" in (await ask(gateway.endpoint("main", key), "eth_chainId"));
+
+    it("starts, answers what needs no state, and takes up filters and made keys when Redis is there", async () => {
+      await launch();
+      expect(await head()).toBeGreaterThan(0);
+      expect(await reachable()).toBe("0");
+      for (const method of ["eth_newBlockFilter", "eth_newPendingTransactionFilter"])
+        expect((await ask(url, method)).error).toMatchObject(AWAY);
+      for (const method of ["eth_getFilterChanges", "eth_uninstallFilter"])
+        expect((await ask(url, method, ["0x1"])).error).toMatchObject(AWAY);
+
+      await redis.start();
+      const filter = await makeFilter("eth_newBlockFilter");
+      const from = await head();
+      await mine();
+      const [mined = ""] = await hashes(from, from + 1);
+      expect(await pollTo(filter, mined)).toEqual([mined]);
+      const pending = await makeFilter("eth_newPendingTransactionFilter");
+      // Each door finds out for itself that Redis is there.
+      await until("it is uninstalled", async () => {
+        const { result } = await ask(url, "eth_uninstallFilter", [pending]);
+        return result === true;
+      });
+      const key = await makeKey("late");
+      await until("the key works", () => answers(key), 3 * SECOND_MS);
+      await until("it is reachable", async () => (await reachable()) === "1");
+    });
+
+    it("loses no key and no filter when Redis is killed, and tells each block exactly once", async () => {
+      await redis.start();
+      await launch();
+      const key = await makeKey("known");
+      await until("the key works", () => answers(key));
+      const filter = await makeFilter("eth_newBlockFilter");
+      const from = await head();
+      const told: string[] = [];
+      let isPolling = true;
+      const polling = (async () => {
+        while (isPolling) told.push(...(await polled(filter)));
+      })();
+
+      for (let kills = 0; kills < atDepth(1, 3); kills += 1) {
+        for (let blocks = 0; blocks < 5; blocks += 1) await mine();
+        await redis.kill();
+        await until("it is noticed", async () => (await reachable()) === "0");
+        await mine();
+        expect(await answers(key)).toBe(true);
+        expect((await ask(url, "eth_newBlockFilter")).error).toMatchObject(AWAY);
+        await redis.start();
+        await until("it is back", async () => (await reachable()) === "1");
+      }
+
+      const newest = Number(await read<string>(anvil.url, "eth_blockNumber"));
+      const wanted = await hashes(from, newest);
+      await until("the newest block is told", async () => told.includes(wanted.at(-1) ?? ""));
+      isPolling = false;
+      await polling;
+      expect(told).toEqual(wanted);
+      expect(await answers(key)).toBe(true);
+    });
+
+    it("ends with code 0 while Redis is away, and again when it never was there", async () => {
+      await redis.start();
+      await launch();
+      await makeFilter("eth_newBlockFilter");
+      await makeFilter("eth_newPendingTransactionFilter");
+      await redis.kill();
+      await until("it is noticed", async () => (await reachable()) === "0");
+      await head();
+      expect(await gateway.stop()).toBe(0);
+      await launch();
+      expect(await gateway.stop()).toBe(0);
+    });
+  },
+);

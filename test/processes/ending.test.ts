@@ -1,7 +1,7 @@
 // How a gateway of several processes ends: told to, killed, or with one configuration for another.
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Envelope } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { isAlive, until } from "../support/processes.ts";
@@ -16,7 +16,7 @@ let url: string;
 /** Lets the node answer what it was asked. */
 let answers: (() => void)[];
 
-beforeEach(async () => {
+async function start(): Promise<void> {
   answers = [];
   node = await startScriptedNode((question, response) => {
     if (question.method !== "eth_call") return result(question, '"0x1"');
@@ -33,12 +33,12 @@ beforeEach(async () => {
     },
   });
   url = gateway.endpoint("main");
-});
-afterEach(async () => {
+}
+async function stop(): Promise<void> {
   for (const answer of answers.splice(0)) answer();
   await gateway.stop();
   await node.close();
-});
+}
 
 /** Equal calls would be one for the node. */
 const slowCall = (index: number): Promise<Envelope> => {
@@ -49,6 +49,9 @@ const asked = (count: number): Promise<unknown> =>
   until("the node has all calls", async () => answers.length === count);
 
 describe("a gateway of several processes", () => {
+  beforeEach(start);
+  afterEach(stop);
+
   it("that is told to end answers what it was asked, and no new connection", async () => {
     const running = Array.from({ length: CALLS }, (_, index) => slowCall(index));
     await asked(CALLS);
@@ -93,6 +96,11 @@ describe("a gateway of several processes", () => {
     await once(gateway.process, "exit");
     await until("all are gone", async () => !children.some(isAlive), 5_000);
   });
+});
+
+describe("a gateway of several processes that goes on", () => {
+  beforeAll(start);
+  afterAll(stop);
 
   it("does not hang with a process that hangs", async () => {
     const children = await processesOf(gateway.process.pid);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { type Caller, call, processesOf, startCaller } from "./callers.ts";
@@ -182,7 +183,9 @@ describe("a writer that is killed", () => {
   });
 });
 
-describe.each(["writer", ...DOORS])("a process that hangs: the %s", (name) => {
+const hanging = atDepth(["writer", "door 2"], ["writer", ...DOORS]);
+
+describe.each(hanging)("a process that hangs: the %s", (name) => {
   it("is replaced, and who asks is told nothing that is not so", async () => {
     const pid = await processOf(name);
     process.kill(pid, "SIGSTOP");

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import {
   type GatewaySettings,
   type RunningGateway,
@@ -63,7 +64,7 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
-describe.each([1, 2])("a gateway over %i processes that answer", (processes) => {
+describe.each(atDepth([1], [1, 2]))("a gateway over %i processes that answer", (processes) => {
   it("drains once, whoever of its group is signalled, and leaves a line of each step", async () => {
     const gateway = await start(processes);
     const all = await family(gateway);

@@ -6,6 +6,7 @@ import {
   type Proof,
   proveBlock,
 } from "../../src/proofs/prove-block.ts";
+import { atDepth } from "../support/depth.ts";
 import {
   type ExecutionChain,
   executionChainAvailable,
@@ -88,7 +89,7 @@ describe.skipIf(!(executionChainAvailable && besuChainAvailable))("a proven bloc
           `${patternOf(path)} as ${JSON.stringify(value)?.slice(0, 99)}`,
         ).toBe(false);
       }),
-      { numRuns: 3_000 },
+      { numRuns: atDepth(500, 3_000) },
     );
   });
 

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { read } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { until } from "../support/processes.ts";
 import {
   CALL_DATA,
@@ -14,6 +15,8 @@ import {
 } from "./programs-by-chance.ts";
 import { differences, framesOf, type VmTrace, vmTraceOf } from "./vm-trace-machine.ts";
 
+const RUNS = atDepth(25, 100);
+
 it("vmTraces of programs by chance tell a machine of all that ethereumjs saw", async () => {
   let frames = 0;
   const tells = async (programs: Programs): Promise<void> => {
@@ -22,8 +25,8 @@ it("vmTraces of programs by chance tell a machine of all that ethereumjs saw", a
     expect(differences(trace, traced)).toEqual([]);
     frames += framesOf(trace).length;
   };
-  await fc.assert(fc.asyncProperty(programsByChance, tells), { numRuns: 100, seed: 1 });
-  expect(frames).toBeGreaterThan(500);
+  await fc.assert(fc.asyncProperty(programsByChance, tells), { numRuns: RUNS, seed: 1 });
+  expect(frames).toBeGreaterThan(5 * RUNS);
 });
 
 /** What anvil lets a failed operation cost is all that was left. */
@@ -63,7 +66,7 @@ describe("the vmTraces of programs by chance", () => {
     await read(url, "anvil_impersonateAccount", SENDER);
     await read(url, "anvil_setBalance", SENDER, "0x56bc75e2d63100000");
     await read(url, "anvil_setCoinbase", `0x${"0".repeat(40)}`);
-    for (const programs of fc.sample(programsByChance, { numRuns: 25, seed: 2 })) {
+    for (const programs of fc.sample(programsByChance, { numRuns: atDepth(8, 25), seed: 2 })) {
       const traced = await runPrograms(programs);
       const anvils = vmTraceOf({ ...traced, structLogs: await stepsOf(programs) });
       expect(withoutCostOfFailed(anvils)).toEqual(withoutCostOfFailed(vmTraceOf(traced)));

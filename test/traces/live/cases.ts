@@ -7,11 +7,12 @@ import { failingCases } from "./failing-cases.ts";
 import { generatedCases } from "./generated-cases.ts";
 import { stateCases } from "./state-cases.ts";
 
-export const cases: readonly Case[] = [
+/** @param byChance So many contracts are put together by chance. */
+export const casesWith = (byChance: number): readonly Case[] => [
   ...callCases,
   ...stateCases,
   ...creatingCases,
   ...delegationCases,
-  ...generatedCases(),
+  ...generatedCases(byChance),
   ...failingCases,
 ];

@@ -3,10 +3,8 @@ import { Random } from "../../support/generated-chain/random.ts";
 import { asm, call, create, placeOf } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
 
-const COUNT = 60;
-
-export const generatedCases = (): readonly Case[] =>
-  Array.from({ length: COUNT }, (_, at) => caseOf(at + 1));
+export const generatedCases = (count: number): readonly Case[] =>
+  Array.from({ length: count }, (_, at) => caseOf(at + 1));
 
 function caseOf(seed: number): Case {
   const random = new Random(seed);

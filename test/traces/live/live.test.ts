@@ -2,8 +2,9 @@
 // transactions over the same states.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { read } from "../../support/ask.ts";
+import { atDepth } from "../../support/depth.ts";
 import { parityDiff } from "../parity-diff.ts";
-import { cases } from "./cases.ts";
+import { casesWith } from "./cases.ts";
 import { isAnvilHere } from "./chain.ts";
 import { type Deviation, whyNot } from "./deviations.ts";
 import { type ExpectedTrace, expectedTraces, withoutMethod } from "./expected-traces.ts";
@@ -23,6 +24,7 @@ type Replay = {
 };
 type Located = ExpectedTrace & Readonly<Record<string, unknown>>;
 
+const cases = casesWith(atDepth(8, 60));
 const names = cases.map(({ name }) => name);
 
 describe.skipIf(!isAnvilHere)("traces over anvil (skipped: there is no anvil)", () => {

@@ -4,8 +4,9 @@ import { createTxFromRLP } from "@ethereumjs/tx";
 import { hexToBytes } from "@ethereumjs/util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../../support/ask.ts";
+import { atDepth } from "../../support/depth.ts";
 import { parityDiff } from "../parity-diff.ts";
-import { cases } from "./cases.ts";
+import { casesWith } from "./cases.ts";
 import { common, isAnvilHere } from "./chain.ts";
 import { whyNot } from "./deviations.ts";
 import { type ExpectedTrace, expectedTraces, withoutMethod } from "./expected-traces.ts";
@@ -58,7 +59,7 @@ describe.skipIf(!isAnvilHere)("ways to trace over anvil (skipped: there is no an
   let chain: WatchedChain;
 
   beforeAll(async () => {
-    chain = await startWatchedChain(cases);
+    chain = await startWatchedChain(casesWith(atDepth(8, 60)));
   }, 180_000);
 
   afterAll(() => chain.close());

@@ -1,0 +1,64 @@
+// A configuration file that is missing, or wrong: for a command that begins, and for a gateway that runs.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CommandFailure, readAgain, readConfig } from "./read-config.ts";
+
+let folder: string;
+let path: string;
+const networks = {
+  main: { family: "evm", chainId: 1, upstreams: [{ url: "http://127.0.0.1:1" }] },
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "headgate-config-"));
+  path = join(folder, "headgate.yaml");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const failureOf = (work: () => unknown): CommandFailure => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof CommandFailure) return error;
+  }
+  throw new Error("it was taken");
+};
+
+describe("a configuration", () => {
+  it("is read with what the environment has", async () => {
+    await writeFile(
+      path,
+      `keys: [{ name: web, key: "\${SECRET}" }]\nnetworks: ${JSON.stringify(networks)}`,
+    );
+    expect(readConfig(path, { SECRET: "of-mine" }).keys).toMatchObject([{ name: "web" }]);
+    const { exitCode, message } = failureOf(() => readConfig(path, {}));
+    expect([exitCode, message]).toEqual([2, expect.stringContaining("SECRET")]);
+  });
+
+  it("with several mistakes is refused with a line for each", async () => {
+    await writeFile(
+      path,
+      JSON.stringify({ networks: { main: { ...networks.main, family: "x", chainId: "y" } } }),
+    );
+    const { exitCode, message } = failureOf(() => readConfig(path, {}));
+    expect(exitCode).toBe(2);
+    expect(message.split("\n").map((line) => line.split(":")[0])).toEqual(
+      expect.arrayContaining(["networks.main.family", "networks.main.chainId"]),
+    );
+  });
+
+  it.each([
+    { what: "is not there", name: "none.yaml", why: "there is no such file" },
+    { what: "is a folder", name: ".", why: "cannot be read (EISDIR)" },
+  ])(
+    "that $what ends a command with 2, and is a mistake to a gateway that runs",
+    ({ name, why }) => {
+      const { exitCode, message } = failureOf(() => readConfig(join(folder, name), {}));
+      expect([exitCode, message]).toEqual([2, expect.stringContaining(why)]);
+      const again = readAgain(join(folder, name), {});
+      expect(again).toMatchObject({ kind: "mistakes", mistakes: [expect.stringContaining(why)] });
+    },
+  );
+});

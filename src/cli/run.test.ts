@@ -1,0 +1,35 @@
+// The command line: which words are a command, and what is said where they are none.
+import { describe, expect, it } from "vitest";
+import { commandHere } from "../../test/support/command-here.ts";
+import { run } from "./run.ts";
+
+const refusalOf = async (...words: string[]) => {
+  const { code, stdout, stderr } = await commandHere(() => run(words, {}));
+  expect(stdout).toBe("");
+  return { code, stderr };
+};
+
+describe("a command line that is none", () => {
+  it.each([
+    { words: ["dance"], why: "unknown command dance" },
+    { words: ["check", "twice"], why: "unknown argument twice" },
+    { words: ["serve", "--colour"], why: "Unknown option '--colour'" },
+    { words: ["check"], why: "check: --config is missing" },
+    { words: ["check", "--config", "no-such.yaml"], why: "no-such.yaml: there is no such file" },
+    { words: ["methods", "--key", "web"], why: "methods: give --config and --key, or neither" },
+    {
+      words: ["methods", "--config", "a.yaml", "--network", "main"],
+      why: "give --config and --key",
+    },
+    { words: ["store", "burn"], why: "burn" },
+    { words: ["keys", "burn"], why: "unknown command keys burn" },
+    ...["-1", "65535", "1.5", "http"].map((port) => ({
+      words: ["serve", `--port=${port}`],
+      why: "--port: want a whole number from 0 to 65534",
+    })),
+  ])("$words ends with 2: $why", async ({ words, why }) => {
+    const { code, stderr } = await refusalOf(...words);
+    expect(code).toBe(2);
+    expect(stderr).toContain(why);
+  });
+});

@@ -1,0 +1,6 @@
+// undici tells the types of its parts at its root only.
+declare module "undici/lib/dispatcher/pool.js" {
+  import { Pool } from "undici";
+  // biome-ignore lint/style/noDefaultExport: it is theirs
+  export default Pool;
+}

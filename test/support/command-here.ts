@@ -1,0 +1,25 @@
+// A command in this process, for what it says and how it ends. Where a process of its own matters,
+// `runCommand` of gateway-process.ts starts one.
+import { keys } from "../../src/cli/keys.ts";
+import { CommandFailure } from "../../src/cli/read-config.ts";
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export async function commandHere(
+  command: (print: (text: string) => void) => void | Promise<void>,
+): Promise<Ended> {
+  let stdout = "";
+  try {
+    await command((text) => {
+      stdout += `${text}\n`;
+    });
+    return { code: 0, stdout, stderr: "" };
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    return { code: error.exitCode, stdout, stderr: `${error.message}\n` };
+  }
+}
+
+/** `headgate keys`: a gateway that runs sees another process at its state, as it should. */
+export const keysHere = (...words: readonly string[]): Promise<Ended> =>
+  commandHere((print) => keys(words, {}, print));

@@ -55,7 +55,7 @@ const counted = {
 const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"));
 const state = new LmdbState({ path: join(folder, "state") });
 const book = new KeyBook(
-  { keys: [], networks: ["eth-mainnet", "conflux"], secret: undefined },
+  { keys: [], networks: ["eth-mainnet", "conflux"], openMethods: [], secret: undefined },
   { state, clock },
 );
 

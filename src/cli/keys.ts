@@ -1,7 +1,7 @@
 // `headgate keys …`: reads the command line, opens the state that the gateways share, and lets the
 // command do its work. A gateway may be running meanwhile.
 import { parseArgs } from "node:util";
-import { KeyBook } from "../access/keys/key-book.ts";
+import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import type { Environment } from "../config/environment.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -36,11 +36,8 @@ export async function keys(
     if (!(cause instanceof DamagedState)) throw cause;
     throw new CommandFailure(cause.message, { exitCode: 1, cause });
   });
-  const networks = Object.keys(config.networks);
-  const book = new KeyBook(
-    { keys: config.keys, networks, secret: config.keySecret },
-    { state, clock },
-  );
+  const options = { ...configuredIn(config), secret: config.keySecret };
+  const book = new KeyBook(options, { state, clock });
   try {
     await command.run(asked, { book, state, config, clock, print });
   } catch (error) {

@@ -51,6 +51,18 @@ describe("settings that contradict each other", () => {
       keys: [{ name: "x", key: "test", networks: ["b"] }],
       want: "keys[0].networks[0]: no network has this name",
     },
+    {
+      keys: [{ name: "x", key: "test", methods: ["eth_get*", "ether_get*"] }],
+      want: "keys[0].methods[1]: this pattern fits no method that is known here: write the full names",
+    },
+    {
+      keys: [{ name: "x", key: "test", methods: ["debug_setH*"] }],
+      want: "keys[0].methods[0]: this pattern fits only methods that control a node: such open by their full names alone, as debug_setHead",
+    },
+    {
+      keys: [{ name: "x", key: "test", methods: ["admin_peers"] }],
+      want: "keys[0].methods[0]: this is never served (node administration, signing with the node's keys, subscriptions)",
+    },
   ])("$want", ({ keys, want }) => {
     expect(mistakesIn(stringify({ keys, networks: { a: evm } }))).toEqual([want]);
   });

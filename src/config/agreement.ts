@@ -2,6 +2,7 @@
 // whatever can be read of a configuration, so that other mistakes do not hide these.
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { whyItOpensNothing } from "../namespaces/known-methods.ts";
 import { isLoopback } from "./admin-settings.ts";
 import { type Path, pathText } from "./path.ts";
 import { didYouMean } from "./suggestion.ts";
@@ -17,6 +18,13 @@ export function disagreements(config: unknown): readonly Disagreement[] {
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
     ...keys.flatMap((key, at) => unknownNetworks(key.networks, at, Object.keys(networks))),
+    ...keys.flatMap((key, at) =>
+      uselessMethods(
+        key.methods,
+        at,
+        all.flatMap(([, { methods }]) => methods.allow.filter((name) => name !== undefined)),
+      ),
+    ),
     ...repeats(
       all.flatMap(([name, { hosts }]) =>
         hosts.map((host, at) => ({
@@ -39,11 +47,15 @@ export function disagreements(config: unknown): readonly Disagreement[] {
 const text = z.string().optional().catch(undefined);
 const texts = z.array(text).catch([]);
 const readableKey = z
-  .object({ name: text, key: text, hash: text, networks: texts })
-  .catch({ networks: [] });
+  .object({ name: text, key: text, hash: text, networks: texts, methods: texts })
+  .catch({ networks: [], methods: [] });
 const readableNetwork = z
-  .object({ hosts: texts, upstreams: z.array(z.object({ name: text }).catch({})).catch([]) })
-  .catch({ hosts: [], upstreams: [] });
+  .object({
+    hosts: texts,
+    upstreams: z.array(z.object({ name: text }).catch({})).catch([]),
+    methods: z.object({ allow: texts }).catch({ allow: [] }),
+  })
+  .catch({ hosts: [], upstreams: [], methods: { allow: [] } });
 const readableAdmin = z
   .object({ listen: z.object({ host: text }).catch({}), token: z.unknown().optional() })
   .catch({ listen: {}, token: undefined });
@@ -89,6 +101,17 @@ function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
 }
 
 const sha256 = (value: string): string => createHash("sha256").update(value).digest("hex");
+
+/** @param named What networks open, by patterns and full names. */
+const uselessMethods = (
+  entries: readonly (string | undefined)[],
+  at: number,
+  named: readonly string[],
+): Disagreement[] =>
+  entries.flatMap((entry, place) => {
+    const message = entry === undefined ? undefined : whyItOpensNothing(entry, named);
+    return message === undefined ? [] : [{ path: ["keys", at, "methods", place], message }];
+  });
 
 const unknownNetworks = (
   names: readonly (string | undefined)[],

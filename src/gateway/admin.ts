@@ -1,6 +1,6 @@
 // The parts of administration, joined: beside the networks in one process, or over several processes.
 import type { Logger } from "pino";
-import { KeyBook } from "../access/keys/key-book.ts";
+import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { type PriceList, priceList } from "../access/usage/prices.ts";
 import { AdminServer } from "../admin/admin-server.ts";
@@ -61,7 +61,5 @@ export class Admin {
     return this.#admin.close();
   }
 }
-
-const configuredIn = ({ keys, networks }: Config) => ({ keys, networks: Object.keys(networks) });
 
 const pricesOf = ({ prices }: Config): PriceList | undefined => prices && priceList(prices);

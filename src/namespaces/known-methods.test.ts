@@ -37,6 +37,14 @@ describe("an entry of an allow list", () => {
   });
 });
 
+describe("a pattern of a key", () => {
+  it("may mean what nobody knows and a network names", () => {
+    expect(whyItOpensNothing("nobodys_*", ["nobodys_balance"])).toBeUndefined();
+    expect(whyItOpensNothing("nobodys_*", ["others_balance"])).toContain("full names");
+    expect(whyItOpensNothing("debug_setH*", ["debug_setHead"])).toContain("full names alone");
+  });
+});
+
 describe("what is never served", () => {
   it("is every method that signs or pushes, and the namespaces of administration", () => {
     for (const { name, kind } of knownMethods) {

@@ -74,10 +74,18 @@ const NEVER = "is never served (node administration, signing with the node's key
 /** Declared methods are in these namespaces, and a pattern may mean one of them. */
 const DECLARED = /^(\*|eth_|net_|web3_|trace_|cfx_|headgate_|rpc\.)/;
 
-/** Why an entry of an allow list is a mistake; undefined for one that may open something. */
-export function whyItOpensNothing(entry: string): string | undefined {
+/**
+ * Why an entry of an allow list is a mistake; undefined for one that may open something.
+ *
+ * @param named What is open by its full name, known or not.
+ */
+export function whyItOpensNothing(
+  entry: string,
+  named: readonly string[] = [],
+): string | undefined {
   if (!isWild(entry)) return isNeverServed(entry) ? `this ${NEVER}` : undefined;
   const fits = matcherOf([entry]);
+  if (named.some((name) => isOpenByName(name) && fits(name))) return undefined;
   const found = knownMethods.filter(({ name }) => fits(name));
   if (found.some(({ kind }) => opensByPattern(kind))) return undefined;
   const control = found.find(({ name }) => !isNeverServed(name));
@@ -88,6 +96,10 @@ export function whyItOpensNothing(entry: string): string | undefined {
     ? undefined
     : "this pattern fits no method that is known here: write the full names";
 }
+
+/** What nobody knows is taken for a write, which patterns of keys open. */
+const isOpenByName = (name: string): boolean =>
+  !isWild(name) && !isNeverServed(name) && knownMethods.every((known) => known.name !== name);
 
 /** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
 export function unknownMethod(name: string, family: MethodFamily): KnownMethod {

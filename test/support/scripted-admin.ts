@@ -28,7 +28,12 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
   const logged: object[] = [];
   const note = (about: object, text: string): void => void logged.push({ ...about, text });
   const keys = new KeyBook(
-    { keys: [configuredKey], networks: ["eth-mainnet"], secret: "a secret of the tests" },
+    {
+      keys: [configuredKey],
+      networks: ["eth-mainnet"],
+      openMethods: [],
+      secret: "a secret of the tests",
+    },
     { state, clock },
   );
   const app = adminApp(

@@ -19,7 +19,12 @@ beforeEach(async () => {
   state = new LmdbState({ path });
   clock = new FakeClock();
   const keys = [hashedKey(apiKey.parse({ name: "filed", key: "demo" }))];
-  const options = { keys, networks: ["eth-mainnet", "base"], secret: "a secret of sixteen" };
+  const options = {
+    keys,
+    networks: ["eth-mainnet", "base"],
+    openMethods: ["own_ping"],
+    secret: "a secret of sixteen",
+  };
   book = new KeyBook(options, { state, clock });
 });
 afterEach(async () => {
@@ -50,6 +55,10 @@ describe("a key that is made", () => {
       ["name: expected 1 to 64 characters of a-z, 0-9, '.', '_' and '-', got a text"],
     ],
     [
+      { name: "a", methods: ["own_*", "owm_*"] },
+      ["methods[1]: this pattern fits no method that is known here: write the full names"],
+    ],
+    [
       { name: "a", networks: ["bass"] },
       ["networks[0]: no network has this name; did you mean base?"],
     ],
@@ -77,7 +86,7 @@ describe("a key that is made", () => {
 
   it("goes by the names of another configuration, once that is taken", async () => {
     const keys = [hashedKey(apiKey.parse({ name: "web", key: "demo" }))];
-    book.reconfigure({ keys, networks: ["optimism"] });
+    book.reconfigure({ keys, networks: ["optimism"], openMethods: [] });
     expect(await book.create({ name: "web" })).toMatchObject({ kind: "taken" });
     made(await book.create({ name: "filed", networks: ["optimism"] }));
     expect(await book.create({ name: "other", networks: ["base"] })).toMatchObject({

@@ -1,6 +1,7 @@
 // Makes keys and changes them, in the state that all gateways share. Each change is one step, which
 // every gateway sees within a second.
 import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
+import type { Config } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 import {
@@ -22,7 +23,18 @@ export type Configured = {
   readonly keys: readonly ConfiguredKey[];
   /** The names of all networks. */
   readonly networks: readonly string[];
+  /** What they open, by patterns and full names. */
+  readonly openMethods: readonly string[];
 };
+
+export const configuredIn = ({
+  keys,
+  networks,
+}: Pick<Config, "keys" | "networks">): Configured => ({
+  keys,
+  networks: Object.keys(networks),
+  openMethods: Object.values(networks).flatMap(({ methods }) => methods.allow),
+});
 
 export const OVERLAP_MS = 24 * 3_600_000;
 
@@ -113,9 +125,9 @@ export class KeyBook {
   }
 
   #read(request: unknown, before?: KeySettings): ReadRequest {
-    const { networks } = this.#configured;
+    const { networks, openMethods } = this.#configured;
     const wallTimeMs = this.#parts.clock.wallTime();
-    return readKeyRequest(request, { networks, before, wallTimeMs });
+    return readKeyRequest(request, { networks, openMethods, before, wallTimeMs });
   }
 
   #configuredKey(name: string): ConfiguredKey | undefined {

@@ -8,17 +8,23 @@ import {
 import { isMapping } from "../../config/mapping.ts";
 import { mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
 import { didYouMean } from "../../config/suggestion.ts";
+import { whyItOpensNothing } from "../../namespaces/known-methods.ts";
 
 export type ReadRequest =
   | { readonly kind: "settings"; readonly settings: KeySettings }
   /** A line each, with the path of what is wrong. */
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 
-/** @param around What there is: the names of the networks, the time, and the key as it was. */
-export function readKeyRequest(
-  request: unknown,
-  around: { networks: readonly string[]; wallTimeMs: number; before: KeySettings | undefined },
-): ReadRequest {
+type Around = {
+  readonly networks: readonly string[];
+  /** What the networks open, by patterns and full names. */
+  readonly openMethods: readonly string[];
+  readonly wallTimeMs: number;
+  /** The key as it was. */
+  readonly before: KeySettings | undefined;
+};
+
+export function readKeyRequest(request: unknown, around: Around): ReadRequest {
   // As the first key of a file: its mistakes tell what settings there are, and show no values.
   const parsed = keyRequest.safeParse(request, { error: plainWords });
   const issues = (parsed.error?.issues ?? []).map((issue) => ({
@@ -29,7 +35,7 @@ export function readKeyRequest(
     .map(({ path, message }) => mistakeLine({ path: path.slice(2), message }))
     .map((line) => line.replace(/^the file: /, "the key: "))
     .map((line) => line.replace(/^(key|hash): .*/, "$1: the gateway makes it"));
-  mistakes.push(...unknownNetworks(request, around.networks));
+  mistakes.push(...unknownNetworks(request, around.networks), ...uselessMethods(request, around));
   const expiresAtMs = parsed.data?.expiresAtMs ?? Number.POSITIVE_INFINITY;
   if (expiresAtMs <= around.wallTimeMs && expiresAtMs !== around.before?.expiresAtMs)
     mistakes.push("expires: is in the past");
@@ -54,6 +60,17 @@ function mergePatch(target: unknown, patch: unknown): unknown {
     else merged.set(name, mergePatch(merged.get(name), value));
   }
   return Object.fromEntries(merged);
+}
+
+/** What a key had before may have become useless since, and stays. */
+function uselessMethods(request: unknown, { openMethods, before }: Around): string[] {
+  const asked = isMapping(request) ? request["methods"] : undefined;
+  if (!Array.isArray(asked)) return [];
+  return asked.flatMap((entry: unknown, at) => {
+    if (typeof entry !== "string" || before?.methods?.includes(entry)) return [];
+    const why = whyItOpensNothing(entry, openMethods);
+    return why === undefined ? [] : [`methods[${at}]: ${why}`];
+  });
 }
 
 function unknownNetworks(request: unknown, known: readonly string[]): string[] {

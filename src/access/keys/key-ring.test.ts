@@ -8,7 +8,7 @@ import { KeyBook } from "./key-book.ts";
 import { KeyRing } from "./key-ring.ts";
 
 const FOO = "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
-const options = { keys: [], networks: [], secret: undefined };
+const options = { keys: [], networks: [], openMethods: [], secret: undefined };
 
 let state: MemoryState;
 /** Of the rings. */

@@ -4,11 +4,13 @@
 import { atOnce, eachInSteps, type Work } from "../lib/long-work.ts";
 import {
   type BlockRecord,
+  eachTransactionHash,
   encodeOutline,
+  isHugeToErase,
   PIECE_ITEMS,
   transactionHashesIn,
 } from "./block-record.ts";
-import type { BlockTables } from "./block-tables.ts";
+import type { BlockTables, Table } from "./block-tables.ts";
 import { encodeDirectory } from "./log-directory.ts";
 import { placesByTerm } from "./log-places.ts";
 import { plain } from "./packing.ts";
@@ -24,6 +26,8 @@ import {
 
 /** Behind every key that begins with a hash. */
 const LAST = Buffer.alloc(8, 0xff);
+/** Entries that are removed between two pauses. */
+const STEP = 64;
 
 export class BlockEntries {
   readonly #tables: BlockTables;
@@ -123,14 +127,18 @@ export class BlockEntries {
     }
   }
 
-  /** Nothing of it stays, canonical or not. */
+  /** Nothing of it stays, canonical or not. Of a huge one nobody sees anything: the rest is left to `eraseLeaving`. */
   erase({ number, hash }: Position): void {
-    if (this.#tables.hashAt(number) === hash) {
-      this.#forgetTransactions(number, hash);
-      this.#tables.canonical.removeSync(numberKey(number));
-    }
-    this.#eraseTraces(hash);
     const outline = this.#tables.outline(hash);
+    const isCanonical = this.#tables.hashAt(number) === hash;
+    if (isCanonical) this.#tables.canonical.removeSync(numberKey(number));
+    if (outline && isHugeToErase(outline)) {
+      this.#tables.parts.removeSync(partKey(hash, "outline"));
+      this.#tables.putLeaving({ number, hash }, isCanonical);
+      return;
+    }
+    if (isCanonical) this.#forgetTransactions(number, hash);
+    this.#eraseTraces(hash);
     if (!outline) return;
     const pieces = Math.ceil(outline.transactions / PIECE_ITEMS);
     for (let piece = 0; piece < pieces; piece += 1) {
@@ -148,6 +156,29 @@ export class BlockEntries {
       this.#tables.traces.removeSync(key);
   }
 
+  /**
+   * The rest of a huge block that is erased: in many transactions, since it pauses. It may be begun again
+   * from the start, so what names the transactions goes last.
+   */
+  *eraseLeaving({ number, hash }: Position, wasCanonical: boolean): Work<void> {
+    const { parts, traces, transactions } = this.#tables;
+    const named = wasCanonical ? this.#tables.part(hash, "block") : undefined;
+    let looked = 0;
+    for (const transaction of named ? eachTransactionHash(Buffer.from(named)) : []) {
+      if (this.#tables.transactionPlace(transaction)?.number === number)
+        transactions.removeSync(hashKey(transaction));
+      looked += 1;
+      if (looked % STEP === 0) yield;
+    }
+    const start = Buffer.from(hashKey(hash));
+    const end = Buffer.concat([start, LAST]);
+    const behindBlock = Buffer.from(partKey(hash, "block", LAST_PIECE));
+    yield* eraseRange(traces, { start, end });
+    yield* eraseRange(parts, { start: behindBlock, end });
+    yield* eraseRange(parts, { start, end });
+    this.#tables.removeLeaving({ number, hash });
+  }
+
   /** Of a block that has no outline yet. */
   eraseStaged(hash: string, number: number): void {
     const { parts, transactions } = this.#tables;
@@ -163,5 +194,16 @@ export class BlockEntries {
   eraseAt(number: number): void {
     const hash = this.#tables.hashAt(number);
     if (hash) this.erase({ number, hash });
+  }
+}
+
+const LAST_PIECE = 0xffff;
+
+function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer }): Work<void> {
+  for (;;) {
+    const keys = [...table.getKeys({ start, end, limit: STEP })];
+    for (const key of keys) table.removeSync(key);
+    if (keys.length < STEP) return;
+    yield;
   }
 }

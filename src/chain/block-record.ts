@@ -1,5 +1,6 @@
 // A block as the store keeps it: the node's own JSON, cut into pieces that later answers are put
 // together from. Pure: bytes in, bytes out.
+import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
 import { atOnce, type Work } from "../lib/long-work.ts";
 import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-directory.ts";
@@ -28,11 +29,14 @@ export type Outline = {
   readonly proof: ProofLevel;
 };
 
-/** With so many transactions or logs a block is written in several transactions of the store. */
+/** With so many transactions or logs a block is written, and erased, in several transactions of the store. */
 const HUGE = 5_000;
 
 export const isHuge = ({ transactionHashes, logs }: BlockRecord): boolean =>
   transactionHashes.length + logs.length > HUGE;
+
+/** Its logs are few entries: erasing them takes no time. */
+export const isHugeToErase = ({ transactions }: Outline): boolean => transactions > HUGE;
 
 export type BlockRecord = {
   readonly outline: Outline;
@@ -160,6 +164,18 @@ export const transactionHashesIn = (stored: Buffer): string[] =>
   JSON.parse(
     blockWithHashes(stored).toString("latin1", stored.readUInt32LE(0), stored.readUInt32LE(4)),
   ) as string[];
+
+/** The same one by one: of a huge block the list is long. */
+export function* eachTransactionHash(stored: Buffer): Generator<string> {
+  const json = blockWithHashes(stored);
+  const end = stored.readUInt32LE(4);
+  let at = json.indexOf(QUOTE, stored.readUInt32LE(0));
+  while (at >= 0 && at < end) {
+    const close = json.indexOf(QUOTE, at + 1);
+    yield json.toString("latin1", at + 1, close);
+    at = json.indexOf(QUOTE, close + 1);
+  }
+}
 
 // A piece: [u16 how many][u32 end of each] items with commas between them.
 

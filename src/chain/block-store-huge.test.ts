@@ -92,3 +92,73 @@ describe("a block of very many transactions", () => {
     expect(store.head?.number).toBe(1);
   });
 });
+
+describe("a block of very many transactions that leaves", () => {
+  const huge = block(1, TRANSACTIONS).record;
+  const small = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, at) => block(from + at, 1).record);
+  /** What the tables hold of it when the store is closed; then it is opened again. */
+  const leftOver = async (): Promise<{ parts: number; transactions: number; leaving: boolean }> => {
+    await store.close();
+    const tables = new BlockTables({ path });
+    const start = Buffer.from(huge.hash.slice(2), "hex");
+    const end = Buffer.concat([start, Buffer.alloc(8, 0xff)]);
+    const parts = [...tables.parts.getKeys({ start, end })].length;
+    const places = [...tables.transactions.getRange({})];
+    const transactions = places.filter(({ value }) => value.readUInt32BE(0) === 1).length;
+    const leaving = tables.isSomethingLeaving;
+    await tables.root.close();
+    await openStore();
+    return { parts, transactions, leaving };
+  };
+  const NOTHING = { parts: 0, transactions: 0, leaving: false };
+  const turn = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    store.refresh();
+  };
+
+  it("is seen by nobody at once, and is erased in many turns", async () => {
+    await store.move({ removed: 0, added: [huge] });
+    await store.move({ removed: 0, added: small(2, 101) });
+    expect(store.tail).toBe(2);
+    expect([store.hashAt(1), store.outline(huge.hash)]).toEqual([undefined, undefined]);
+    let turns = 0;
+    for (; store.transactionPlace(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1) await turn();
+    expect(turns).toBeGreaterThan(2);
+    // A change waits until all of it is gone.
+    await store.move({ removed: 0, added: small(102, 102) });
+    expect(store.transactionPlace(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
+    expect(store.transactionPlace(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
+    expect(await leftOver()).toEqual(NOTHING);
+  });
+
+  it("is gone after the next start when its erasing was cut off", async () => {
+    await store.move({ removed: 0, added: [huge] });
+    await store.move({ removed: 0, added: small(2, 101) });
+    await turn();
+    const cutOff = await leftOver();
+    expect(cutOff.leaving).toBe(true);
+    expect(cutOff.parts).toBeGreaterThan(0);
+    expect(await leftOver()).toEqual(NOTHING);
+    expect([store.head?.number, store.tail]).toEqual([101, 2]);
+  });
+
+  it("is whole when it is kept again meanwhile", async () => {
+    await store.move({ removed: 0, added: [huge] });
+    await store.move({ removed: 0, added: small(2, 101) });
+    await store.keep(huge, true);
+    const stored = new StoredBlock({ hash: huge.hash, outline: huge.outline }, { store });
+    expect(stored.withTransactions().equals(block(1, TRANSACTIONS).json.block)).toBe(true);
+    expect(store.transactionPlace(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
+  });
+
+  it("makes room for the others, and they stay", async () => {
+    await store.move({ removed: 0, added: [huge, ...small(2, 20)] });
+    store.resize({ windowBlocks: 100, bytes: store.bytes - 1 });
+    await store.move({ removed: 0, added: small(21, 21) });
+    expect(store.tail).toBe(2);
+    await store.move({ removed: 0, added: small(22, 22) });
+    expect(await leftOver()).toEqual(NOTHING);
+    expect(store.tail).toBe(2);
+  });
+});

@@ -1,5 +1,6 @@
 // The blocks of one network on disk: an LMDB environment that one process writes (the writer) and any
 // number read. Every change is one transaction, so the store is always at a head that it had.
+
 import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge, type Outline } from "./block-record.ts";
 import { append, BlockTables } from "./block-tables.ts";
@@ -9,6 +10,7 @@ import {
   type SegmentOrigin,
   type ToldLogs,
 } from "./kept-segments.ts";
+import { inTransactions, LeavingBlocks } from "./leaving-blocks.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
 import {
   noteKey,
@@ -42,8 +44,6 @@ export type HeadMove = {
 
 /** The note of a huge block that was being written. */
 const STAGED = "staged";
-/** Steps of 64 entries in one transaction: a few milliseconds. */
-const STAGED_AT_ONCE = 16;
 const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
@@ -61,6 +61,7 @@ export class BlockStore {
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
   readonly #room: StoreRoom;
+  readonly #leaving: LeavingBlocks;
 
   /** @throws When the folder cannot be read or written. */
   constructor(options: StoreOptions, parts: { run: RunWrite } = { run: (write) => write() }) {
@@ -74,7 +75,10 @@ export class BlockStore {
     this.#tables = tables;
     this.#entries = entries;
     this.#keptSegments = keptSegments;
-    this.#room = new StoreRoom(options, { tables, entries, keptSegments });
+    const room = new StoreRoom(options, { tables, entries, keptSegments });
+    this.#room = room;
+    const write = (change: () => void): Promise<void> => this.#write(change);
+    this.#leaving = new LeavingBlocks({ tables, entries, room, write });
   }
 
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
@@ -83,6 +87,7 @@ export class BlockStore {
     const found = this.note("made for");
     if (found === wanted) {
       await this.#clearStaged();
+      await this.#leaving.finish();
       return { wasCleared: false };
     }
     await this.clear();
@@ -119,10 +124,12 @@ export class BlockStore {
 
   /** Throws away all blocks; the notes stay. */
   async clear(): Promise<void> {
+    await this.#leaving.finish();
     await this.#write(() => this.#tables.clear());
   }
 
   async close(): Promise<void> {
+    await this.#leaving.close();
     await this.#tables.root.close();
   }
 
@@ -211,6 +218,14 @@ export class BlockStore {
     return this.#run(() => this.#tables.root.transaction(change));
   }
 
+  /** As `write`, when nothing of a huge block is left that was to be erased; what is to be now goes on beside. */
+  async #change<Value>(change: () => Value): Promise<Value> {
+    await this.#leaving.finish();
+    const value = await this.#write(change);
+    this.#leaving.begin();
+    return value;
+  }
+
   /** Moves the head. What leaves the window leaves in the same transaction. */
   async move({ removed, added }: HeadMove): Promise<void> {
     const { head } = this;
@@ -218,9 +233,10 @@ export class BlockStore {
     const newest = added.at(-1);
     const stays = top < 0 ? undefined : this.hashAt(top);
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
+    await this.#leaving.finish();
     // Above the head nobody finds what is staged.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
-    await this.#write(() => {
+    await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
       this.#putCanonical(added, staged);
       if (staged.size > 0) this.#tables.notes.removeSync(noteKey(STAGED));
@@ -233,7 +249,7 @@ export class BlockStore {
 
   /** Throws away all blocks, and begins with another chain's. */
   async startAt(record: BlockRecord): Promise<void> {
-    await this.#write(() => {
+    await this.#change(() => {
       this.#tables.clear();
       this.#putCanonical([record]);
       this.#tables.putHead(positionOf(record));
@@ -247,7 +263,7 @@ export class BlockStore {
    * @returns false, and nothing is added, when they are not linked to the tail and to each other.
    */
   prepend(records: readonly BlockRecord[]): Promise<boolean> {
-    return this.#write(() => {
+    return this.#change(() => {
       if (!this.#areBelowTail(records)) return false;
       this.#putCanonical(records);
       this.#tables.putTail(records.at(-1)?.outline.number ?? 0);
@@ -269,7 +285,7 @@ export class BlockStore {
   /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
     const { kept } = this.#tables;
-    await this.#write(() => {
+    await this.#change(() => {
       if (isCanonical && this.hashAt(record.outline.number) === undefined)
         this.#entries.makeCanonical(record);
       if (this.outline(record.hash)) return;
@@ -282,7 +298,7 @@ export class BlockStore {
   /** Keeps JSON with a block, while that one is here. */
   async keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void> {
     const { traces } = this.#tables;
-    await this.#write(() => {
+    await this.#change(() => {
       if (!this.outline(hash)) return;
       traces.putSync(traceKey(hash, place), compressed(json));
       this.#room.make();
@@ -291,7 +307,7 @@ export class BlockStore {
 
   /** Keeps what is known of final blocks older than the window, while the budget allows. */
   async keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void> {
-    await this.#write(() => {
+    await this.#change(() => {
       this.#keptSegments.put(place, told);
       this.#room.make();
     });
@@ -299,15 +315,10 @@ export class BlockStore {
 
   /** Writes the bulk of huge blocks in transactions of their own, between which others get their turn. */
   async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
+    const write = (change: () => void): Promise<void> => this.#write(change);
     for (const record of records) {
       await this.setNote(STAGED, `${record.hash} ${record.outline.number}`);
-      const work = this.#entries.stage(record);
-      let isDone = false;
-      while (!isDone)
-        await this.#write(() => {
-          for (let step = 0; step < STAGED_AT_ONCE && !isDone; step += 1)
-            isDone = work.next().done === true;
-        });
+      await inTransactions(this.#entries.stage(record), { write });
     }
     return new Set(records);
   }

@@ -4,8 +4,11 @@ import { makePrivateFolder } from "../disk/private-folder.ts";
 import { decodeOutline, type Outline } from "./block-record.ts";
 import { unpack, viewOf } from "./packing.ts";
 import {
+  BEHIND_LEAVING,
   HEAD,
   hashKey,
+  LEAVING,
+  leavingKey,
   numberKey,
   type Position,
   partKey,
@@ -115,8 +118,32 @@ export class BlockTables {
     this.notes.putSync(TAIL, Buffer.from(numberKey(number)));
   }
 
+  /** A huge block, that is erased bit by bit from here on. */
+  putLeaving(position: Position, wasCanonical: boolean): void {
+    this.notes.putSync(leavingKey(position), Buffer.from(wasCanonical ? [1] : [0]));
+  }
+
+  removeLeaving(position: Position): void {
+    this.notes.removeSync(leavingKey(position));
+  }
+
+  /** The huge blocks that are being erased. */
+  leaving(): { readonly position: Position; readonly wasCanonical: boolean }[] {
+    const found = [...this.notes.getRange({ start: LEAVING, end: BEHIND_LEAVING })];
+    return found.map(({ key, value }) => ({
+      position: positionIn(key.subarray(LEAVING.length)),
+      wasCanonical: value[0] === 1,
+    }));
+  }
+
+  get isSomethingLeaving(): boolean {
+    const range = { start: LEAVING, end: BEHIND_LEAVING, limit: 1 };
+    return [...this.notes.getKeys(range)].length > 0;
+  }
+
   /** No block is here any more; the notes stay. */
   clear(): void {
+    for (const { position } of this.leaving()) this.removeLeaving(position);
     for (const table of this.#ofBlocks) table.clearSync();
     this.notes.removeSync(HEAD);
     this.notes.removeSync(TAIL);

@@ -31,6 +31,11 @@ export const HEAD = Buffer.from("head");
 export const TAIL = Buffer.from("tail");
 export const noteKey = (name: string): Buffer => Buffer.from(`note ${name}`);
 
+export const LEAVING = noteKey("leaving ");
+export const BEHIND_LEAVING = noteKey("leaving!");
+export const leavingKey = (position: Position): Buffer =>
+  Buffer.concat([LEAVING, positionBytes(position)]);
+
 const partKeyBytes = Buffer.alloc(35);
 const hashKeyBytes = Buffer.alloc(32);
 const numberKeyBytes = Buffer.alloc(4);

@@ -50,7 +50,8 @@ export class StoreRoom {
     const { tail, head } = tables;
     if (tail === undefined) return;
     let first = tail;
-    while (tables.bytes > this.size.bytes) {
+    // What a huge block takes is there again bit by bit.
+    while (tables.bytes > this.size.bytes && !tables.isSomethingLeaving) {
       if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
       if (head === undefined || first >= head.number) break;
       entries.eraseAt(first);

@@ -68,3 +68,18 @@ it("never has `safe` behind `finalized`, whichever a node told last", async () =
   expect((await blocks.find("finalized", headAt(10)))?.number).toBe(8);
   expect((await blocks.find("safe", headAt(11)))?.number).toBe(8);
 });
+
+it("has no more `finalized` than was called `safe` at the same head", async () => {
+  const { node } = nodeTelling(6, 9, 9);
+  const blocks = new TaggedBlocks({ dialect: blockDialect, nodes: () => [node] });
+  expect((await blocks.find("safe", headAt(10)))?.number).toBe(6);
+  expect((await blocks.find("finalized", headAt(10)))?.number).toBe(6);
+  expect((await blocks.find("finalized", headAt(11)))?.number).toBe(9);
+  const other = nodeTelling(5, 8);
+  const together = new TaggedBlocks({ dialect: blockDialect, nodes: () => [other.node] });
+  const told = await Promise.all([
+    together.find("safe", headAt(10)),
+    together.find("finalized", headAt(10)),
+  ]);
+  expect(told.map((position) => position?.number)).toEqual([5, 5]);
+});

@@ -47,10 +47,18 @@ export class TaggedBlocks {
       const position = await this.#read(tag, node, chain);
       if (!position) continue;
       const highest = higher(this.#toldBefore(tag, chain), position);
-      this.#highest.set(tag, highest);
-      return highest;
+      const told = tag === "finalized" ? await this.#notBeyondSafe(highest, chain) : highest;
+      this.#highest.set(tag, told);
+      return told;
     }
     return this.#toldBefore(tag, chain);
+  }
+
+  /** Whoever was told at this head what is safe is not told that more is final. */
+  async #notBeyondSafe(finalized: Position, { head }: TaggedChain): Promise<Position> {
+    const known = this.#known.get("safe");
+    const safe = known?.head === head.hash ? await known.found.catch(() => undefined) : undefined;
+    return safe && safe.number < finalized.number ? safe : finalized;
   }
 
   /** What the node says, as a block of this chain; undefined when it is none. */

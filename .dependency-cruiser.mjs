@@ -8,7 +8,7 @@ const floors = [
   "processes",
   "gateway",
   "network",
-  "door|admin",
+  "server|admin",
   "calls",
   "methods",
   "filters",

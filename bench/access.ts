@@ -39,7 +39,7 @@ const call = {
 };
 const toOf = (callObject: unknown): unknown => (callObject as { to: string }).to;
 
-const visit = { network: "eth-mainnet", origin: undefined, address: () => "127.0.0.1" };
+const caller = { network: "eth-mainnet", origin: undefined, address: () => "127.0.0.1" };
 
 const counted = {
   network: "eth-mainnet",
@@ -87,10 +87,10 @@ async function openAccess(memberId: string, isAlone: boolean) {
 
 type Access = Awaited<ReturnType<typeof openAccess>>;
 
-/** As the door and the steps of a call do it. */
+/** As the server and the steps of a call do it. */
 function pass({ grantOf }: Access): void {
   const { scope, meter, usage } = grantOf();
-  if (scope.forbidsVisit(visit) || scope.forbidsCall(call) || meter.begin())
+  if (scope.forbidsRequest(caller) || scope.forbidsCall(call) || meter.begin())
     throw new Error("refused");
   const short = meter.charge(5, clock.now());
   if (short && !(short instanceof Promise)) throw new Error(`refused: ${JSON.stringify(short)}`);
@@ -128,7 +128,7 @@ await measure('one createHash("sha256")', () => {
 });
 await measure("the key by its text", () => alone.grantOf());
 await measure("scope", () => {
-  scope.forbidsVisit(visit);
+  scope.forbidsRequest(caller);
   scope.forbidsCall(call);
 });
 await measure("limits, one process", () => meter.charge(5, clock.now()));

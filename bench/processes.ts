@@ -1,5 +1,5 @@
-// Two doors beside one process that does everything, both asked for what is stored. The load needs the same
-// cores: it comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of what a door does, and the
+// Two servers beside one process that does everything, both asked for what is stored. The load needs the same
+// cores: it comes from `wrk` (Debian: apt-get install wrk), which costs a tenth of what a server does, and the
 // CPU time of each request is told beside what was served. In about a minute.
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -117,7 +117,7 @@ for (const question of questions) {
       runs.get(processes)?.push(await load(gateway, question));
   for (const [processes, all] of runs) {
     const { perSecond, cpuMicros, loadShare, failures } = best(all);
-    const name = processes === 1 ? "one process" : `${processes} doors and a writer`;
+    const name = processes === 1 ? "one process" : `${processes} servers and a writer`;
     print(
       `  ${name.padEnd(22)} ${Math.round(perSecond)} a second, ${cpuMicros.toFixed(1)} us of CPU each; ` +
         `all else took ${loadShare.toFixed(2)} cores; ${failures} failed`,

@@ -7,11 +7,11 @@ import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
 import { FilterCount } from "./filters/filter-count.ts";
 import { Admin } from "./gateway/admin.ts";
-import { DoorSide } from "./gateway/door-side.ts";
 import { untilStoresAreFree } from "./gateway/free-stores.ts";
 import { processMemory } from "./gateway/memory.ts";
 import { Networks } from "./gateway/networks.ts";
 import { Reload } from "./gateway/reload.ts";
+import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
 import { Turns } from "./lib/turns.ts";
 import { urlOf } from "./lib/url-of.ts";
@@ -22,7 +22,7 @@ import { openState } from "./state/open-state.ts";
 
 export type Gateway = {
   /** Where callers and operators come in, with the ports really taken. */
-  readonly urls: { readonly door: string; readonly admin: string };
+  readonly urls: { readonly server: string; readonly admin: string };
   /** Takes another configuration as one step, without dropping calls; or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
   /** The same with what the configuration file says now. */
@@ -65,7 +65,7 @@ export async function startGateway(
     ...{ clock, log, metrics, state, filterCount, isShared, memory, turns },
     role: { kind: "whole" },
   });
-  const doorSide = new DoorSide(
+  const serverSide = new ServerSide(
     config,
     { slot: 0, hasOthers: isShared },
     { networks, metrics, state, memory, turns, clock, log },
@@ -74,7 +74,7 @@ export async function startGateway(
   const apply = (next: Config): void => {
     resizeMemory(next);
     drainMs = next.timeouts.drainMs;
-    doorSide.reconfigure(next);
+    serverSide.reconfigure(next);
     levels.set(next.log.level);
     admin.reconfigure(next);
     warnOfUnservedCosts(next, networks, log);
@@ -83,7 +83,7 @@ export async function startGateway(
   const admin = new Admin(config, {
     metrics,
     networks: () => networks.status(),
-    whyNotReady: () => doorSide.whyNotReady(),
+    whyNotReady: () => serverSide.whyNotReady(),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,
@@ -91,9 +91,9 @@ export async function startGateway(
   });
 
   const stop = async (): Promise<void> => {
-    await Promise.all([reload.close(), doorSide.drain()]);
+    await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
-    await doorSide.close();
+    await serverSide.close();
     // Who waits for the stores may begin when they are free.
     await networks.close();
     await state.close();
@@ -102,13 +102,13 @@ export async function startGateway(
 
   try {
     warnOfUnservedCosts(config, networks, log);
-    await doorSide.start();
+    await serverSide.start();
     await networks.start();
     const adminPort = await admin.listen();
-    const doorPort = await doorSide.listen();
+    const serverPort = await serverSide.listen();
     stalls.start();
     const urls = {
-      door: urlOf(config.listen.host, doorPort),
+      server: urlOf(config.listen.host, serverPort),
       admin: urlOf(config.admin.listen.host, adminPort),
     };
     log.info({ ...urls, networks: networks.names }, "listening");

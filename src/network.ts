@@ -106,7 +106,7 @@ const staleText = (head: number, { kind, ms }: Staleness): string => {
 
 export class Network {
   /** Calls that are being answered. */
-  readonly visitors = new Occupancy();
+  readonly requests = new Occupancy();
   facts: NetworkFacts;
   catalogue: Catalogue;
   readonly pool: Pool;
@@ -119,7 +119,7 @@ export class Network {
   readonly chain: Chain | ChainReader | undefined;
   /** undefined where nothing is followed. */
   readonly filters: FilterBook | undefined;
-  /** Says to the doors what happens to the chain, or hears it. */
+  /** Says to the servers what happens to the chain, or hears it. */
   #link: () => () => void = () => () => undefined;
   #unlink: () => void = () => undefined;
   readonly #role: NetworkRole;
@@ -161,7 +161,7 @@ export class Network {
       perKey: options.filtersPerKey,
       most: limits.logs.results,
       isShared: parts.isShared || role.kind !== "whole",
-      sweeps: role.kind !== "door",
+      sweeps: role.kind !== "server",
     };
     const freshness = new HeadFreshness(
       { network: name, headAgeMs, staleAfterMs },
@@ -169,7 +169,7 @@ export class Network {
     );
     this.#freshness = freshness;
     const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
-    if (isFollowed && role.kind === "door") {
+    if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
       const chain = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
       const journal = new JournalReader({ network: name }, { writer, state, clock });

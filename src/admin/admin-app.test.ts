@@ -12,7 +12,7 @@ const open = async (overrides: Partial<AdminServerParts> = {}) => {
   return admin;
 };
 
-describe("administration's door", () => {
+describe("administration's way in", () => {
   it("asks for the token on every path, also where there is nothing", async () => {
     const { ask } = await open();
     for (const path of ["/keys", "/metrics", "/openapi.json", "/nothing"]) {

@@ -1,10 +1,10 @@
-// Admin as one function from request to response: who is let in, what is done, and what an
+// Administration as one function from request to response: who is let in, what is done, and what an
 // operator is told when it cannot be.
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
-import { requestIds } from "../door/request-id.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { requestIds } from "../server/request-id.ts";
 import { type AdminApp, type AdminContext, addressOf } from "./admin-request.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
@@ -95,7 +95,7 @@ function problemOf(
   { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
 ): Problem {
   if (error instanceof Problem) return error;
-  // What a part says to a caller of the door holds here as well: that the state is away.
+  // What a part says to a caller of the server holds here as well: that the state is away.
   if (error instanceof RpcError && error.status >= 500)
     return new Problem(error.status, error.message, { cause: error, ...retryAfterOf(error) });
   if (error instanceof HTTPException)

@@ -2,10 +2,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { answerBarely, answerBroken } from "../door/bare-answer.ts";
-import { Connections } from "../door/connections.ts";
-import { hasOneHost } from "../door/host-header.ts";
-import { requestIds } from "../door/request-id.ts";
+import { answerBarely, answerBroken } from "../server/bare-answer.ts";
+import { Connections } from "../server/connections.ts";
+import { hasOneHost } from "../server/host-header.ts";
+import { requestIds } from "../server/request-id.ts";
 import { adminApp } from "./admin-app.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";
 import { Token } from "./admission.ts";

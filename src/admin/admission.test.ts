@@ -3,7 +3,7 @@ import { refusalOf, Token } from "./admission.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-const visit = (headers: Headers, verb = "GET") => ({
+const request = (headers: Headers, verb = "GET") => ({
   verb,
   header: (name: string) => headers[name],
 });
@@ -22,7 +22,7 @@ describe("with a token", () => {
     { authorization: undefined, want: 401 },
   ])("$authorization answers $want", ({ authorization, want }) => {
     const headers: Headers = authorization === undefined ? {} : { authorization };
-    expect(refusalOf(visit(headers), token)?.status).toBe(want);
+    expect(refusalOf(request(headers), token)?.status).toBe(want);
   });
 
   it("other hosts and pages are answered: no page can make a browser send it", () => {
@@ -31,7 +31,7 @@ describe("with a token", () => {
       host: "gateway.example.com",
       origin: "https://dashboard.example.com",
     };
-    expect(refusalOf(visit(headers, "POST"), token)).toBeUndefined();
+    expect(refusalOf(request(headers, "POST"), token)).toBeUndefined();
   });
 });
 
@@ -44,7 +44,7 @@ describe("without a token", () => {
     "[::1]:8546",
     "LocalHost:1",
   ])("Host %s is this machine", (host) => {
-    expect(refusalOf(visit({ host }), undefined)).toBeUndefined();
+    expect(refusalOf(request({ host }), undefined)).toBeUndefined();
   });
 
   it.each([
@@ -61,7 +61,7 @@ describe("without a token", () => {
     { host: "localhost:8546", "sec-fetch-site": "cross-site" },
     { host: "localhost:8546", "sec-fetch-site": "same-site" },
   ])("%j is refused", (headers: Headers) => {
-    expect(refusalOf(visit(headers), undefined)?.status).toBe(403);
+    expect(refusalOf(request(headers), undefined)?.status).toBe(403);
   });
 
   it("a page that came from here is answered", () => {
@@ -70,7 +70,7 @@ describe("without a token", () => {
       origin: "http://localhost:8546",
       "sec-fetch-site": "same-origin",
     };
-    expect(refusalOf(visit(headers), undefined)).toBeUndefined();
+    expect(refusalOf(request(headers), undefined)).toBeUndefined();
   });
 
   it.each([
@@ -84,6 +84,6 @@ describe("without a token", () => {
   ])("a change sent as $type answers $want", ({ type, want }) => {
     const headers: Headers = { host: "localhost", ...(type ? { "content-type": type } : {}) };
     for (const verb of ["POST", "PATCH", "DELETE"])
-      expect(refusalOf(visit(headers, verb), undefined)?.status).toBe(want);
+      expect(refusalOf(request(headers, verb), undefined)?.status).toBe(want);
   });
 });

@@ -29,9 +29,9 @@ export class Token {
 const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /** Why the request is refused, or undefined. No page can make a browser send a token. */
-export function refusalOf(visit: AdminRequest, token: Token | undefined): Problem | undefined {
-  if (token) return token.isIn(visit.header("authorization")) ? undefined : problems.wrongToken();
-  return otherHost(visit) ?? otherSite(visit) ?? notAsked(visit);
+export function refusalOf(request: AdminRequest, token: Token | undefined): Problem | undefined {
+  if (token) return token.isIn(request.header("authorization")) ? undefined : problems.wrongToken();
+  return otherHost(request) ?? otherSite(request) ?? notAsked(request);
 }
 
 /** A name of a stranger that was made to mean 127.0.0.1 (DNS rebinding). */

@@ -57,16 +57,20 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
   });
 }
 
-type Visit = { readonly context: AdminContext; readonly parts: KeyParts; readonly what: string };
+type KeyChange = {
+  readonly context: AdminContext;
+  readonly parts: KeyParts;
+  readonly what: string;
+};
 type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
 /** What is answered of an outcome; it is told in the log as well. @throws Problem */
-function told(outcome: Making, visit: Visit): Shown & { key: string };
-function told(outcome: Changing, visit: Visit): Shown;
-function told(outcome: Making | Changing, visit: Visit): Shown & { key?: string } {
-  const { context, parts, what } = visit;
+function told(outcome: Making, change: KeyChange): Shown & { key: string };
+function told(outcome: Changing, change: KeyChange): Shown;
+function told(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {
+  const { context, parts, what } = change;
   switch (outcome.kind) {
     case "mistakes":
       throw problems.mistakes(outcome.mistakes);

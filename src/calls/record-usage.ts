@@ -4,7 +4,7 @@ import type { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Call } from "./call.ts";
 import type { LifeParts } from "./life-of-a-call.ts";
 
-/** The door's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
+/** The server's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
 const REFUSED: readonly number[] = [403, 429];
 
 /** @param answer What the caller is sent for this call, and the error in it. */

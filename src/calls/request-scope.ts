@@ -39,7 +39,7 @@ export class RequestScope {
     this.#parts = parts;
   }
 
-  /** The one signal of this request, from the door to the socket. The deadline starts with its first use. */
+  /** The one signal of this request, from the server to the socket. The deadline starts with its first use. */
   signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();

@@ -5,10 +5,10 @@ import type { RpcCaller } from "../lib/rpc-caller.ts";
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-export function announce(devnet: Devnet, urls: { door: string; admin: string }): void {
+export function announce(devnet: Devnet, urls: { server: string; admin: string }): void {
   print("");
   print("Headgate runs over development nodes of its own. The demo key is `demo`.");
-  for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.door, network)}`);
+  for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.server, network)}`);
   print(`  metrics     ${urls.admin}/metrics`);
   print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
 }
@@ -19,20 +19,20 @@ export function announce(devnet: Devnet, urls: { door: string; admin: string }):
  */
 export async function printSamples(
   node: Pick<DevnetNode, "network" | "samples">,
-  doorUrl: string,
+  serverUrl: string,
   connect: (url: string) => RpcCaller,
 ): Promise<void> {
   const samples = await node.samples.catch(() => []);
   if (samples.length === 0) return;
-  const gateway = connect(baseUrl(doorUrl, node.network));
+  const gateway = connect(baseUrl(serverUrl, node.network));
   for (const { method, params } of samples)
     await gateway.call(method, params).catch(() => undefined); // some show an error
   print("");
   print(`${node.network}:`);
-  for (const sample of samples) print(pasteable(sample, baseUrl(doorUrl, node.network)));
+  for (const sample of samples) print(pasteable(sample, baseUrl(serverUrl, node.network)));
 }
 
-const baseUrl = (doorUrl: string, network: string): string => `${doorUrl}/${network}/v1/demo`;
+const baseUrl = (serverUrl: string, network: string): string => `${serverUrl}/${network}/v1/demo`;
 
 function pasteable({ title, method, params }: SampleCall, url: string): string {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });

@@ -74,8 +74,8 @@ function tableOf(
   const settings = networks[network];
   if (!settings) return [];
   const scope = new Scope(key);
-  const visit = { network, origin: undefined, address: () => undefined };
-  if (key.networks && scope.forbidsVisit(visit) === "networks")
+  const request = { network, origin: undefined, address: () => undefined };
+  if (key.networks && scope.forbidsRequest(request) === "networks")
     return ["nothing: the key is not for this network"];
   const catalogue = catalogueFor({ family: settings.family, ...settings.methods });
   const isDenied = matcherOf(settings.methods.deny);

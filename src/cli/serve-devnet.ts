@@ -28,9 +28,9 @@ export async function serveDevnet(
   };
   try {
     const config = withPort(devnetConfig(devnet, data), options.port);
-    const gateway = await start(config, { log, doors: 1 });
+    const gateway = await start(config, { log, servers: 1 });
     announce(devnet, gateway.urls);
-    for (const node of devnet.nodes) void printSamples(node, gateway.urls.door, connect);
+    for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
     return {
       ...gateway,
       stop: async () => {

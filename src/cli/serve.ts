@@ -43,14 +43,14 @@ async function serveConfigured(
 ): Promise<Gateway> {
   if (config.keys.length === 0)
     log.warn(
-      "no keys are configured: only keys that are made open the door (headgate keys create)",
+      "no keys are configured: only keys that are made let callers in (headgate keys create)",
     );
-  const doors = await doorCount(config.processes, log);
-  return start(config, { log, doors, again });
+  const servers = await serverCount(config.processes, log);
+  return start(config, { log, servers, again });
 }
 
 /** How many processes answer; 1: one that does everything. */
-async function doorCount(processes: Config["processes"], log: Logger): Promise<number> {
+async function serverCount(processes: Config["processes"], log: Logger): Promise<number> {
   const wanted = processes === "auto" ? availableParallelism() : processes;
   if (wanted === 1 || (await canSharePorts())) return wanted;
   log.warn("processes cannot share a port on this system: running one");

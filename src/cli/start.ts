@@ -18,16 +18,18 @@ export type Served = Ended & Pick<Gateway, "reloadFile" | "unexpected">;
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
 
 /**
- * @param parts.doors How many processes answer; 1: one that does everything.
+ * @param parts.servers How many processes answer; 1: one that does everything.
  * @throws CommandFailure for whatever a person can put right.
  */
 export async function start(
   config: Config,
-  { log, doors, again }: { log: Logger; doors: number; again?: () => ParsedConfig },
+  { log, servers, again }: { log: Logger; servers: number; again?: () => ParsedConfig },
 ): Promise<Gateway> {
   const parts = { clock: systemClock, log, readAgain: again };
   try {
-    return doors === 1 ? await startGateway(config, parts) : await supervise(config, doors, parts);
+    return servers === 1
+      ? await startGateway(config, parts)
+      : await supervise(config, servers, parts);
   } catch (cause) {
     if (isForPeople(cause)) throw new CommandFailure(cause.message, { exitCode: 1, cause });
     const { code = "", port, path } = cause as NodeJS.ErrnoException & { port?: number };
@@ -53,11 +55,11 @@ const isForPeople = (error: unknown): error is Error =>
 /** Loaded only where there are several: it takes memory. */
 async function supervise(
   config: Config,
-  doors: number,
+  servers: number,
   parts: Parameters<typeof startGateway>[1],
 ): Promise<Gateway> {
   const { startSupervisor } = await import("../processes/supervisor.ts");
-  return startSupervisor(config, { doors, program: PROGRAM }, parts);
+  return startSupervisor(config, { servers, program: PROGRAM }, parts);
 }
 
 /** @param port Overrides the configured one; the administration's is the next. */

@@ -55,10 +55,10 @@ const limits = z.strictObject({
     .describe("Limits of log queries."),
   batch: wholeNumber(1, 1000)
     .optional()
-    .describe("The most calls in one batch; left out: that of the door."),
+    .describe("The most calls in one batch; left out: that of the server."),
   batchResponse: byteSize
     .optional()
-    .describe("The most bytes of answers to one batch; left out: that of the door."),
+    .describe("The most bytes of answers to one batch; left out: that of the server."),
   upstreamCalls: wholeNumber(1)
     .optional()
     .describe("How often one call may ask nodes; left out: what the network says."),

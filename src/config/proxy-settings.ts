@@ -1,4 +1,4 @@
-// Who may stand between callers and the door, and is believed about who called.
+// Who may stand between callers and the server, and is believed about who called.
 import { z } from "zod";
 
 const range = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {

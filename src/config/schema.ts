@@ -8,7 +8,7 @@ import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
 import { besideOtherMistakes } from "./mapping.ts";
 import { network } from "./network-settings.ts";
 import { prices, usage } from "./price-settings.ts";
-import { doorLimits, log, processes, publicListen, timeouts } from "./server-settings.ts";
+import { log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
 import { state } from "./state-settings.ts";
 
 const networkName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
@@ -55,7 +55,7 @@ export const configSchema = z
       .describe(
         "What calls cost in compute units, by method or pattern; else as in docs/METHODS.md.",
       ),
-    limits: doorLimits.prefault({}).describe("What is taken from callers at most."),
+    limits: serverLimits.prefault({}).describe("What is taken from callers at most."),
     timeouts: timeouts.prefault({}).describe("How long things may take."),
     prices: prices
       .optional()

@@ -31,8 +31,8 @@ export const processes = z.union(
   { error: `expected ${expectedProcesses}` },
 );
 
-/** What the door accepts at most. */
-export const doorLimits = z
+/** What the server accepts at most. */
+export const serverLimits = z
   .strictObject({
     body: byteSize.prefault("1MiB").describe("The largest request body, also after decompression."),
     batch: wholeNumber(1, 1000).prefault(1000).describe("The most calls in one batch."),

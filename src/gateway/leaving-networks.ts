@@ -39,7 +39,7 @@ export class LeavingNetworks {
 
   /** When the calls in flight have ended, or their time is over. */
   async #close(network: Network, withinMs: number): Promise<void> {
-    await within(withinMs, network.visitors.empty(), this.#parts);
+    await within(withinMs, network.requests.empty(), this.#parts);
     await network.close();
   }
 }

@@ -1,9 +1,9 @@
 // The networks that are served, and how they become those of another configuration: made ready beside
 // the running ones, then all swapped in one step.
 import type { Config } from "../config/schema.ts";
-import { hostResolver } from "../door/route.ts";
 import { UnservedFilters } from "../filters/unserved-filters.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
+import { hostResolver } from "../server/route.ts";
 import { LeavingNetworks } from "./leaving-networks.ts";
 
 /** One step to take, or to leave. */
@@ -36,7 +36,7 @@ export class Networks {
     this.#leaving = new LeavingNetworks(parts);
     const { role, filterCount: count } = parts;
     const isServed = (name: string): boolean => this.#byName.has(name);
-    if (role.kind !== "door") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
+    if (role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
   }
 
   get(name: string): Network | undefined {

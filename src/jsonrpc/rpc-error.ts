@@ -51,7 +51,7 @@ export const isTooMuchWork = (thrown: unknown): boolean =>
 const WORK_RULE = "upstreamCalls";
 
 export const errors = {
-  // The door.
+  // The server.
   parseError: (cause?: unknown) => new RpcError(-32700, "parse error", { status: 400, cause }),
   invalidRequest: (why?: string) =>
     new RpcError(-32600, why ? `invalid request: ${why}` : "invalid request", { status: 400 }),

@@ -6,14 +6,14 @@ import type { PendingJournal } from "../filters/pending-journal.ts";
 import type { State } from "../state/state.ts";
 import type { UpstreamOptions } from "../upstream/upstream-options.ts";
 
-/** What a door asks of the writer of one network, and hears from it. */
+/** What a server asks of the writer of one network, and hears from it. */
 export type NetworkWriter = ChainWriter & MempoolWriter;
 export type RemoteWriter = NetworkWriter & {
   /** Calls `listener` with what was told last, and with all that is told from then on; returns how to stop. */
   onNews(listener: (news: ChainNews) => void): () => void;
 };
 
-/** What the writer of one network hands to the doors. */
+/** What the writer of one network hands to the servers. */
 export type KeptNetwork = {
   readonly writer: NetworkWriter;
   readonly news: () => ChainNews;
@@ -30,7 +30,7 @@ export type NetworkRole =
     }
   /** Answers callers, and reads what the writer writes. */
   | {
-      readonly kind: "door";
+      readonly kind: "server";
       readonly processes: number;
       readonly writerOf: (network: string) => RemoteWriter;
     };
@@ -51,7 +51,7 @@ export const keptNetwork = (chain: Chain, journal: PendingJournal): KeptNetwork 
   },
 });
 
-/** A door waits as long as its caller does. */
+/** A server waits as long as its caller does. */
 const NEVER = new AbortController().signal;
 
 type Rated = Pick<UpstreamOptions, "probe" | "rate">;
@@ -74,9 +74,9 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
   };
 }
 
-/** What was learned of nodes is read by doors, and written by the writer, who knows more of them. */
+/** What was learned of nodes is read by servers, and written by the writer, who knows more of them. */
 export const stateFor = (role: NetworkRole, state: State): State =>
-  role.kind !== "door"
+  role.kind !== "server"
     ? state
     : {
         get: (key) => state.get(key),

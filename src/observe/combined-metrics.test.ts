@@ -18,8 +18,8 @@ const lineOf = (text: string, name: string): string | undefined =>
 const gateway = () => {
   const processes = new Map([
     ["writer", new Metrics()],
-    ["door 1", new Metrics()],
-    ["door 2", new Metrics()],
+    ["server 1", new Metrics()],
+    ["server 2", new Metrics()],
   ]);
   const hanging = new Set<string>();
   const measure = async (): Promise<Measured> => {
@@ -35,10 +35,11 @@ const gateway = () => {
 describe("the metrics of several processes", () => {
   it("add up what is counted, and do not add up what is measured by one", async () => {
     const { of, combined } = gateway();
-    callEnded(of("door 1"), 3);
-    callEnded(of("door 2"), 4);
+    callEnded(of("server 1"), 3);
+    callEnded(of("server 2"), 4);
     of("writer").headMoved("main", { number: 9, removed: 0, bytes: 1, blocks: 5 });
-    for (const name of ["writer", "door 1", "door 2"]) of(name).upstreamUsable("main", "a", true);
+    for (const name of ["writer", "server 1", "server 2"])
+      of(name).upstreamUsable("main", "a", true);
     const text = await combined.exposition();
     expect(lineOf(text, "headgate_calls_total{")).toMatch(/ 7$/);
     expect(lineOf(text, "headgate_call_seconds_count{")).toMatch(/ 7$/);
@@ -48,14 +49,14 @@ describe("the metrics of several processes", () => {
 
   it("tell a node that one of them does not use", async () => {
     const { of, combined } = gateway();
-    of("door 1").upstreamUsable("main", "a", true);
-    of("door 2").upstreamUsable("main", "a", false);
+    of("server 1").upstreamUsable("main", "a", true);
+    of("server 2").upstreamUsable("main", "a", false);
     expect(lineOf(await combined.exposition(), "headgate_upstream_usable{")).toMatch(/ 0$/);
   });
 
   it("compute what each call costs the nodes from all of them", async () => {
     const { of, combined } = gateway();
-    callEnded(of("door 1"), 4);
+    callEnded(of("server 1"), 4);
     for (let call = 0; call < 2; call += 1)
       of("writer").upstreamAnswered({
         ...{ network: "main", upstream: "a", kind: "result", purpose: "follow" },
@@ -68,24 +69,24 @@ describe("the metrics of several processes", () => {
 
   it("never count down: neither when a process hangs nor when it ends", async () => {
     const { of, combined, hanging, processes } = gateway();
-    callEnded(of("door 1"), 3);
-    callEnded(of("door 2"), 4);
+    callEnded(of("server 1"), 3);
+    callEnded(of("server 2"), 4);
     await combined.exposition();
-    hanging.add("door 1");
+    hanging.add("server 1");
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 7$/);
-    await combined.processEnded("door 1", "hung");
+    await combined.processEnded("server 1", "hung");
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 7$/);
-    processes.set("door 1", new Metrics());
+    processes.set("server 1", new Metrics());
     hanging.clear();
-    callEnded(of("door 1"), 1);
+    callEnded(of("server 1"), 1);
     expect(lineOf(await combined.exposition(), "headgate_calls_total{")).toMatch(/ 8$/);
-    for (const name of ["door 1", "door 2"]) await combined.processEnded(name, "ended");
+    for (const name of ["server 1", "server 2"]) await combined.processEnded(name, "ended");
     processes.clear();
     const text = await combined.exposition();
     expect(lineOf(text, "headgate_calls_total{")).toMatch(/ 8$/);
     expect(lineOf(text, "headgate_call_seconds_count{")).toMatch(/ 8$/);
-    expect(lineOf(text, 'headgate_processes_replaced_total{process="door 1",why="hung"}')).toMatch(
-      / 1$/,
-    );
+    expect(
+      lineOf(text, 'headgate_processes_replaced_total{process="server 1",why="hung"}'),
+    ).toMatch(/ 1$/);
   });
 });

@@ -79,7 +79,7 @@ export class Metrics {
   readonly #callSeconds = this.#histogram("call_seconds", "From a call's start to its answer.", [
     "network",
   ]);
-  readonly #requests = this.#counter("http_requests_total", "HTTP responses at the door.", [
+  readonly #requests = this.#counter("http_requests_total", "HTTP responses to callers.", [
     "status",
   ]);
   readonly #requestSeconds = this.#histogram("http_request_seconds", "An HTTP request's time.", []);

@@ -4,7 +4,6 @@ import type { NetworksChange } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { type Channel, openChannel } from "./channel.ts";
-import { startDoor } from "./door-process.ts";
 import { endProcess } from "./end-process.ts";
 import {
   type ChildReply,
@@ -14,6 +13,7 @@ import {
   type Start,
   type ToChild,
 } from "./messages.ts";
+import { startServer } from "./server-process.ts";
 import { listenForUnexpectedErrors } from "./unexpected-errors.ts";
 import type { Worker } from "./worker.ts";
 import { startWriter } from "./writer-process.ts";
@@ -38,7 +38,7 @@ export function runChild(): void {
 }
 
 const nameOf = (role: ChildRole): string =>
-  role.kind === "door" ? `door ${role.number}` : role.kind;
+  role.kind === "server" ? `server ${role.number}` : role.kind;
 
 /** After an error that nobody expected, what is to be closed may hang. */
 const CLOSING_MS = 4_000;
@@ -142,6 +142,6 @@ class Child {
 }
 
 const startWorker = (start: Start, parts: Parameters<typeof startWriter>[1]): Promise<Worker> =>
-  start.role.kind === "writer" ? startWriter(start, parts) : startDoor(start, start.role, parts);
+  start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

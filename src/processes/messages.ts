@@ -1,5 +1,5 @@
 // What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
-// and through the supervisor the doors and the writer.
+// and through the supervisor the servers and the writer.
 
 import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
 import type { Reference, Tag } from "../chain/dialect.ts";
@@ -9,8 +9,8 @@ import type { UnexpectedKind } from "../observe/metrics.ts";
 
 export type ChildRole =
   | { readonly kind: "writer" }
-  /** @param port The one that all doors listen on. */
-  | { readonly kind: "door"; readonly number: number; readonly port: number };
+  /** @param port The one that all servers listen on. */
+  | { readonly kind: "server"; readonly number: number; readonly port: number };
 
 /** The first message: with it, no secret is in an argument or in the environment. */
 export type Start = {
@@ -30,11 +30,11 @@ export type ToChild =
   | { readonly kind: "stop" }
   /** To the writer. */
   | ({ readonly kind: "question" } & WriterQuestion)
-  /** To a door. */
+  /** To a server. */
   | ({ readonly kind: "answer" } & WriterAnswer)
-  /** To the doors. */
+  /** To the servers. */
   | ({ readonly kind: "news" } & News)
-  /** To the doors: the writer is gone, and answers nothing of what it was asked. */
+  /** To the servers: the writer is gone, and answers nothing of what it was asked. */
   | { readonly kind: "writer away" };
 
 /** A process says so often that it lives, in milliseconds. */
@@ -45,7 +45,7 @@ export type FromChild =
   | { readonly kind: "alive" }
   /** An error that nobody expected: it ends in order, and wants to be replaced. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
-  /** It does what it is for: the writer keeps, a door listens. */
+  /** It does what it is for: the writer keeps, a server listens. */
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
@@ -76,8 +76,8 @@ export type ChildReply =
 export type News = { readonly network: string; readonly news: ChainNews };
 
 export type WriterQuestion = {
-  /** Which door asks, and which of its questions it is. */
-  readonly door: number;
+  /** Which server asks, and which of its questions it is. */
+  readonly server: number;
   readonly id: number;
   readonly network: string;
   readonly ask: WriterRequest;
@@ -105,7 +105,11 @@ export type WriterRequest =
   /** Somebody has such a filter still. */
   | { readonly what: "listenToPending" };
 
-export type WriterAnswer = { readonly door: number; readonly id: number; readonly result: Result };
+export type WriterAnswer = {
+  readonly server: number;
+  readonly id: number;
+  readonly result: Result;
+};
 
 export type Result =
   | { readonly kind: "done"; readonly value: Value }

@@ -1,4 +1,4 @@
-// The processes behind one gateway: a writer and doors, and what passes between them.
+// The processes behind one gateway: a writer and servers, and what passes between them.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
@@ -9,8 +9,8 @@ import type { ChildRole, FromChild, News, Request, Start } from "./messages.ts";
 import { Supervised } from "./supervised.ts";
 
 export type ProcessesOptions = {
-  readonly doors: number;
-  /** The one that all doors listen on. */
+  readonly servers: number;
+  /** The one that all servers listen on. */
   readonly port: number;
   /** The program, which becomes a child with the argument `child`. */
   readonly program: string;
@@ -33,12 +33,12 @@ const CLOSING_MS = 2_000;
 /** The making ready of networks, and a commit. */
 const PREPARING_PATIENCE_MS = 60_000;
 
-/** Between two doors that are started again, in milliseconds. */
+/** Between two servers that are started again, in milliseconds. */
 const APART_MS = 1_000;
 
 export class Processes {
   readonly #writer: Supervised;
-  readonly #doors: readonly Supervised[];
+  readonly #servers: readonly Supervised[];
   readonly #news = new Map<string, News>();
   readonly #options: ProcessesOptions;
   readonly #parts: ProcessesParts;
@@ -49,25 +49,25 @@ export class Processes {
     this.#writer = this.#place("writer", { kind: "writer" }, (message) =>
       this.#hearWriter(message),
     );
-    this.#doors = Array.from({ length: options.doors }, (_, index) => {
+    this.#servers = Array.from({ length: options.servers }, (_, index) => {
       const number = index + 1;
-      const role = { kind: "door", number, port: options.port } as const;
-      return this.#place(`door ${number}`, role, (message) => this.#hearDoor(message));
+      const role = { kind: "server", number, port: options.port } as const;
+      return this.#place(`server ${number}`, role, (message) => this.#hearServer(message));
     });
   }
 
-  /** Resolves when all doors listen. @throws ChildFailed */
+  /** Resolves when all servers listen. @throws ChildFailed */
   async start(): Promise<void> {
     await this.#writer.start();
-    await Promise.all(this.#doors.map((door) => door.start()));
+    await Promise.all(this.#servers.map((server) => server.start()));
   }
 
-  /** Running calls end: until then doors read what the writer has written. @param withinMs For the calls. */
-  async stopDoors(withinMs: number): Promise<void> {
-    await Promise.all(this.#doors.map((door) => door.stop(withinMs + CLOSING_MS)));
+  /** Running calls end: until then servers read what the writer has written. @param withinMs For the calls. */
+  async stopServers(withinMs: number): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.stop(withinMs + CLOSING_MS)));
   }
 
-  /** After the doors. */
+  /** After the servers. */
   stopWriter(): Promise<void> {
     return this.#writer.stop(CLOSING_MS);
   }
@@ -92,11 +92,11 @@ export class Processes {
     return this.#writer.request({ what: "status" }, 3 * PATIENCE_MS);
   }
 
-  /** The writer first: doors read the stores that it makes. @throws ChildFailed; then nothing was changed. */
+  /** The writer first: servers read the stores that it makes. @throws ChildFailed; then nothing was changed. */
   async prepare(config: Config): Promise<void> {
     try {
       await this.#writer.request({ what: "prepare", config }, PREPARING_PATIENCE_MS);
-      await this.#askDoors({ what: "prepare", config });
+      await this.#askServers({ what: "prepare", config });
     } catch (error) {
       await this.cancel();
       throw error;
@@ -109,23 +109,25 @@ export class Processes {
     );
   }
 
-  /** Doors first: what the writer lets go of is read by nobody then. */
+  /** Servers first: what the writer lets go of is read by nobody then. */
   async commit(withinMs: number): Promise<void> {
     const commit = (child: Supervised): Promise<unknown> =>
       child
         .request({ what: "commit", withinMs }, PREPARING_PATIENCE_MS)
         // It was started meanwhile, with the configuration of before.
         .catch(() => child.send({ kind: "stop" }));
-    await Promise.all(this.#doors.map(commit));
+    await Promise.all(this.#servers.map(commit));
     await commit(this.#writer);
   }
 
-  async #askDoors(request: Request): Promise<void> {
-    await Promise.all(this.#doors.map((door) => door.request(request, PREPARING_PATIENCE_MS)));
+  async #askServers(request: Request): Promise<void> {
+    await Promise.all(
+      this.#servers.map((server) => server.request(request, PREPARING_PATIENCE_MS)),
+    );
   }
 
   get #all(): readonly Supervised[] {
-    return [this.#writer, ...this.#doors];
+    return [this.#writer, ...this.#servers];
   }
 
   #place(name: string, role: ChildRole, onMessage: (message: FromChild) => void): Supervised {
@@ -133,8 +135,8 @@ export class Processes {
     const start = (): Start => ({
       config: config(),
       role,
-      processes: this.#options.doors + 1,
-      news: role.kind === "door" ? [...this.#news.values()] : [],
+      processes: this.#options.servers + 1,
+      news: role.kind === "server" ? [...this.#news.values()] : [],
     });
     return new Supervised(
       { name },
@@ -148,7 +150,7 @@ export class Processes {
         silenceMs: () => config().timeouts.heartbeatMs,
         onEnd: (why) => {
           if (role.kind === "writer")
-            for (const door of this.#doors) door.send({ kind: "writer away" });
+            for (const server of this.#servers) server.send({ kind: "writer away" });
           onEnd(name, why);
         },
       },
@@ -156,30 +158,30 @@ export class Processes {
   }
 
   #hearWriter(message: FromChild): void {
-    if (message.kind === "answer") this.#doors[message.door - 1]?.send(message);
+    if (message.kind === "answer") this.#servers[message.server - 1]?.send(message);
     if (message.kind !== "news") return;
     const { network, news } = message;
     // A writer that has just begun is not live: the store is as good as it was.
     const before = this.#news.get(network)?.news;
     const isLive = news.isLive || before?.isLive === true;
-    if (before?.store !== undefined && before.store !== news.store) this.#replaceDoors(network);
+    if (before?.store !== undefined && before.store !== news.store) this.#replaceServers(network);
     this.#news.set(network, { network, news: { ...news, isLive } });
-    for (const door of this.#doors) door.send(message);
+    for (const server of this.#servers) server.send(message);
   }
 
   /** They read a file that nobody writes any more; one after the other, so that some answer. */
-  #replaceDoors(network: string): void {
+  #replaceServers(network: string): void {
     const { clock, log } = this.#parts;
     log.warn({ network }, "the store is another one: the processes that read it are started again");
-    for (const [index, door] of this.#doors.entries())
-      clock.after(index * APART_MS, () => door.send({ kind: "stop" }));
+    for (const [index, server] of this.#servers.entries())
+      clock.after(index * APART_MS, () => server.send({ kind: "stop" }));
   }
 
-  #hearDoor(message: FromChild): void {
+  #hearServer(message: FromChild): void {
     if (message.kind !== "question") return;
-    const { door, id } = message;
+    const { server, id } = message;
     if (this.#writer.pid !== undefined) this.#writer.send(message);
-    else this.#doors[door - 1]?.send({ kind: "answer", door, id, result: { kind: "away" } });
+    else this.#servers[server - 1]?.send({ kind: "answer", server, id, result: { kind: "away" } });
   }
 }
 

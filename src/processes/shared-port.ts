@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 
-/** The doors of a supervisor that was killed a moment ago end within that time, in milliseconds. */
+/** The servers of a supervisor that was killed a moment ago end within that time, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -17,7 +17,7 @@ export async function canSharePorts(): Promise<boolean> {
 }
 
 /**
- * The port that doors are to share. Alone for a moment: a gateway that was started twice would share it
+ * The port that servers are to share. Alone for a moment: a gateway that was started twice would share it
  * without a word.
  *
  * @throws EADDRINUSE

@@ -33,7 +33,7 @@ function place() {
   const lines: Record<string, unknown>[] = [];
   const ends: string[] = [];
   const supervised = new Supervised(
-    { name: "door 1" },
+    { name: "server 1" },
     {
       fork: () => {
         const child = new FakeChild();
@@ -189,7 +189,7 @@ describe("a process that is supervised", () => {
     const stopped = supervised.stop(25_000);
     await clock.advance(25_000);
     expect(last().killedBy).toBe("SIGKILL");
-    expect(lines).toMatchObject([{ child: "door 1", pid: 4 }]);
+    expect(lines).toMatchObject([{ child: "server 1", pid: 4 }]);
     last().end();
     await stopped;
   });

@@ -1,4 +1,4 @@
-// The process that people start when there are several: runs a writer and doors, and the operators' API.
+// The process that people start when there are several: runs a writer and servers, and the operators' API.
 import type { Logger } from "pino";
 import type { Status } from "../admin/schemas.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
@@ -16,7 +16,7 @@ import { whyStateNotWritable } from "../state/state.ts";
 import { Processes } from "./processes.ts";
 import { freePort } from "./shared-port.ts";
 
-export type SupervisorOptions = { readonly doors: number; readonly program: string };
+export type SupervisorOptions = { readonly servers: number; readonly program: string };
 
 export type SupervisorParts = {
   readonly clock: Clock;
@@ -78,7 +78,7 @@ export async function startSupervisor(
   });
   const stop = async (): Promise<void> => {
     await reload.close();
-    await processes.stopDoors(current.timeouts.drainMs);
+    await processes.stopServers(current.timeouts.drainMs);
     await admin.close();
     // Who waits for the stores may begin when they are free.
     await processes.stopWriter();
@@ -88,11 +88,11 @@ export async function startSupervisor(
     await processes.start();
     const adminPort = await admin.listen();
     const urls = {
-      door: urlOf(config.listen.host, port),
+      server: urlOf(config.listen.host, port),
       admin: urlOf(config.admin.listen.host, adminPort),
     };
-    const { doors } = options;
-    log.info({ ...urls, networks: Object.keys(config.networks), doors }, "listening");
+    const { servers } = options;
+    log.info({ ...urls, networks: Object.keys(config.networks), servers }, "listening");
     return {
       urls,
       reload: (next) => reload.to(next),

@@ -10,13 +10,13 @@ const news: ChainNews = { isLive: true, leader: "a", standings: [] };
 const position = { number: 7, hash: "0x7" };
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-/** A door and a writer, joined by their messages as another process would get them. */
+/** A server and a writer, joined by their messages as another process would get them. */
 function joined(writer: Partial<NetworkWriter>, isCut = false) {
   const clock = new FakeClock();
   const failures: unknown[] = [];
   let move: () => void = () => undefined;
   const link = new WriterLink(
-    { door: 2 },
+    { server: 2 },
     { send: (question) => void (isCut || service.hear(structuredClone(question))), clock },
   );
   const service: WriterService = new WriterService({
@@ -37,7 +37,7 @@ function joined(writer: Partial<NetworkWriter>, isCut = false) {
   return { link, clock, failures, stop, move: () => move(), remote: link.of("main") };
 }
 
-describe("a door's line to the writer", () => {
+describe("a server's line to the writer", () => {
   it("carries questions there and answers back", async () => {
     const kept: unknown[] = [];
     const { remote } = joined({

@@ -1,4 +1,4 @@
-// A door's way to the writer: questions go out through the supervisor, answers and news come in.
+// A server's way to the writer: questions go out through the supervisor, answers and news come in.
 
 import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
 import type { Position } from "../chain/store-keys.ts";
@@ -38,11 +38,11 @@ export class WriterLink {
   #lastId = 0;
   #keeping = 0;
   #heardAt: number;
-  readonly #door: number;
+  readonly #server: number;
   readonly #parts: WriterLinkParts;
 
-  constructor(options: { readonly door: number }, parts: WriterLinkParts) {
-    this.#door = options.door;
+  constructor(options: { readonly server: number }, parts: WriterLinkParts) {
+    this.#server = options.server;
     this.#parts = parts;
     this.#heardAt = parts.clock.now();
   }
@@ -98,7 +98,7 @@ export class WriterLink {
           reject(result.kind === "away" ? new WriterAway("the writer is away") : errorOf(result));
       };
       this.#waiting.set(id, settle);
-      this.#parts.send({ door: this.#door, id, network, ask });
+      this.#parts.send({ server: this.#server, id, network, ask });
     });
   }
 

@@ -1,4 +1,4 @@
-// The writer's side: it tells doors what happens to the chains, and does what they ask for.
+// The writer's side: it tells servers what happens to the chains, and does what they ask for.
 import type { Logger } from "pino";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -30,7 +30,7 @@ export class WriterService {
     this.#parts = parts;
   }
 
-  /** From now on doors are told of this network, and may ask. @returns How to stop. */
+  /** From now on servers are told of this network, and may ask. @returns How to stop. */
   serve(network: string, kept: KeptNetwork): () => void {
     this.#served.set(network, kept);
     let cancel = (): void => undefined;
@@ -49,8 +49,8 @@ export class WriterService {
     };
   }
 
-  async hear({ door, id, network, ask }: WriterQuestion): Promise<void> {
-    this.#parts.answer({ door, id, result: await this.#resultOf(network, ask) });
+  async hear({ server, id, network, ask }: WriterQuestion): Promise<void> {
+    this.#parts.answer({ server, id, result: await this.#resultOf(network, ask) });
   }
 
   async #resultOf(network: string, ask: WriterRequest): Promise<Result> {
@@ -63,7 +63,7 @@ export class WriterService {
         const { code, message, status } = error;
         return { kind: "refused", code, message, status };
       }
-      this.#parts.log.error({ err: error, asked: ask.what, network }, "a door's question failed");
+      this.#parts.log.error({ err: error, asked: ask.what, network }, "a server's question failed");
       return { kind: "away" };
     }
   }

@@ -104,26 +104,29 @@ describe("what is closed", () => {
       );
   };
 
-  const doors = ["plain", "star", "conflux"].flatMap((network) =>
+  const servers = ["plain", "star", "conflux"].flatMap((network) =>
     ["all-key", "wide-key", "reader-key", "bound-key"].map((key) => [network, key] as const),
   );
 
-  it.each(doors)("reaches no node of %s with the %s, alone or in a batch", async (network, key) => {
-    const names = [...CONTROL, ...NEVER, ...TWISTED];
-    const reached = await asked(async () => {
-      const batch = (methods: readonly string[]): string =>
-        `[${methods.map((name) => body(name)).join()}]`;
-      for (const name of [...CONTROL, ...NEVER]) {
-        const { error } = await send(network, key, body(name));
-        expect([name, error?.code]).toEqual([name, -32601]);
-      }
-      for (let at = 0; at < names.length; at += 50) {
-        const told = (await send(network, key, batch(names.slice(at, at + 50)))) as Envelope[];
-        for (const { error } of told) expect(error?.code).toBe(-32601);
-      }
-    });
-    expect(reached).toEqual([]);
-  });
+  it.each(servers)(
+    "reaches no node of %s with the %s, alone or in a batch",
+    async (network, key) => {
+      const names = [...CONTROL, ...NEVER, ...TWISTED];
+      const reached = await asked(async () => {
+        const batch = (methods: readonly string[]): string =>
+          `[${methods.map((name) => body(name)).join()}]`;
+        for (const name of [...CONTROL, ...NEVER]) {
+          const { error } = await send(network, key, body(name));
+          expect([name, error?.code]).toEqual([name, -32601]);
+        }
+        for (let at = 0; at < names.length; at += 50) {
+          const told = (await send(network, key, batch(names.slice(at, at + 50)))) as Envelope[];
+          for (const { error } of told) expect(error?.code).toBe(-32601);
+        }
+      });
+      expect(reached).toEqual([]);
+    },
+  );
 
   it("says what is closed here, what needs another way, and what nobody has", async () => {
     const told = async (name: string): Promise<string | undefined> =>

@@ -58,7 +58,7 @@ describe.skipIf(!isHere)("the scope of a key", () => {
     return { status: response.status, error, allowOrigin };
   };
 
-  describe("forbids a visit", () => {
+  describe("forbids a request", () => {
     it.each([
       ["networks", "elsewhere-key", {}],
       ["origins", "page-key", {}],

@@ -1,5 +1,5 @@
 // Log queries that reach further back than what is stored: from two nodes that take few blocks at once (one
-// anvil behind two doors), and from what was kept of their answers.
+// anvil behind two servers), and from what was kept of their answers.
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,10 +16,10 @@ const WIDEST = 1_000;
 const HEAD = 4_400;
 const NEWEST_OLD = HEAD - 100;
 
-type Door = { readonly url: string; readonly queries: string[]; close(): void };
+type HttpServer = { readonly url: string; readonly queries: string[]; close(): void };
 
 /** Passes all on to the node, but log queries of too many blocks. */
-async function doorTo(behind: AnvilNode): Promise<Door> {
+async function serverTo(behind: AnvilNode): Promise<HttpServer> {
   const queries: string[] = [];
   const server: Server = createServer(async (request, response) => {
     const body = await textOf(request);
@@ -54,12 +54,12 @@ const node = await startAnvil();
 
 describe.skipIf(!node)("logs of blocks that are older than the window", () => {
   const anvil = node as AnvilNode;
-  let doors: readonly Door[];
+  let servers: readonly HttpServer[];
   let folder: string;
   let gateway: RunningGateway;
 
   const start = async (): Promise<void> => {
-    const upstreams = doors.map(({ url }, index) => ({ name: `node-${index}`, url }));
+    const upstreams = servers.map(({ url }, index) => ({ name: `node-${index}`, url }));
     const network = { family: "evm", chainId: anvil.chainId, upstreams, window: { blocks: 100 } };
     gateway = await startGatewayProcess({ data: folder, networks: { main: network } });
     await until("the window is filled", async () => {
@@ -72,24 +72,24 @@ describe.skipIf(!node)("logs of blocks that are older than the window", () => {
     const blocks = { fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` };
     const params = [{ ...blocks, address: anvil.emitter }];
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getLogs", params });
-    for (const { queries } of doors) queries.length = 0;
+    for (const { queries } of servers) queries.length = 0;
     const response = await post(gateway.endpoint("main"), body);
     const { result } = (await response.json()) as { result: unknown };
     expect(result).toEqual(await read(anvil.url, "eth_getLogs", params[0]));
-    return { headers: response.headers, asked: doors.flatMap(({ queries }) => queries) };
+    return { headers: response.headers, asked: servers.flatMap(({ queries }) => queries) };
   };
 
   beforeAll(async () => {
     const head = Number(await read(anvil.url, "eth_blockNumber"));
     await ask(anvil.url, "anvil_mine", [`0x${(HEAD - head).toString(16)}`]);
-    doors = await Promise.all([doorTo(anvil), doorTo(anvil)]);
+    servers = await Promise.all([serverTo(anvil), serverTo(anvil)]);
     folder = await mkdtemp(join(tmpdir(), "headgate-old-logs-"));
     await start();
   });
 
   afterAll(async () => {
     await gateway.stop();
-    for (const door of doors) door.close();
+    for (const server of servers) server.close();
     await rm(folder, { recursive: true });
     anvil.close();
   });

@@ -105,7 +105,7 @@ describe("a store", () => {
     await until("the store is built anew", async () =>
       gateway.log.some(({ msg }) => msg?.includes("the store is damaged")),
     );
-    await until("the doors are told", async () =>
+    await until("the servers are told", async () =>
       gateway.log.some(({ msg }) => msg?.includes("the store is another one")),
     );
     chain.extend(2);

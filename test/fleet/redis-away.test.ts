@@ -17,7 +17,7 @@ const AWAY = {
 const SECOND_MS = 1000;
 
 describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
-  "a gateway of %i doors without its Redis",
+  "a gateway of %i servers without its Redis",
   (processes) => {
     let anvil: AnvilNode;
     let redis: RedisServer;
@@ -121,7 +121,7 @@ describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
       const [mined = ""] = await hashes(from, from + 1);
       expect(await pollTo(filter, mined)).toEqual([mined]);
       const pending = await makeFilter("eth_newPendingTransactionFilter");
-      // Each door finds out for itself that Redis is there.
+      // Each server finds out for itself that Redis is there.
       await until("it is uninstalled", async () => {
         const { result } = await ask(url, "eth_uninstallFilter", [pending]);
         return result === true;

@@ -14,7 +14,7 @@ export async function processesOf(supervisor: number | undefined): Promise<Map<s
   return new Map(children.map((match) => [match?.[3] ?? "", Number(match?.[1])]));
 }
 
-/** One call. Without an agent on a connection of its own: any door may get it. */
+/** One call. Without an agent on a connection of its own: any server may get it. */
 export function call(
   url: string,
   method: string,

@@ -104,7 +104,7 @@ describe("a gateway of several processes that goes on", () => {
 
   it("does not hang with a process that hangs", async () => {
     const children = await processesOf(gateway.process.pid);
-    const hanging = children.get("door 2") ?? 0;
+    const hanging = children.get("server 2") ?? 0;
     process.kill(hanging, "SIGSTOP");
     const startedAt = performance.now();
     const metrics = await (await fetch(gateway.metricsUrl)).text();

@@ -1,4 +1,4 @@
-// A writer and two doors, over a real node: each of them is killed in turn.
+// A writer and two servers, over a real node: each of them is killed in turn.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
@@ -7,7 +7,7 @@ import { type RunningGateway, startGatewayProcess } from "../support/gateway-pro
 import { until } from "../support/processes.ts";
 import { type Caller, call, processesOf, startCaller } from "./callers.ts";
 
-const DOORS = ["door 1", "door 2"];
+const SERVERS = ["server 1", "server 2"];
 
 let anvil: AnvilNode;
 let gateway: RunningGateway;
@@ -56,7 +56,7 @@ const answered = (some: readonly Caller[], more: number): Promise<unknown> => {
     some.every(({ answers }, index) => answers.length >= (before[index] ?? 0) + more),
   );
 };
-const doorsThatAnswered = (method: string, from = 0): Set<unknown> => {
+const serversThatAnswered = (method: string, from = 0): Set<unknown> => {
   const lines = gateway.log.slice(from).filter((line) => line["method"] === method);
   return new Set(lines.map((line) => line["process"]));
 };
@@ -82,11 +82,11 @@ afterEach(async () => {
   await Promise.all(callers.splice(0).map((caller) => caller.stop()));
 });
 
-describe("two doors and a writer", () => {
+describe("two servers and a writer", () => {
   it("share the connections, and tell one gateway's metrics", async () => {
     const before = await metric("headgate_calls_total");
     for (let count = 0; count < 64; count += 1) await call(url, "eth_chainId");
-    expect([...doorsThatAnswered("eth_chainId")].sort()).toEqual(DOORS);
+    expect([...serversThatAnswered("eth_chainId")].sort()).toEqual(SERVERS);
     expect((await metric("headgate_calls_total")) - before).toBe(64);
     const head = await read<string>(anvil.url, "eth_blockNumber");
     expect(await metric("headgate_head_block")).toBe(Number(head));
@@ -95,7 +95,7 @@ describe("two doors and a writer", () => {
     expect(listening).toHaveLength(1);
   });
 
-  it("never show a head that goes back, whichever door is asked", async () => {
+  it("never show a head that goes back, whichever server is asked", async () => {
     const heads: number[] = [];
     for (let count = 0; count < 30; count += 1) {
       await ask(anvil.url, "evm_mine");
@@ -110,13 +110,13 @@ describe("two doors and a writer", () => {
   });
 });
 
-describe("a door that is killed", () => {
+describe("a server that is killed", () => {
   it("costs its own requests only, and is replaced", async () => {
     const all = callForever(16, "eth_getBlockByNumber", ["0x2", false]);
     await answered(all, 20);
     const counted = await metric("headgate_calls_total");
-    const pid = await kill("door 1");
-    await replaced("door 1", pid);
+    const pid = await kill("server 1");
+    await replaced("server 1", pid);
     await answered(all, 20);
     for (const { failures, answers } of all) {
       expect(failures.length).toBeLessThanOrEqual(1); // the one that it had
@@ -125,12 +125,12 @@ describe("a door that is killed", () => {
     expect(all.some(({ failures }) => failures.length === 0)).toBe(true);
     expect(await metric("headgate_calls_total")).toBeGreaterThan(counted);
     const logged = gateway.log.length;
-    await until("the new door answers", async () => {
+    await until("the new server answers", async () => {
       await call(url, "eth_chainId");
-      return doorsThatAnswered("eth_chainId", logged).has("door 1");
+      return serversThatAnswered("eth_chainId", logged).has("server 1");
     });
     const told = gateway.log.filter(({ msg }) => msg?.startsWith("a process ended"));
-    expect(told).toMatchObject([{ child: "door 1", signal: "SIGKILL" }]);
+    expect(told).toMatchObject([{ child: "server 1", signal: "SIGKILL" }]);
   });
 });
 
@@ -183,7 +183,7 @@ describe("a writer that is killed", () => {
   });
 });
 
-const hanging = atDepth(["writer", "door 2"], ["writer", ...DOORS]);
+const hanging = atDepth(["writer", "server 2"], ["writer", ...SERVERS]);
 
 describe.each(hanging)("a process that hangs: the %s", (name) => {
   it("is replaced, and who asks is told nothing that is not so", async () => {
@@ -193,7 +193,7 @@ describe.each(hanging)("a process that hangs: the %s", (name) => {
     await replaced(name, pid);
     const head = await read<string>(anvil.url, "eth_blockNumber");
     await until("the head moves again", async () => {
-      // A door that hangs may have been given the connection.
+      // A server that hangs may have been given the connection.
       const told = await call(url, "eth_blockNumber").catch(() => undefined);
       return told?.result === head;
     });

@@ -58,7 +58,7 @@ describe("a head that is not confirmed", () => {
     await ask(anvil.url, "evm_mine");
     const head = await read<string>(anvil.url, "eth_blockNumber");
     await unready();
-    await until("both doors know", async () => {
+    await until("both servers know", async () => {
       const answers = await Promise.all(Array.from({ length: 8 }, () => told("eth_blockNumber")));
       return answers.every(({ source }) => source === "upstream");
     });
@@ -83,8 +83,8 @@ describe("a head that is not confirmed", () => {
       return source === "store" && stale === null && result === head;
     });
     const lines = gateway.log.filter(({ msg }) => msg?.startsWith("the head is "));
-    const ofDoor = lines.filter((line) => line["process"] === "door 1").map(({ msg }) => msg);
-    expect(ofDoor).toEqual(["the head is stale: not ready", "the head is fresh again"]);
+    const ofServer = lines.filter((line) => line["process"] === "server 1").map(({ msg }) => msg);
+    expect(ofServer).toEqual(["the head is stale: not ready", "the head is fresh again"]);
   });
 
   it("since all nodes are away is not told: what is stored of the past is", async () => {

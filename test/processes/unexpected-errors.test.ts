@@ -66,9 +66,9 @@ describe.each(["rejection", "exception"] as const)("an unexpected %s", (kind) =>
 
   it("of one of several processes has that one replaced, and the others answer", async () => {
     await start(2);
-    const door = (await processesOf(gateway.process.pid)).get("door 1");
-    if (door === undefined) throw new Error("there is no door 1");
-    process.kill(door, SIGNALS[kind]);
+    const server = (await processesOf(gateway.process.pid)).get("server 1");
+    if (server === undefined) throw new Error("there is no server 1");
+    process.kill(server, SIGNALS[kind]);
     await until("it is replaced", async () => logged("a process ended: starting it again") === 1);
     await answers();
     expect(gateway.log.find(({ msg }) => msg === "an unexpected error")).toMatchObject({ kind });

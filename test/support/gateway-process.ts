@@ -54,7 +54,7 @@ export async function startGatewayProcess(
     if (child.exitCode !== null) throw new Error(`the gateway ended: ${JSON.stringify(log)}`);
     return log.find(({ msg }) => msg === "listening");
   });
-  const url = String(listening["door"]);
+  const url = String(listening["server"]);
   return {
     url,
     metricsUrl: `${listening["admin"]}/metrics`,

@@ -1,4 +1,4 @@
-// The keys that open the door, found by their text on every call. Only hashes stay in memory.
+// The keys that let callers in, found by their text on every call. Only hashes stay in memory.
 import { hash } from "node:crypto";
 import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";

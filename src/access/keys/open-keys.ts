@@ -1,4 +1,4 @@
-// Which texts open the door now, of all keys that were made.
+// Which texts let callers in now, of all keys that were made.
 import { timingSafeEqual } from "node:crypto";
 import type { Grant } from "./grant.ts";
 import type { KeyRecord } from "./key-record.ts";

@@ -11,7 +11,7 @@ export type ProxySettings = {
   readonly forwardedHeader: ForwardedHeader;
 };
 
-export type Visited = {
+export type RequestSource = {
   readonly headers: IncomingMessage["headers"];
   readonly socket: { readonly remoteAddress?: string | undefined };
 };
@@ -25,7 +25,7 @@ export type Visited = {
 export function clientAddress({
   trustedProxies,
   forwardedHeader,
-}: ProxySettings): (request: Visited) => string | undefined {
+}: ProxySettings): (request: RequestSource) => string | undefined {
   const isTrusted = addressMatcher(trustedProxies);
   const readEntry = forwardedHeader === "forwarded" ? forElement : listed;
   return ({ socket, headers }) => {

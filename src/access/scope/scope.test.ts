@@ -5,7 +5,7 @@ import { type CallRule, type GuardedMethod, Scope, type ScopeSettings } from "./
 const scopeOf = (settings: Partial<ScopeSettings>): Scope =>
   new Scope({ limits: { logs: {} }, ...settings });
 
-const visit = (more: { network?: string; origin?: string; address?: string } = {}) => ({
+const request = (more: { network?: string; origin?: string; address?: string } = {}) => ({
   network: more.network ?? "main",
   origin: more.origin,
   address: () => more.address,
@@ -26,7 +26,7 @@ const readsFirst = { contractsOf: (params: readonly unknown[]) => params };
 describe("a key without rules", () => {
   it("may be used for everything, from everywhere", () => {
     const scope = scopeOf({});
-    expect(scope.forbidsVisit(visit())).toBeUndefined();
+    expect(scope.forbidsRequest(request())).toBeUndefined();
     expect(
       scope.forbidsCall(call("eth_call", [], { contractsOf: () => undefined })),
     ).toBeUndefined();
@@ -36,7 +36,7 @@ describe("a key without rules", () => {
   });
 });
 
-describe("a visit is forbidden by", () => {
+describe("a request is forbidden by", () => {
   it.each([
     ["networks", { networks: ["test"] }, {}, { network: "test" }],
     ["origins", { origins: ["*.example.com"] }, {}, { origin: "https://a.example.com" }],
@@ -44,15 +44,15 @@ describe("a visit is forbidden by", () => {
     ["addresses", { addresses: ["10.0.0.0/8"] }, { address: undefined }, { address: "10.1.1.1" }],
     ["addresses", { addresses: [] }, { address: "192.0.2.1" }, undefined],
   ] as const)("%s: %j", (rule, settings, wrong, right) => {
-    expect(scopeOf(settings).forbidsVisit(visit(wrong as object))).toBe(rule);
-    if (right) expect(scopeOf(settings).forbidsVisit(visit(right))).toBeUndefined();
+    expect(scopeOf(settings).forbidsRequest(request(wrong as object))).toBe(rule);
+    if (right) expect(scopeOf(settings).forbidsRequest(request(right))).toBeUndefined();
   });
 
   it("no address when it is bound to none: the address is not looked for", () => {
     const address = (): never => {
       throw new Error("looked for");
     };
-    expect(scopeOf({}).forbidsVisit({ ...visit(), address })).toBeUndefined();
+    expect(scopeOf({}).forbidsRequest({ ...request(), address })).toBeUndefined();
   });
 });
 

@@ -79,7 +79,7 @@ export class Scope {
   }
 
   /** The rule that forbids to come in with this key at all. */
-  forbidsVisit({ network, origin, address }: RequestContext): RequestRule | undefined {
+  forbidsRequest({ network, origin, address }: RequestContext): RequestRule | undefined {
     if (this.#networks && !this.#networks.has(network)) return "networks";
     if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
     return this.#isAddress && !this.#isFrom(address()) ? "addresses" : undefined;

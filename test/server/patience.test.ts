@@ -1,4 +1,4 @@
-// Slow, silent and greedy callers, and nodes that are away: nothing holds the door.
+// Slow, silent and greedy callers, and nodes that are away: nothing holds the server.
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -219,7 +219,7 @@ it("a second signal ends at once", async () => {
 
 describe("the command line", () => {
   it.each([
-    [["--config", "test/door/no-such.yaml"], 2, "there is no such file"],
+    [["--config", "test/server/no-such.yaml"], 2, "there is no such file"],
     [["--config", "package.json"], 2, "unknown setting"],
     [["dance"], 2, "unknown command dance"],
     [["--nope"], 2, "nope"],

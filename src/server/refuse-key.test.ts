@@ -8,7 +8,7 @@ import { refuseKey } from "./refuse-key.ts";
 
 const INVALID = { code: -32000, status: 401, message: "invalid API key" };
 
-function door(held = GUESS_LIMITS.held) {
+function server(held = GUESS_LIMITS.held) {
   const clock = new FakeClock();
   const told: string[] = [];
   const parts = {
@@ -16,7 +16,7 @@ function door(held = GUESS_LIMITS.held) {
     clock,
     metrics: { keyGuessed: (how: string) => told.push(how) },
   };
-  const visit = () => {
+  const incoming = () => {
     const scope = new RequestScope(
       { deadlineMs: 30_000 },
       {
@@ -27,14 +27,14 @@ function door(held = GUESS_LIMITS.held) {
     );
     return { scope, refusal: refuseKey({ address: "192.0.2.1", scope }, parts) };
   };
-  return { clock, told, visit };
+  return { clock, told, incoming };
 }
 
 describe("the refusal of an unknown key", () => {
   it("comes at once, and for who guesses after a while, in the same words", async () => {
-    const { clock, told, visit } = door();
-    expect(await visit().refusal).toMatchObject(INVALID);
-    const { refusal } = visit();
+    const { clock, told, incoming } = server();
+    expect(await incoming().refusal).toMatchObject(INVALID);
+    const { refusal } = incoming();
     let isTold = false;
     void refusal.then(() => {
       isTold = true;
@@ -47,21 +47,21 @@ describe("the refusal of an unknown key", () => {
   });
 
   it("is not waited for when the caller has left, and makes room for another", async () => {
-    const { clock, visit } = door(1);
-    await visit().refusal;
-    const { scope, refusal } = visit();
+    const { clock, incoming } = server(1);
+    await incoming().refusal;
+    const { scope, refusal } = incoming();
     scope.end(false);
     expect(await refusal).toMatchObject(INVALID);
     expect(clock.waiting).toBe(0);
-    const next = visit();
+    const next = incoming();
     await clock.advance(10_000);
     expect(await next.refusal).toMatchObject(INVALID);
   });
 
   it("is a 429 when too many wait", async () => {
-    const { visit } = door(0);
-    await visit().refusal;
+    const { incoming } = server(0);
+    await incoming().refusal;
     const data = { rule: "guesses", limit: 1, remaining: 0, retryAfter: 1 };
-    expect(await visit().refusal).toMatchObject({ code: -32005, status: 429, data });
+    expect(await incoming().refusal).toMatchObject({ code: -32005, status: 429, data });
   });
 });

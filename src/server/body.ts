@@ -9,7 +9,7 @@ import { isPacked, type Unpacking } from "./unpacking.ts";
 /** The caller went away before the body was whole: nobody is left to be answered. */
 export const CALLER_GONE = Symbol("caller gone");
 
-export type BodyVisit = {
+export type IncomingBody = {
   readonly request: IncomingMessage;
   readonly scope: Pick<RequestScope, "hold">;
 };
@@ -32,16 +32,16 @@ export type BodyParts = {
  * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one, 503 while too much waits.
  */
 export async function readBody(
-  visit: BodyVisit,
+  incoming: IncomingBody,
   { bytes: limit, holder }: BodyOptions,
   parts: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  const encoding = visit.request.headers["content-encoding"];
-  if (announcedBytes(visit.request) > limit) throw errors.bodyTooLarge();
+  const encoding = incoming.request.headers["content-encoding"];
+  if (announcedBytes(incoming.request) > limit) throw errors.bodyTooLarge();
   const packing = encoding !== undefined && isPacked(encoding) ? encoding : undefined;
-  const body = await collect(visit, { bytes: limit, holder }, parts);
+  const body = await collect(incoming, { bytes: limit, holder }, parts);
   if (packing === undefined || body === CALLER_GONE) return body;
-  const hold = (bytes: number): void => visit.scope.hold("bodies", bytes);
+  const hold = (bytes: number): void => incoming.scope.hold("bodies", bytes);
   return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
 }
 
@@ -53,7 +53,7 @@ export const announcedBytes = ({ headers }: Pick<IncomingMessage, "headers">): n
 const SMALL = 65_536;
 
 function collect(
-  { request, scope }: BodyVisit,
+  { request, scope }: IncomingBody,
   { bytes: limit, holder }: BodyOptions,
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {

@@ -1,9 +1,9 @@
 // A process that answers callers, beside others on the same port, from what the writer writes.
 import type { Logger } from "pino";
 import { FilterCount } from "../filters/filter-count.ts";
-import { DoorSide } from "../gateway/door-side.ts";
 import { processMemory } from "../gateway/memory.ts";
 import { Networks } from "../gateway/networks.ts";
+import { ServerSide } from "../gateway/server-side.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";
@@ -15,9 +15,9 @@ import type { ChildRole, Start } from "./messages.ts";
 import type { Worker } from "./worker.ts";
 import { WriterLink } from "./writer-link.ts";
 
-export async function startDoor(
+export async function startServer(
   { config, processes, news }: Start,
-  { number, port }: Extract<ChildRole, { kind: "door" }>,
+  { number, port }: Extract<ChildRole, { kind: "server" }>,
   parts: { readonly channel: Channel; readonly clock: Clock; readonly log: Logger },
 ): Promise<Worker> {
   const { channel, clock, log } = parts;
@@ -32,7 +32,7 @@ export async function startDoor(
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  const link = new WriterLink({ door: number }, { send, clock });
+  const link = new WriterLink({ server: number }, { send, clock });
   for (const each of news) link.hearNews(each);
   const state = await openState(config, {
     ...{ clock, log },
@@ -42,16 +42,16 @@ export async function startDoor(
   const filterCount = new FilterCount({ state });
   const networks = new Networks(config, {
     ...{ clock, log, metrics, state, filterCount, memory, turns, isShared: true },
-    role: { kind: "door", processes, writerOf: (network) => link.of(network) },
+    role: { kind: "server", processes, writerOf: (network) => link.of(network) },
   });
   const listening = { ...config, listen: { ...config.listen, port } };
   const options = { slot: number, hasOthers: true };
-  const doorSide = new DoorSide(listening, options, {
+  const serverSide = new ServerSide(listening, options, {
     ...{ networks, metrics, state, memory, turns, clock, log },
   });
-  await doorSide.start();
+  await serverSide.start();
   await networks.start();
-  await doorSide.listen();
+  await serverSide.listen();
   stalls.start();
   return {
     networks,
@@ -59,7 +59,7 @@ export async function startDoor(
     apply: (next) => {
       levels.set(next.log.level);
       resizeMemory(next);
-      doorSide.reconfigure(next);
+      serverSide.reconfigure(next);
     },
     hear: (message) => {
       if (message.kind === "answer") link.hearAnswer(message);
@@ -67,9 +67,9 @@ export async function startDoor(
       else if (message.kind === "writer away") link.writerIsAway();
     },
     stop: async () => {
-      await doorSide.drain();
+      await serverSide.drain();
       await networks.close();
-      await doorSide.close();
+      await serverSide.close();
       await state.close();
       stalls.close();
     },

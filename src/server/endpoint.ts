@@ -20,7 +20,7 @@ import type { Route } from "./route.ts";
 import { Unpacking } from "./unpacking.ts";
 
 export type EndpointParts = {
-  readonly networks: { get(name: string): VisitedNetwork | undefined };
+  readonly networks: { get(name: string): EndpointNetwork | undefined };
   readonly networkOfHost: (host: string | undefined) => string | undefined;
   readonly keys: Pick<KeyRing, "find">;
   readonly answerBody: AnswerBody;
@@ -36,7 +36,7 @@ export type EndpointParts = {
 };
 
 /** A network that is told who is inside: it may be taken away. */
-type VisitedNetwork = CallableNetwork & { readonly visitors: Pick<Occupancy, "enter" | "leave"> };
+type EndpointNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "enter" | "leave"> };
 
 export type EndpointRequest = {
   readonly request: IncomingMessage;
@@ -45,7 +45,7 @@ export type EndpointRequest = {
   readonly scope: RequestScope;
 };
 
-/** The reply, and what the door needs to know to send it. undefined when the caller went away. */
+/** The reply, and what the server needs to know to send it. undefined when the caller went away. */
 export type EndpointAnswer = {
   reply: RpcResponse;
   allowOrigin: string | undefined;
@@ -79,23 +79,23 @@ export class Endpoint {
   }
 
   /** Never throws: what goes wrong is in the reply. */
-  async answer(visit: EndpointRequest): Promise<EndpointAnswer | undefined> {
-    const { request, requestId, scope } = visit;
+  async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
+    const { request, requestId, scope } = incoming;
     const { refusals } = this.#parts;
-    const grant = this.#grantOf(visit.route);
+    const grant = this.#grantOf(incoming.route);
     const turnedAway = refusals.ofNow(request, grant);
     if (turnedAway) return { ...NOTHING_READ, reply: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
-      const network = this.#networkOf(visit);
-      if (!visit.route.key) throw errors.missingKey();
-      if (!grant) throw await this.#refuseKey(visit);
+      const network = this.#networkOf(incoming);
+      if (!incoming.route.key) throw errors.missingKey();
+      if (!grant) throw await this.#refuseKey(incoming);
       const holder = grant.meter.memory;
       scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
-      const body = await paidBody(visit, paying, this.#bodyParts);
+      const body = await paidBody(incoming, paying, this.#bodyParts);
       if (body === CALLER_GONE) return undefined;
       read.body = body;
       const client = (): string | undefined => this.#parts.clientAddress(request);
@@ -105,17 +105,17 @@ export class Endpoint {
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);
       return { reply, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
     } catch (thrown) {
-      return this.#refused(visit, { thrown, grant, read });
+      return this.#refused(incoming, { thrown, grant, read });
     }
   }
 
   #refused(
-    visit: EndpointRequest,
+    incoming: EndpointRequest,
     { thrown, grant, read }: { thrown: unknown; grant: Grant | undefined; read: Read },
   ): EndpointAnswer {
-    const { request } = visit;
+    const { request } = incoming;
     const { refusals, log } = this.#parts;
-    const error = asVisible(thrown, visit, log);
+    const error = asVisible(thrown, incoming, log);
     refusals.countRequest({ request, grant }, error, this.#bytesReadFor(error, request, read));
     const reply = refusal("null", error);
     return { ...NOTHING_READ, reply, allowOrigin: read.allowOrigin, isLast: false };
@@ -125,7 +125,7 @@ export class Endpoint {
   #letIn(request: IncomingMessage, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
-    this.#checkVisit(grant, network, request);
+    this.#checkScope(grant, network, request);
     checkContentType(request);
     if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
@@ -143,10 +143,12 @@ export class Endpoint {
    * What Access-Control-Allow-Origin says before a page calls; undefined when the key's origins exclude
    * the page. It tells keys that have origins from unknown ones, so that these are refused as slowly here.
    */
-  async originForPreflight(visit: Omit<EndpointRequest, "requestId">): Promise<string | undefined> {
-    const { route, request } = visit;
+  async originForPreflight(
+    incoming: Omit<EndpointRequest, "requestId">,
+  ): Promise<string | undefined> {
+    const { route, request } = incoming;
     const grant = this.#grantOf(route);
-    if (route.key && !grant) await this.#refuseKey(visit);
+    if (route.key && !grant) await this.#refuseKey(incoming);
     return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
@@ -155,8 +157,8 @@ export class Endpoint {
     const name = route.network ?? networkOfHost(request.headers.host);
     const network = name === undefined ? undefined : networks.get(name);
     if (!network) throw errors.unknownNetwork();
-    network.visitors.enter();
-    scope.onSent(() => network.visitors.leave());
+    network.requests.enter();
+    scope.onSent(() => network.requests.leave());
     return network;
   }
 
@@ -171,8 +173,8 @@ export class Endpoint {
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
 
-  #checkVisit(grant: Grant, network: CallableNetwork, request: IncomingMessage): void {
-    const rule = grant.scope.forbidsVisit({
+  #checkScope(grant: Grant, network: CallableNetwork, request: IncomingMessage): void {
+    const rule = grant.scope.forbidsRequest({
       network: network.facts.name,
       origin: request.headers.origin,
       address: () => this.#parts.clientAddress(request),

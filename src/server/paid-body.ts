@@ -4,7 +4,13 @@ import type { Grant } from "../access/keys/grant.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-holder.ts";
-import { announcedBytes, type BodyParts, type BodyVisit, CALLER_GONE, readBody } from "./body.ts";
+import {
+  announcedBytes,
+  type BodyParts,
+  CALLER_GONE,
+  type IncomingBody,
+  readBody,
+} from "./body.ts";
 
 export type PaidBodyOptions = {
   readonly bytes: number;
@@ -33,20 +39,20 @@ export const unitsOfBytes = (bytes: number): number =>
  * @throws RpcError as `readBody`, and 429 when the key has not enough left.
  */
 export function paidBody(
-  visit: BodyVisit,
+  incoming: IncomingBody,
   options: PaidBodyOptions,
   parts: PaidBodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  const { headers } = visit.request;
-  const announced = announcedBytes(visit.request);
+  const { headers } = incoming.request;
+  const announced = announcedBytes(incoming.request);
   // Most bodies are small, and as large as they say.
   const isFree =
     announced > 0 && announced <= FREE_BYTES && headers["content-encoding"] === undefined;
-  return isFree ? readBody(visit, options, parts) : payFor(visit, options, parts);
+  return isFree ? readBody(incoming, options, parts) : payFor(incoming, options, parts);
 }
 
 async function payFor(
-  visit: BodyVisit,
+  incoming: IncomingBody,
   options: PaidBodyOptions,
   parts: PaidBodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
@@ -56,11 +62,11 @@ async function payFor(
     if (short) throw errors.rateLimited(short);
     usage.recordUnits(options.network, price);
   };
-  const announced = announcedBytes(visit.request);
+  const announced = announcedBytes(incoming.request);
   // What is larger than allowed is not read.
   const paid = announced > options.bytes ? 0 : unitsOfBytes(announced);
   if (paid > 0) await pay(paid);
-  const body = await readBody(visit, options, parts);
+  const body = await readBody(incoming, options, parts);
   if (body === CALLER_GONE) return body;
   const units = unitsOfBytes(body.length) - paid;
   if (units > 0) await pay(units);

@@ -21,7 +21,7 @@ import { type RespondParts, respond } from "./respond.ts";
 import { type Route, routeOf } from "./route.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
-export type DoorOptions = {
+export type HttpServerOptions = {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
@@ -36,7 +36,7 @@ export type DoorOptions = {
   readonly reading: SlowReadersOptions;
 };
 
-export type DoorParts = {
+export type HttpServerParts = {
   readonly endpoint: Endpoint;
   readonly connections: Connections;
   /** Why some network is not ready; empty when all are. */
@@ -48,10 +48,10 @@ export type DoorParts = {
   readonly log: Pick<Logger, "debug">;
 };
 
-export class Door {
+export class HttpServer {
   readonly #server: Server;
-  #options: DoorOptions;
-  readonly #parts: DoorParts;
+  #options: HttpServerOptions;
+  readonly #parts: HttpServerParts;
   readonly #nextRequestId = requestIds();
   readonly #respondParts: RespondParts;
   /** Whose turn it is on each connection. */
@@ -59,7 +59,7 @@ export class Door {
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
 
-  constructor(options: DoorOptions, parts: DoorParts) {
+  constructor(options: HttpServerOptions, parts: HttpServerParts) {
     this.#options = options;
     this.#parts = parts;
     this.#respondParts = {
@@ -93,7 +93,7 @@ export class Door {
   }
 
   /** Other bounds: for connections that are made, and requests that come, from now on. */
-  reconfigure(bounds: Pick<DoorOptions, "timeouts" | "reading">): void {
+  reconfigure(bounds: Pick<HttpServerOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
     setBounds(this.#server, this.#options);
@@ -145,20 +145,20 @@ export class Door {
     return this.#refuse(response, requestId, errors.verbNotAllowed(request.method ?? "this verb"));
   }
 
-  async #serveCalls(visit: {
+  async #serveCalls(incoming: {
     request: IncomingMessage;
     response: ServerResponse;
     route: Route & { kind: "endpoint" };
     requestId: string;
   }): Promise<void> {
-    const { request, response, requestId } = visit;
+    const { request, response, requestId } = incoming;
     const { metrics, clock, endpoint } = this.#parts;
     const turn = this.#pipelineOf(request.socket).begin();
     if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = this.#scopeOf(request, response);
-    const answered = await endpoint.answer({ ...visit, scope });
+    const answered = await endpoint.answer({ ...incoming, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
       const { reply, allowOrigin } = answered;
@@ -255,7 +255,7 @@ const CHECK_EVERY_MS = 1_000;
 const READING_GRACE_MS = 5_000;
 
 function boundedServer(
-  options: DoorOptions,
+  options: HttpServerOptions,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const { timeouts } = options;
@@ -271,7 +271,7 @@ function boundedServer(
   return server;
 }
 
-function setBounds(server: Server, { timeouts }: DoorOptions): void {
+function setBounds(server: Server, { timeouts }: HttpServerOptions): void {
   server.headersTimeout = timeouts.headersMs;
   server.requestTimeout = timeouts.headersMs + timeouts.bodyMs;
   server.keepAliveTimeout = timeouts.idleMs;

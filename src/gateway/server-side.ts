@@ -1,35 +1,35 @@
-// What stands between callers and the networks, joined: keys, limits, the bill, and the door itself.
+// What stands between callers and the networks, joined: keys, limits, the bill, and the server itself.
 import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { Costs } from "../access/limits/costs.ts";
 import { Meters } from "../access/limits/meters.ts";
 import { RefusalBudget } from "../access/limits/refusal-budget.ts";
 import { addressMatcher } from "../access/scope/address-list.ts";
-import { clientAddress, type Visited } from "../access/scope/client-address.ts";
+import { clientAddress, type RequestSource } from "../access/scope/client-address.ts";
 import { Guesses } from "../access/scope/guesses.ts";
 import { memberId } from "../access/usage/member-id.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
 import { bodyAnswerer } from "../calls/answer-body.ts";
 import type { Config } from "../config/schema.ts";
-import { type ConnectionLimits, Connections } from "../door/connections.ts";
-import { Door } from "../door/door.ts";
-import { Endpoint } from "../door/endpoint.ts";
-import { Refusals } from "../door/refusals.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { type ConnectionLimits, Connections } from "../server/connections.ts";
+import { Endpoint } from "../server/endpoint.ts";
+import { HttpServer } from "../server/http-server.ts";
+import { Refusals } from "../server/refusals.ts";
 import { type State, whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
-export type DoorSideOptions = {
+export type ServerSideOptions = {
   /** Which of the gateway's processes this is; 0 where there is one. */
   readonly slot: number;
   /** Other processes answer the same keys. */
   readonly hasOthers: boolean;
 };
 
-export type DoorSideParts = {
+export type ServerSideParts = {
   readonly networks: Networks;
   readonly metrics: Metrics;
   readonly state: State;
@@ -39,20 +39,20 @@ export type DoorSideParts = {
   readonly log: Logger;
 };
 
-export class DoorSide {
+export class ServerSide {
   readonly #meters: Meters;
   readonly #usages: UsageBook;
   readonly #keys: KeyRing;
   readonly #refusalBudget: RefusalBudget;
   readonly #connections: Connections;
   readonly #endpoint: Endpoint;
-  readonly #door: Door;
+  readonly #server: HttpServer;
   #drainMs: number;
   /** What follows the configuration while calls come in. */
   #rules: ReturnType<typeof rulesOf>;
-  readonly #parts: DoorSideParts;
+  readonly #parts: ServerSideParts;
 
-  constructor(config: Config, options: DoorSideOptions, parts: DoorSideParts) {
+  constructor(config: Config, options: ServerSideOptions, parts: ServerSideParts) {
     const { networks, metrics, state, memory, turns, clock, log } = parts;
     const { slot, hasOthers } = options;
     const member = memberId({ data: config.data, slot });
@@ -65,7 +65,7 @@ export class DoorSide {
       { configured: config.keys, secret: config.keySecret },
       { state, meters: this.#meters, usages: this.#usages, clock, log },
     );
-    const from = (request: Visited): string | undefined => this.#rules.clientAddress(request);
+    const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
     this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
     this.#connections = new Connections(connectionLimits(config), {
       isProxy: (address) => this.#rules.isProxy(address),
@@ -93,7 +93,7 @@ export class DoorSide {
         log,
       },
     );
-    this.#door = new Door(
+    this.#server = new HttpServer(
       {
         ...config.listen,
         timeouts: config.timeouts,
@@ -124,7 +124,7 @@ export class DoorSide {
 
   /** Lets callers in. @returns The port, also when any was asked for. */
   listen(): Promise<number> {
-    return this.#door.listen();
+    return this.#server.listen();
   }
 
   reconfigure(config: Config): void {
@@ -135,13 +135,13 @@ export class DoorSide {
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
     this.#connections.reconfigure(connectionLimits(config));
-    this.#door.reconfigure({ reading: limits.reading, timeouts });
+    this.#server.reconfigure({ reading: limits.reading, timeouts });
     this.#drainMs = timeouts.drainMs;
   }
 
   /** No new connections; running calls end. */
   drain(): Promise<void> {
-    return this.#door.drain(this.#drainMs);
+    return this.#server.drain(this.#drainMs);
   }
 
   /** After it was drained. */
@@ -154,7 +154,7 @@ export class DoorSide {
 
 const rulesOf = (
   { limits, costs, listen }: Config,
-  { clock, log, metrics, memory, turns }: DoorSideParts,
+  { clock, log, metrics, memory, turns }: ServerSideParts,
 ) => ({
   answerBody: bodyAnswerer(
     { maxBatch: limits.batch, batchResponseBytes: limits.batchResponseBytes },

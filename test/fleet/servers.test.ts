@@ -23,7 +23,7 @@ const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
 type BillRow = { readonly method: string; readonly calls: number; readonly refused: number };
 
-describe.skipIf(!isHere)("two doors over one LMDB", () => {
+describe.skipIf(!isHere)("two servers over one LMDB", () => {
   let anvil: AnvilNode;
   let gateway: FleetGateway;
 
@@ -41,11 +41,11 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
     anvil.close();
   });
 
-  /** Full load over connections enough for each door to have some. */
+  /** Full load over connections enough for each server to have some. */
   const use = (name: string, isOver: (units: number) => boolean): Promise<Served> =>
     load([{ url: gateway.endpoint(`${name}-key`), callers: CALLERS }], isOver);
 
-  const doorsThatAnswered = (key: string): Set<unknown> => {
+  const serversThatAnswered = (key: string): Set<unknown> => {
     const calls = gateway.log.filter((line) => line["key"] === key && line["method"] === METHOD);
     return new Set(calls.map((line) => line["process"]));
   };
@@ -62,20 +62,20 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
     // What a batch was answered may belong to the moment before.
     expect(units).toBeLessThanOrEqual(RATE * seconds * 1.01 + BATCH);
     expect(units).toBeGreaterThanOrEqual(RATE * seconds * 0.99 - BATCH);
-    expect(doorsThatAnswered("rated").size).toBe(2);
+    expect(serversThatAnswered("rated").size).toBe(2);
   });
 
   it("give a day's units to the last one and not one more, and bill them", async () => {
     const { units, refused } = await use("daily", exhausted());
     expect(units).toBe(PER_DAY);
-    expect(doorsThatAnswered("daily").size).toBe(2);
+    expect(serversThatAnswered("daily").size).toBe(2);
     await until("all is written", async () => {
       const row = await billed("daily", METHOD);
       return row?.calls === units && row.refused === refused;
     });
   });
 
-  it("bill exactly what was answered, also when a door that was at rest is killed", async () => {
+  it("bill exactly what was answered, also when a server that was at rest is killed", async () => {
     const before = (await billed("test", METHOD))?.calls ?? 0;
     const callAndRead = async (count: number, expected: number): Promise<void> => {
       for (let done = 0; done < count; done += 1)
@@ -88,11 +88,11 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
     };
     const MANY = atDepth(100, 400);
     await callAndRead(MANY, before + MANY);
-    const door = (await processesOf(gateway.pid)).get("door 1") ?? 0;
-    process.kill(door, "SIGKILL");
+    const server = (await processesOf(gateway.pid)).get("server 1") ?? 0;
+    process.kill(server, "SIGKILL");
     await until("it is replaced", async () => {
-      const next = (await processesOf(gateway.pid)).get("door 1");
-      return next !== undefined && next !== door;
+      const next = (await processesOf(gateway.pid)).get("server 1");
+      return next !== undefined && next !== server;
     });
     await callAndRead(MANY / 2, before + 1.5 * MANY);
   });
@@ -101,7 +101,7 @@ describe.skipIf(!isHere)("two doors over one LMDB", () => {
     const { json } = await gateway.admin("POST", "/keys", { name: "made" });
     const madeAtMs = performance.now();
     const { key } = json as { key: string };
-    // Each call has a connection of its own: any of the doors may get it.
+    // Each call has a connection of its own: any of the servers may get it.
     const isTaken = async (): Promise<boolean> => (await visit(gateway.endpoint(key))) === 200;
     const inARow = async (expected: boolean): Promise<number> => {
       let sinceMs = performance.now();

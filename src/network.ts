@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Grant } from "./access/keys/grant.ts";
-import { memberId } from "./access/usage/member-id.ts";
 import type { Status } from "./admin/schemas.ts";
 import { shownUpstream } from "./admin/shown-upstream.ts";
 import { Chain } from "./chain/chain.ts";
@@ -181,11 +180,7 @@ export class Network {
         { network: name, chainId, path, ...storeOptions(settings) },
         { pool, dialect, clock, turns, log, metrics, freshness },
       );
-      const gateway = memberId({ data, slot: 0 });
-      const journal = new PendingJournal(
-        { network: name, gateway, prefix },
-        { pool, state, clock },
-      );
+      const journal = new PendingJournal({ network: name, prefix }, { pool, state, clock });
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
       if (role.kind === "writer") this.#link = () => role.serve(name, keptNetwork(chain, journal));

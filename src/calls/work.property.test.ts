@@ -44,7 +44,7 @@ function world({
     computeUnits: {},
   };
   const log = pino({ level: "silent" });
-  const meter = new Meter({ name: "k", mark: "m", isAlone: true, settings }, {
+  const meter = new Meter({ name: "k", isAlone: true, settings }, {
     clock,
     members: () => 1,
     log,

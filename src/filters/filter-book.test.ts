@@ -39,10 +39,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         liveView: async () => seen as never,
         headOfNodes: async () => headOfNodes,
       },
-      journal: new PendingJournal(
-        { network: "main", gateway: "test", prefix: "eth" },
-        { pool, state, clock },
-      ),
+      journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       tellers: blockTellers,
       count: new FilterCount({ state }),
       clock,

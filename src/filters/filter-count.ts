@@ -12,11 +12,9 @@ export type CountedFilter = {
 };
 
 export class FilterCount {
-  /** One change at a time of each count: those of one process do not stand in each other's way. */
-  readonly #turns = new Map<string, Promise<unknown>>();
-  readonly #state: Pick<State, "get" | "change">;
+  readonly #state: Pick<State, "get" | "update">;
 
-  constructor(parts: { readonly state: Pick<State, "get" | "change"> }) {
+  constructor(parts: { readonly state: Pick<State, "get" | "update"> }) {
     this.#state = parts.state;
   }
 
@@ -26,44 +24,21 @@ export class FilterCount {
   }
 
   /** @returns false when the holder has too many. */
-  add(filter: CountedFilter, most: number): Promise<boolean> {
-    return this.#inTurn(filter.holder, async () => {
-      const { key, text, holder, weight } = filter;
-      for (;;) {
-        const expected = await this.#state.get(countKey(holder));
-        const count = numberIn(expected) + weight;
-        if (count > most) return false;
-        const counted = { key: countKey(holder), expected, next: String(count) };
-        if (await this.#state.change([counted, { key, expected: undefined, next: text }]))
-          return true;
-      }
+  async add({ key, text, holder, weight }: CountedFilter, most: number): Promise<boolean> {
+    const { isChanged } = await this.#state.update([countKey(holder), key], ([before]) => {
+      const count = numberIn(before) + weight;
+      return count > most ? undefined : [String(count), text];
     });
+    return isChanged;
   }
 
   /** @returns false, and nothing is changed, when the filter is not as it was. */
-  remove(filter: CountedFilter): Promise<boolean> {
-    return this.#inTurn(filter.holder, async () => {
-      const { key, text, holder, weight } = filter;
-      for (;;) {
-        const expected = await this.#state.get(countKey(holder));
-        const count = numberIn(expected) - weight;
-        const next = count > 0 ? String(count) : undefined;
-        const counted = { key: countKey(holder), expected, next };
-        if (await this.#state.change([counted, { key, expected: text, next: undefined }]))
-          return true;
-        if ((await this.#state.get(key)) !== text) return false;
-      }
+  async remove({ key, text, holder, weight }: CountedFilter): Promise<boolean> {
+    const { isChanged } = await this.#state.update([countKey(holder), key], ([before, there]) => {
+      const count = numberIn(before) - weight;
+      return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
     });
-  }
-
-  #inTurn(holder: string, task: () => Promise<boolean>): Promise<boolean> {
-    const turn = (this.#turns.get(holder) ?? Promise.resolve()).then(task, task);
-    this.#turns.set(holder, turn);
-    const forget = (): void => {
-      if (this.#turns.get(holder) === turn) this.#turns.delete(holder);
-    };
-    turn.then(forget, forget);
-    return turn;
+    return isChanged;
   }
 }
 

@@ -1,6 +1,7 @@
 // The journal of pending transactions for a process that does not listen to nodes: the writer does.
 import type { Clock } from "../lib/clock.ts";
-import { JournalCopy, type JournalState } from "./journal-copy.ts";
+import type { State } from "../state/state.ts";
+import { JournalCopy } from "./journal-copy.ts";
 import { type Journal, type Pending, pendingOf } from "./pending-journal.ts";
 
 /** Who listens to the nodes. */
@@ -16,7 +17,6 @@ const TOLD_EVERY_MS = 30_000;
 
 export class JournalReader implements Journal {
   readonly #copy: JournalCopy;
-  #hasRead = false;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   /** One at a time. */
   #reading: Promise<unknown> = Promise.resolve();
@@ -26,7 +26,7 @@ export class JournalReader implements Journal {
     options: { readonly network: string },
     parts: {
       readonly writer: MempoolWriter;
-      readonly state: JournalState;
+      readonly state: Pick<State, "append" | "readFrom">;
       readonly clock: Pick<Clock, "now">;
     },
   ) {
@@ -46,16 +46,10 @@ export class JournalReader implements Journal {
 
   async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
     this.#tellWriter();
-    const reading = this.#reading.then(() => this.#read(sequence));
+    const reading = this.#reading.then(() => this.#copy.catchUp());
     this.#reading = reading.catch(() => undefined);
     await reading;
     return pendingOf(this.#copy.since(sequence, most), sequence);
-  }
-
-  async #read(sequence: number): Promise<void> {
-    if (this.#hasRead) await this.#copy.catchUp();
-    if (!this.#hasRead || sequence > this.#copy.end) await this.#copy.readAnew();
-    this.#hasRead = true;
   }
 
   #tellWriter(): void {

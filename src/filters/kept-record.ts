@@ -1,11 +1,11 @@
 // The record of one filter as the state has it. Other processes change it too; and what could not be
 // written, since the state was away, is owed to it.
 import type { Clock } from "../lib/clock.ts";
-import type { State } from "../state/state.ts";
+import type { State, Texts, Updated } from "../state/state.ts";
 import { decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
 
 export type KeptRecordParts = {
-  readonly state: Pick<State, "get" | "replace">;
+  readonly state: Pick<State, "get" | "update">;
   readonly clock: Pick<Clock, "sleep">;
 };
 
@@ -62,19 +62,16 @@ export class KeptRecord {
 
   /** Another process may have changed it. @returns false when it is gone. */
   async refresh(): Promise<boolean> {
-    const text = await this.#parts.state.get(this.#key);
-    if (text === undefined) return false;
-    if (text === this.#text) return true;
-    this.#text = text;
-    this.record = decodeFilter(text);
-    return true;
+    return this.#adopt(await this.#parts.state.get(this.#key));
   }
 
   /** @returns false when another process was faster. */
   async write(changed: Changed): Promise<boolean> {
     const record = this.#with(changed);
+    const before = this.#text;
     const text = encodeFilter(record);
-    if (!(await this.#parts.state.replace(this.#key, this.#text, text))) return false;
+    const { isChanged } = await this.#update((there) => (there === before ? text : undefined));
+    if (!isChanged) return false;
     this.record = record;
     this.#text = text;
     return true;
@@ -95,13 +92,17 @@ export class KeptRecord {
     this.#owe([this.#text], changed);
   }
 
-  /** Writes what is owed. @returns false when another process was faster. */
-  async pay(): Promise<boolean> {
+  /** Writes what is owed. @throws While the state is away. */
+  async pay(): Promise<void> {
     const owed = this.#owed;
-    if (!owed) return true;
-    if (owed.texts.includes(this.#text) && !(await this.write(owed.changed))) return false;
+    if (!owed) return;
+    const { texts } = await this.#update((there) =>
+      owed.texts.includes(there)
+        ? encodeFilter({ ...decodeFilter(there), ...owed.changed } as FilterRecord)
+        : undefined,
+    );
     this.#owed = undefined;
-    return true;
+    this.#adopt(texts[0]);
   }
 
   #owe(texts: readonly string[], changed: Changed): void {
@@ -114,14 +115,24 @@ export class KeptRecord {
     this.#isPaying = true;
     for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {
       if (!isFirst) await this.#parts.clock.sleep(OWED_AGAIN_AFTER_MS);
-      const paid = this.inTurn(async () => {
-        const isUpToDate = isFirst && this.#owed?.texts.includes(this.#text);
-        if (!isUpToDate && !(await this.refresh())) this.#owed = undefined;
-        await this.pay();
-      });
-      await paid.catch(() => undefined); // the state is away
+      await this.inTurn(() => this.pay()).catch(() => undefined); // the state is away
     }
     this.#isPaying = false;
+  }
+
+  #update(next: (there: string) => string | undefined): Promise<Updated> {
+    const nextTexts = ([there]: Texts): Texts | undefined => {
+      const text = there === undefined ? undefined : next(there);
+      return text === undefined ? undefined : [text];
+    };
+    return this.#parts.state.update([this.#key], nextTexts, { known: [this.#text] });
+  }
+
+  #adopt(text: string | undefined): boolean {
+    if (text === undefined || text === this.#text) return text !== undefined;
+    this.#text = text;
+    this.record = decodeFilter(text);
+    return true;
   }
 
   #with(changed: Changed): FilterRecord {

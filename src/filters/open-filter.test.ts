@@ -142,13 +142,13 @@ describe("while the state is away", () => {
   beforeEach(async () => {
     fates = [];
     const text = (await state.get(KEY)) ?? "";
-    const failing: Pick<LmdbState, "get" | "replace"> = {
+    const failing: Pick<LmdbState, "get" | "update"> = {
       get: (key) => state.get(key),
-      replace: async (key, expected, next) => {
+      update: async (...update) => {
         const fate = fates.shift();
         if (fate !== "never") {
-          const isDone = await state.replace(key, expected, next);
-          if (fate === undefined) return isDone;
+          const updated = await state.update(...update);
+          if (fate === undefined) return updated;
         }
         throw errors.stateUnavailable();
       },

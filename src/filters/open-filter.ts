@@ -130,7 +130,7 @@ export class OpenFilter {
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     const kept = this.#kept;
     if (!(await kept.refresh())) return "gone";
-    if (!(await kept.pay())) return "again";
+    await kept.pay();
     if (this.#isShared && !(await this.#answeredElsewhere(nowMs))) return "gone";
     const changes = await look(this.#places());
     const { unsure } = this.record;

@@ -66,10 +66,7 @@ const journalOver = async (
   sequences: readonly number[] = [],
 ): Promise<PendingJournal> => {
   const pool = { usable: () => nodes as never, isSettled: () => true, onChange: () => () => true };
-  const journal = new PendingJournal(
-    { network: "main", gateway: "test", prefix: "eth" },
-    { pool, state, clock },
-  );
+  const journal = new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock });
   journals.push(journal);
   await journal.start(sequences);
   return journal;

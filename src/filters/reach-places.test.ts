@@ -84,7 +84,7 @@ afterEach(async () => {
   await rm(path, { recursive: true });
 });
 
-const bookOf = (gateway: string, branches: Branches): FilterBook => {
+const bookOf = (branches: Branches): FilterBook => {
   const clock = new HastyClock();
   const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
   const chain = {
@@ -96,10 +96,7 @@ const bookOf = (gateway: string, branches: Branches): FilterBook => {
     { network: "main", perKey: 3, most: 100, isShared: true, sweeps: false },
     {
       ...{ state, chain, clock, tellers: blockTellers, count: new FilterCount({ state }) },
-      journal: new PendingJournal(
-        { network: "main", gateway, prefix: "eth" },
-        { pool, state, clock },
-      ),
+      journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       metrics: { filtersCounted: () => undefined },
     },
   );
@@ -112,13 +109,13 @@ async function polledHere(here: Branches): Promise<() => Promise<string[]>> {
   const caller = { holder: "test", signal: new AbortController().signal };
   const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
   const elsewhere = new Branches("b", 4);
-  const other = bookOf("other", elsewhere);
+  const other = bookOf(elsewhere);
   const id = await other.create({ kind: "blocks" }, caller);
   elsewhere.headOfNodes = elsewhere.moveTo("b", 8);
   expect((await other.changes(id, { ...caller, delivery }, () => undefined)).items).toEqual(
     told("b", 5, 8),
   );
-  const book = bookOf("here", here);
+  const book = bookOf(here);
   return async () =>
     (await book.changes(id, { ...caller, delivery }, () => undefined)).items.map(String);
 }

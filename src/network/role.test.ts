@@ -18,14 +18,13 @@ describe("what one of several processes may ask of a node", () => {
     expect(shareOf(upstream, server).probe).toBe(false);
     const written: string[] = [];
     const state = {
-      replace: async (key: string) => {
+      update: async ([key = ""]: readonly string[]) => {
         written.push(key);
-        return false;
       },
     };
     const forServer = stateFor(server, state as never);
-    expect(await forServer.replace("abilities main a", undefined, "x")).toBe(true);
-    expect(await forServer.replace("month main a", undefined, "x")).toBe(false);
+    await forServer.update(["abilities main a"], () => ["x"]);
+    await forServer.update(["month main a"], () => ["x"]);
     expect(written).toEqual(["month main a"]);
     expect(stateFor(writer, state as never)).toBe(state);
   });

@@ -75,14 +75,16 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
 }
 
 /** What was learned of nodes is read by servers, and written by the writer, who knows more of them. */
-export const stateFor = (role: NetworkRole, state: State): State =>
+export const stateFor = (
+  role: NetworkRole,
+  state: Pick<State, "get" | "update">,
+): Pick<State, "get" | "update"> =>
   role.kind !== "server"
     ? state
     : {
         get: (key) => state.get(key),
-        list: (prefix) => state.list(prefix),
-        change: (changes) => state.change(changes),
-        replace: async (key, expected, next) =>
-          key.startsWith("abilities ") || state.replace(key, expected, next),
-        close: () => state.close(),
+        update: async (keys, next, options) =>
+          keys[0]?.startsWith("abilities ")
+            ? { isChanged: false, texts: keys.map(() => undefined) }
+            : state.update(keys, next, options),
       };

@@ -7,11 +7,34 @@ import { Writable } from "../disk/writable.ts";
 import { NotWritable } from "../disk/write-failure.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
+import type { OperationId } from "../lib/outbox.ts";
+import type { TakeRequest } from "../lib/taken.ts";
 import { refuseDamagedState } from "./damaged-state.ts";
-import { type Change, type Entry, oneGroupOf, type State } from "./state.ts";
+import {
+  addIn,
+  appendIn,
+  DONE_PREFIX,
+  forgottenOperations,
+  once,
+  readJournalIn,
+  type TextTable,
+  takeIn,
+  updateIn,
+} from "./operations.ts";
+import type {
+  Addition,
+  AppendRequest,
+  Entry,
+  Grant,
+  JournalPart,
+  Next,
+  State,
+  Updated,
+  UpdateOptions,
+} from "./state.ts";
 
 export type LmdbStateParts = {
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   readonly log: Pick<Logger, "info" | "warn">;
   readonly onWritableChange?: ((isWritable: boolean) => void) | undefined;
 };
@@ -24,10 +47,21 @@ const SILENT: LmdbStateParts = {
   log: { info: () => undefined, warn: () => undefined },
 };
 const PROBE_KEY = "probe";
+const SWEPT_EVERY_MS = 3_600_000;
 
 export class LmdbState implements State {
   readonly #root: RootDatabase<string, string>;
   readonly #writable: Writable;
+  #sweptAtMs = Number.NEGATIVE_INFINITY;
+  readonly #parts: LmdbStateParts;
+  /** Inside a transaction. */
+  readonly #table: TextTable = {
+    get: (key) => this.#root.get(key),
+    set: (key, text) => {
+      if (text === undefined) this.#root.removeSync(key);
+      else this.#root.putSync(key, text);
+    },
+  };
 
   /** @param options.path A folder; made when it is not there. @throws DamagedState, or when it cannot be read or written. */
   constructor({ path }: { path: string }, parts: LmdbStateParts = SILENT) {
@@ -40,6 +74,7 @@ export class LmdbState implements State {
       eventTurnBatching: false,
     });
     makePrivateFolder(path); // what was made in it just now, too
+    this.#parts = parts;
     this.#writable = new Writable(
       { folder: path, name: "the state", meanwhile: MEANWHILE },
       {
@@ -58,43 +93,89 @@ export class LmdbState implements State {
     return this.#root.get(key);
   }
 
-  async change(changes: readonly Change[]): Promise<boolean> {
-    oneGroupOf(changes);
+  async list(prefix: string): Promise<readonly Entry[]> {
+    this.#lookAgain();
+    return [...this.#entriesFrom(prefix)];
+  }
+
+  async update(keys: readonly string[], next: Next, { id }: UpdateOptions = {}): Promise<Updated> {
+    let updated: Updated | undefined;
+    const act = (): string | undefined => {
+      updated = updateIn(this.#table, keys, next);
+      return updated.isChanged ? "" : undefined;
+    };
+    return this.#write(() => {
+      if (id) this.#once(id, act);
+      else act();
+      return updated ?? { isChanged: true, texts: keys.map(this.#table.get) };
+    });
+  }
+
+  async replace(
+    key: string,
+    expected: string | undefined,
+    text: string | undefined,
+  ): Promise<boolean> {
+    const { isChanged } = await this.update([key], ([there]) =>
+      there === expected ? [text] : undefined,
+    );
+    return isChanged;
+  }
+
+  async take(key: string, request: TakeRequest, id: OperationId): Promise<Grant> {
+    // The time when it is its turn, not when it is asked.
+    const act = (): string =>
+      JSON.stringify(takeIn(this.#table, key, request, this.#parts.clock.wallTime()));
+    return JSON.parse(await this.#write(() => this.#once(id, act))) as Grant;
+  }
+
+  async add(additions: readonly Addition[], id: OperationId): Promise<void> {
+    const act = (): string => {
+      addIn(this.#table, additions);
+      return "";
+    };
+    await this.#write(() => this.#once(id, act));
+  }
+
+  append(journal: string, request: AppendRequest): Promise<JournalPart> {
+    return this.#write(() => appendIn(this.#table, journal, request));
+  }
+
+  async readFrom(journal: string, at: number): Promise<JournalPart> {
+    this.#lookAgain();
+    return readJournalIn(this.#table, journal, at);
+  }
+
+  async close(): Promise<void> {
+    this.#writable.close();
+    await this.#root.close();
+  }
+
+  #once<Answer extends string | undefined>(id: OperationId, act: () => Answer): Answer | string {
+    const nowMs = this.#parts.clock.wallTime();
+    if (nowMs - this.#sweptAtMs >= SWEPT_EVERY_MS) {
+      this.#sweptAtMs = nowMs;
+      for (const key of forgottenOperations(this.#entriesFrom(DONE_PREFIX), nowMs))
+        this.#table.set(key, undefined);
+    }
+    return once(this.#table, { ...id, nowMs }, act);
+  }
+
+  /** All of `act` or nothing, on the disk when it resolves. */
+  async #write<Value>(act: () => Value): Promise<Value> {
     try {
-      return await this.#writable.run(() => this.#root.transaction(() => this.#apply(changes)));
+      return await this.#writable.run(() => this.#root.transaction(act));
     } catch (error) {
       if (error instanceof NotWritable) throw errors.stateNotWritable(error.message, error);
       throw error;
     }
   }
 
-  /** Inside a transaction. */
-  #apply(changes: readonly Change[]): boolean {
-    if (changes.some(({ key, expected }) => this.#root.get(key) !== expected)) return false;
-    for (const { key, next } of changes) {
-      if (next === undefined) this.#root.removeSync(key);
-      else this.#root.putSync(key, next);
-    }
-    return true;
-  }
-
-  replace(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
-    return this.change([{ key, expected, next }]);
-  }
-
-  async list(prefix: string): Promise<readonly Entry[]> {
-    this.#lookAgain();
-    const entries: Entry[] = [];
+  *#entriesFrom(prefix: string): Generator<Entry> {
     for (const { key, value } of this.#root.getRange({ start: prefix })) {
-      if (!key.startsWith(prefix)) break;
-      entries.push({ key, text: value });
+      if (!key.startsWith(prefix)) return;
+      yield { key, text: value };
     }
-    return entries;
-  }
-
-  async close(): Promise<void> {
-    this.#writable.close();
-    await this.#root.close();
   }
 
   /** A read sees the store as it was when reading began, some milliseconds ago: before what another process did. */

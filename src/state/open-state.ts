@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { LmdbState, type LmdbStateParts } from "./lmdb-state.ts";
-import type { RedisStateParts } from "./redis-state.ts";
+import type { RedisStateParts } from "./redis-link.ts";
 import type { State } from "./state.ts";
 
 export type StateOptions = {

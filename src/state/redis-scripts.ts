@@ -1,35 +1,170 @@
-// What Redis does in one step, so that no other client sees half of it. A group has two keys: a hash
-// of its texts by name, and a sorted set of the names, all of score 0, which Redis orders by bytes.
+// What Redis does in one step, so that no other client sees half of it: the operations of operations.ts
+// in Lua. A group has two keys: a hash of its texts by name, and a sorted set of the names, all of score
+// 0, which Redis orders by bytes. A third key remembers the last operation of one slot.
+import { SET_BACK_MS } from "../lib/taken.ts";
+import { MOST_ITEMS, TOO_LATE } from "./state.ts";
 
 /** A page of a list holds so many entries at most, and ends after so many bytes: others wait for it. */
 const PAGE_ENTRIES = 500;
 const PAGE_BYTES = 1_048_576;
 
-/** `{…}`: a cluster keeps both keys of a group on one node. */
+/** `{…}`: a cluster keeps all keys of a group on one node. */
 export const groupKeys = (prefix: string, group: string): [texts: string, names: string] => [
   `{${prefix}:${group}}:texts`,
   `{${prefix}:${group}}:names`,
 ];
 
-/**
- * Five arguments for each change: the name, whether a text is expected, which, whether a text takes
- * its place, which. What is missing is `false` in Lua on both sides of the comparison.
- */
-const change = `
-for i = 1, #ARGV, 5 do
-  local expected = ARGV[i + 1] == '1' and ARGV[i + 2]
-  if redis.call('HGET', KEYS[1], ARGV[i]) ~= expected then return 0 end
-end
-for i = 1, #ARGV, 5 do
-  if ARGV[i + 3] == '1' then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 4])
-    redis.call('ZADD', KEYS[2], 0, ARGV[i])
+export const doneKey = (prefix: string, group: string, slot: string): string =>
+  `{${prefix}:${group}}:done:${slot}`;
+
+const table = `
+local function get(name) return redis.call('HGET', KEYS[1], name) end
+local function set(name, text)
+  if text then
+    redis.call('HSET', KEYS[1], name, text)
+    redis.call('ZADD', KEYS[2], 0, name)
   else
-    redis.call('HDEL', KEYS[1], ARGV[i])
-    redis.call('ZREM', KEYS[2], ARGV[i])
+    redis.call('HDEL', KEYS[1], name)
+    redis.call('ZREM', KEYS[2], name)
   end
 end
-return 1`;
+`;
+
+/** The first arguments are the operation's number in its slot, or nothing, and how long that is remembered. */
+const once = `
+local function once(act)
+  if ARGV[1] == '' then return act() end
+  local number = tonumber(ARGV[1])
+  local last, told = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+) (.*)$')
+  if last and tonumber(last) > number then return redis.error_reply('ERR ${TOO_LATE}') end
+  if last and tonumber(last) == number then return told end
+  local answer = act()
+  if answer then redis.call('SET', KEYS[3], ARGV[1] .. ' ' .. answer, 'PX', ARGV[2]) end
+  return answer
+end
+`;
+
+/**
+ * Then five arguments for each text: its name, whether a text is expected, which, whether a text takes
+ * its place, which. What is missing is `false` in Lua on both sides of the comparison. Answers all texts
+ * when something else is there, or when it was done before, which the first of the answers tells.
+ */
+const update = `${table}${once}
+local wasAsked = false
+local answer = once(function()
+  wasAsked = true
+  for i = 3, #ARGV, 5 do
+    local expected = ARGV[i + 1] == '1' and ARGV[i + 2]
+    if get(ARGV[i]) ~= expected then return false end
+  end
+  for i = 3, #ARGV, 5 do set(ARGV[i], ARGV[i + 3] == '1' and ARGV[i + 4]) end
+  return ''
+end)
+if type(answer) == 'table' then return answer end
+if wasAsked and answer then return 1 end
+local texts = { answer and 1 or 0 }
+for i = 3, #ARGV, 5 do texts[#texts + 1] = get(ARGV[i]) end
+return texts`;
+
+/** Then the name, and the numbers of a TakeRequest. Answers what was granted, and what is left. */
+const take = `${table}${once}
+return once(function()
+  local name = ARGV[3]
+  local size, perSecond, returned, owed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+  local least, wanted, share = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local units, at = string.match(get(name) or '', '^(%S+) (%S+)')
+  units, at = tonumber(units), tonumber(at)
+  if not (units and at) then units, at = 0, 0 end
+  if at > now and at - now < ${SET_BACK_MS} then now = at end
+  if perSecond > 0 then
+    units = math.min(size, math.max(0, units - math.max(0, now - at) / 1000 * perSecond))
+  end
+  units = math.max(0, units - returned)
+  local booked = owed
+  if perSecond > 0 then booked = math.min(owed, math.max(0, size - units)) end
+  local left, granted = size - units - booked, 0
+  if left > 0 and left >= least then
+    granted = math.max(least, math.min(wanted, math.floor(left * share)))
+  end
+  units = units + booked + granted
+  set(name, string.format('%.17g %.17g', units, now))
+  return string.format('%.17g %.17g', granted, size - units)
+end)`;
+
+/** Then a name and its counts in turn, as JSON. */
+const add = `${table}${once}
+local function addTo(sum, more)
+  for name, rows in pairs(more) do
+    sum[name] = sum[name] or {}
+    for row, numbers in pairs(rows) do
+      local before = sum[name][row] or {}
+      for i, number in ipairs(numbers) do before[i] = (before[i] or 0) + number end
+      sum[name][row] = before
+    end
+  end
+end
+-- cjson would write no more than 14 digits.
+local function textOf(sum)
+  local names = {}
+  for name, rows in pairs(sum) do
+    local texts = {}
+    for row, numbers in pairs(rows) do
+      for i, number in ipairs(numbers) do numbers[i] = string.format('%.17g', number) end
+      texts[#texts + 1] = cjson.encode(row) .. ':[' .. table.concat(numbers, ',') .. ']'
+    end
+    names[#names + 1] = cjson.encode(name) .. ':{' .. table.concat(texts, ',') .. '}'
+  end
+  return '{' .. table.concat(names, ',') .. '}'
+end
+return once(function()
+  local sums = {}
+  for i = 3, #ARGV, 2 do
+    local sum = cjson.decode(get(ARGV[i]) or '{}')
+    addTo(sum, cjson.decode(ARGV[i + 1]))
+    sums[i] = textOf(sum)
+  end
+  for i = 3, #ARGV, 2 do set(ARGV[i], sums[i]) end
+  return ''
+end)`;
+
+/**
+ * Arguments: whether it is only to be read, the names of the first number and of the end, what the names of
+ * the items begin with, where the caller is, how many are kept, how long the journal is at least, and items.
+ */
+const journal = `${table}
+local isRead, prefix, at = ARGV[1] == 'read', ARGV[4], tonumber(ARGV[5])
+local kept, least = tonumber(ARGV[6]), tonumber(ARGV[7])
+local function nameOf(number) return prefix .. string.format('%012x', number) end
+local first = tonumber(get(ARGV[2]) or '0', 16)
+local last = math.max(first, tonumber(get(ARGV[3]) or '0', 16))
+while get(nameOf(last)) do last = last + 1 end
+local function forgetBefore(number)
+  while first < number do
+    set(nameOf(first), false)
+    first = first + 1
+  end
+end
+if not isRead then
+  if last < least then
+    forgetBefore(last)
+    first, last = least, least
+  end
+  if last == at then
+    for i = 8, #ARGV do
+      set(nameOf(last), ARGV[i])
+      last = last + 1
+    end
+  end
+  if last - first > kept + kept / 8 then forgetBefore(last - kept) end
+  set(ARGV[2], string.format('%x', first))
+  set(ARGV[3], string.format('%x', last))
+end
+local from = math.min(last, math.max(first, at))
+local answer = { first, last, from }
+for number = from, math.min(last, from + ${MOST_ITEMS}) - 1 do answer[#answer + 1] = get(nameOf(number)) end
+return answer`;
 
 /** Arguments: the bounds of the names. Answers '1' when more may follow, then names and texts in turn. */
 const page = `
@@ -51,12 +186,22 @@ end
 return answer`;
 
 export const scripts = {
-  changeGroup: { lua: change, numberOfKeys: 2 },
+  updateGroup: { lua: update, numberOfKeys: 3 },
+  takeUnits: { lua: take, numberOfKeys: 3 },
+  addCounts: { lua: add, numberOfKeys: 3 },
+  appendItems: { lua: journal, numberOfKeys: 2 },
   pageOfGroup: { lua: page, numberOfKeys: 2 },
 };
 
+type OnceKeys = readonly [texts: string, names: string, done: string];
+
 /** The scripts as a client has them once they are defined. */
 export type Scripts = {
-  changeGroup(texts: string, names: string, ...changes: readonly string[]): Promise<number>;
+  updateGroup(
+    ...words: readonly [...OnceKeys, ...string[]]
+  ): Promise<1 | readonly [0 | 1, ...(string | null)[]]>;
+  takeUnits(...words: readonly [...OnceKeys, ...string[]]): Promise<string>;
+  addCounts(...words: readonly [...OnceKeys, ...string[]]): Promise<string>;
+  appendItems(...words: readonly string[]): Promise<readonly [number, number, number, ...string[]]>;
   pageOfGroup(texts: string, names: string, from: string, to: Buffer): Promise<readonly string[]>;
 };

@@ -1,84 +1,65 @@
-// The shared state of many machines: Redis or Valkey, alone, behind Sentinels or as a Cluster. While it
-// is away every call fails within a second, and the next one after it is back succeeds.
+// The shared state of many machines: Redis or Valkey, alone, behind Sentinels or as a Cluster. Each
+// operation is one script, and one round trip.
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { Clock } from "../lib/clock.ts";
-import { Reachability, type ReachabilityParts } from "./reachability.ts";
-import { type Connection, connect } from "./redis-connection.ts";
-import { reasonOf } from "./redis-failure.ts";
-import { groupKeys } from "./redis-scripts.ts";
-import { type Change, type Entry, groupOf, oneGroupOf, type State } from "./state.ts";
+import type { OperationId } from "../lib/outbox.ts";
+import type { TakeRequest } from "../lib/taken.ts";
+import { RedisLink, type RedisStateParts } from "./redis-link.ts";
+import { doneKey, groupKeys } from "./redis-scripts.ts";
+import {
+  type Addition,
+  type AppendRequest,
+  type Entry,
+  type Grant,
+  groupOf,
+  type JournalPart,
+  journalKeys,
+  type Next,
+  oneGroupOf,
+  type State,
+  type Texts,
+  type Updated,
+  type UpdateOptions,
+} from "./state.ts";
 
-const PATIENCE_MS = 800;
-/** The gateway's start waits so long for the first connection, and goes on without. */
-const START_PATIENCE_MS = 1500;
-const RETRY_MS = 1000;
-
-export type RedisStateParts = ReachabilityParts & { readonly clock: Clock };
+/** Others are faster now and then; so often in a row only when something is wrong. */
+const MOST_TRIES = 100;
 
 export class RedisState implements State {
-  readonly #settings: SharedStateSettings;
-  readonly #parts: RedisStateParts;
-  readonly #connection: Connection;
-  readonly #reachability: Reachability;
-  #isClosed = false;
+  readonly #prefix: string;
+  readonly #link: RedisLink;
+  /** Updates of this process do not stand in each other's way: by their first key, the last of them. */
+  readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(settings: SharedStateSettings, parts: RedisStateParts) {
-    this.#settings = settings;
-    this.#parts = parts;
+    this.#prefix = settings.prefix;
     // Writes nothing, but needs what writing needs: no replica, no full disk, no missing right.
     const probe = (): Promise<boolean> => this.replace("probe", undefined, undefined);
-    this.#reachability = new Reachability(probe, parts);
-    this.#connection = connect(settings);
-    this.#connection.on("error", (error: Error) => this.#failed(error));
-    this.#connection.on("close", () => this.#failed(new Error("the connection was closed")));
-    this.#connection.on("end", () => this.#connectAgain());
-    this.#connection.on("ready", () => this.#reachability.reached());
-    this.#connection.once("ready", () => void this.#warnWhenForgetful());
+    this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
   /** Resolves when it is connected, or when there is no more use in waiting: it goes on trying. */
-  async start(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.#parts.clock.after(START_PATIENCE_MS, () => {
-        this.#failed(silent);
-        resolve();
-      });
-      for (const event of ["ready", "error"] as const)
-        this.#connection.once(event, () => {
-          cancel();
-          resolve();
-        });
-    });
+  start(): Promise<void> {
+    return this.#link.start();
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
   }
 
   async get(key: string): Promise<string | undefined> {
-    const [texts] = groupKeys(this.#settings.prefix, groupOf(key));
-    return (await this.#bounded(() => this.#connection.hget(texts, key))) ?? undefined;
-  }
-
-  async change(changes: readonly Change[]): Promise<boolean> {
-    const keys = groupKeys(this.#settings.prefix, oneGroupOf(changes));
-    const words = changes.flatMap(({ key, expected, next }) => [
-      key,
-      ...optional(expected),
-      ...optional(next),
-    ]);
-    return (await this.#bounded(() => this.#connection.changeGroup(...keys, ...words))) === 1;
-  }
-
-  replace(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
-    return this.change([{ key, expected, next }]);
+    const [texts] = groupKeys(this.#prefix, groupOf(key));
+    return (await this.#link.ask((redis) => redis.hget(texts, key))) ?? undefined;
   }
 
   async list(prefix: string): Promise<readonly Entry[]> {
-    const keys = groupKeys(this.#settings.prefix, groupOf(prefix));
+    const keys = groupKeys(this.#prefix, groupOf(prefix));
     // No UTF-8 has this byte: it is behind all names that begin so.
     const end = Buffer.concat([Buffer.from(`(${prefix}`), Buffer.from([0xff])]);
     const entries: Entry[] = [];
     let from = `[${prefix}`;
     for (let hasMore = true; hasMore; from = `(${entries.at(-1)?.key}`) {
-      const page = await this.#bounded(() => this.#connection.pageOfGroup(...keys, from, end));
+      const page = await this.#link.ask((redis) => redis.pageOfGroup(...keys, from, end));
       hasMore = page[0] === "1";
       for (let index = 1; index < page.length; index += 2)
         entries.push({ key: page[index] ?? "", text: page[index + 1] ?? "" });
@@ -86,63 +67,101 @@ export class RedisState implements State {
     return entries;
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#reachability.close();
-    this.#connection.disconnect();
+  update(keys: readonly string[], next: Next, options: UpdateOptions = {}): Promise<Updated> {
+    const [first = ""] = keys;
+    const update = (): Promise<Updated> => this.#update(keys, next, options);
+    const turn = (this.#turns.get(first) ?? Promise.resolve()).then(update, update);
+    this.#turns.set(first, turn);
+    const forget = (): void => {
+      if (this.#turns.get(first) === turn) this.#turns.delete(first);
+    };
+    turn.then(forget, forget);
+    return turn;
   }
 
-  /** @throws stateUnavailable, in time, whatever the connection does. */
-  async #bounded<Value>(work: () => Promise<Value>): Promise<Value> {
-    const { clock } = this.#parts;
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(PATIENCE_MS, () => {
-      // Where this process was held up itself the answer is there already, and is read first.
-      void clock.yield().then(() => reject(silent));
-    });
-    try {
-      // Else a cluster would keep it, and carry it out long after the caller gave up.
-      if (this.#connection.status !== "ready") throw new Error("not connected");
-      return await Promise.race([work(), late]);
-    } catch (error) {
-      if (error === silent) this.#leave();
-      throw errors.stateUnavailable(this.#failed(error));
-    } finally {
-      cancel();
+  async replace(
+    key: string,
+    expected: string | undefined,
+    text: string | undefined,
+  ): Promise<boolean> {
+    const next: Next = ([there]) => (there === expected ? [text] : undefined);
+    return (await this.update([key], next, { known: [expected] })).isChanged;
+  }
+
+  async take(key: string, request: TakeRequest, id: OperationId): Promise<Grant> {
+    const { bounds, returned, owed, least, wanted, share } = request;
+    const numbers = [bounds.size, bounds.perSecond, returned, owed, least, wanted, share];
+    const answer = await this.#link.ask((redis) =>
+      redis.takeUnits(...this.#keysOf(groupOf(key), id), key, ...numbers.map(String)),
+    );
+    const [granted = 0, left = 0] = answer.split(" ").map(Number);
+    return { granted, left };
+  }
+
+  async add(additions: readonly Addition[], id: OperationId): Promise<void> {
+    const group = oneGroupOf(additions.map(({ key }) => key));
+    const words = additions.flatMap(({ key, counts }) => [key, JSON.stringify(counts)]);
+    await this.#link.ask((redis) => redis.addCounts(...this.#keysOf(group, id), ...words));
+  }
+
+  append(journal: string, { at, items, kept, least = 0 }: AppendRequest): Promise<JournalPart> {
+    return this.#askJournal(journal, ["append", at, kept, least], items);
+  }
+
+  readFrom(journal: string, at: number): Promise<JournalPart> {
+    return this.#askJournal(journal, ["read", at, 0, 0], []);
+  }
+
+  async #askJournal(
+    journal: string,
+    [verb, ...numbers]: readonly [string, ...number[]],
+    items: readonly string[],
+  ): Promise<JournalPart> {
+    const keys = journalKeys(journal);
+    const words = [verb, keys.first, keys.end, keys.items, ...numbers.map(String), ...items];
+    const [first, end, from, ...there] = await this.#link.ask((redis) =>
+      redis.appendItems(...groupKeys(this.#prefix, groupOf(journal)), ...words),
+    );
+    return { first, end, from, items: there };
+  }
+
+  async #update(
+    keys: readonly string[],
+    next: Next,
+    { known, id }: UpdateOptions,
+  ): Promise<Updated> {
+    const group = oneGroupOf(keys);
+    const look = (): Promise<Texts> => Promise.all(keys.map((key) => this.get(key)));
+    let isFresh = known === undefined;
+    let texts = known ?? (await look());
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const wanted = next(texts);
+      if (!wanted && isFresh) return { isChanged: false, texts };
+      if (wanted) {
+        const words = keys.flatMap((key, at) => [
+          ...[key, ...optional(texts[at])],
+          ...optional(wanted[at]),
+        ]);
+        const answer = await this.#link.ask((redis) =>
+          redis.updateGroup(...this.#keysOf(group, id), ...words),
+        );
+        if (answer === 1) return { isChanged: true, texts: wanted };
+        const [wasDone, ...there] = answer;
+        texts = there.map((text) => text ?? undefined);
+        if (wasDone === 1) return { isChanged: true, texts };
+      } else texts = await look();
+      isFresh = true;
     }
+    throw errors.stateUnavailable();
   }
 
-  /** A connection whose other end says nothing may be dead; a cluster leaves single nodes by itself. */
-  #leave(): void {
-    const isAlone = this.#settings.kind !== "cluster";
-    if (isAlone && this.#connection.status === "ready") this.#connection.disconnect(true);
-  }
-
-  /** @returns What may be told of it. */
-  #failed(error: unknown): Error {
-    const reason = reasonOf(error, this.#settings);
-    if (!this.#isClosed) this.#reachability.failed(reason);
-    return new Error(reason);
-  }
-
-  /** Some errors, of Sentinels above all, end all trying. */
-  #connectAgain(): void {
-    this.#parts.clock.after(RETRY_MS, () => {
-      if (!this.#isClosed) void this.#connection.connect().catch(() => undefined);
-    });
-  }
-
-  async #warnWhenForgetful(): Promise<void> {
-    // Where a user may not ask for the configuration, who runs this Redis will know.
-    const answer = await this.#connection.config("GET", "appendonly").catch(() => undefined);
-    if (Array.isArray(answer) && answer[1] === "no")
-      this.#parts.log.warn(
-        "the shared state forgets what it acknowledged when Redis dies: set appendonly to yes there",
-      );
+  /** The keys and the first arguments of a script that is done once. */
+  #keysOf(group: string, id: OperationId | undefined): [string, string, string, ...string[]] {
+    const keys = groupKeys(this.#prefix, group);
+    const words = id ? [`${id.number}`, `${id.keptMs}`] : ["", ""];
+    return [...keys, doneKey(this.#prefix, group, id?.slot ?? ""), ...words];
   }
 }
-
-const silent = new Error("no answer");
 
 const optional = (text: string | undefined): [isThere: string, text: string] =>
   text === undefined ? ["0", ""] : ["1", text];

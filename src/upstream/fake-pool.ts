@@ -99,7 +99,7 @@ export function poolOf(scripts: Record<string, Script>) {
       watchUpstreams: () => undefined,
       upstreamAskedAgain: (_, why) => void askedAgain.push(why),
     },
-    state: { get: async () => undefined, replace: async () => true },
+    state: { get: async () => undefined, update: async () => ({ isChanged: true, texts: [] }) },
     connect: ({ url }) => connectionTo(new URL(url).hostname.split(".")[0] ?? ""),
   });
   return { pool, optionsOf, clock, asked, askedAgain, closedNodes, counted, logged };

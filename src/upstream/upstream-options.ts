@@ -62,7 +62,7 @@ export type UpstreamParts = BeliefParts & {
   readonly hasOthers: () => boolean;
   readonly metrics: Pick<Metrics, "upstreamAnswered" | "upstreamLied" | "upstreamUsable">;
   /** Keeps what was learned and used over restarts. */
-  readonly state: Pick<State, "get" | "replace">;
+  readonly state: Pick<State, "get" | "update">;
   readonly connect: (
     options: ConnectionOptions,
     parts: { clock: Clock; onBatchLearned: (size: number) => void },

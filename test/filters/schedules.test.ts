@@ -63,10 +63,7 @@ class World {
       {
         ...parts,
         chain,
-        journal: new PendingJournal(
-          { network: "test", gateway: "test", prefix: "eth" },
-          { ...parts, pool },
-        ),
+        journal: new PendingJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
         tellers: blockTellers,
         count: new FilterCount({ state: this.#state }),
         metrics: new Metrics(),

@@ -1,25 +1,40 @@
-// A child process of lmdb.test.ts: raises a shared count by compare-and-set, and tells of each time
-// that it was acknowledged. Now and then it holds a large text, so that the store grows under others.
+// A child process of lmdb.test.ts: raises a shared count, takes of a shared limit, adds to shared counters and
+// to a journal, and tells of each time that it was acknowledged. Now and then it holds a large text, so that
+// the store grows under others.
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 
 const [path = "", name = "", timesText = ""] = process.argv.slice(2);
 const state = new LmdbState({ path });
+const bounds = { size: 1_000_000, perSecond: 0 };
+const request = { bounds, returned: 0, owed: 0, least: 1, wanted: 1, share: 1 };
+const idOf = (number: number) => ({ slot: name, number, keptMs: 60_000 });
+
+/** In any order: what one of them does at once is one step all the same. */
+const doTheRest = (time: number): Promise<unknown> =>
+  Promise.all([
+    state.take("limits all", request, idOf(time)),
+    state.add([{ key: "usage all", counts: { all: { [name]: [1] } } }], {
+      ...idOf(time),
+      slot: `${name} usage`,
+    }),
+    append(`${name} ${time}`),
+  ]);
+
+async function append(item: string, at = 0): Promise<void> {
+  const part = await state.append("pending all", { at, items: [item], kept: 100_000 });
+  if (!part.items.includes(item)) await append(item, part.from + part.items.length);
+}
 
 async function raise(): Promise<number> {
-  for (;;) {
-    const before = await state.get("count all");
-    const next = Number(before ?? 0) + 1;
-    const own = await state.get(`count ${name}`);
-    const isDone = await state.change([
-      { key: "count all", expected: before, next: String(next) },
-      { key: `count ${name}`, expected: own, next: String(Number(own ?? 0) + 1) },
-    ]);
-    if (isDone) return next;
-  }
+  const { texts } = await state.update(["count all", `count ${name}`], (counts) =>
+    counts.map((count) => String(Number(count ?? 0) + 1)),
+  );
+  return Number(texts[0]);
 }
 
 for (let time = 1; time <= Number(timesText); time += 1) {
   const count = await raise();
+  await doTheRest(time);
   if (time % 50 === 0) await state.replace(`count ${name} ${time}`, undefined, "x".repeat(1e6));
   process.stdout.write(`${count}\n`);
 }

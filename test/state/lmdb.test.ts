@@ -40,6 +40,11 @@ describe("one LMDB and several processes", () => {
     const state = new LmdbState({ path });
     expect(await state.get("count all")).toBe("600");
     expect(await state.list("count one ")).toHaveLength(6);
+    expect(await state.get("limits all")).toMatch(/^600 /);
+    const counted = JSON.parse((await state.get("usage all")) ?? "");
+    expect(counted).toEqual({ all: { one: [300], two: [300] } });
+    expect(new Set((await state.readFrom("pending all", 0)).items).size).toBe(600);
+    expect((await state.readFrom("pending all", 0)).end).toBe(600);
     await state.close();
   });
 
@@ -58,6 +63,8 @@ describe("one LMDB and several processes", () => {
     const untold = Number(one) - killed.acknowledged.length;
     expect([0, 1]).toContain(untold);
     expect(Number(all)).toBe(400 + Number(one));
+    const taken = Number.parseFloat((await state.get("limits all")) ?? "") - 400;
+    expect([0, 1]).toContain(Number(one) - taken);
     await state.close();
   });
 });

@@ -35,12 +35,9 @@ describe.skipIf(!hasRedis)("a Redis Cluster", () => {
 
   it("spreads groups over its nodes, and each is one step", async () => {
     for (const group of groups) {
-      const pair = ["a", "b"].map((name) => ({
-        key: `${group} ${name}`,
-        expected: undefined,
-        next: name,
-      }));
-      expect(await shared.state.change(pair)).toBe(true);
+      const pair = ["a", "b"].map((name) => `${group} ${name}`);
+      const { isChanged } = await shared.state.update(pair, () => ["a", "b"]);
+      expect(isChanged).toBe(true);
       expect(await shared.state.list(`${group} `)).toHaveLength(2);
     }
     const sizes = await Promise.all(nodes.map((node) => node.command("dbsize")));

@@ -1,6 +1,7 @@
 // What every store of the shared state must do, whichever it is.
 import { describe, expect, it } from "vitest";
-import type { State } from "../../src/state/state.ts";
+import type { Next, State } from "../../src/state/state.ts";
+import { describeOperations } from "./state-operations.ts";
 
 /** @param current The store under test, empty before each test. */
 export function describeStateContract(name: string, current: () => State): void {
@@ -35,30 +36,49 @@ export function describeStateContract(name: string, current: () => State): void 
 
     it("changes several keys together, or none of them", async () => {
       const state = current();
-      const both = [
-        { key: "key a", expected: undefined, next: "1" },
-        { key: "key b", expected: undefined, next: "2" },
-      ];
-      expect(await state.change(both)).toBe(true);
-      expect(await state.change(both)).toBe(false);
-      const swap = [
-        { key: "key a", expected: "1", next: undefined },
-        { key: "key c", expected: undefined, next: "3" },
-      ];
-      expect(await state.change([...swap, { key: "key b", expected: "9", next: "8" }])).toBe(false);
-      expect(await state.list("key ")).toHaveLength(2);
-      expect(await state.change(swap)).toBe(true);
+      const both = ["key a", "key b"];
+      const ifNothing: Next = (texts) => (texts.some(Boolean) ? undefined : ["1", "2"]);
+      expect(await state.update(both, ifNothing)).toEqual({ isChanged: true, texts: ["1", "2"] });
+      expect(await state.update(both, ifNothing)).toEqual({ isChanged: false, texts: ["1", "2"] });
+      const swap: Next = ([a, b]) => (a === "1" ? [undefined, b, "3"] : undefined);
+      const swapped = { isChanged: true, texts: [undefined, "2", "3"] };
+      expect(await state.update([...both, "key c"], swap)).toEqual(swapped);
       expect((await state.list("key ")).map(({ text }) => text)).toEqual(["2", "3"]);
-      expect(await state.change([])).toBe(true);
+      expect(await state.update([...both, "key c"], swap)).toEqual({
+        ...swapped,
+        isChanged: false,
+      });
+    });
+
+    it("updates what is there, whatever the caller thought was there", async () => {
+      const state = current();
+      await state.replace("key a", undefined, "one");
+      const more: Next = ([text]) => [`${text} more`];
+      const known = ["of yesterday"];
+      expect((await state.update(["key a"], more, { known })).texts).toEqual(["one more"]);
+      const never: Next = ([text]) => (text === "one" ? ["two"] : undefined);
+      expect(await state.update(["key a"], never, { known: ["one"] })).toEqual({
+        isChanged: false,
+        texts: ["one more"],
+      });
     });
 
     it("refuses a change of several groups", async () => {
-      const change = [
-        { key: "key a", expected: undefined, next: "1" },
-        { key: "other a", expected: undefined, next: "2" },
-      ];
-      await expect(current().change(change)).rejects.toThrow("several groups");
+      const change = current().update(["key a", "other a"], () => ["1", "2"]);
+      await expect(change).rejects.toThrow("several groups");
       expect(await current().get("key a")).toBeUndefined();
+    });
+
+    it("makes each of many updates at once, one after the other", async () => {
+      const state = current();
+      const raise: Next = ([text]) => [String(Number(text ?? 0) + 1)];
+      const raised = await Promise.all(
+        Array.from({ length: 100 }, () => state.update(["key count"], raise)),
+      );
+      const numbers = raised.map(({ texts }) => Number(texts[0]));
+      expect(numbers.toSorted((a, b) => a - b)).toEqual(
+        Array.from({ length: 100 }, (_, n) => n + 1),
+      );
     });
 
     it("lets one of many who change the same at once succeed", async () => {
@@ -112,12 +132,14 @@ export function describeStateContract(name: string, current: () => State): void 
       const keys = Array.from({ length: 20_000 }, (_, n) => `key ${String(n).padStart(5, "0")}`);
       for (let from = 0; from < keys.length; from += 1000) {
         const some = keys.slice(from, from + 1000);
-        await state.change(some.map((key) => ({ key, expected: undefined, next: key })));
+        await state.update(some, () => some, { known: some.map(() => undefined) });
       }
       expect((await state.list("key ")).map(({ key }) => key)).toEqual(keys);
       expect(await state.list("key 012")).toHaveLength(100);
     }, 30_000);
   });
+
+  describeOperations(name, current);
 }
 
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

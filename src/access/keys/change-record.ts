@@ -44,21 +44,16 @@ export const refusals = {
 export async function changeRecord(
   name: string,
   next: (record: KeyRecord | undefined) => KeyRecord | KeyRefusal,
-  state: Pick<State, "get" | "change">,
+  state: Pick<State, "update">,
 ): Promise<KeyRecord | KeyRefusal> {
-  const key = recordKey(name);
-  for (;;) {
-    const [text, version] = [await state.get(key), await state.get(VERSION)];
+  let result: KeyRecord | KeyRefusal = refusals.unreadable(name);
+  const version = randomBytes(8).toString("hex");
+  await state.update([recordKey(name), VERSION], ([text]) => {
     const record = text === undefined ? undefined : readRecord(text);
-    if (text !== undefined && !record) return refusals.unreadable(name);
-    const result = next(record);
-    if ("kind" in result) return result;
-    const isDone = await state.change([
-      { key, expected: text, next: recordText(result) },
-      { key: VERSION, expected: version, next: randomBytes(8).toString("hex") },
-    ]);
-    if (isDone) return result;
-  }
+    result = text !== undefined && !record ? refusals.unreadable(name) : next(record);
+    return "kind" in result ? undefined : [recordText(result), version];
+  });
+  return result;
 }
 
 /** A change of a key that is there, and not revoked. */

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { apiKey, type ConfiguredKey, hashedKey } from "../../config/key-settings.ts";
 import { FakeClock } from "../../upstream/fake-clock.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";
 import type { KeyUsage } from "../usage/key-usage.ts";
-import { MemoryState } from "../usage/memory-state.ts";
 import { KeyBook } from "./key-book.ts";
 import { KeyRing } from "./key-ring.ts";
 

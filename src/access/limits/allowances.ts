@@ -10,8 +10,6 @@ import type { WindowKind } from "./windows.ts";
 
 export type AllowancesOptions = {
   readonly name: string;
-  /** Of this process alone. */
-  readonly mark: string;
   /** No other process shares the limits: then the rate needs no state. */
   readonly isAlone: boolean;
 };
@@ -44,16 +42,16 @@ export class Allowances {
     const known = this.rate;
     known?.resize(bounds);
     if (known) return known;
-    const { name, mark, isAlone } = this.#options;
+    const { name, isAlone } = this.#options;
     if (isAlone) return new TokenBucket(bounds, this.#parts);
-    return new SharedRate({ name, bounds, mark }, this.#parts);
+    return new SharedRate({ name, bounds }, this.#parts);
   }
 
   #quotaOf(kind: WindowKind, limit: number | undefined, known?: Quota): Quota | undefined {
     if (limit === undefined) return undefined;
     known?.resize(limit);
-    const { name, mark } = this.#options;
-    return known ?? new Quota({ name, kind, limit, mark }, this.#parts);
+    const { name } = this.#options;
+    return known ?? new Quota({ name, kind, limit }, this.#parts);
   }
 }
 

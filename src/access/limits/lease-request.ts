@@ -1,10 +1,8 @@
-// What one process asks of a limit's entry: one request at a time, which those who come meanwhile wait for.
+// What one process asks of a limit: one request at a time, which those who come meanwhile wait for.
 import type { Clock } from "../../lib/clock.ts";
 
 export type LeaseRequestParts = {
   readonly clock: Pick<Clock, "now" | "after">;
-  /** When the state last said anything, by our clock. */
-  readonly answeredAtMs: () => number;
   /** The state is silent, or refused: it counts as away. */
   readonly onLost: () => void;
 };
@@ -30,7 +28,7 @@ export class LeaseRequest {
     this.isRunning = true;
     this.triedAtMs = clock.now();
     this.coming = new Promise((resolve) => {
-      const cancel = this.#whenLate(() => {
+      const cancel = clock.after(PATIENCE_MS, () => {
         onLost();
         resolve();
       });
@@ -45,17 +43,5 @@ export class LeaseRequest {
         ended();
       });
     });
-  }
-
-  /** Others may be faster again and again: as long as the state answers, it is not away. */
-  #whenLate(task: () => void): () => void {
-    const { clock, answeredAtMs } = this.#parts;
-    const look = (): void => {
-      const silentMs = clock.now() - Math.max(answeredAtMs(), this.triedAtMs);
-      if (silentMs >= PATIENCE_MS) task();
-      else cancel = clock.after(PATIENCE_MS - silentMs, look);
-    };
-    let cancel = clock.after(PATIENCE_MS, look);
-    return () => cancel();
   }
 }

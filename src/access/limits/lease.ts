@@ -2,22 +2,22 @@
 // is spent, so that a call seldom waits and no call costs a round trip of its own.
 
 import type { Clock } from "../../lib/clock.ts";
+import { Outbox } from "../../lib/outbox.ts";
+import { type Bounds, grantOf, NOTHING_TAKEN, type TakeRequest, takenAt } from "../../lib/taken.ts";
+import type { Grant, State } from "../../state/state.ts";
 import { Demand } from "./demand.ts";
 import { LeaseRequest } from "./lease-request.ts";
 import { mostOf, pauseMsOf, shareOf } from "./lease-sizes.ts";
 import { LocalShare } from "./local-share.ts";
-import { type EntryParts, SharedEntry } from "./shared-entry.ts";
-import { type Bounds, grantOf } from "./taken.ts";
 
 export type LeaseOptions = {
   /** Under which the state has it. */
   readonly key: string;
   readonly bounds: Bounds;
-  /** Of this process alone. */
-  readonly mark: string;
 };
 
-export type LeaseParts = EntryParts & {
+export type LeaseParts = {
+  readonly state: Pick<State, "take">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   /** How many processes share the limit, as far as is known. */
   readonly members: () => number;
@@ -25,6 +25,8 @@ export type LeaseParts = EntryParts & {
 
 /** How often to look again at what was found empty, and whether the state is there again. */
 const LOOK_AGAIN_MS = 1000;
+/** What was granted longer ago than half of this, and not heard of, is lost to the caller. */
+const KEPT_MS = 3_600_000;
 
 export class Lease {
   #held = 0;
@@ -35,18 +37,26 @@ export class Lease {
   #local: LocalShare | undefined;
   /** Spent while the state was away, and not booked there yet. */
   #unbooked = 0;
-  readonly #entry: SharedEntry;
+  /** What the state said last, by our clock. */
+  #taken = NOTHING_TAKEN;
+  #seenAtMs = Number.NEGATIVE_INFINITY;
+  #bounds: Bounds;
   readonly #request: LeaseRequest;
+  readonly #outbox: Outbox<TakeRequest, Grant>;
   readonly #demand: Demand;
   readonly #parts: LeaseParts;
 
-  constructor(options: LeaseOptions, parts: LeaseParts) {
-    this.#entry = new SharedEntry(options, parts);
-    this.#request = new LeaseRequest({
-      clock: parts.clock,
-      answeredAtMs: () => this.#entry.answeredAtMs,
-      onLost: () => this.#lose(),
-    });
+  constructor({ key, bounds }: LeaseOptions, parts: LeaseParts) {
+    this.#bounds = bounds;
+    this.#request = new LeaseRequest({ clock: parts.clock, onLost: () => this.#lose() });
+    this.#outbox = new Outbox(
+      { keptMs: KEPT_MS },
+      {
+        clock: parts.clock,
+        send: (request, id) => parts.state.take(key, request, id),
+        onDone: (request, grant) => this.#receive(request, grant),
+      },
+    );
     this.#demand = new Demand(parts.clock.now());
     this.#parts = parts;
   }
@@ -56,12 +66,12 @@ export class Lease {
   }
 
   resize(bounds: Bounds): void {
-    this.#entry.bounds = bounds;
+    this.#bounds = bounds;
   }
 
   /** What this process holds, or could have as far as it knows. */
   left(nowMs: number): number {
-    return this.#held + Math.max(0, this.#local?.left(nowMs) ?? this.#entry.left(nowMs));
+    return this.#held + Math.max(0, this.#local?.left(nowMs) ?? this.#knownLeft(nowMs));
   }
 
   lacks(units: number): boolean {
@@ -89,7 +99,7 @@ export class Lease {
       return "coming";
     }
     this.#demand.add(units);
-    if (nowMs - this.#entry.seenAtMs >= LOOK_AGAIN_MS) this.#askAhead(nowMs);
+    if (nowMs - this.#seenAtMs >= LOOK_AGAIN_MS) this.#askAhead(nowMs);
     return "none";
   }
 
@@ -104,6 +114,10 @@ export class Lease {
     await this.#request.coming;
     if (this.#held > 0 || this.#unbooked > 0) this.#ask("back");
     await this.#request.coming;
+  }
+
+  #knownLeft(nowMs: number): number {
+    return this.#bounds.size - takenAt(this.#taken, this.#bounds, nowMs);
   }
 
   #findHere(missing: number, nowMs: number, local: LocalShare): "enough" | "none" {
@@ -124,52 +138,50 @@ export class Lease {
 
   #ask(direction: "forth" | "back" = "forth"): void {
     if (this.#request.isRunning) return;
-    this.#request.begin(this.#move(direction), () =>
-      this.#demand.ended(this.#parts.clock.now(), this.#most),
+    // A moment later, so that it asks for all calls that wait by then.
+    const request = Promise.resolve().then(() =>
+      this.#outbox.send(() => this.#requestOf(direction)),
+    );
+    this.#request.begin(request, () =>
+      this.#demand.ended(this.#parts.clock.now(), mostOf(this.#bounds)),
     );
   }
 
-  async #move(direction: "forth" | "back"): Promise<void> {
-    const returned = direction === "back" ? this.#held : 0;
-    this.#held -= returned;
-    let asked = { least: 0, wanted: 0 };
-    const moved = await this.#entry.move((left, found) => {
-      const owed = Math.max(0, this.#unbooked - found);
-      const spare = Math.max(0, found - this.#unbooked);
-      const booked = this.#most === Number.POSITIVE_INFINITY ? owed : Math.min(owed, left);
-      if (direction === "back") return booked - returned - spare;
-      asked = this.#demand.wanted(this.#held + spare, this.#parts.clock.now(), this.#most);
-      return booked + grantOf(left - booked, asked, this.#share);
-    });
-    const received = moved + returned;
-    const booked = Math.min(this.#unbooked, received);
-    // A rate forgives what has come back meanwhile.
-    this.#unbooked = this.#most === Number.POSITIVE_INFINITY ? this.#unbooked - booked : 0;
-    this.#held += received - booked;
-    this.#local = undefined;
-    if (received - booked < asked.wanted) this.#pause(this.#parts.clock.now());
+  #requestOf(direction: "forth" | "back"): TakeRequest {
+    const bounds = this.#bounds;
+    const share = shareOf(bounds, this.#parts.members());
+    const common = { bounds, owed: this.#unbooked, share };
+    if (direction === "forth") {
+      const asked = this.#demand.wanted(this.#held, this.#parts.clock.now(), mostOf(bounds));
+      return { ...common, ...asked, returned: 0 };
+    }
+    const returned = this.#held;
+    this.#held = 0;
+    return { ...common, returned, least: 0, wanted: 0 };
   }
 
-  /** When a limit gives as fast as it can, a moment later there is more to get at once. */
-  #pause(nowMs: number): void {
-    const pauseMs = pauseMsOf(this.#entry.bounds, this.#entry.left(nowMs));
-    if (pauseMs > 0) this.#pausedUntilMs = nowMs + pauseMs;
+  #receive({ owed, wanted }: TakeRequest, { granted, left }: Grant): void {
+    const nowMs = this.#parts.clock.now();
+    this.#taken = { units: this.#bounds.size - left, atMs: nowMs };
+    this.#seenAtMs = nowMs;
+    this.#unbooked -= owed;
+    // Asked before the state was away, and spent since.
+    const spent = Math.min(granted, this.#unbooked);
+    this.#unbooked -= spent;
+    this.#held += granted - spent;
+    this.#local = undefined;
+    // When a limit gives as fast as it can, a moment later there is more to get at once.
+    if (granted < wanted) this.#pausedUntilMs = nowMs + pauseMsOf(this.#bounds, left);
   }
 
   /** The state is away: from now on this process has its part of what is known to be left. */
   #lose(): void {
     const nowMs = this.#parts.clock.now();
-    const { bounds, unclear } = this.#entry;
-    // What may have been taken is found when the state is back: it is not to be spent twice.
-    const left = this.#entry.left(nowMs) - unclear;
-    this.#local ??= new LocalShare({ bounds, left, members: this.#parts.members() }, nowMs);
-  }
-
-  get #most(): number {
-    return mostOf(this.#entry.bounds);
-  }
-
-  get #share(): number {
-    return shareOf(this.#entry.bounds, this.#parts.members());
+    const known = this.#knownLeft(nowMs);
+    const { unanswered } = this.#outbox;
+    // What may have been granted is told when the state is back: it is not to be spent twice.
+    const unclear = unanswered ? unanswered.owed + grantOf(known, unanswered) : 0;
+    const options = { bounds: this.#bounds, left: known - unclear, members: this.#parts.members() };
+    this.#local ??= new LocalShare(options, nowMs);
   }
 }

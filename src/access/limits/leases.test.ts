@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type FakeProcess, pass, startFakeProcess } from "../../../test/support/fake-fleet.ts";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { FakeClock } from "../../upstream/fake-clock.ts";
-import { type FakeProcess, FakeState, pass, startFakeProcess } from "./fake-fleet.ts";
 import type { LimitSettings } from "./meter.ts";
 
 const PERIOD_MS = 10;
@@ -33,7 +34,7 @@ const troubled = stretch(fc.constantFrom("none", "none", "away", "no answers"));
 
 class World {
   readonly clock = new FakeClock();
-  readonly state = new FakeState({ clock: this.clock });
+  readonly state = new MemoryState({ clock: this.clock });
   readonly processes: FakeProcess[] = [];
   /** What was taken by processes that died. */
   #takenByDead = 0;

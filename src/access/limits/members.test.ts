@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { FakeClock } from "../../upstream/fake-clock.ts";
-import { FakeState } from "./fake-fleet.ts";
 import { Members } from "./members.ts";
 
 let clock: FakeClock;
-let state: FakeState;
+let state: MemoryState;
 
 beforeEach(() => {
   clock = new FakeClock();
-  state = new FakeState({ clock });
+  state = new MemoryState({ clock });
 });
 
 const member = (id: string): Members => new Members({ id }, { state, clock });

@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 
 export type MembersParts = {
-  readonly state: Pick<State, "get" | "replace" | "list">;
+  readonly state: Pick<State, "update" | "replace" | "list">;
   readonly clock: Pick<Clock, "now">;
 };
 
@@ -52,10 +52,8 @@ export class Members {
     const { state, clock } = this.#parts;
     this.#beats += 1;
     const sign = String(this.#beats);
-    if (!(await state.replace(this.#key, this.#sign, sign))) {
-      // An earlier process of this name, or a change that nobody confirmed.
-      await state.replace(this.#key, await state.get(this.#key), sign);
-    }
+    // Something else is there after an earlier process of this name, or a change that nobody confirmed.
+    await state.update([this.#key], () => [sign], { known: [this.#sign] });
     this.#sign = sign;
     const entries = await state.list("members ");
     this.#look(

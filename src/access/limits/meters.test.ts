@@ -1,14 +1,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { type FakeProcess, pass, startFakeProcess } from "../../../test/support/fake-fleet.ts";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { FakeClock } from "../../upstream/fake-clock.ts";
-import { type FakeProcess, FakeState, pass, startFakeProcess } from "./fake-fleet.ts";
 import type { LimitSettings } from "./meter.ts";
 
 let clock: FakeClock;
-let state: FakeState;
+let state: MemoryState;
 
 beforeEach(() => {
   clock = new FakeClock();
-  state = new FakeState({ clock });
+  state = new MemoryState({ clock });
 });
 
 const rate = (perSecond: number, burst = perSecond): LimitSettings => ({
@@ -72,6 +73,18 @@ describe("a rate under full load", () => {
     state.roundTrips = 0;
     expect(await load(all, { calls: [20, 20], units: 1, seconds: 5 })).toBe(20_000);
     expect(state.roundTrips).toBeLessThan(300);
+  });
+});
+
+describe("calls that come at once", () => {
+  it("wait for one lease, which is for all of them", async () => {
+    state.latencyMs = 3;
+    const [one] = await start({ computeUnits: { perDay: 10_000 } }, [{ isAlone: true }]);
+    state.roundTrips = 0;
+    for (let call = 0; call < 500; call++) one?.ask(1);
+    await pass(clock, 6);
+    expect([one?.taken, one?.waiting]).toEqual([500, 0]);
+    expect(state.roundTrips).toBeLessThanOrEqual(2);
   });
 });
 

@@ -13,7 +13,7 @@ export type MetersOptions = {
 };
 
 export type MetersParts = {
-  readonly state: Pick<State, "get" | "replace" | "list">;
+  readonly state: Pick<State, "take" | "update" | "replace" | "list">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
@@ -39,9 +39,9 @@ export class Meters {
     const known = this.#meters.get(name);
     known?.configure(settings);
     if (known) return known;
-    const { memberId: mark, isAlone } = this.#options;
+    const { isAlone } = this.#options;
     const members = (): number => this.#members?.count ?? 1;
-    const meter = new Meter({ name, settings, mark, isAlone }, { ...this.#parts, members });
+    const meter = new Meter({ name, settings, isAlone }, { ...this.#parts, members });
     this.#meters.set(name, meter);
     return meter;
   }

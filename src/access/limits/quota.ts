@@ -11,7 +11,6 @@ export type QuotaOptions = {
   readonly name: string;
   readonly kind: WindowKind;
   readonly limit: number;
-  readonly mark: string;
 };
 
 export class Quota implements Allowance {
@@ -102,8 +101,7 @@ export class Quota implements Allowance {
   }
 
   #newLease(): Lease {
-    const { name, mark } = this.#options;
-    const bounds = { size: this.#limit, perSecond: 0 };
-    return new Lease({ key: `limits ${name} ${this.#window.label}`, bounds, mark }, this.#parts);
+    const key = `limits ${this.#options.name} ${this.#window.label}`;
+    return new Lease({ key, bounds: { size: this.#limit, perSecond: 0 } }, this.#parts);
   }
 }

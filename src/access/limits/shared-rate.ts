@@ -12,10 +12,10 @@ export class SharedRate implements Allowance {
   readonly #lease: Lease;
   readonly #clock: LeaseParts["clock"];
 
-  constructor(options: { name: string; bounds: RateBounds; mark: string }, parts: LeaseParts) {
-    const { name, bounds, mark } = options;
+  constructor(options: { name: string; bounds: RateBounds }, parts: LeaseParts) {
+    const { name, bounds } = options;
     this.#bounds = bounds;
-    this.#lease = new Lease({ key: `limits ${name} rate`, bounds, mark }, parts);
+    this.#lease = new Lease({ key: `limits ${name} rate`, bounds }, parts);
     this.#clock = parts.clock;
   }
 

@@ -1,4 +1,5 @@
 // What is counted of one key's calls on one day, by network and method, and its text in the state.
+import type { CounterTree } from "../../state/state.ts";
 
 export type Counts = {
   /** Answered with a result or an error, and charged. Refused ones are not among them. */
@@ -67,33 +68,28 @@ function begin(totals: Totals, network: string, method: string): Counts {
   return counts;
 }
 
-/** Adds all of `other`, `times` over; -1 takes it away. */
-export function addTotals(totals: Totals, other: Totals, times = 1): void {
+export function addTotals(totals: Totals, other: Totals): void {
   for (const [network, methods] of other)
-    for (const [method, counts] of methods)
-      addCounts(countsIn(totals, network, method), counts, times);
+    for (const [method, counts] of methods) addCounts(countsIn(totals, network, method), counts);
 }
 
-export function addCounts(counts: Counts, other: Counts, times = 1): void {
-  for (const field of FIELDS) counts[field] += times * other[field];
+export function addCounts(counts: Counts, other: Counts): void {
+  for (const field of FIELDS) counts[field] += other[field];
 }
 
-/** `{"<network>":{"<method>":[…]}}`. The same counts, counted in the same order, have the same text. */
-export const textOfTotals = (totals: Totals): string =>
-  JSON.stringify(
-    Object.fromEntries(
-      [...totals].map(([network, methods]) => [
-        network,
-        Object.fromEntries(
-          [...methods].map(([method, counts]) => [method, FIELDS.map((field) => counts[field])]),
-        ),
-      ]),
-    ),
+/** `{"<network>":{"<method>":[…]}}`, as the state adds it up. */
+export const treeOf = (totals: Totals): CounterTree =>
+  Object.fromEntries(
+    [...totals].map(([network, methods]) => [
+      network,
+      Object.fromEntries(
+        [...methods].map(([method, counts]) => [method, FIELDS.map((field) => counts[field])]),
+      ),
+    ]),
   );
 
-export function totalsOfText(text: string | undefined): Totals {
+export function totalsOfText(text: string): Totals {
   const totals: Totals = new Map();
-  if (text === undefined) return totals;
   const parsed: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> =
     JSON.parse(text);
   for (const [network, methods] of Object.entries(parsed))

@@ -2,8 +2,9 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it } from "vitest";
+import { okCall } from "../../../test/support/counted-calls.ts";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { FakeClock } from "../../upstream/fake-clock.ts";
-import { MemoryState, okCall } from "./memory-state.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage-report.ts";
 

@@ -1,16 +1,20 @@
-// What was done with each key: counted in memory, and written to the state twice a second.
+// What was done with each key: counted in memory, and added to the state's counters twice a second.
 import type { Logger } from "pino";
 import type { Clock } from "../../lib/clock.ts";
-import type { State } from "../../state/state.ts";
+import { Outbox } from "../../lib/outbox.ts";
+import type { Addition, State } from "../../state/state.ts";
 import { DayUsage } from "./day-usage.ts";
 import { KeyUsage, type KeyUsageParts } from "./key-usage.ts";
 import { keepRemovingOldUsage, sleptFully } from "./retention.ts";
-import { dayOf } from "./usage-days.ts";
+import { DAY_MS, dayOf } from "./usage-days.ts";
 import { readUsage, usageEntryKey } from "./usage-report.ts";
-import { writeUsage } from "./write-usage.ts";
 
 /** A killed process loses what it counted in this time. */
 const WRITE_EVERY_MS = 500;
+/** Entries in one operation: others get a turn between two. */
+const BATCH = 100;
+/** The state may be away for half as long, and each call is counted once. */
+const KEPT_MS = 62 * DAY_MS;
 
 export type UsageBookOptions = {
   /** Who writes: the same after a restart, and no other's; see `memberId`. */
@@ -20,7 +24,7 @@ export type UsageBookOptions = {
 };
 
 export type UsageBookParts = {
-  readonly state: State;
+  readonly state: Pick<State, "add" | "list" | "replace">;
   readonly clock: Clock;
   readonly log: Pick<Logger, "warn" | "info" | "error">;
 };
@@ -31,6 +35,7 @@ export class UsageBook {
   readonly #keys = new Map<string, KeyUsage>();
   /** By their entries: those of today, and those that are not written yet. */
   readonly #days = new Map<string, DayUsage>();
+  readonly #outbox: Outbox<readonly Addition[], void>;
   readonly #closing = new AbortController();
   /** The write that runs, or has run last. Never rejects. */
   #running: Promise<unknown> = Promise.resolve();
@@ -43,6 +48,14 @@ export class UsageBook {
   constructor(options: UsageBookOptions, parts: UsageBookParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#outbox = new Outbox(
+      { keptMs: KEPT_MS },
+      {
+        clock: parts.clock,
+        send: (additions, id) => parts.state.add(additions, id),
+        onDone: () => undefined,
+      },
+    );
     this.#keyParts = {
       clock: parts.clock,
       open: (day, name) => this.#open(day, name),
@@ -97,11 +110,16 @@ export class UsageBook {
   }
 
   async #writeOnce(): Promise<void> {
-    const changed = [...this.#days.values()].filter((day) => day.isChanged);
-    await writeUsage(changed, this.#parts);
+    const changed = [...this.#days.values()].filter((day) => !day.isEmpty);
+    await this.#outbox.send(() => undefined); // only what is unanswered
+    for (let from = 0; from < changed.length; from += BATCH) {
+      const days = changed.slice(from, from + BATCH);
+      await this.#outbox.send(() => days.map((day) => day.takeOut()));
+      await this.#parts.clock.yield();
+    }
     const today = dayOf(this.#parts.clock.wallTime());
     for (const day of this.#days.values()) {
-      if (day.day === today || day.isChanged) continue;
+      if (day.day === today || !day.isEmpty) continue;
       day.isOpen = false;
       this.#days.delete(day.entryKey);
     }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
@@ -11,24 +12,14 @@ const PLACE = { block: 1, head: 10_000 };
 const noState: Reply = { kind: "refused", code: -32000, message: "", json: "{}", lacks: "state" };
 
 let clock: FakeClock;
+let state: MemoryState;
 let texts: Map<string, string>;
-let writes: number;
 
 beforeEach(() => {
   clock = new FakeClock();
-  texts = new Map();
-  writes = 0;
+  state = new MemoryState({ clock });
+  texts = state.texts;
 });
-
-const state = {
-  get: async (key: string) => texts.get(key),
-  replace: async (key: string, expected: string | undefined, next: string | undefined) => {
-    if (texts.get(key) !== expected) return false;
-    writes += 1;
-    texts.set(key, next ?? "");
-    return true;
-  },
-};
 
 /** A process that begins to know the node. */
 async function start(url = "https://node.example.com/s3cr3t") {
@@ -100,11 +91,11 @@ describe("what was learned of a node", () => {
     abilities.missing.remember("a");
     abilities.missing.remember("b");
     await clock.advance(4_999);
-    expect(writes).toBe(0);
+    expect(state.changes).toBe(0);
     await clock.advance(1);
-    expect(writes).toBe(1);
+    expect(state.changes).toBe(1);
     await kept.close();
-    expect(writes).toBe(1);
+    expect(state.changes).toBe(1);
     expect(clock.waiting).toBe(0);
   });
 
@@ -118,10 +109,10 @@ describe("what was learned of a node", () => {
   });
 
   it("is learned again when the state is broken", async () => {
-    const broken = { get: () => Promise.reject(new Error("disk")), replace: async () => false };
+    state.isAway = true;
     const abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
     const options = { network: "eth", upstream: "node", url: "" };
-    const kept = new KeptAbilities(options, { clock, state: broken, abilities });
+    const kept = new KeptAbilities(options, { clock, state, abilities });
     await kept.start();
     abilities.missing.remember("a");
     await kept.close();

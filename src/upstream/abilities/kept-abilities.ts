@@ -14,14 +14,12 @@ export type KeptAbilitiesOptions = {
 
 export type KeptAbilitiesParts = {
   readonly clock: Pick<Clock, "after">;
-  readonly state: Pick<State, "get" | "replace">;
+  readonly state: Pick<State, "get" | "update">;
   readonly abilities: Pick<Abilities, "onChange" | "toRecord" | "restore">;
 };
 
 /** A crash loses no more than what was learned in so long. */
 const WRITTEN_EVERY_MS = 5_000;
-/** Others may write too, and the last one's word counts: nobody insists. */
-const TRIES = 3;
 
 export class KeptAbilities {
   #cancelWrite: (() => void) | undefined;
@@ -66,10 +64,8 @@ export class KeptAbilities {
     const key = keyOf(this.#options);
     const next = `${nodeOf(this.#options)} ${encodeAbilities(abilities.toRecord())}`;
     try {
-      for (let tries = 0; tries < TRIES; tries += 1) {
-        const text = await state.get(key);
-        if (text === next || (await state.replace(key, text, next))) return;
-      }
+      // Others may write too, and the last one's word counts.
+      await state.update([key], ([text]) => (text === next ? undefined : [next]));
     } catch {
       // A full disk is told of by those who cannot do without it.
     }

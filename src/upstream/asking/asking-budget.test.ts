@@ -106,7 +106,10 @@ describe("a call for which no node has budget left", () => {
 });
 
 describe("calls that wait for one node's budget", () => {
-  const nothingKept = { get: async () => undefined, replace: async () => true };
+  const nothingKept = {
+    get: async () => undefined,
+    update: async () => ({ isChanged: true, texts: [] }),
+  };
 
   it("are all answered when it has some for all of them in that second", async () => {
     const clock = new FakeClock();

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { MemoryState } from "../../../test/support/memory-state.ts";
+import type { State, Updated } from "../../state/state.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 import { RateBudget } from "./rate-budget.ts";
@@ -17,8 +19,7 @@ class WallClock extends FakeClock {
 }
 
 /** What processes share; calls take turns of the event loop, so that they come between each other. */
-class SharedTexts {
-  readonly texts = new Map<string, string>();
+class SharedTexts extends MemoryState {
   writes = 0;
   /** Of the event loop, until one who wrote learns of it. */
   turnsToAnswer = 0;
@@ -26,24 +27,23 @@ class SharedTexts {
   /** Of writes that are done, and whose answer does not come back. */
   lostAnswers = 0;
 
-  async get(key: string): Promise<string | undefined> {
+  override async get(key: string): Promise<string | undefined> {
     await new Promise(setImmediate);
     if (this.isBroken) throw new Error("no space left");
-    return this.texts.get(key);
+    return super.get(key);
   }
 
-  async replace(key: string, expected: string | undefined, next: string): Promise<boolean> {
+  override async update(...update: Parameters<State["update"]>): Promise<Updated> {
     await new Promise(setImmediate);
     if (this.isBroken) throw new Error("no space left");
-    if (this.texts.get(key) !== expected) return false;
-    this.texts.set(key, next);
+    const updated = await super.update(...update);
     this.writes += 1;
     if (this.lostAnswers > 0) {
       this.lostAnswers -= 1;
       throw new Error("no answer");
     }
     for (let turn = 0; turn < this.turnsToAnswer; turn += 1) await new Promise(setImmediate);
-    return true;
+    return updated;
   }
 }
 
@@ -56,7 +56,7 @@ afterEach(() => {
 });
 
 async function startCount(): Promise<MonthCount> {
-  const parts: MonthCountParts = { clock, state: state as MonthCountParts["state"] };
+  const parts: MonthCountParts = { clock, state };
   const count = new MonthCount({ key: "budget eth node", limit: 100 }, parts);
   await count.start();
   return count;
@@ -263,7 +263,7 @@ it("leaves no timer behind", async () => {
 describe("a budget for the month", () => {
   it("lets nothing go when it is used up, and again when the next one begins", async () => {
     const options = { network: "eth", upstream: "node", perMonth: 10, costs: { eth_getLogs: 8 } };
-    const parts = { clock, state: state as MonthCountParts["state"] };
+    const parts = { clock, state };
     const budget = new RateBudget(options, parts);
     await budget.start();
     budget.take(budget.costOf("eth_getLogs"));
@@ -276,7 +276,7 @@ describe("a budget for the month", () => {
   });
 
   it("is no count at all where none is configured", async () => {
-    const parts = { clock, state: state as MonthCountParts["state"] };
+    const parts = { clock, state };
     const budget = new RateBudget({ network: "eth", upstream: "node" }, parts);
     await budget.start();
     budget.take(1);

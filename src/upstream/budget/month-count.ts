@@ -1,7 +1,7 @@
 // How much was used of an upstream in this calendar month, by all processes; it survives them.
-import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
-import type { State } from "../../state/state.ts";
+import { Outbox } from "../../lib/outbox.ts";
+import type { State, Texts, Updated } from "../../state/state.ts";
 import { type CalendarMonth, monthAt } from "./calendar-month.ts";
 
 export type MonthCountOptions = {
@@ -12,8 +12,8 @@ export type MonthCountOptions = {
 };
 
 export type MonthCountParts = {
-  readonly clock: Pick<Clock, "wallTime" | "after">;
-  readonly state: Pick<State, "get" | "replace">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly state: Pick<State, "get" | "update">;
 };
 
 type Tally = {
@@ -28,10 +28,8 @@ type Tally = {
 const WRITTEN_EVERY_MS = 1000;
 /** Two: a clock that is set wrong and then right again finds what was counted before. */
 const MONTHS_KEPT = 2;
-/** So many processes find out from the state whether it has their last write; more than share one node's budget. */
-const WRITERS_KEPT = 64;
-/** A write whose answer was lost arrives after so many later ones at most. */
-const UNANSWERED_KEPT = 8;
+/** The state may be away for half as long, and each use is counted once. */
+const KEPT_MS = 62 * 86_400_000;
 
 /** What one write adds, to the tallies of this process. */
 type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
@@ -44,19 +42,30 @@ export class MonthCount {
   /** One at a time, or the same use would be added twice. */
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
-  /** Until what is kept was read, nothing is known but our own use. */
-  #isRead = false;
-  /** Its writes are numbered, and the state has the number of the last one that it took. */
-  readonly #writer = randomBytes(4).toString("hex");
-  #lastWrite = 0;
-  /** By number: nobody said whether the state took them. */
-  readonly #unanswered = new Map<number, Parcels>();
+  /** As the state had it last. */
+  #known: Texts | undefined;
+  readonly #outbox: Outbox<Parcels, Updated>;
   readonly #options: MonthCountOptions;
   readonly #parts: MonthCountParts;
 
   constructor(options: MonthCountOptions, parts: MonthCountParts) {
     this.#options = options;
     this.#parts = parts;
+    this.#outbox = new Outbox(
+      { keptMs: KEPT_MS },
+      {
+        clock: parts.clock,
+        send: (parcels, id) =>
+          parts.state.update([options.key], ([text]) => [textWith(parcels, text)], {
+            id,
+            ...(this.#known && { known: this.#known }),
+          }),
+        onDone: (parcels, { texts }) => {
+          for (const { tally, units } of parcels) tally.unwritten -= units;
+          this.#take(texts);
+        },
+      },
+    );
     this.#running = this.#begin(monthAt(parts.clock.wallTime()));
   }
 
@@ -120,87 +129,48 @@ export class MonthCount {
     }
   }
 
-  /** Reads what is there and adds our use; another process may do the same, then again to what it left. */
+  /** Adds our use to what is there, or only reads it. */
   async #write(): Promise<void> {
     const { state } = this.#parts;
-    const { key } = this.#options;
-    const hasNothing = (): boolean => this.#tallies.every(({ unwritten }) => unwritten === 0);
-    while (!hasNothing() || !this.#isRead) {
-      const text = await state.get(key);
-      const counts = decode(text);
-      this.#settle(counts.writes.get(this.#writer));
-      for (const tally of this.#tallies) tally.kept = counts.months.get(tally.month.label) ?? 0;
-      const parcels = this.#tallies.map((tally) => ({ tally, units: tally.unwritten }));
-      for (const { tally, units } of parcels) add(counts.months, tally.month.label, units);
-      const isWritten = hasNothing() || (await this.#replace({ text, counts, parcels }));
-      if (!isWritten) continue;
-      this.#isRead = true;
-      for (const { tally, units } of parcels) {
-        tally.kept = counts.months.get(tally.month.label) ?? 0;
-        tally.unwritten -= units;
-      }
-    }
+    await this.#outbox.send(() => {
+      const used = this.#tallies.filter(({ unwritten }) => unwritten > 0);
+      const parcels = used.map((tally) => ({ tally, units: tally.unwritten }));
+      return parcels.length > 0 ? parcels : undefined;
+    });
+    if (!this.#known) this.#take([await state.get(this.#options.key)]);
   }
 
-  /** @returns Whether the state took it. @throws When nobody said so. */
-  async #replace({
-    text,
-    counts,
-    parcels,
-  }: {
-    text: string | undefined;
-    counts: Counts;
-    parcels: Parcels;
-  }): Promise<boolean> {
-    this.#lastWrite += 1;
-    const number = this.#lastWrite;
-    counts.writes.delete(this.#writer);
-    counts.writes.set(this.#writer, number);
-    this.#unanswered.set(number, parcels);
-    const isTaken = await this.#parts.state.replace(this.#options.key, text, encode(counts));
-    // Each write expects what the one before left: of those that were not answered, none comes any more.
-    if (isTaken) this.#unanswered.clear();
-    else this.#unanswered.delete(number);
-    return isTaken;
-  }
-
-  /** What the state has of ours is not added again. @param number Of the last write that it took. */
-  #settle(number: number | undefined): void {
-    const arrived = number === undefined ? undefined : this.#unanswered.get(number);
-    for (const { tally, units } of arrived ?? []) tally.unwritten -= units;
-    if (arrived) this.#unanswered.clear();
-    for (const old of [...this.#unanswered.keys()].slice(0, -UNANSWERED_KEPT))
-      this.#unanswered.delete(old);
+  #take(texts: Texts): void {
+    this.#known = texts;
+    const { months } = decode(texts[0]);
+    for (const tally of this.#tallies) tally.kept = months.get(tally.month.label) ?? 0;
   }
 }
 
-/** The month that was added to last stands last. */
-function add(counts: Map<string, number>, label: string, units: number): void {
-  const sum = (counts.get(label) ?? 0) + units;
-  counts.delete(label);
-  counts.set(label, sum);
-}
+/** What the state has: the use of each month. */
+type Counts = {
+  readonly months: Map<string, number>;
+  /** By which a gateway of the version before finds its own writes. */
+  readonly writers: string;
+};
 
-/** What the state has: the use of each month, and the number of each writer's last write. */
-type Counts = { readonly months: Map<string, number>; readonly writes: Map<string, number> };
-
-/** The writers come first: a gateway of an earlier version takes them for a month that is long over. */
 const WRITERS = "writers";
 
-function encode({ months, writes }: Counts): string {
-  const writers = [...writes].slice(-WRITERS_KEPT).flat().join(" ");
+/** The month that was added to last stands last. */
+function textWith(parcels: Parcels, text: string | undefined): string {
+  const { months, writers } = decode(text);
+  for (const { tally, units } of parcels) {
+    const { label } = tally.month;
+    const sum = (months.get(label) ?? 0) + units;
+    months.delete(label);
+    months.set(label, sum);
+  }
   return JSON.stringify([[WRITERS, writers], ...[...months].slice(-MONTHS_KEPT)]);
 }
 
 function decode(text: string | undefined): Counts {
   const entries = text === undefined ? [] : (JSON.parse(text) as [string, number | string][]);
-  const months = new Map<string, number>();
-  const writes = new Map<string, number>();
-  for (const [label, value] of entries) {
-    if (typeof value === "number") months.set(label, value);
-    const words = label === WRITERS ? String(value).split(" ") : [];
-    for (let at = 0; at + 1 < words.length; at += 2)
-      writes.set(words[at] ?? "", Number(words[at + 1]));
-  }
-  return { months, writes };
+  const writers = entries.find(([label]) => label === WRITERS)?.[1] ?? "";
+  const months = entries.filter((entry): entry is [string, number] => entry[0] !== WRITERS);
+  return { months: new Map(months), writers: String(writers) };
 }

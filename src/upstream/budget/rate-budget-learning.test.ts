@@ -4,7 +4,10 @@ import { RateBudget } from "./rate-budget.ts";
 
 const LATENCY_MS = 40;
 const STEP_MS = 1;
-const nothingKept = { get: async () => undefined, replace: async () => true };
+const nothingKept = {
+  get: async () => undefined,
+  update: async () => ({ isChanged: true, texts: [] }),
+};
 
 /** Says whether a call is taken, one after the other. */
 type ScriptedNode = (atMs: number) => boolean;

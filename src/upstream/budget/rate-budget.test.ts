@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { MemoryState } from "../../../test/support/memory-state.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { RateBudget, type RateBudgetOptions } from "./rate-budget.ts";
 
-const nothingKept = { get: async () => undefined, replace: async () => true };
+const nothingKept = new MemoryState();
 
 const budgetOf = (options: Partial<RateBudgetOptions>, clock = new FakeClock()): RateBudget =>
   new RateBudget({ network: "eth", upstream: "node", ...options }, { clock, state: nothingKept });

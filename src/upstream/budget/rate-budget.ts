@@ -23,7 +23,7 @@ export type RateBudgetOptions = {
 
 export type RateBudgetParts = {
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
-  readonly state: Pick<State, "get" | "replace">;
+  readonly state: Pick<State, "get" | "update">;
 };
 
 export type RateBudgetState = {

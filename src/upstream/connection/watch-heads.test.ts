@@ -34,7 +34,7 @@ function upstreamAt(url: string) {
       heads: { saw: () => undefined },
       hasOthers: () => false,
       traitsOf: fakeTraits,
-      state: { get: async () => undefined, replace: async () => true },
+      state: { get: async () => undefined, update: async () => ({ isChanged: true, texts: [] }) },
       connect,
     },
     () => undefined,

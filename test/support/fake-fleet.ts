@@ -1,60 +1,9 @@
 // For tests: processes with clocks of their own over one state, which may be slow, away, or lose answers.
-import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Entry } from "../../state/state.ts";
-import type { LimitSettings, Meter } from "./meter.ts";
-import { Meters, type MetersParts } from "./meters.ts";
 
-export class FakeState {
-  readonly texts = new Map<string, string>();
-  latencyMs = 0;
-  isAway = false;
-  /** Changes are made, and nobody is told. */
-  losesAnswers = false;
-  roundTrips = 0;
-  readonly #clock: Pick<Clock, "after">;
-
-  constructor(parts: { clock: Pick<Clock, "after"> }) {
-    this.#clock = parts.clock;
-  }
-
-  get(key: string): Promise<string | undefined> {
-    return this.#answer(() => this.texts.get(key));
-  }
-
-  replace(key: string, expected: string | undefined, next: string | undefined): Promise<boolean> {
-    return this.#answer(() => {
-      if (this.texts.get(key) !== expected) return false;
-      if (next === undefined) this.texts.delete(key);
-      else this.texts.set(key, next);
-      if (this.losesAnswers) throw new Error("no answer");
-      return true;
-    });
-  }
-
-  list(prefix: string): Promise<readonly Entry[]> {
-    return this.#answer(() =>
-      [...this.texts]
-        .filter(([key]) => key.startsWith(prefix))
-        .map(([key, text]) => ({ key, text })),
-    );
-  }
-
-  async #answer<Value>(look: () => Value): Promise<Value> {
-    this.roundTrips += 1;
-    if (this.isAway) throw new Error("away");
-    if (this.latencyMs > 0) await this.#after(this.latencyMs / 2);
-    const value = look();
-    if (this.latencyMs > 0) await this.#after(this.latencyMs / 2);
-    return value;
-  }
-
-  #after(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.after(ms, resolve);
-    });
-  }
-}
+import type { LimitSettings, Meter } from "../../src/access/limits/meter.ts";
+import { Meters, type MetersParts } from "../../src/access/limits/meters.ts";
+import type { RateLimit } from "../../src/jsonrpc/rpc-error.ts";
+import type { Clock } from "../../src/lib/clock.ts";
 
 export type FakeProcess = {
   readonly meter: Meter;
@@ -92,12 +41,11 @@ export function startFakeProcess(
     (...args: Args): Promise<Value> =>
       isDead ? never : what(...args);
   const { state: shared } = parts;
-  const state = {
-    get: whileAlive((key: string) => shared.get(key)),
-    list: whileAlive((prefix: string) => shared.list(prefix)),
-    replace: whileAlive((key: string, expected: string | undefined, next: string | undefined) =>
-      shared.replace(key, expected, next),
-    ),
+  const state: MetersParts["state"] = {
+    list: whileAlive((...all) => shared.list(...all)),
+    take: whileAlive((...all) => shared.take(...all)),
+    update: whileAlive((...all) => shared.update(...all)),
+    replace: whileAlive((...all) => shared.replace(...all)),
   };
   const meters = new Meters({ memberId: id, isAlone }, { state, clock });
   void meters.start();

@@ -1,4 +1,5 @@
 // The shared state over a real Redis: what every store does, and what happens while Redis is away.
+import { readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { until } from "../support/processes.ts";
@@ -144,6 +145,26 @@ describe.skipIf(!hasRedis)("a Redis of another kind", () => {
     expect(wrong.log.join()).toContain("WRONGPASS");
     expect(JSON.stringify([wrong.log, error, String(error?.cause)])).not.toContain("wr0ng");
     await Promise.all([right.state.close(), wrong.state.close()]);
+    await redis.close();
+  });
+
+  it("needs no more rights of its user than docs/fleet.md names", async () => {
+    const docs = await readFile("docs/fleet.md", "utf8");
+    const [, commands = ""] = /and the commands\s+`([a-z ]+)`/.exec(docs) ?? [];
+    const rights = commands.split(" ").map((command) => `+${command}`);
+    const redis = await startRedis(`user gate on >word ~{headgate:* ${rights.join(" ")}`);
+    const { state } = await openShared(`redis://gate:word@127.0.0.1:${redis.port}`);
+    const id = { slot: "a", number: 1, keptMs: 60_000 };
+    const bounds = { size: 10, perSecond: 1 };
+    const request = { bounds, returned: 0, owed: 0, least: 0, wanted: 4, share: 1 };
+    expect(await state.replace("key a", undefined, "1")).toBe(true);
+    expect((await state.take("limits a", request, id)).granted).toBe(4);
+    await state.add([{ key: "usage a", counts: { a: { b: [1] } } }], id);
+    await state.append("pending a", { at: 0, items: ["x", "y"], kept: 1 });
+    expect((await state.readFrom("pending a", 0)).items).toEqual(["y"]);
+    expect(await state.list("usage ")).toHaveLength(1);
+    expect(await redis.command("pttl", "{headgate:limits}:done:a")).toMatch(/^[1-9]\d{4}$/);
+    await state.close();
     await redis.close();
   });
 });

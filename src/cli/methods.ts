@@ -14,7 +14,7 @@ import {
 } from "../methods/catalogue.ts";
 import { methodsMarkdown, wayOpen } from "../methods/describe.ts";
 import type { Method } from "../methods/method.ts";
-import { anyContract } from "../methods/read-contracts.ts";
+import { anyContract } from "../namespaces/read-contracts.ts";
 import { createLog } from "../observe/log.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import { CommandFailure } from "./read-config.ts";

@@ -1,6 +1,7 @@
 // Which methods a network serves: those declared here, and those known by name, as far as its settings open them.
+import { z } from "zod";
 import { isWild, matcherOf } from "../lib/pattern.ts";
-import { opensByPattern } from "../namespaces/known-method.ts";
+import { type KnownMethod, opensByPattern } from "../namespaces/known-method.ts";
 import {
   GROUPS,
   isNeverServed,
@@ -10,23 +11,20 @@ import {
 } from "../namespaces/known-methods.ts";
 import type { TraitsOf } from "../upstream/upstream-options.ts";
 import { blockMethods } from "./blocks.ts";
-import { discoveryMethods } from "./discovery.ts";
 import { epochFilterMethods } from "./epoch-filters.ts";
 import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
 import { filterMethods } from "./filters.ts";
-import { forwardedMethod } from "./forwarded.ts";
-import { hashingMethods } from "./hashing.ts";
 import { logMethods } from "./logs.ts";
 import type { Family, Method } from "./method.ts";
 import { nodeMethods } from "./node.ts";
+import { ownMethods } from "./own.ts";
 import { receiptMethods } from "./receipts.ts";
 import { stateMethods } from "./state.ts";
 import { traceMethods } from "./traces.ts";
 import { transactionMethods } from "./transactions.ts";
 import { uncleMethods } from "./uncles.ts";
-import { usageMethods } from "./usage.ts";
 
 export type Catalogue = {
   /** undefined when the network does not serve the method. */
@@ -56,10 +54,19 @@ export const declaredMethods: readonly Method[] = [
   ...epochLogMethods,
   ...epochFilterMethods,
   ...epochMethods,
-  ...hashingMethods,
-  ...discoveryMethods,
-  ...usageMethods,
+  ...ownMethods,
 ];
+
+/** A method that goes to the upstreams as it came. */
+export const forwardedMethod = (known: KnownMethod): Method => ({
+  ...known,
+  summary: "Passed on to the upstreams as it is.",
+  parameters: "any",
+  result: z.unknown(),
+  freshness: "unknown",
+  ...{ badParamsStatus: 200, isSpecified: false, isOwn: false, mayRevert: false },
+  answer: (_, context) => context.ask(known.name, context.paramsJson),
+});
 
 /** Everything that is declared to go to the upstreams as it comes. */
 export const forwardedMethods: readonly Method[] = knownMethods.map(forwardedMethod);

@@ -114,7 +114,7 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [
-    /^upstream\/(abilities\/(probes|inspect)|chain-id|head-watch)\./,
+    /^upstream\/(abilities\/(probes|inspect)|identity|head-watch)\./,
     "nodes are asked who they are",
   ],
   [/^upstream\/(announcements|node-requests|connection\/subscriptions)\./, "and to announce heads"],
@@ -123,7 +123,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^devnet\//, "what the development nodes are told to do"],
   [/^upstream\/error-dialects\/|^evm\/log-refusal-dialects\./, "samples of what nodes say"],
   [
-    /^methods\/(?!catalogue|method|forwarded|read-contracts|validate|call-context|passing-on)/,
+    /^methods\/(?!catalogue|method|validate|call-context|passing-on)/,
     "methods are declared here, and ask nodes for others",
   ],
   [/^jsonrpc\/rpc-error\./, "what callers are told to do instead"],

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochLog } from "../conflux/values.ts";
 import { hash, quantity } from "../evm/values.ts";
+import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";
 import { checkAgain, createFilter, filterMethod, toldChanges } from "./filter-method.ts";
-import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = z
   .string({ error: "want a filter id" })

@@ -8,6 +8,7 @@ import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import {
   type EpochLogCriteria,
   isKnown,
@@ -20,7 +21,6 @@ import { type EpochRange, settleEpochs } from "./epoch-range.ts";
 import { joinRuns } from "./join-logs.ts";
 import { type CallContext, defineMethod, type Note } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
-import { contractsOfLogs } from "./read-contracts.ts";
 
 export const epochLogMethods = [
   defineMethod({

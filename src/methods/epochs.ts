@@ -4,9 +4,9 @@ import { z } from "zod";
 import { confluxAddress, epochReference } from "../conflux/values.ts";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash, quantity } from "../evm/values.ts";
+import { calledAt, contractAt } from "../namespaces/read-contracts.ts";
 import { defineMethod, type Method } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
-import { calledAt, contractAt } from "./read-contracts.ts";
 import { submit } from "./submission.ts";
 
 const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");

@@ -11,9 +11,9 @@ import {
 import { readRevert } from "../evm/revert.ts";
 import { data, quantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import { calledWithoutOverrides } from "../namespaces/read-contracts.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import type { BlockCall } from "./passing-on.ts";
-import { calledWithoutOverrides } from "./read-contracts.ts";
 import { askState } from "./state.ts";
 
 const block = blockReference.optional().describe("The state to execute on. Left out: latest.");

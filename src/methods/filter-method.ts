@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
+import { anyContract, type ContractsOf } from "../namespaces/read-contracts.ts";
 import { joinJson } from "./join-json.ts";
 import { joinLogs } from "./join-logs.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type Outcome,
 } from "./method.ts";
 import { askAsGiven } from "./passing-on.ts";
-import { anyContract, type ContractsOf } from "./read-contracts.ts";
 
 type Filters = NonNullable<CallContext["filters"]>;
 type Shape = Readonly<Record<string, z.ZodType>>;

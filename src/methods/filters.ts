@@ -4,9 +4,9 @@ import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { log } from "../evm/results.ts";
 import { hash, isQuantity, quantity, toNumber } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { checkAgain, createFilter, filterMethod, toldChanges } from "./filter-method.ts";
 import { answerLogs } from "./logs.ts";
-import { contractsOfLogs } from "./read-contracts.ts";
 
 const filterId = quantity.describe("What the creation of the filter answered.");
 

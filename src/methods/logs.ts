@@ -8,6 +8,7 @@ import { log } from "../evm/results.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { logsOfBlock } from "./block-logs.ts";
 import { joinLogs } from "./join-logs.ts";
 import { checkClaims } from "./log-claims.ts";
@@ -15,7 +16,6 @@ import { logsOfNodes } from "./log-pieces.ts";
 import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
-import { contractsOfLogs } from "./read-contracts.ts";
 
 export const logMethods = [
   defineMethod({

@@ -7,8 +7,8 @@ import {
   type MethodTraits,
   traitsFor,
 } from "../namespaces/known-method.ts";
+import type { ContractsOf } from "../namespaces/read-contracts.ts";
 import type { CallContext, Family } from "./call-context.ts";
-import type { ContractsOf } from "./read-contracts.ts";
 
 export type {
   CallContext,

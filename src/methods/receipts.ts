@@ -5,12 +5,12 @@ import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { findMembers } from "../jsonrpc/members.ts";
+import { anyContract } from "../namespaces/read-contracts.ts";
 import { isNull, MAY_LAG, nullWhenUnknown, settle } from "./block-lookup.ts";
 import { receiptsOf } from "./block-receipts.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { hasValue } from "./pending.ts";
 import { placeOnChain } from "./place-on-chain.ts";
-import { anyContract } from "./read-contracts.ts";
 import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */

@@ -8,6 +8,7 @@ import {
 } from "../evm/block-reference.ts";
 import { address, data, isHash, isQuantity, quantity, slot, toNumber } from "../evm/values.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import { type ContractsOf, contractAt } from "../namespaces/read-contracts.ts";
 import {
   type FixedPointer,
   isBeyondAnyChain,
@@ -17,7 +18,6 @@ import {
 } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
 import { askAt, type BlockCall } from "./passing-on.ts";
-import { type ContractsOf, contractAt } from "./read-contracts.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { unknownMethod } from "../namespaces/known-methods.ts";
-import { declaredMethods } from "./catalogue.ts";
-import { forwardedMethod } from "./forwarded.ts";
+import { declaredMethods, forwardedMethod } from "./catalogue.ts";
 import type { Method } from "./method.ts";
 import { checkParams } from "./validate.ts";
 

@@ -1,15 +1,20 @@
 // Namespaces that single clients of block networks have, and those in which every client is administered.
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
+import { contractAt, contractsOfLogs, noContract } from "./read-contracts.ts";
 
-const CHAIN = { reads: "nothing" } as const;
-const BLOCKS = { reads: "nothing", group: "blocks" } as const;
-const ACCOUNT = { reads: "account", group: "state" } as const;
+const CHAIN = { contractsOf: noContract } as const;
+const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
+const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
 const TRACE = { cost: 25, group: "traces" } as const;
 
 export const clients = [
   ...reads("erigon", "blockNumber forks watchTheBurn", CHAIN),
   ...reads("erigon", "getBlockByTimestamp getHeaderByHash getHeaderByNumber", BLOCKS),
-  ...reads("erigon", "getLogs getLatestLogs", { cost: 10, reads: "logs", group: "logs" }),
+  ...reads("erigon", "getLogs getLatestLogs", {
+    cost: 10,
+    contractsOf: contractsOfLogs,
+    group: "logs",
+  }),
   ...reads("erigon", "getLogsByHash", { cost: 10, group: "logs" }),
   ...reads("erigon", "getBlockReceiptsByBlockHash", { cost: 10, group: "blocks" }),
   ...controls("erigon", "cacheCheck nodeInfo"),

@@ -1,11 +1,12 @@
 // What conflux-rust documents for its core space, of all generations. What is declared in src/methods is not
 // listed again.
 import { controls, type KnownMethod, reads, signs, subscribes } from "./known-method.ts";
+import { contractAt, noContract } from "./read-contracts.ts";
 
-const CHAIN = { reads: "nothing" } as const;
-const BLOCKS = { reads: "nothing", group: "blocks" } as const;
-const STATE = { reads: "nothing", group: "state" } as const;
-const ACCOUNT = { reads: "account", group: "state" } as const;
+const CHAIN = { contractsOf: noContract } as const;
+const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
+const STATE = { contractsOf: noContract, group: "state" } as const;
+const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
 const TRACE = { cost: 25, group: "traces" } as const;
 
 const methods = [
@@ -72,7 +73,7 @@ const methods = [
      pendingNonceRange transactionByAddressAndNonce txWithPoolInfo`,
   ),
   ...controls("txpool", "clear"),
-  ...reads("trace", "transaction", { ...TRACE, reads: "nothing" }),
+  ...reads("trace", "transaction", { ...TRACE, contractsOf: noContract }),
   ...reads("trace", "block", { ...TRACE, isNullNoBlock: true }),
   ...reads("trace", "epoch filter", TRACE),
   ...reads(

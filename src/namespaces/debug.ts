@@ -1,11 +1,12 @@
 // debug_*: a namespace of questions, and of levers that stop a node, wind it back, or write files beside it.
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
+import { noContract, tracedCall, tracedTransaction } from "./read-contracts.ts";
 
 const COSTLY = { cost: 25, group: "traces" } as const;
 
 export const debug = [
-  ...reads("debug", "traceTransaction", { ...COSTLY, reads: "traced transaction" }),
-  ...reads("debug", "traceCall", { ...COSTLY, reads: "traced call" }),
+  ...reads("debug", "traceTransaction", { ...COSTLY, contractsOf: tracedTransaction }),
+  ...reads("debug", "traceCall", { ...COSTLY, contractsOf: tracedCall }),
   ...reads(
     "debug",
     `traceBadBlock traceBlock traceBlockByHash traceBlockByNumber traceCallMany
@@ -13,7 +14,7 @@ export const debug = [
      traceTransactionInBlockByHash traceTransactionInBlockByIndex`,
     COSTLY,
   ),
-  ...reads("debug", "getRawHeader getRawTransaction", { ...COSTLY, reads: "nothing" }),
+  ...reads("debug", "getRawHeader getRawTransaction", { ...COSTLY, contractsOf: noContract }),
   ...reads("debug", "getRawBlock getRawReceipts getRawTransactions", COSTLY),
   ...reads(
     "debug",

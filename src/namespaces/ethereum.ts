@@ -1,11 +1,12 @@
 // What clients of block networks document in the namespaces that everybody has: eth, net, web3, rpc, trace, txpool.
 // What is declared in src/methods is not listed again.
 import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
+import { contractAt, noContract } from "./read-contracts.ts";
 
-const CHAIN = { reads: "nothing" } as const;
-const FREE = { reads: "nothing", group: "chain", cost: 1 } as const;
-const BLOCKS = { reads: "nothing", group: "blocks" } as const;
-const ACCOUNT = { reads: "account", group: "state" } as const;
+const CHAIN = { contractsOf: noContract } as const;
+const FREE = { contractsOf: noContract, group: "chain", cost: 1 } as const;
+const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
+const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
 const EXECUTION = { cost: 5, group: "execution" } as const;
 const TRACE = { cost: 25, group: "traces" } as const;
 
@@ -36,12 +37,12 @@ export const ethereum = [
   ...reads("eth", "getUserOperationByHash getUserOperationReceipt", BLOCKS),
   ...reads("eth", "supportedEntryPoints", CHAIN),
   ...reads("eth", "estimateUserOperationGas", EXECUTION),
-  ...writes("eth", "sendUserOperation", { reads: "nothing" }),
+  ...writes("eth", "sendUserOperation", { contractsOf: noContract }),
   ...writes(
     "eth",
     `sendRawTransactionSync sendRawTransactionConditional sendPrivateRawTransaction
      sendPrivateTransaction cancelPrivateTransaction`,
-    { reads: "nothing" },
+    { contractsOf: noContract },
   ),
   ...writes("eth", "sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle"),
   ...writes("mev", "sendBundle"),

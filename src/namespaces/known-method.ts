@@ -1,4 +1,5 @@
 // What is known of a method that clients document, whether or not it is declared here. Pure.
+import { anyContract, type ContractsOf, noContract } from "./read-contracts.ts";
 
 /**
  * `read` asks. `write` sends what somebody signed, or leaves something behind for others. `node control` changes the
@@ -71,31 +72,22 @@ export function traitsFor(
 /** Only reads and writes open by a pattern: who writes `debug_*` does not mean debug_setHead. */
 export const opensByPattern = (kind: MethodKind): boolean => kind === "read" || kind === "write";
 
-/**
- * What a method reads of contracts, for keys that are bound to some: nothing, whatever it likes, the account or the
- * recipient of the call in its first parameter, the logs of a filter there, or what a tracer is let do.
- */
-export type Reads =
-  | "nothing"
-  | "anything"
-  | "account"
-  | "called"
-  | "logs"
-  | "traced call"
-  | "traced transaction";
-
 export type KnownMethod = MethodTraits & {
   readonly name: string;
   readonly family: MethodFamily;
   readonly kind: MethodKind;
   /** In compute units; of what is passed on as it is. */
   readonly cost: number;
-  readonly reads: Reads;
+  /** For keys that are bound to contracts; left out where none is read by its address. */
+  readonly contractsOf?: ContractsOf;
 };
 
 /** What is asked in other namespaces may be about nodes. */
 export const speaksOfChain = (namespace: string): boolean =>
   ["eth", "cfx", "trace", "debug"].includes(namespace);
+
+const guardedBy = (contractsOf: ContractsOf): Pick<KnownMethod, "contractsOf"> =>
+  contractsOf === noContract ? {} : { contractsOf };
 
 type Words = Partial<Omit<KnownMethod, "name" | "kind">>;
 
@@ -103,9 +95,9 @@ type Words = Partial<Omit<KnownMethod, "name" | "kind">>;
 const listed =
   (kind: MethodKind, usual: MethodGroup) =>
   (namespace: string, names: string, words: Words = {}): readonly KnownMethod[] => {
-    const { family = "evm", cost = 3, reads: read = "anything", group = usual, ...traits } = words;
+    const { family = "evm", cost = 3, contractsOf = anyContract, group = usual, ...traits } = words;
     const declared = { group, isOfChain: speaksOfChain(namespace), ...traits };
-    const own = { kind, family, cost, reads: read, ...traitsFor(kind, declared) };
+    const own = { kind, family, cost, ...guardedBy(contractsOf), ...traitsFor(kind, declared) };
     return names
       .trim()
       .split(/\s+/)

@@ -14,6 +14,7 @@ import {
   speaksOfChain,
   traitsFor,
 } from "./known-method.ts";
+import { anyContract } from "./read-contracts.ts";
 import { rollups } from "./rollups.ts";
 
 /** Beside those that are declared in src/methods, which are all read or write. */
@@ -109,7 +110,14 @@ export function unknownMethod(name: string, family: MethodFamily): KnownMethod {
   const [namespace = ""] = name.split("_");
   const declared = { group, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
   const traits = traitsFor("write", declared);
-  return { name, family, kind: "write", cost: COSTS[group] ?? 3, reads: "anything", ...traits };
+  return {
+    name,
+    family,
+    kind: "write",
+    cost: COSTS[group] ?? 3,
+    contractsOf: anyContract,
+    ...traits,
+  };
 }
 
 /** The first that fits. */

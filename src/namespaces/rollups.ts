@@ -1,10 +1,11 @@
 // What rollups add to the methods of Ethereum.
 import { controls, reads, writes } from "./known-method.ts";
+import { calledWithoutOverrides, contractAt, noContract } from "./read-contracts.ts";
 
-const CHAIN = { reads: "nothing" } as const;
-const BLOCKS = { reads: "nothing", group: "blocks" } as const;
+const CHAIN = { contractsOf: noContract } as const;
+const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
 const EXECUTION = { cost: 5, group: "execution" } as const;
-const SENT = { reads: "nothing" } as const;
+const SENT = { contractsOf: noContract } as const;
 
 export const rollups = [
   // OP Stack: its rollup node, and the gateway's own of old.
@@ -42,14 +43,17 @@ export const rollups = [
      getTransactionDetails`,
     BLOCKS,
   ),
-  ...reads("zks", "getProof getAllAccountBalances", { reads: "account", group: "state" }),
+  ...reads("zks", "getProof getAllAccountBalances", { contractsOf: contractAt(0), group: "state" }),
   ...reads("zks", "getBytecodeByHash", { group: "state" }),
   ...reads("zks", "getRawBlockTransactions", { group: "blocks" }),
-  ...reads("zks", "estimateFee estimateGasL1ToL2", { ...EXECUTION, reads: "called" }),
+  ...reads("zks", "estimateFee estimateGasL1ToL2", {
+    ...EXECUTION,
+    contractsOf: calledWithoutOverrides,
+  }),
   ...writes("zks", "sendRawTransactionWithDetailedOutput", SENT),
   // Linea.
-  ...reads("linea", "estimateGas", { ...EXECUTION, reads: "called" }),
-  ...reads("linea", "getProof", { reads: "account", group: "state" }),
+  ...reads("linea", "estimateGas", { ...EXECUTION, contractsOf: calledWithoutOverrides }),
+  ...reads("linea", "getProof", { contractsOf: contractAt(0), group: "state" }),
   ...reads("linea", "getTransactionExclusionStatusV1", BLOCKS),
   // Polygon zkEVM and PoS.
   ...reads(

@@ -1,7 +1,9 @@
 // Makes sure that a node is there and of the right chain, before it is asked and after it failed.
 import type { Logger } from "pino";
+import { parsed } from "../jsonrpc/parsed.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/deadline.ts";
+import type { Reply } from "./reply.ts";
 
 export type IdentityState = "checking" | "usable" | "wrong chain";
 
@@ -82,9 +84,9 @@ export class Identity {
   }
 
   async #look(): Promise<number | string> {
-    const { clock, readChainId } = this.#parts;
+    const { clock } = this.#parts;
     const { signal, done } = deadline(PATIENCE_MS, this.#closing.signal, clock);
-    const found = await readChainId(signal);
+    const found = await this.#parts.readChainId(signal);
     done();
     return found;
   }
@@ -104,4 +106,17 @@ export class Identity {
       log.warn({ upstream, reason: found }, "upstream does not answer");
     else log.error({ upstream, chainId: found, want }, "upstream is of another chain: kept out");
   }
+}
+
+/** The chain id, or in plain words why it cannot be told. */
+export async function readChainId(
+  family: "evm" | "conflux",
+  ask: (method: string) => Promise<Reply>,
+): Promise<number | string> {
+  const reply = await ask(family === "evm" ? "eth_chainId" : "cfx_getStatus");
+  if (reply.kind !== "result") return reply.kind === "failed" ? reply.reason : reply.kind;
+  const value = parsed(reply.json);
+  const text = family === "evm" ? value : (value as { chainId?: unknown } | null)?.chainId;
+  const chainId = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;
+  return Number.isSafeInteger(chainId) && chainId >= 0 ? chainId : "no chain id in its answer";
 }

@@ -7,9 +7,8 @@ import { headTold, type NodeHead } from "./announcements.ts";
 import { budgetWaitMs, endingOf, isSuspicious, learnFrom, type Urgency } from "./ask-decisions.ts";
 import { Belief } from "./belief.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
-import { readChainId } from "./chain-id.ts";
 import { Health } from "./health/health.ts";
-import { Identity, type IdentityState } from "./identity.ts";
+import { Identity, type IdentityState, readChainId } from "./identity.ts";
 import {
   type HeadListener,
   NodeAnnouncements,

@@ -1,8 +1,8 @@
 // What `headgate check` finds out about a node: who it is, where its head is, what it can do.
 
 import { parsed } from "../../jsonrpc/parsed.ts";
-import { readChainId } from "../chain-id.ts";
 import type { Connection } from "../connection/connection.ts";
+import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
 import { type Reply, readReply } from "../reply.ts";
 import { requestJson } from "../request-json.ts";
@@ -15,8 +15,8 @@ import {
   methodProbes,
   reachProbes,
   VERSION_METHODS,
+  versionIn,
 } from "./probes.ts";
-import { versionIn } from "./version.ts";
 
 export type Findings =
   | {

@@ -13,8 +13,8 @@ import {
   type Probe,
   reachProbes,
   VERSION_METHODS,
+  versionIn,
 } from "./probes.ts";
-import { versionIn } from "./version.ts";
 
 export type InterviewParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;

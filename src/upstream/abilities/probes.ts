@@ -1,7 +1,9 @@
 // What is asked of a node to find out what it can do: questions that cost it nothing.
 
+import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Reply } from "../reply.ts";
 import type { Abilities } from "./abilities.ts";
+import { LONGEST_VERSION, UNKNOWN_VERSION } from "./ability-record.ts";
 import type { Reach } from "./history.ts";
 
 export type Family = "evm" | "conflux";
@@ -20,7 +22,15 @@ const NOBODY = `"0x${"0".repeat(40)}"`;
 
 /** The method by which a node tells its version. */
 export const VERSION_METHODS = { evm: "web3_clientVersion", conflux: "cfx_clientVersion" } as const;
-/** And the number of its newest block or epoch. */
+
+/** The version that a node says it is. Told to people: nothing in it may act on a terminal, or be very long. */
+export function versionIn(reply: Reply): string {
+  const text = reply.kind === "result" ? parsed(reply.json) : undefined;
+  if (typeof text !== "string" || text === "") return UNKNOWN_VERSION;
+  return text.slice(0, LONGEST_VERSION).replace(/[^\x20-\x7e]/g, "?");
+}
+
+/** The method by which it tells the number of its newest block or epoch. */
 export const HEAD_METHODS = { evm: "eth_blockNumber", conflux: "cfx_epochNumber" } as const;
 
 /** Methods that nodes differ in. A refusal shows that the node knows the method. */

@@ -7,6 +7,9 @@ export type ContractsOf = (params: readonly unknown[]) => readonly unknown[] | u
 /** It may be any: the method is about whole blocks, or runs what the caller brings. */
 export const anyContract: ContractsOf = () => undefined;
 
+/** None by its address. */
+export const noContract: ContractsOf = () => [];
+
 /** The one whose address is the parameter at `index`. */
 export const contractAt =
   (index: number): ContractsOf =>

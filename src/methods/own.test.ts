@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { readRange } from "../access/usage/usage-days.ts";
 import type { CallContext } from "./method.ts";
+import { ownMethods } from "./own.ts";
 import { call } from "./scripted-context.ts";
-import { usageMethods } from "./usage.ts";
 import { checkParams } from "./validate.ts";
 
 const row = {
@@ -24,7 +24,7 @@ const row = {
 };
 
 async function usage(...params: unknown[]): Promise<unknown> {
-  const [method] = usageMethods;
+  const method = ownMethods.find(({ name }) => name === "headgate_usage");
   const context: Pick<CallContext, "account" | "holder"> = {
     holder: "app",
     account: {

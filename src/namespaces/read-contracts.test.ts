@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { unknownMethod } from "../namespaces/known-methods.ts";
-import { declaredMethods, forwardedMethods } from "./catalogue.ts";
-import { forwardedMethod } from "./forwarded.ts";
-import type { Method } from "./method.ts";
+import { declaredMethods, forwardedMethod, forwardedMethods } from "../methods/catalogue.ts";
+import type { Method } from "../methods/method.ts";
+import { unknownMethod } from "./known-methods.ts";
 
 const A = `0x${"aa".repeat(20)}`;
 const B = `0x${"bb".repeat(20)}`;

@@ -1,5 +1,7 @@
-// The holder of a key asks for its own limits and use.
+// What no node is asked for: a hash, the documentation, and what the holder of a key may do and did.
 import { z } from "zod";
+import { keccak256OfData } from "../evm/keccak.ts";
+import { data, hash } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { defineMethod, type Method } from "./method.ts";
 
@@ -23,19 +25,37 @@ const counts = {
   upstreamCalls: z.number().describe("How often nodes were asked for these calls."),
 };
 
-const COUNTED = [
-  "calls",
-  "computeUnits",
-  "bytes",
-  "requestBytes",
-  "errors",
-  "refused",
-  "upstreamCalls",
-] as const;
+type Counts = Readonly<Record<keyof typeof counts, number>>;
 
-type Counts = Readonly<Record<(typeof COUNTED)[number], number>>;
+const COUNTED = Object.keys(counts) as (keyof Counts)[];
 
-export const usageMethods: readonly Method[] = [
+export const ownMethods: readonly Method[] = [
+  defineMethod({
+    name: "web3_sha3",
+    group: "other",
+    isSpecified: true,
+    family: "any",
+    summary: "The Keccak-256 of the given data, not the standardised SHA3-256.",
+    cost: 1,
+    params: { data },
+    result: hash,
+    freshness: "forever",
+    badParamsStatus: 400, // the specification declares HTTP 400 for this method
+    answer: (args) => `"${keccak256OfData(args.data)}"`,
+  }),
+  defineMethod({
+    name: "rpc.discover",
+    group: "other",
+    isSpecified: true,
+    isOwn: true,
+    family: "any",
+    summary: "The OpenRPC document of this network, with the methods that the key may call.",
+    cost: 1,
+    params: {},
+    result: z.looseObject({ openrpc: z.string() }),
+    freshness: "unknown",
+    answer: (_, context) => context.describe(),
+  }),
   defineMethod({
     name: "headgate_usage",
     group: "other",
@@ -79,21 +99,10 @@ export const usageMethods: readonly Method[] = [
 ];
 
 /** What concerns the holder; how the gateway came to an answer is its operator's business. */
-const countsOf = (row: Counts): Counts => ({
-  calls: row.calls,
-  computeUnits: row.computeUnits,
-  bytes: row.bytes,
-  requestBytes: row.requestBytes,
-  errors: row.errors,
-  refused: row.refused,
-  upstreamCalls: row.upstreamCalls,
-});
+const countsOf = (row: Counts): Counts => counted((name) => row[name]);
 
-function sumOf(rows: readonly Counts[]): Counts {
-  const sum = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<
-    (typeof COUNTED)[number],
-    number
-  >;
-  for (const row of rows) for (const name of COUNTED) sum[name] += row[name];
-  return sum;
-}
+const sumOf = (rows: readonly Counts[]): Counts =>
+  counted((name) => rows.reduce((sum, row) => sum + row[name], 0));
+
+const counted = (count: (name: keyof Counts) => number): Counts =>
+  Object.fromEntries(COUNTED.map((name) => [name, count(name)])) as Counts;

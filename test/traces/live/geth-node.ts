@@ -1,12 +1,8 @@
 // A node that has the chain of an anvil, and of tracers what geth has: it tells in geth's words what
 // ethereumjs saw. Tracers in JavaScript, the prestate and steps are anvil's own.
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createTxFromRLP } from "@ethereumjs/tx";
 import { hexToBytes } from "@ethereumjs/util";
-import { post } from "../../support/ask.ts";
-import { textOf } from "../../support/request-text.ts";
+import { type PassingNode, startPassingNode } from "../../support/passing-node.ts";
 import { failure, missing, type NodeCall, result } from "../../support/scripted-node.ts";
 import { callFrame } from "../goldens/call-frame.ts";
 import type { Json } from "../goldens/golden.ts";
@@ -14,11 +10,9 @@ import { common } from "./chain.ts";
 import { type FlatConfig, flatOf } from "./geth-flat.ts";
 import type { Watched, WatchedChain } from "./watched-chain.ts";
 
-export type GethNode = {
-  readonly url: string;
+export type GethNode = PassingNode & {
   /** "debug_traceTransaction callTracer", each time. */
   readonly asked: readonly string[];
-  close(): Promise<void>;
 };
 
 type Tracing = { readonly tracer?: string; readonly tracerConfig?: FlatConfig };
@@ -29,36 +23,17 @@ export async function startGethNode(
   lacks: readonly string[] = [],
 ): Promise<GethNode> {
   const asked: string[] = [];
-  const answer = (call: NodeCall, body: string): string | Promise<string> => {
+  const node = await startPassingNode(chain.url, (call) => {
     const { tracer = "steps", tracerConfig } = Object(call.params[1]) as Tracing;
     const name = tracer.startsWith("{") ? "js" : tracer;
     if (call.method.startsWith("trace_")) return missing(call);
-    if (!call.method.startsWith("debug_")) return post(chain.url, body).then((one) => one.text());
+    if (!call.method.startsWith("debug_")) return undefined;
     asked.push(`${call.method} ${name}`);
     if (lacks.includes(name)) return failure(call, '{"code":-32000,"message":"tracer not found"}');
     const told = toldOf(chain, call, { tracer, ...(tracerConfig && { tracerConfig }) });
-    if (told === undefined) return post(chain.url, body).then((one) => one.text());
-    return result(call, JSON.stringify(told));
-  };
-  const server = createServer(async (request, response) => {
-    const body = await textOf(request);
-    const text = await Promise.resolve(answer(JSON.parse(body) as NodeCall, body)).catch(
-      () => undefined,
-    );
-    if (text === undefined) request.destroy();
-    else response.writeHead(200, { "content-type": "application/json" }).end(text);
+    return told === undefined ? undefined : result(call, JSON.stringify(told));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return { ...node, asked };
 }
 
 /** undefined of what anvil is to tell. */

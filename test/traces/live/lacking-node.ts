@@ -1,41 +1,20 @@
 // A node in front of another one that does not have all of its methods.
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { post } from "../../support/ask.ts";
-import { textOf } from "../../support/request-text.ts";
+import { type PassingNode, startPassingNode } from "../../support/passing-node.ts";
 import { missing, type NodeCall } from "../../support/scripted-node.ts";
 
-export type LackingNode = {
-  readonly url: string;
+export type LackingNode = PassingNode & {
   /** What was asked of it and passed on. */
   readonly asked: ReadonlySet<string>;
-  close(): Promise<void>;
 };
 
 export async function startLackingNode(url: string, lacks: RegExp): Promise<LackingNode> {
   const asked = new Set<string>();
-  const server = createServer(async (request, response) => {
-    const body = await textOf(request);
-    const call = JSON.parse(body) as NodeCall;
-    const isMissing = lacks.test(String(call.method));
-    if (!isMissing) asked.add(whatOf(call));
-    const answer = isMissing ? missing(call) : post(url, body).then((one) => one.text());
-    const text = await Promise.resolve(answer).catch(() => undefined);
-    if (text === undefined) request.destroy();
-    else response.writeHead(200, { "content-type": "application/json" }).end(text);
+  const node = await startPassingNode(url, (call) => {
+    if (lacks.test(String(call.method))) return missing(call);
+    asked.add(whatOf(call));
+    return undefined;
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  return { ...node, asked };
 }
 
 /** "debug_traceTransaction callTracer", where a tracer is named. */

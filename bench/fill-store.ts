@@ -43,7 +43,7 @@ export async function fillStore(
     chain.forget();
     const startedAt = performance.now();
     const before = process.cpuUsage();
-    await store.move({ removed: 0, added: some.map(takeIn) });
+    await store.apply({ removed: 0, added: some.map(takeIn) });
     const used = process.cpuUsage(before);
     ms += performance.now() - startedAt;
     cpuMs += (used.user + used.system) / 1000;

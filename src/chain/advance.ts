@@ -6,10 +6,10 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { BlockStore, Position } from "./block-store.ts";
+import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import { findFork } from "./find-fork.ts";
-import { Insistence } from "./insistence.ts";
-import { type Link, planMove } from "./plan-move.ts";
+import { type Link, planUpdate } from "./plan-update.ts";
 import type { Prover } from "./prover.ts";
 
 export type AdvanceParts = {
@@ -24,8 +24,8 @@ export type AdvanceParts = {
   readonly metrics: Pick<Metrics, "headMoved">;
   /** Ends what is under way. */
   readonly signal: AbortSignal;
-  /** After each move. */
-  readonly onMoved: () => void;
+  /** After each chain update. */
+  readonly onUpdated: () => void;
 };
 
 export type AdvanceOptions = {
@@ -39,9 +39,9 @@ const DENIALS = 3;
 
 export class Advance {
   /** The nodes deny our head. */
-  readonly #denial: Insistence;
+  readonly #denial: Confirmation;
   /** A node is on a chain that has nothing in common with ours, or is far ahead of it. */
-  readonly #strangeness: Insistence;
+  readonly #strangeness: Confirmation;
   #hurdle: number | undefined;
   readonly #options: AdvanceOptions;
   readonly #parts: AdvanceParts;
@@ -49,8 +49,8 @@ export class Advance {
   constructor(options: AdvanceOptions, parts: AdvanceParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#denial = new Insistence(parts);
-    this.#strangeness = new Insistence(parts);
+    this.#denial = new Confirmation(parts);
+    this.#strangeness = new Confirmation(parts);
   }
 
   /** Whether some node denied our head when last looked at. */
@@ -104,7 +104,7 @@ export class Advance {
     const record = await this.#fetch({ hash: target.hash }, nodes, target.number);
     if (!record || this.#parts.signal.aborted) return false;
     await this.#parts.store.startAt(record);
-    this.#tellMove(0);
+    this.#tellUpdate(0);
     return true;
   }
 
@@ -197,9 +197,9 @@ export class Advance {
       // A reorganisation is applied as a whole: the head never falls behind where it was.
       const last = branch.at(-1)?.outline.number ?? 0;
       if (last < Math.min(head.number, target.number)) continue;
-      const move = planMove(from, branch.map(linkOf), onto);
-      if (!move) return this.#retryFromParent(branch[0], onto, target, nodes);
-      await this.#apply(move.removed, branch);
+      const update = planUpdate(from, branch.map(linkOf), onto);
+      if (!update) return this.#retryFromParent(branch[0], onto, target, nodes);
+      await this.#apply(update.removed, branch);
       onto = from = linkOf(branch.at(-1) as BlockRecord);
       branch = [];
     }
@@ -259,11 +259,11 @@ export class Advance {
 
   async #apply(removed: number, added: readonly BlockRecord[]): Promise<void> {
     if (this.#parts.signal.aborted) return;
-    await this.#parts.store.move({ removed, added });
-    this.#tellMove(removed);
+    await this.#parts.store.apply({ removed, added });
+    this.#tellUpdate(removed);
   }
 
-  #tellMove(removed: number): void {
+  #tellUpdate(removed: number): void {
     const { store, log, metrics } = this.#parts;
     const { head } = store;
     this.#denial.end();
@@ -272,7 +272,7 @@ export class Advance {
     const number = head?.number ?? 0;
     const blocks = head ? number - (store.tail ?? number) + 1 : 0;
     metrics.headMoved(this.#options.network, { number, removed, blocks, bytes: store.bytes });
-    this.#parts.onMoved();
+    this.#parts.onUpdated();
   }
 }
 

@@ -77,7 +77,7 @@ export class Backfill {
       try {
         await this.#fill();
       } catch (error) {
-        // A store that cannot be written is told of elsewhere; the next move wakes us.
+        // A store that cannot be written is told of elsewhere; the next chain update wakes us.
         if (!signal.aborted && !(error instanceof NotWritable))
           log.error({ err: error }, "filling the window failed, trying again");
       }

@@ -7,6 +7,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
+import { Confirmation } from "./confirmation.ts";
 import type {
   AskedNode,
   BlockLimits,
@@ -15,7 +16,6 @@ import type {
   FetchedBlock,
   Reference,
 } from "./dialect.ts";
-import { Insistence } from "./insistence.ts";
 import type { ProofVerdict, Prover } from "./prover.ts";
 
 export type BlockSourceParts = {
@@ -56,7 +56,7 @@ export class BlockSource {
   readonly #failedAt = new Map<string, number>();
   readonly #toldAt = new Map<string, number>();
   /** Some nodes give blocks of no known encoding, and the others do not say. */
-  readonly #strangeness: Insistence;
+  readonly #strangeness: Confirmation;
   readonly #network: string;
   #limits: BlockLimits;
   /** When a node last said that a block is larger than is taken, by node and block. Bounded. */
@@ -67,7 +67,7 @@ export class BlockSource {
     this.#network = network;
     this.#limits = limits;
     this.#parts = parts;
-    this.#strangeness = new Insistence(parts);
+    this.#strangeness = new Confirmation(parts);
   }
 
   /** For what is fetched from now on. */

@@ -51,7 +51,7 @@ afterEach(async () => {
 describe("a block of very many transactions", () => {
   it("is written in several transactions, and is there as any other", async () => {
     const { record, json } = block(1, TRANSACTIONS);
-    const moved = store.move({ removed: 0, added: [record] });
+    const moved = store.apply({ removed: 0, added: [record] });
     let turns = 0;
     while (store.head?.number !== 1) {
       expect(store.outline(record.hash)).toBeUndefined();
@@ -88,7 +88,7 @@ describe("a block of very many transactions", () => {
     expect(store.transactionPlace(hashOf("1 0"))).toBeUndefined();
     expect(store.transactionPlace(hashOf("0 0"))).toBeDefined();
     expect(store.part(record.hash, "transactions", 0)).toBeUndefined();
-    await store.move({ removed: 0, added: [record] });
+    await store.apply({ removed: 0, added: [record] });
     expect(store.head?.number).toBe(1);
   });
 });
@@ -118,23 +118,23 @@ describe("a block of very many transactions that leaves", () => {
   };
 
   it("is seen by nobody at once, and is erased in many turns", async () => {
-    await store.move({ removed: 0, added: [huge] });
-    await store.move({ removed: 0, added: small(2, 101) });
+    await store.apply({ removed: 0, added: [huge] });
+    await store.apply({ removed: 0, added: small(2, 101) });
     expect(store.tail).toBe(2);
     expect([store.hashAt(1), store.outline(huge.hash)]).toEqual([undefined, undefined]);
     let turns = 0;
     for (; store.transactionPlace(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1) await turn();
     expect(turns).toBeGreaterThan(2);
     // A change waits until all of it is gone.
-    await store.move({ removed: 0, added: small(102, 102) });
+    await store.apply({ removed: 0, added: small(102, 102) });
     expect(store.transactionPlace(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
     expect(store.transactionPlace(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
     expect(await leftOver()).toEqual(NOTHING);
   });
 
   it("is gone after the next start when its erasing was cut off", async () => {
-    await store.move({ removed: 0, added: [huge] });
-    await store.move({ removed: 0, added: small(2, 101) });
+    await store.apply({ removed: 0, added: [huge] });
+    await store.apply({ removed: 0, added: small(2, 101) });
     await turn();
     const cutOff = await leftOver();
     expect(cutOff.leaving).toBe(true);
@@ -144,8 +144,8 @@ describe("a block of very many transactions that leaves", () => {
   });
 
   it("is whole when it is kept again meanwhile", async () => {
-    await store.move({ removed: 0, added: [huge] });
-    await store.move({ removed: 0, added: small(2, 101) });
+    await store.apply({ removed: 0, added: [huge] });
+    await store.apply({ removed: 0, added: small(2, 101) });
     await store.keep(huge, true);
     const stored = new StoredBlock({ hash: huge.hash, outline: huge.outline }, { store });
     expect(stored.withTransactions().equals(block(1, TRANSACTIONS).json.block)).toBe(true);
@@ -153,11 +153,11 @@ describe("a block of very many transactions that leaves", () => {
   });
 
   it("makes room for the others, and they stay", async () => {
-    await store.move({ removed: 0, added: [huge, ...small(2, 20)] });
+    await store.apply({ removed: 0, added: [huge, ...small(2, 20)] });
     store.resize({ windowBlocks: 100, bytes: store.bytes - 1 });
-    await store.move({ removed: 0, added: small(21, 21) });
+    await store.apply({ removed: 0, added: small(21, 21) });
     expect(store.tail).toBe(2);
-    await store.move({ removed: 0, added: small(22, 22) });
+    await store.apply({ removed: 0, added: small(22, 22) });
     expect(await leftOver()).toEqual(NOTHING);
     expect(store.tail).toBe(2);
   });

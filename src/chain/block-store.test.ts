@@ -62,7 +62,7 @@ const addressOf = (name: string): string => hashOf(`address ${name}`).slice(0, 4
 
 /** Adds one block after the other. */
 const grow = async (...records: readonly BlockRecord[]) => {
-  for (const record of records) await store.move({ removed: 0, added: [record] });
+  for (const record of records) await store.apply({ removed: 0, added: [record] });
 };
 const stored = (name: string): StoredBlock | undefined => {
   const outline = store.outline(hashOf(name));
@@ -165,7 +165,7 @@ describe("a reorganisation", () => {
       block("a2", { transactions: ["moved", "lost"] }),
       block("a3", { transactions: ["later"] }),
     );
-    await store.move({ removed: 2, added: [b2, b3] });
+    await store.apply({ removed: 2, added: [b2, b3] });
   });
 
   it("puts the new blocks in the place of the dropped ones", () => {
@@ -191,14 +191,14 @@ describe("a reorganisation", () => {
   });
 
   it("can be undone", async () => {
-    await store.move({ removed: 1, added: [] });
+    await store.apply({ removed: 1, added: [] });
     expect([store.head, store.hashAt(3), place("moved")]).toEqual([
       headAt("b2"),
       undefined,
       undefined,
     ]);
     const back = [block("a2", { transactions: ["moved", "lost"] }), block("a3")];
-    await store.move({ removed: 1, added: back });
+    await store.apply({ removed: 1, added: back });
     expect(canonical("a1", "a2", "a3", "b2", "b3")).toEqual(["a1", "a2", "a3"]);
     expect(place("lost")).toEqual({ number: 2, index: 1 });
     expect(isReadable("b2")).toBe(true);
@@ -313,7 +313,7 @@ describe("a store that is opened again", () => {
   beforeEach(async () => {
     openStore({ windowBlocks: 3 });
     await grow(block("a2"), block("a3"));
-    await store.move({ removed: 1, added: [block("b3", { on: "a2" }), block("b4")] });
+    await store.apply({ removed: 1, added: [block("b3", { on: "a2" }), block("b4")] });
     await store.keep(block("a1"), true);
   });
 
@@ -383,7 +383,7 @@ describe("a kept block", () => {
 it("does not fall back to a block that it does not have", async () => {
   openStore();
   await grow(block("a10"), block("a11"));
-  await expect(store.move({ removed: 2, added: [] })).rejects.toThrow("no block 9");
+  await expect(store.apply({ removed: 2, added: [] })).rejects.toThrow("no block 9");
   expect(store.head).toEqual(headAt("a11"));
 });
 

@@ -34,8 +34,8 @@ const SCHEMA = 1;
 /** As much as a small block. */
 const PROBE_BYTES = 16_384;
 
-/** What one head move changes. */
-export type HeadMove = {
+/** Blocks removed and added in one step. */
+export type ChainUpdate = {
   /** So many of the newest blocks are no longer canonical. */
   readonly removed: number;
   /** What comes in their place, oldest first, linked to what stays and to each other. */
@@ -227,7 +227,7 @@ export class BlockStore {
   }
 
   /** Moves the head. What leaves the window leaves in the same transaction. */
-  async move({ removed, added }: HeadMove): Promise<void> {
+  async apply({ removed, added }: ChainUpdate): Promise<void> {
     const { head } = this;
     const top = (head?.number ?? -1) - removed;
     const newest = added.at(-1);

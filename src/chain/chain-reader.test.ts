@@ -84,13 +84,13 @@ describe("a chain that another process keeps", () => {
     read();
     reader.hear(live);
     expect(reader.view()?.head.number).toBe(5);
-    await kept.move({ removed: 0, added: [record(6)] });
+    await kept.apply({ removed: 0, added: [record(6)] });
     expect(reader.view()?.head).toEqual({ number: 6, hash: hashOf(6) });
   });
 
   it("waits for the writer to look for a newer block", async () => {
     const look = async (): Promise<void> => {
-      await kept.move({ removed: 0, added: [record(6)] });
+      await kept.apply({ removed: 0, added: [record(6)] });
     };
     read({ look });
     reader.hear(live);

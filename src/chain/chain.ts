@@ -73,7 +73,7 @@ export class Chain implements ChainWriter {
   readonly #tagged: TaggedBlocks;
   /** Blocks being fetched for callers, by reference: one fetch for all who ask. */
   readonly #fetching = new Map<string, Promise<Sought>>();
-  /** As of the last move: what is asked with every call is not read from disk. */
+  /** As of the last chain update: what is asked with every call is not read from disk. */
   #head: Position | undefined;
   #tail: number | undefined;
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
@@ -143,7 +143,7 @@ export class Chain implements ChainWriter {
       { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
     );
     this.#tagged = new TaggedBlocks({ dialect, nodes });
-    this.#follower.onMove(() => {
+    this.#follower.onUpdate(() => {
       this.#remember();
       this.#backfill.look();
     });
@@ -269,9 +269,9 @@ export class Chain implements ChainWriter {
 
   // For the processes that read the store.
 
-  /** Calls `listener` after each move; returns how to stop. */
-  onMove(listener: () => void): () => void {
-    return this.#follower.onMove(listener);
+  /** Calls `listener` after each chain update; returns how to stop. */
+  onUpdate(listener: () => void): () => void {
+    return this.#follower.onUpdate(listener);
   }
 
   news(): ChainNews {
@@ -350,7 +350,7 @@ export class Chain implements ChainWriter {
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const stop = this.#follower.onMove(() => {
+      const stop = this.#follower.onUpdate(() => {
         if ((this.#head?.number ?? -1) >= number) done();
       });
       const cancel = this.#parts.clock.after(PATIENCE_MS, done);

@@ -22,7 +22,7 @@ type StoreWriting = {
   readonly why: () => string | undefined;
 };
 
-export type FollowerParts = Omit<AdvanceParts, "signal" | "onMoved"> & {
+export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   /** The nodes that may be asked now, in order. */
   readonly nodes: () => readonly FollowedNode[];
   readonly writing: StoreWriting;
@@ -58,19 +58,19 @@ export class Follower {
   #isUrgent = false;
   #wake: () => void = () => undefined;
   #running: Promise<void> | undefined;
-  readonly #onMove = new Set<() => void>();
+  readonly #onUpdate = new Set<() => void>();
   readonly #closing = new AbortController();
   readonly #advance: Advance;
   readonly #parts: FollowerParts;
 
   constructor(options: AdvanceOptions, parts: FollowerParts) {
     this.#parts = parts;
-    const onMoved = (): void => {
-      for (const listener of [...this.#onMove]) listener();
+    const onUpdated = (): void => {
+      for (const listener of [...this.#onUpdate]) listener();
     };
     const { signal } = this.#closing;
     this.#heads = new NodeHeads({ ...parts, signal });
-    this.#advance = new Advance(options, { ...parts, signal, onMoved });
+    this.#advance = new Advance(options, { ...parts, signal, onUpdated });
   }
 
   start(): void {
@@ -118,10 +118,10 @@ export class Follower {
     });
   }
 
-  /** Calls `listener` after each move; returns how to stop. */
-  onMove(listener: () => void): () => void {
-    this.#onMove.add(listener);
-    return () => this.#onMove.delete(listener);
+  /** Calls `listener` after each chain update; returns how to stop. */
+  onUpdate(listener: () => void): () => void {
+    this.#onUpdate.add(listener);
+    return () => this.#onUpdate.delete(listener);
   }
 
   async #run(): Promise<void> {
@@ -174,7 +174,7 @@ export class Follower {
     const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
     const toldAt = this.#heads.toldAt(chosen) ?? now;
-    const isThere = await this.#move(head, chosen, nodes);
+    const isThere = await this.#advanceTo(head, chosen, nodes);
     for (const node of nodes) this.#tellWhereItStands(node);
     if (isThere === "stopped") return;
     if (isThere) {
@@ -188,7 +188,7 @@ export class Follower {
   }
 
   /** Takes the stored chain to the head, where it can be written; where the nodes stand is known all the same. */
-  async #move(
+  async #advanceTo(
     head: Position,
     chosen: FollowedNode,
     nodes: readonly FollowedNode[],

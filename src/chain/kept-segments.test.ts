@@ -72,7 +72,7 @@ it("leaves before any block does", async () => {
     const json = { block: Buffer.from(JSON.stringify(block)), receipts: Buffer.from("[{}]") };
     const record = recordOf(json, { block, receipts: [{ logs: [] }] }, "full");
     if (!record) throw new Error("that is no block");
-    await store.move({ removed: 0, added: [record] });
+    await store.apply({ removed: 0, added: [record] });
     if (!isKept(8_000)) break;
     expect(store.tail).toBe(1);
   }

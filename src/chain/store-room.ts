@@ -33,7 +33,7 @@ export class StoreRoom {
     this.#parts = parts;
   }
 
-  /** After a move of the head. @param tail From there on, blocks are here. */
+  /** After a chain update. @param tail From there on, blocks are here. */
   shrink(head: number, tail: number): void {
     const { entries, tables } = this.#parts;
     const first = Math.max(tail, head - this.size.windowBlocks + 1);

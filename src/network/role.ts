@@ -17,7 +17,7 @@ export type RemoteWriter = NetworkWriter & {
 export type KeptNetwork = {
   readonly writer: NetworkWriter;
   readonly news: () => ChainNews;
-  readonly onMove: (listener: () => void) => () => void;
+  readonly onUpdate: (listener: () => void) => () => void;
 };
 
 export type NetworkRole =
@@ -37,7 +37,7 @@ export type NetworkRole =
 
 export const keptNetwork = (chain: Chain, journal: PendingJournal): KeptNetwork => ({
   news: () => chain.news(),
-  onMove: (listener) => chain.onMove(listener),
+  onUpdate: (listener) => chain.onUpdate(listener),
   writer: {
     look: () => chain.look(),
     hurry: () => chain.hurry(),

@@ -14,7 +14,7 @@ const turn = (): Promise<void> => new Promise(setImmediate);
 function joined(writer: Partial<NetworkWriter>, isCut = false) {
   const clock = new FakeClock();
   const failures: unknown[] = [];
-  let move: () => void = () => undefined;
+  let update: () => void = () => undefined;
   const link = new WriterLink(
     { server: 2 },
     { send: (question) => void (isCut || service.hear(structuredClone(question))), clock },
@@ -28,13 +28,13 @@ function joined(writer: Partial<NetworkWriter>, isCut = false) {
   const kept: KeptNetwork = {
     writer: writer as NetworkWriter,
     news: () => news,
-    onMove: (listener) => {
-      move = listener;
+    onUpdate: (listener) => {
+      update = listener;
       return () => undefined;
     },
   };
   const stop = service.serve("main", kept);
-  return { link, clock, failures, stop, move: () => move(), remote: link.of("main") };
+  return { link, clock, failures, stop, update: () => update(), remote: link.of("main") };
 }
 
 describe("a server's line to the writer", () => {
@@ -121,16 +121,16 @@ describe("a server's line to the writer", () => {
     expect(kept).toBe(33);
   });
 
-  it("brings news: the last ones at once, then each move, and each second", async () => {
-    const { remote, clock, move, stop } = joined({});
+  it("brings news: the last ones at once, then each update, and each second", async () => {
+    const { remote, clock, update, stop } = joined({});
     const heard: ChainNews[] = [];
     const stopListening = remote.onNews((each) => void heard.push(each));
     expect(heard).toEqual([news]);
-    move();
+    update();
     await clock.advance(1_000);
     expect(heard).toHaveLength(3);
     stopListening();
-    move();
+    update();
     expect(heard).toHaveLength(3);
     stop();
     expect(clock.waiting).toBe(0);

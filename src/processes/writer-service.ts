@@ -19,7 +19,7 @@ export type WriterServiceParts = {
   readonly log: Pick<Logger, "error">;
 };
 
-/** Where nodes stand changes between two moves, too. */
+/** Where nodes stand changes between two chain updates, too. */
 const TOLD_EVERY_MS = 1_000;
 
 export class WriterService {
@@ -40,7 +40,7 @@ export class WriterService {
       cancel = this.#parts.clock.after(TOLD_EVERY_MS, tellAgain);
     };
     tellAgain();
-    const stop = kept.onMove(tell);
+    const stop = kept.onUpdate(tell);
     return () => {
       stop();
       cancel();

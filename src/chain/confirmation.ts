@@ -6,7 +6,7 @@ const LONG_MS = 5_000;
 /** What was not said for so long is said anew, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 15_000;
 
-export class Insistence {
+export class Confirmation {
   #times = 0;
   #sinceMs = 0;
   #lastMs = Number.NEGATIVE_INFINITY;

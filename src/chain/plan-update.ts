@@ -1,10 +1,7 @@
 // What a reorganisation does, decided: which blocks leave and which join.
-import type { Position } from "./block-store.ts";
+import type { ChainUpdate, Position } from "./block-store.ts";
 
 export type Link = Position & { readonly parentHash: string };
-
-/** `removed` of the newest blocks leave; then the branch follows. */
-export type Move = { readonly removed: number };
 
 /**
  * How the head gets from where it is to the end of a branch.
@@ -13,11 +10,11 @@ export type Move = { readonly removed: number };
  * @param onto The canonical block on which the branch stands.
  * @returns undefined when the branch is not one, or does not stand there.
  */
-export function planMove(
+export function planUpdate(
   head: Position,
   branch: readonly Link[],
   onto: Position,
-): Move | undefined {
+): Pick<ChainUpdate, "removed"> | undefined {
   if (onto.number > head.number) return undefined;
   let last = onto;
   for (const block of branch) {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { planMove } from "./plan-move.ts";
+import { planUpdate } from "./plan-update.ts";
 
 const block = (number: number, hash: string, parentHash: string) => ({ number, hash, parentHash });
 const head = { number: 10, hash: "x" };
@@ -39,5 +39,5 @@ it.each([
     want: undefined,
   },
 ])("$why: $want", ({ branch, onto, want }) => {
-  expect(planMove(head, branch, onto)).toEqual(want);
+  expect(planUpdate(head, branch, onto)).toEqual(want);
 });

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { Insistence } from "./insistence.ts";
+import { Confirmation } from "./confirmation.ts";
 
-const said = async (...pausesMs: number[]): Promise<Insistence> => {
+const said = async (...pausesMs: number[]): Promise<Confirmation> => {
   const clock = new FakeClock();
-  const insistence = new Insistence({ clock });
+  const confirmation = new Confirmation({ clock });
   for (const ms of pausesMs) {
     await clock.advance(ms);
-    insistence.say();
+    confirmation.say();
   }
-  return insistence;
+  return confirmation;
 };
 
 it.each([
@@ -20,14 +20,14 @@ it.each([
   { why: "it was said for 5,000 ms", pausesMs: [0, 2_000, 3_000], times: 3, isLong: true },
   { why: "it was said again after a long time", pausesMs: [0, 15_001], times: 1, isLong: false },
 ])("long: $isLong, since $why", async ({ pausesMs, times, isLong }) => {
-  const insistence = await said(...pausesMs);
-  expect([insistence.times, insistence.isLong]).toEqual([times, isLong]);
+  const confirmation = await said(...pausesMs);
+  expect([confirmation.times, confirmation.isLong]).toEqual([times, isLong]);
 });
 
 it("begins anew after it ended", async () => {
-  const insistence = await said(0, 6_000);
-  insistence.end();
-  expect([insistence.times, insistence.isLong]).toEqual([0, false]);
-  insistence.say();
-  expect([insistence.times, insistence.isLong]).toEqual([1, false]);
+  const confirmation = await said(0, 6_000);
+  confirmation.end();
+  expect([confirmation.times, confirmation.isLong]).toEqual([0, false]);
+  confirmation.say();
+  expect([confirmation.times, confirmation.isLong]).toEqual([1, false]);
 });

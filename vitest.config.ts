@@ -22,8 +22,8 @@ export default defineConfig({
     reporters: ["default", closingLineReporter],
     pool: "threads",
     isolate: false,
-    // Most tests start processes: a worker for two cores, and two on small machines, since they wait too.
-    maxWorkers: Math.max(2, Math.ceil(availableParallelism() / 2)),
+    // Most tests start processes, and wait for them: three workers keep two cores busy.
+    maxWorkers: Math.max(3, Math.ceil(availableParallelism() / 2)),
     provide: { isDeep: false },
     projects: [
       {

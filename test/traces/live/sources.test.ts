@@ -43,6 +43,13 @@ const ways: readonly Way[] = [
   },
 ];
 
+const all = casesWith(atDepth(8, 60));
+/** Where the ways are alike, one case in three tells. */
+const cases = atDepth(
+  all.filter((_, index) => index % 3 === 0),
+  all,
+);
+
 type Way = {
   readonly way: string;
   readonly lacks: RegExp;
@@ -59,7 +66,7 @@ describe.skipIf(!isAnvilHere)("ways to trace over anvil (skipped: there is no an
   let chain: WatchedChain;
 
   beforeAll(async () => {
-    chain = await startWatchedChain(casesWith(atDepth(8, 60)));
+    chain = await startWatchedChain(cases);
   }, 180_000);
 
   afterAll(() => chain.close());

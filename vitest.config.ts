@@ -3,17 +3,23 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
 
-/** What they measure means nothing beside others. */
-const measured = [
-  "test/faults/{all-down,mixtures,scenarios}.test.ts",
-  "test/traces/large.test.ts",
-  "test/chain/huge-block.test.ts",
-];
-
 /** Of these `npm test` does a little, and `npm run test:deep` all. */
 const asksForDepth = globSync("test/**/*.test.ts").filter((path) =>
   readFileSync(path, "utf8").includes("atDepth("),
 );
+
+/** They tell how long others wait, and what is held for them: one by one, after all others. */
+const oneByOne = { fileParallelism: false, sequence: { groupOrder: 1 } };
+const alone = globSync(["test/fairness/*.test.ts", "test/memory/*.test.ts"]);
+
+/** What they measure is of the whole machine. */
+const measured = globSync([
+  "test/faults/{all-down,mixtures,scenarios}.test.ts",
+  "test/traces/large.test.ts",
+  "test/chain/huge-block.test.ts",
+]);
+const without = (some: readonly string[], others: readonly string[]): string[] =>
+  some.filter((path) => !others.includes(path));
 
 const longTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
 
@@ -35,23 +41,30 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: measured,
+          exclude: [...without(measured, asksForDepth), ...alone],
           ...longTimeouts,
         },
       },
       {
         extends: true,
-        test: { name: "deep", include: asksForDepth, provide: { isDeep: true }, ...longTimeouts },
+        test: {
+          name: "deep",
+          include: without(asksForDepth, [...measured, ...alone]),
+          provide: { isDeep: true },
+          ...longTimeouts,
+        },
+      },
+      {
+        extends: true,
+        test: { name: "alone", include: alone, ...oneByOne, ...longTimeouts },
       },
       {
         extends: true,
         test: {
           name: "measured",
           include: measured,
-          fileParallelism: false,
-          // After all others.
-          sequence: { groupOrder: 1 },
           provide: { isDeep: true },
+          ...oneByOne,
           ...longTimeouts,
         },
       },

@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
-import { keysHere } from "../support/command-here.ts";
-import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import {
+  type RunningGateway,
+  runCommand,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
 
@@ -38,7 +41,7 @@ describe.skipIf(!isHere)("keys over one Redis", () => {
 
   async function keys(...words: readonly string[]): Promise<string> {
     const { configPath } = gateways[0];
-    const { code, stdout, stderr } = await keysHere(...words, "--config", configPath);
+    const { code, stdout, stderr } = await runCommand(["keys", ...words, "--config", configPath]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     return stdout.trim();
   }
@@ -68,7 +71,7 @@ describe.skipIf(!isHere)("keys over one Redis", () => {
     await works(known);
     await redis.kill();
     const { configPath } = gateways[0];
-    const refused = await keysHere("revoke", "known", "--config", configPath);
+    const refused = await runCommand(["keys", "revoke", "known", "--config", configPath]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain("state cannot be reached");
     for (const gateway of gateways) expect(await isOpen(gateway, known)).toBe(true);

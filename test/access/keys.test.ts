@@ -9,8 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope } from "../support/ask.ts";
-import { keysHere } from "../support/command-here.ts";
-import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import {
+  type RunningGateway,
+  runCommand,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
@@ -43,7 +46,7 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
   });
 
   async function keys(...words: readonly string[]): Promise<string> {
-    const command = await keysHere(...words, "--config", gateway.configPath);
+    const command = await runCommand(["keys", ...words, "--config", gateway.configPath]);
     expect(command).toMatchObject({ code: 0, stderr: "" });
     return command.stdout.trim();
   }
@@ -94,7 +97,7 @@ describe.skipIf(!isHere)("keys that are made at runtime", () => {
     await works(key);
     await keys("revoke", "ending");
     await isUnknown(key);
-    const again = await keysHere("enable", "ending", "--config", gateway.configPath);
+    const again = await runCommand(["keys", "enable", "ending", "--config", gateway.configPath]);
     expect(again).toMatchObject({ code: 1, stderr: "the key ending is revoked for good\n" });
   });
 

@@ -1,12 +1,15 @@
-// A block of 200,000 transactions, where that is more than is followed and where it is not: nobody waits
+// A block of 200,000 transactions (some, in `npm test`), where that is more than is followed and where it is not: nobody waits
 // for it, and the chain goes on.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { type HugeNode, startHugeNode } from "../support/huge-chain/start.ts";
 import { until } from "../support/processes.ts";
 
-const TRANSACTIONS = 200_000;
+const TRANSACTIONS = atDepth(2_000, 200_000);
+/** Less than that; what is configured where nothing is, in the deep run. */
+const bound = atDepth({ limits: { block: { transactions: 1_000 } } }, {});
 /** What others may be kept waiting, in milliseconds; on a machine that does other things beside. */
 const LONGEST_STALL_MS = 2_000; // some 300 where nothing else runs; it was 8,000
 
@@ -18,7 +21,7 @@ beforeAll(async () => {
   const common = { family: "evm", chainId: 1337, upstreams: [{ name: "node", url: node.url }] };
   gateway = await startGatewayProcess({
     networks: {
-      bounded: common,
+      bounded: { ...common, ...bound },
       generous: {
         ...common,
         limits: { block: { bytes: "256MiB", transactions: TRANSACTIONS } },

@@ -3,9 +3,12 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
-import { keysHere } from "../support/command-here.ts";
 import { atDepth } from "../support/depth.ts";
-import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import {
+  type RunningGateway,
+  runCommand,
+  startGatewayProcess,
+} from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, newRedis, type RedisServer } from "../support/redis-server.ts";
 
@@ -91,13 +94,14 @@ describe.skipIf(!isHere).each(atDepth([1], [1, 2]))(
     };
 
     async function makeKey(name: string): Promise<string> {
-      const { stdout, stderr, code } = await keysHere(
+      const { stdout, stderr, code } = await runCommand([
+        "keys",
         "create",
         name,
         "--quiet",
         "--config",
         gateway.configPath,
-      );
+      ]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       return stdout.trim();
     }

@@ -1,6 +1,5 @@
 // A command in this process, for what it says and how it ends. Where a process of its own matters,
 // `runCommand` of gateway-process.ts starts one.
-import { keys } from "../../src/cli/keys.ts";
 import { CommandFailure } from "../../src/cli/read-config.ts";
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
@@ -19,7 +18,3 @@ export async function commandHere(
     return { code: error.exitCode, stdout, stderr: `${error.message}\n` };
   }
 }
-
-/** `headgate keys`: a gateway that runs sees another process at its state, as it should. */
-export const keysHere = (...words: readonly string[]): Promise<Ended> =>
-  commandHere((print) => keys(words, {}, print));

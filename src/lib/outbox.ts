@@ -51,8 +51,9 @@ export class Outbox<Operation, Answer> {
    */
   async send(next: () => Operation | undefined): Promise<void> {
     const nowMs = this.#parts.clock.now();
-    if (this.#unanswered && nowMs - this.#unanswered.sinceMs < this.#keptMs / 2)
-      await this.#attempt(this.#unanswered.operation);
+    if (this.#unanswered && nowMs - this.#unanswered.sinceMs >= this.#keptMs / 2)
+      this.#unanswered = undefined;
+    if (this.#unanswered) await this.#attempt(this.#unanswered.operation);
     const operation = next();
     if (operation === undefined) return;
     this.#number += 1;

@@ -5,7 +5,6 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Reachability, type ReachabilityParts } from "./reachability.ts";
 import { type Connection, connect } from "./redis-connection.ts";
-import { reasonOf } from "./redis-failure.ts";
 
 const PATIENCE_MS = 800;
 /** The gateway's start waits so long for the first connection, and goes on without. */
@@ -109,3 +108,19 @@ export class RedisLink {
 }
 
 const silent = new Error("no answer");
+
+/** What may be told of a failure of Redis: never a password. */
+const reasonOf = (error: unknown, settings: SharedStateSettings): string =>
+  secretsOf(settings).reduce((text, secret) => text.replaceAll(secret, "***"), textOf(error));
+
+function secretsOf(settings: SharedStateSettings): string[] {
+  const { password = "" } = settings;
+  const { sentinelPassword = "" } = settings.kind === "sentinel" ? settings : {};
+  return [password, sentinelPassword].filter((text) => text !== "");
+}
+
+/** An error of several addresses has no message of its own. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return error.message || String(Reflect.get(error, "code") ?? error.name);
+}

@@ -90,6 +90,10 @@ describe("a head that is not confirmed", () => {
   it("since all nodes are away is not told: what is stored of the past is", async () => {
     await start({});
     await ready();
+    await until("the past is stored", async () => {
+      const { source } = await told("eth_getBlockByNumber", "0x2", false);
+      return source === "store";
+    });
     anvil.close();
     await until("it is away", () =>
       ask(anvil.url, "eth_chainId").then(

@@ -11,12 +11,12 @@ import { epochDialect } from "./chain/fetch-epoch.ts";
 import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { Head } from "./chain/head.ts";
 import type { Config } from "./config/schema.ts";
-import { epochTellers } from "./filters/epoch-tellers.ts";
+import { epochFormatters } from "./filters/epoch-formatters.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import type { FilterCount } from "./filters/filter-count.ts";
+import { blockFormatters } from "./filters/formatters.ts";
 import { JournalReader } from "./filters/journal-reader.ts";
 import { PendingJournal } from "./filters/pending-journal.ts";
-import { blockTellers } from "./filters/tellers.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
 import { Occupancy } from "./lib/occupancy.ts";
@@ -56,11 +56,16 @@ const READINESS_PATIENCE_MS = 2_000;
 
 /** What a block of the followed chain is. Epochs have no hash over what was executed in them. */
 const followed = {
-  evm: { dialect: blockDialect, canBeProven: true, tellers: () => blockTellers, prefix: "eth" },
+  evm: {
+    dialect: blockDialect,
+    canBeProven: true,
+    formatters: () => blockFormatters,
+    prefix: "eth",
+  },
   conflux: {
     dialect: epochDialect,
     canBeProven: false,
-    tellers: epochTellers,
+    formatters: epochFormatters,
     prefix: "cfx",
   },
 } as const;
@@ -151,7 +156,7 @@ export class Network {
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
     this.ranges = rangesFor(settings);
-    const { dialect, tellers, prefix } = followed[family];
+    const { dialect, formatters, prefix } = followed[family];
     const { pool } = this;
     const path = join(data, name);
     const isFollowed = settings.window.blocks > 0;
@@ -167,7 +172,7 @@ export class Network {
       { clock, log, metrics },
     );
     this.#freshness = freshness;
-    const filterParts = { state, tellers: tellers(chainId), count, clock, metrics };
+    const filterParts = { state, formatters: formatters(chainId), count, clock, metrics };
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
       const chain = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });

@@ -6,8 +6,8 @@ import { LmdbState } from "../state/lmdb-state.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { FilterBook } from "./filter-book.ts";
 import { FilterCount } from "./filter-count.ts";
+import { blockFormatters } from "./formatters.ts";
 import { PendingJournal } from "./pending-journal.ts";
-import { blockTellers } from "./tellers.ts";
 
 const MINUTE_MS = 60_000;
 const NOT_FOUND = { code: -32000, message: "filter not found" };
@@ -40,7 +40,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         headOfNodes: async () => headOfNodes,
       },
       journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
-      tellers: blockTellers,
+      formatters: blockFormatters,
       count: new FilterCount({ state }),
       clock,
       metrics: {

@@ -4,13 +4,13 @@ import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/or-aborted.ts";
+import { withPath } from "./cursor-path.ts";
 import type { Criteria, Cursor, FilterQuestion } from "./filter-record.ts";
+import type { Formatter, Formatters } from "./formatter.ts";
 import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import type { Journal } from "./pending-journal.ts";
-import { reachPlaces } from "./reach-places.ts";
-import type { Teller, Tellers } from "./teller.ts";
-import { withWay } from "./told-way.ts";
+import { waitForCursor } from "./wait-for-cursor.ts";
 import { Lost, walk } from "./walk.ts";
 
 export type FilterLimits = {
@@ -27,7 +27,7 @@ export type FilterParts = KeptFiltersParts & {
     readonly whyStopped?: Chain["whyStopped"];
   };
   readonly journal: Journal;
-  readonly tellers: Tellers;
+  readonly formatters: Formatters;
 };
 
 /** Who calls, and how its answer leaves. */
@@ -46,7 +46,7 @@ const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
 export class FilterBook {
   readonly #kept: KeptFilters;
-  readonly #tellers = new WeakMap<OpenFilter, Teller>();
+  readonly #formatters = new WeakMap<OpenFilter, Formatter>();
   readonly #closing = new AbortController();
   #takingUp: Promise<void> | undefined;
   #options: FilterOptions;
@@ -152,7 +152,7 @@ export class FilterBook {
     // While the nodes may be further than the chain, too.
     const seen = chain.view();
     const view = seen?.isBehind ? undefined : seen;
-    if (view && this.#options.isShared) return withWay(view.head, this.#tellerFor(asked), view);
+    if (view && this.#options.isShared) return withPath(view.head, this.#formatterFor(asked), view);
     const head =
       view?.head ?? (await chain.headOfNodes(caller.signal)) ?? (await this.#liveView(caller)).head;
     return { number: head.number, hash: head.hash };
@@ -169,14 +169,14 @@ export class FilterBook {
     const { most, isShared } = this.#options;
     const within = <Value>(promise: Promise<Value>): Promise<Value> =>
       this.#within(promise, caller);
-    await reachPlaces(places as readonly Position[], this.#options, {
+    await waitForCursor(places as readonly Position[], this.#options, {
       view: () => this.#liveView(caller),
       headOfNodes: () => chain.headOfNodes(caller.signal),
       clock,
       caller,
       within,
     });
-    const options = { teller: this.#tellerOf(filter), most, isShared };
+    const options = { formatter: this.#formatterOf(filter), most, isShared };
     const walked = await walk(places as readonly Position[], options, {
       view: () => chain.view(),
       clock,
@@ -201,16 +201,16 @@ export class FilterBook {
     return orAborted(here, caller.signal, errors.upstreamTimeout);
   }
 
-  #tellerOf(filter: OpenFilter): Teller {
-    const known = this.#tellers.get(filter);
+  #formatterOf(filter: OpenFilter): Formatter {
+    const known = this.#formatters.get(filter);
     if (known) return known;
-    const teller = this.#tellerFor(filter.record);
-    this.#tellers.set(filter, teller);
-    return teller;
+    const formatter = this.#formatterFor(filter.record);
+    this.#formatters.set(filter, formatter);
+    return formatter;
   }
 
-  #tellerFor(asked: FilterQuestion): Teller {
-    const { tellers } = this.#parts;
-    return asked.kind === "logs" ? tellers.logs(asked.criteria) : tellers.blocks;
+  #formatterFor(asked: FilterQuestion): Formatter {
+    const { formatters } = this.#parts;
+    return asked.kind === "logs" ? formatters.logs(asked.criteria) : formatters.blocks;
   }
 }

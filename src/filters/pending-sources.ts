@@ -1,4 +1,4 @@
-// The nodes of one network as tellers of pending transactions, all of them, while somebody listens.
+// The nodes of one network as sources of pending transactions, all of them, while somebody listens.
 import type { Clock } from "../lib/clock.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { PendingSource } from "./pending-source.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
-import { blockTellers } from "./tellers.ts";
+import { blockFormatters } from "./formatters.ts";
 import { Lost, walk } from "./walk.ts";
 
 const WINDOW_BEGINS = 8;
@@ -50,7 +50,7 @@ class HastyClock extends FakeClock {
 const walkOver = (nodes: Nodes) =>
   walk(
     [nodes.place(5)],
-    { teller: blockTellers.blocks, most: 100, isShared: false },
+    { formatter: blockFormatters.blocks, most: 100, isShared: false },
     { view: nodes.view, clock: new HastyClock(), within: (promise) => promise },
   );
 

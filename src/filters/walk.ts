@@ -8,9 +8,9 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { takenBack, toldBlocks, withPath } from "./cursor-path.ts";
 import type { ToldPosition } from "./filter-record.ts";
-import type { Teller } from "./teller.ts";
-import { takenBack, toldBlocks, withWay } from "./told-way.ts";
+import type { Formatter } from "./formatter.ts";
 
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
 export class Lost extends Error {}
@@ -23,7 +23,7 @@ export type Walked = {
 };
 
 export type WalkOptions = {
-  readonly teller: Teller;
+  readonly formatter: Formatter;
   /** About so many items are told at once; the next walk goes on behind them. */
   readonly most: number;
   /** The next walk may be another gateway's. */
@@ -62,7 +62,7 @@ const FETCHING_MS = 3_000;
  */
 export async function walk(
   places: readonly ToldPosition[],
-  { teller, most, isShared }: WalkOptions,
+  { formatter, most, isShared }: WalkOptions,
   parts: WalkParts,
 ): Promise<Walked | undefined> {
   let lost = 0;
@@ -71,11 +71,11 @@ export async function walk(
     if (!view) return undefined;
     const way = { view, fetch: (wanted: Reference) => parts.within(view.fetch(wanted)) };
     try {
-      const { items, fork } = await walkDown(places, teller, way);
-      const up = await walkUp(fork, { teller, most, clock: parts.clock }, way);
+      const { items, fork } = await walkDown(places, formatter, way);
+      const up = await walkUp(fork, { formatter, most, clock: parts.clock }, way);
       // Whatever was read in the meantime was read of the chain that ends in this head.
       if (up && view.holds) {
-        const at = isShared ? withWay(up.at, teller, view) : up.at;
+        const at = isShared ? withPath(up.at, formatter, view) : up.at;
         return { items: [...items, ...up.items], more: up.more, at };
       }
     } catch (error) {
@@ -94,7 +94,7 @@ export async function walk(
 /** Down from each of the places to the canonical chain; the lowest fork counts. Newest blocks first. */
 async function walkDown(
   places: readonly ToldPosition[],
-  teller: Teller,
+  formatter: Formatter,
   { view, fetch }: Way,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
@@ -105,11 +105,11 @@ async function walkDown(
     let at: Position = place;
     while (!dropped.has(at.hash) && !(await isCanonical(at, { view, fetch }))) {
       const block = view.droppedBlock(at.hash);
-      let taken = block ? takenBack(block, teller, view) : told.get(at.hash);
+      let taken = block ? takenBack(block, formatter, view) : told.get(at.hash);
       if (!taken) {
         fetched += 1;
         if (fetched > FETCHED_AT_MOST) throw new Lost();
-        taken = takenBack(found(await fetch({ hash: at.hash })), teller, view);
+        taken = takenBack(found(await fetch({ hash: at.hash })), formatter, view);
       }
       dropped.set(at.hash, { number: at.number, items: taken.items });
       at = { number: at.number - 1, hash: taken.parentHash };
@@ -117,7 +117,8 @@ async function walkDown(
     if (!dropped.has(at.hash) && (!fork || at.number < fork.number)) fork = at;
   }
   if (!fork) throw new Lost();
-  if (teller.reverted) return { fork, items: dropped.size > 0 ? [...teller.reverted(fork)] : [] };
+  if (formatter.reverted)
+    return { fork, items: dropped.size > 0 ? [...formatter.reverted(fork)] : [] };
   const newestFirst = [...dropped.values()].sort((a, b) => b.number - a.number);
   return { fork, items: newestFirst.flatMap(({ items }) => items) };
 }
@@ -130,7 +131,7 @@ async function isCanonical({ number, hash }: Position, { view, fetch }: Way): Pr
 }
 
 type Climb = {
-  readonly teller: Teller;
+  readonly formatter: Formatter;
   readonly most: number;
   readonly clock: Pick<Clock, "now">;
 };
@@ -147,7 +148,7 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
   if (!first) return undefined; // it left the store meanwhile
   if (first.outline.parentHash !== at.hash) return undefined;
   const room = climb.most - below.items.length;
-  const told = await climb.teller.addedWithin({ from, to: view.head.number }, room, view);
+  const told = await climb.formatter.addedWithin({ from, to: view.head.number }, room, view);
   if (!told) return undefined;
   const hash = view.hashAt(told.to);
   if (hash === undefined) return undefined;
@@ -158,7 +159,7 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
 /** Over blocks older than the window, one by one, each linked to the one before. */
 async function climbToWindow(
   fork: Position,
-  { teller, most, clock }: Climb,
+  { formatter, most, clock }: Climb,
   { view, fetch }: Way,
 ): Promise<Walked & { isEnough: boolean }> {
   const giveUpAt = clock.now() + FETCHING_MS;
@@ -171,7 +172,7 @@ async function climbToWindow(
     if (sought === "unanswered" && at !== fork) return { items, at, isEnough: true };
     const block = found(sought);
     if (block.outline.parentHash !== at.hash) throw new Lost();
-    items.push(...teller.added(block, view));
+    items.push(...formatter.added(block, view));
     at = { number, hash: block.hash };
     if (items.length > most || clock.now() > giveUpAt) return { items, at, isEnough: true };
   }

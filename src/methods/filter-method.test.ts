@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../chain/fake-log-selection.ts";
-import { toldOf } from "../filters/teller.ts";
+import { toldOf } from "../filters/formatter.ts";
 import { heldBytesOf, isSource } from "../jsonrpc/envelope.ts";
 import { toldChanges } from "./filter-method.ts";
 import type { CallContext } from "./method.ts";

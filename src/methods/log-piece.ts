@@ -50,7 +50,7 @@ export type PieceLogs = {
 export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLogs> {
   const { ranges } = asking.context;
   const arrays: Buffer[] = [];
-  const tellers = new Set<string | undefined>();
+  const formatters = new Set<string | undefined>();
   let [count, failures, isLasting] = [0, 0, true];
   let { from } = range;
   let width = range.to - range.from + 1;
@@ -64,7 +64,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
       asking.context.hold(told.json.length);
       count += countLogs(told.json, asking.most);
       isLasting &&= told.isLasting;
-      tellers.add(told.upstream);
+      formatters.add(told.upstream);
       ranges.fitted(asked);
       asking.work.check(); // what was answered is wide enough, and no guess
       from = to + 1;
@@ -85,8 +85,8 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
   const isWhole = from > range.to;
   return {
     ...{ arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from },
-    upstreams: [...tellers].every((name) => name !== undefined)
-      ? ([...tellers] as string[])
+    upstreams: [...formatters].every((name) => name !== undefined)
+      ? ([...formatters] as string[])
       : undefined,
   };
 }
@@ -106,12 +106,12 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
   const replies = new LogReplies({ range, doubtsNothing });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
   const { matcher, most } = asking;
-  const tellers = new Map<Buffer, string>();
+  const formatters = new Map<Buffer, string>();
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
       isDoubtful: (reply) => replies.isDoubtful(reply),
       *isFalse(given, upstream) {
-        tellers.set(given, upstream);
+        formatters.set(given, upstream);
         const isFalse = yield* areFalse(given, { matcher, within: range, most });
         if (isFalse) asking.onLie();
         return isFalse;
@@ -120,7 +120,12 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
       reaches: range.to,
     });
     const json = arrayOf(told);
-    return { kind: "logs", json, isLasting: replies.isLasting(json), upstream: tellers.get(told) };
+    return {
+      kind: "logs",
+      json,
+      isLasting: replies.isLasting(json),
+      upstream: formatters.get(told),
+    };
   } catch (error) {
     if (!(error instanceof RpcError) || context.signal.aborted) throw error;
     if (replies.hasNothing)

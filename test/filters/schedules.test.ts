@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
 import { FilterCount } from "../../src/filters/filter-count.ts";
+import { blockFormatters } from "../../src/filters/formatters.ts";
 import type { Delivery } from "../../src/filters/open-filter.ts";
 import { PendingJournal } from "../../src/filters/pending-journal.ts";
-import { blockTellers } from "../../src/filters/tellers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
@@ -64,7 +64,7 @@ class World {
         ...parts,
         chain,
         journal: new PendingJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
-        tellers: blockTellers,
+        formatters: blockFormatters,
         count: new FilterCount({ state: this.#state }),
         metrics: new Metrics(),
       },

@@ -7,13 +7,13 @@ import type { RawJson } from "../jsonrpc/envelope.ts";
 import type { Criteria } from "./filter-record.ts";
 
 /** The filters of one family. */
-export type Tellers = {
-  logs(criteria: Criteria): Teller;
-  readonly blocks: Teller;
+export type Formatters = {
+  logs(criteria: Criteria): Formatter;
+  readonly blocks: Formatter;
 };
 
 /** What a filter tells of blocks. */
-export type Teller = {
+export type Formatter = {
   /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
   reverted?(fork: Position): readonly RawJson[];
   /** Of a block that is no longer canonical. */

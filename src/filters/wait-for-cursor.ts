@@ -6,12 +6,12 @@ import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 
-export type ReachOptions = {
+export type CursorWaitOptions = {
   /** Another gateway may have told of the places. */
   readonly isShared: boolean;
 };
 
-export type ReachParts = {
+export type CursorWaitParts = {
   /** The chain as it is seen here. */
   readonly view: () => Promise<ChainView>;
   /** The newest block, asked of a node now. */
@@ -28,10 +28,10 @@ const REACHING_MS = 3_000;
 const REACHED_AGAIN_AFTER_MS = 50;
 
 /** @throws RpcError 503 while this gateway is not where the nodes are. */
-export async function reachPlaces(
+export async function waitForCursor(
   places: readonly Position[],
-  { isShared }: ReachOptions,
-  { view: viewOfChain, headOfNodes, clock, caller, within }: ReachParts,
+  { isShared }: CursorWaitOptions,
+  { view: viewOfChain, headOfNodes, clock, caller, within }: CursorWaitParts,
 ): Promise<void> {
   let view = await viewOfChain();
   const unseen = (): readonly Position[] =>

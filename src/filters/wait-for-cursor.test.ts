@@ -9,8 +9,8 @@ import { LmdbState } from "../state/lmdb-state.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { FilterBook } from "./filter-book.ts";
 import { FilterCount } from "./filter-count.ts";
+import { blockFormatters } from "./formatters.ts";
 import { PendingJournal } from "./pending-journal.ts";
-import { blockTellers } from "./tellers.ts";
 
 const FORK = 5;
 const positionOn = (branch: string, number: number): Position => ({
@@ -95,7 +95,7 @@ const bookOf = (branches: Branches): FilterBook => {
   const book = new FilterBook(
     { network: "main", perKey: 3, most: 100, isShared: true, sweeps: false },
     {
-      ...{ state, chain, clock, tellers: blockTellers, count: new FilterCount({ state }) },
+      ...{ state, chain, clock, formatters: blockFormatters, count: new FilterCount({ state }) },
       journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       metrics: { filtersCounted: () => undefined },
     },

@@ -4,7 +4,7 @@ import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { ToldBlock, ToldPosition } from "./filter-record.ts";
-import type { Teller } from "./teller.ts";
+import type { Formatter } from "./formatter.ts";
 
 /** Two gateways that live differ in the newest blocks only. */
 const BLOCKS_AT_MOST = 16;
@@ -12,14 +12,18 @@ const BLOCKS_AT_MOST = 16;
 const CHARACTERS_AT_MOST = 65_536;
 
 /** @param view In which the position is canonical. */
-export function withWay({ number, hash }: Position, teller: Teller, view: ChainView): ToldPosition {
+export function withPath(
+  { number, hash }: Position,
+  formatter: Formatter,
+  view: ChainView,
+): ToldPosition {
   const way: ToldBlock[] = [];
   let next = hash;
   let characters = 0;
   for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
     const block = view.blockAt(number - below);
     if (block?.hash !== next) break; // older than the window, or moved meanwhile
-    const told = takenBack(block, teller, view);
+    const told = takenBack(block, formatter, view);
     const items = told.items.map(String);
     characters += items.reduce((sum, item) => sum + item.length, 0);
     if (characters > CHARACTERS_AT_MOST) break;
@@ -29,10 +33,14 @@ export function withWay({ number, hash }: Position, teller: Teller, view: ChainV
   return { number, hash, way };
 }
 
-export const takenBack = (block: StoredBlock, teller: Teller, view: ChainView): ToldBlock => ({
+export const takenBack = (
+  block: StoredBlock,
+  formatter: Formatter,
+  view: ChainView,
+): ToldBlock => ({
   hash: block.hash,
   parentHash: block.outline.parentHash,
-  items: teller.dropped(block, view),
+  items: formatter.dropped(block, view),
 });
 
 /** The blocks of all ways, by their hashes. */

@@ -3,12 +3,12 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
-import { type Teller, type Tellers, toldOf } from "./teller.ts";
+import { type Formatter, type Formatters, toldOf } from "./formatter.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;
 
 /** The hash of each block that became canonical; nothing of those that no longer are. */
-const hashesOfBlocks: Teller = {
+const hashesOfBlocks: Formatter = {
   dropped: () => [],
   added: ({ hash }) => [asJson(hash)],
   addedWithin: async ({ from, to }, most, view) => {
@@ -27,7 +27,7 @@ const hashesOfBlocks: Teller = {
  * The matching logs, those of dropped blocks with `removed: true`. Where the filter names its place in
  * numbers or by a block hash, only logs of there.
  */
-function logsOfBlocks(filter: LogFilter): Teller {
+function logsOfBlocks(filter: LogFilter): Formatter {
   const matcher = matcherOf(filter);
   const place = placeOf(filter);
   const isWithin = (block: { number: number; hash: string }): boolean =>
@@ -66,7 +66,7 @@ function placeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
 }
 
 /** `eth_*`. */
-export const blockTellers: Tellers = {
+export const blockFormatters: Formatters = {
   logs: (criteria) => logsOfBlocks(criteria as LogFilter),
   blocks: hashesOfBlocks,
 };

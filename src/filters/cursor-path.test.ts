@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { ChainView } from "../chain/chain-view.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
+import { withPath } from "./cursor-path.ts";
 import type { ToldPosition } from "./filter-record.ts";
-import type { Teller } from "./teller.ts";
-import { withWay } from "./told-way.ts";
+import type { Formatter } from "./formatter.ts";
 import { Lost, walk } from "./walk.ts";
 
 /** Tells `+hash`, and `-hash` when it is dropped. */
-const teller: Teller = {
+const formatter: Formatter = {
   dropped: ({ hash }) => [`-${hash}`],
   added: ({ hash }) => [`+${hash}`],
   addedWithin: async ({ from, to }, _most, view) => ({
@@ -45,11 +45,11 @@ class HastyClock extends FakeClock {
 const walkOn = (view: ChainView, ...places: readonly ToldPosition[]) =>
   walk(
     places,
-    { teller, most: 100, isShared: true },
+    { formatter, most: 100, isShared: true },
     { view: () => view, clock: new HastyClock(), within: (promise) => promise },
   );
 
-const toldBy = (view: ChainView): ToldPosition => withWay(view.head, teller, view);
+const toldBy = (view: ChainView): ToldPosition => withPath(view.head, formatter, view);
 /** As the state has it. */
 const kept = (at: ToldPosition): ToldPosition => JSON.parse(JSON.stringify(at));
 
@@ -86,13 +86,13 @@ describe("a way", () => {
   it("ends at the first block, and before it would be too long", () => {
     const view = gatewayOn("a", { head: 2 });
     expect(toldBy(view).way?.map(({ hash }) => hash)).toEqual(["2", "1", "0"]);
-    const chatty: Teller = { ...teller, dropped: () => ["x".repeat(30_000)] };
-    expect(withWay(view.head, chatty, view).way).toHaveLength(2);
+    const chatty: Formatter = { ...formatter, dropped: () => ["x".repeat(30_000)] };
+    expect(withPath(view.head, chatty, view).way).toHaveLength(2);
   });
 
   it("is not of blocks that are not linked", () => {
     const view = gatewayOn("a");
     const moved = { ...view, blockAt: (number: number) => gatewayOn("b").blockAt(number) };
-    expect(withWay(view.head, teller, moved as ChainView).way).toEqual([]);
+    expect(withPath(view.head, formatter, moved as ChainView).way).toEqual([]);
   });
 });

@@ -3,15 +3,15 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
-import { type Teller, type Tellers, toldOf } from "./teller.ts";
+import { type Formatter, type Formatters, toldOf } from "./formatter.ts";
 
-const NOTHING: Teller = {
+const NOTHING: Formatter = {
   dropped: () => [],
   added: () => [],
   addedWithin: async ({ to }) => ({ items: [], to }),
 };
 
-const hashesOfEpochs: Teller = {
+const hashesOfEpochs: Formatter = {
   dropped: () => [],
   added: (epoch) => epoch.transactionHashes().map((hash) => JSON.stringify(hash)),
   addedWithin: async ({ from, to }, most, view) => {
@@ -26,9 +26,9 @@ const hashesOfEpochs: Teller = {
   },
 };
 
-function logsOfEpochs(filter: EpochLogFilter, networkId: number): Teller {
+function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
   const matcher = epochMatcher(filter, networkId);
-  const reverted: Teller["reverted"] = ({ number }) => [
+  const reverted: Formatter["reverted"] = ({ number }) => [
     JSON.stringify({ revertTo: toQuantity(number + 1) }),
   ];
   if (matcher === "nothing") return { ...NOTHING, reverted };
@@ -45,7 +45,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Teller {
 }
 
 /** `cfx_*`. */
-export const epochTellers = (networkId: number): Tellers => ({
+export const epochFormatters = (networkId: number): Formatters => ({
   logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
   blocks: hashesOfEpochs,
 });

@@ -12,13 +12,17 @@ const GAS = "0x100000"; // given, because an estimate of what reverts fails
 
 /** Each contract is in the state of every later block: nothing else of the activity adds to a state. */
 const LAST_CREATION = 200;
-/** Of EIP-2935. It would write one more slot with each block, and anvil copies all slots for each. */
+/** Of EIP-2935. */
 const HISTORY_CONTRACT = "0x0000F90827F1C53a10cb7A02335B175320002935";
+
+/** It would write one more slot with each block, and anvil hashes and copies all slots for each. */
+export const takeHistoryContract = (node: RpcCaller): Promise<unknown> =>
+  node.call("anvil_setCode", [HISTORY_CONTRACT, "0x"]);
 
 type Receipt = { transactionHash: string; contractAddress: string; blockNumber: string };
 
 export const setEvmStage: SetStage = async (_, { node }) => {
-  await node.call("anvil_setCode", [HISTORY_CONTRACT, "0x"]);
+  await takeHistoryContract(node);
   const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
   /** Each transaction gets a block of its own. Its receipt may be missing for a moment: hence Sync. */
   const mine = async (transaction: object): Promise<Receipt> =>

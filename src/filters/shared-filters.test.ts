@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../lib/clock.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { FilterCount } from "./filter-count.ts";
@@ -159,12 +159,17 @@ describe("a filter that two processes poll", () => {
     unsure: [],
   });
   const key = "filter main 0x1";
-  const open = () =>
-    new OpenFilter({ key, text, usedAtMs: 0, isShared: true }, { state, clock: systemClock });
+  const open = (own: Clock = systemClock) =>
+    new OpenFilter({ key, text, usedAtMs: 0, isShared: true }, { state, clock: own });
 
   it("waits for the other's answer to be sent: nothing is told twice", async () => {
     await state.replace(key, undefined, text);
-    const [here, there] = [open(), open()];
+    const waits = Promise.withResolvers<void>();
+    const sleep: Clock["sleep"] = (ms, signal) => {
+      waits.resolve();
+      return systemClock.sleep(ms, signal);
+    };
+    const [here, there] = [open(), open({ ...systemClock, sleep })];
     let sent: (wasSent: boolean) => void = () => undefined;
     const delivery = {
       onSent: (task: (wasSent: boolean) => void) => {
@@ -174,7 +179,7 @@ describe("a filter that two processes poll", () => {
     const first = await here.poll(upTo(2), { ...never, delivery }, 1);
     expect(first?.items).toEqual(["1", "2"]);
     const second = there.poll(upTo(3), { ...never, delivery: { onSent: (task) => task(true) } }, 2);
-    await systemClock.sleep(30);
+    await waits.promise;
     sent(true);
     expect((await second)?.items).toEqual(["3"]);
     await Promise.all([here.atRest(), there.atRest()]);

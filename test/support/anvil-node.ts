@@ -1,7 +1,7 @@
 // A real anvil with something on it: two contracts, a transfer, events, a transaction that waits.
 import { pino } from "pino";
 import { emitter, inputWord, reverter } from "../../src/devnet/contracts.ts";
-import { EVM_CHAIN_ID } from "../../src/devnet/evm-activity.ts";
+import { EVM_CHAIN_ID, takeHistoryContract } from "../../src/devnet/evm-activity.ts";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { freePorts } from "../../src/devnet/free-ports.ts";
 import { SupervisedNode } from "../../src/devnet/supervise.ts";
@@ -45,6 +45,7 @@ export async function startAnvil(): Promise<AnvilNode | undefined> {
 
 /** anvil mines each transaction as it comes, into a block of its own. */
 async function fill(node: RpcCaller) {
+  await takeHistoryContract(node); // thousands of blocks would take half a minute
   const [from, to, waiting] = (await node.call("eth_accounts", [])) as string[];
   const send = async (transaction: object): Promise<string> =>
     String(await node.call("eth_sendTransaction", [{ from, gas: "0x100000", ...transaction }]));

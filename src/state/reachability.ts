@@ -56,11 +56,11 @@ export class Reachability {
     this.#cancelProbe = this.#parts.clock.after(ms, () => {
       const waitMs = this.#failedAtMs + QUIET_MS - this.#parts.clock.now();
       if (waitMs > 0) this.#probeIn(waitMs);
-      else void this.#probe().then(this.#isBack, () => this.#probeIn(QUIET_MS));
+      else void this.#probe().then(this.#comeBack, () => this.#probeIn(QUIET_MS));
     });
   }
 
-  readonly #isBack = (): void => {
+  readonly #comeBack = (): void => {
     if (this.#isClosed) return;
     this.#isReachable = true;
     this.#parts.onChange?.(true);

@@ -25,10 +25,10 @@ import type {
   Addition,
   AppendRequest,
   Entry,
-  Grant,
   JournalPart,
   Next,
   State,
+  TakeResult,
   Updated,
   UpdateOptions,
 } from "./state.ts";
@@ -122,11 +122,11 @@ export class LmdbState implements State {
     return isChanged;
   }
 
-  async take(key: string, request: TakeRequest, id: OperationId): Promise<Grant> {
+  async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
     // The time when it is its turn, not when it is asked.
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#parts.clock.wallTime()));
-    return JSON.parse(await this.#write(() => this.#once(id, act))) as Grant;
+    return JSON.parse(await this.#write(() => this.#once(id, act))) as TakeResult;
   }
 
   async add(additions: readonly Addition[], id: OperationId): Promise<void> {

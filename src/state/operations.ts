@@ -7,12 +7,12 @@ import {
   type AppendRequest,
   type CounterTree,
   type Entry,
-  type Grant,
   type JournalPart,
   journalKeys,
   MOST_ITEMS,
   type Next,
   oneGroupOf,
+  type TakeResult,
   TOO_LATE,
   type Updated,
 } from "./state.ts";
@@ -62,7 +62,12 @@ export function updateIn(table: TextTable, keys: readonly string[], next: Next):
   return { isChanged: wanted !== undefined, texts: wanted ?? texts };
 }
 
-export function takeIn(table: TextTable, key: string, request: TakeRequest, nowMs: number): Grant {
+export function takeIn(
+  table: TextTable,
+  key: string,
+  request: TakeRequest,
+  nowMs: number,
+): TakeResult {
   const { taken, granted } = takeFrom(readTaken(table.get(key)), request, nowMs);
   table.set(key, textOfTaken(taken));
   return { granted, left: request.bounds.size - taken.units };

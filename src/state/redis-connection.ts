@@ -5,7 +5,7 @@ import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis"
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { type Scripts, scripts } from "./redis-scripts.ts";
 
-export type Connection = Scripts & (Redis | Cluster);
+export type RedisConnection = Scripts & (Redis | Cluster);
 
 /** Below a second: nobody waits longer for the state. */
 const PATIENCE_MS = 800;
@@ -13,9 +13,9 @@ const PATIENCE_MS = 800;
 const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
 
 /** Begins to connect, and goes on until it is disconnected. */
-export function connect(settings: SharedStateSettings): Connection {
+export function connect(settings: SharedStateSettings): RedisConnection {
   // ioredis adds the scripts as methods, which its types cannot know.
-  return clientOf(settings) as unknown as Connection;
+  return clientOf(settings) as unknown as RedisConnection;
 }
 
 function clientOf(settings: SharedStateSettings): Redis | Cluster {

@@ -4,7 +4,7 @@ import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Reachability, type ReachabilityParts } from "./reachability.ts";
-import { type Connection, connect } from "./redis-connection.ts";
+import { connect, type RedisConnection } from "./redis-connection.ts";
 
 const PATIENCE_MS = 800;
 /** The gateway's start waits so long for the first connection, and goes on without. */
@@ -16,7 +16,7 @@ export type RedisStateParts = ReachabilityParts & { readonly clock: Clock };
 export class RedisLink {
   readonly #settings: SharedStateSettings;
   readonly #parts: RedisStateParts;
-  readonly #connection: Connection;
+  readonly #connection: RedisConnection;
   readonly #reachability: Reachability;
   #isClosed = false;
 
@@ -58,7 +58,7 @@ export class RedisLink {
   }
 
   /** @throws stateUnavailable, in time, whatever the connection does. */
-  async ask<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
+  async ask<Value>(work: (connection: RedisConnection) => Promise<Value>): Promise<Value> {
     const { clock } = this.#parts;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const cancel = clock.after(PATIENCE_MS, () => {

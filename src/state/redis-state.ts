@@ -10,13 +10,13 @@ import {
   type Addition,
   type AppendRequest,
   type Entry,
-  type Grant,
   groupOf,
   type JournalPart,
   journalKeys,
   type Next,
   oneGroupOf,
   type State,
+  type TakeResult,
   type Texts,
   type Updated,
   type UpdateOptions,
@@ -88,7 +88,7 @@ export class RedisState implements State {
     return (await this.update([key], next, { known: [expected] })).isChanged;
   }
 
-  async take(key: string, request: TakeRequest, id: OperationId): Promise<Grant> {
+  async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
     const { bounds, returned, owed, least, wanted, share } = request;
     const numbers = [bounds.size, bounds.perSecond, returned, owed, least, wanted, share];
     const answer = await this.#link.ask((redis) =>

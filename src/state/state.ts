@@ -30,7 +30,7 @@ export type State = {
   /** Puts `text` in the place of `expected`; undefined stands for "nothing". @returns false when something else is there. */
   replace(key: string, expected: string | undefined, text: string | undefined): Promise<boolean>;
   /** Gives back, books and takes units of the limit under the key, by the state's own clock. */
-  take(key: string, request: TakeRequest, id: OperationId): Promise<Grant>;
+  take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult>;
   /** Adds to counters of one group; those that are not there begin at 0. */
   add(additions: readonly Addition[], id: OperationId): Promise<void>;
   /**
@@ -66,7 +66,7 @@ export type Updated = {
   readonly texts: Texts;
 };
 
-export type Grant = {
+export type TakeResult = {
   /** What the process may spend. */
   readonly granted: number;
   /** What was left after it. */

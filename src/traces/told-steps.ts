@@ -15,21 +15,21 @@ export const log = (op: string, stack: readonly unknown[] = [], rest: Rest = {})
 export const below = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) =>
   log(op, stack, { depth: 2, gas: 60, ...rest });
 
-export type Told = {
+export type ToldTrace = {
   readonly outcome: VmTraceOutcome;
   readonly text: string;
   readonly pieces: readonly string[];
 };
 
-export type Surroundings = Partial<VmTraceOptions> & {
+export type TraceSurroundings = Partial<VmTraceOptions> & {
   /** By address; nothing else has code. */
   readonly codes?: Readonly<Record<string, string | undefined>>;
 };
 
 /** Of a call to A, where long code is, when nothing else is said. */
-export function tell(logs: readonly unknown[], surroundings: Surroundings = {}): Told {
+export function tell(logs: readonly unknown[], surroundings: TraceSurroundings = {}): ToldTrace {
   const { codes, ...options } = surroundings;
-  const known: Surroundings["codes"] = { [A]: `0x${"5b".repeat(50)}`, ...codes };
+  const known: TraceSurroundings["codes"] = { [A]: `0x${"5b".repeat(50)}`, ...codes };
   const pieces: string[] = [];
   const writer = new VmTraceWriter(
     { top: { to: A }, maxSteps: 10_000, maxBytes: 1_000_000, ...options },
@@ -44,7 +44,7 @@ export function tell(logs: readonly unknown[], surroundings: Surroundings = {}):
 }
 
 /** Of a trace that is to be written. */
-export function opsOf(logs: readonly unknown[], surroundings?: Surroundings) {
+export function opsOf(logs: readonly unknown[], surroundings?: TraceSurroundings) {
   const { outcome, text } = tell(logs, surroundings);
   if (outcome.kind !== "written") throw new Error(JSON.stringify(outcome));
   return JSON.parse(text).ops;

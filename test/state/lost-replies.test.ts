@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Outbox } from "../../src/lib/outbox.ts";
 import type { TakeRequest } from "../../src/lib/taken.ts";
-import type { Grant, Updated } from "../../src/state/state.ts";
+import type { TakeResult, Updated } from "../../src/state/state.ts";
 import { DroppingProxy } from "../support/dropping-proxy.ts";
 import { until } from "../support/processes.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
@@ -20,7 +20,7 @@ class Sender {
   returned = 0;
   sent = 0;
   readonly #shared: SharedState;
-  readonly #takes: Outbox<TakeRequest, Grant>;
+  readonly #takes: Outbox<TakeRequest, TakeResult>;
   readonly #adds: Outbox<number, void>;
   readonly #updates: Outbox<number, Updated>;
 

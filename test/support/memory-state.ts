@@ -15,10 +15,10 @@ import type {
   Addition,
   AppendRequest,
   Entry,
-  Grant,
   JournalPart,
   Next,
   State,
+  TakeResult,
   Updated,
   UpdateOptions,
 } from "../../src/state/state.ts";
@@ -85,10 +85,10 @@ export class MemoryState implements State {
     return (await this.update([key], next)).isChanged;
   }
 
-  async take(key: string, request: TakeRequest, id: OperationId): Promise<Grant> {
+  async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#clock.wallTime()));
-    return JSON.parse(await this.#change(() => this.#once(id, act))) as Grant;
+    return JSON.parse(await this.#change(() => this.#once(id, act))) as TakeResult;
   }
 
   async add(additions: readonly Addition[], id: OperationId): Promise<void> {

@@ -4,7 +4,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Outbox } from "../../lib/outbox.ts";
 import { type Bounds, grantOf, NOTHING_TAKEN, type TakeRequest, takenAt } from "../../lib/taken.ts";
-import type { Grant, State } from "../../state/state.ts";
+import type { State, TakeResult } from "../../state/state.ts";
 import { Demand } from "./demand.ts";
 import { LeaseRequest } from "./lease-request.ts";
 import { mostOf, pauseMsOf, shareOf } from "./lease-sizes.ts";
@@ -42,7 +42,7 @@ export class Lease {
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #bounds: Bounds;
   readonly #request: LeaseRequest;
-  readonly #outbox: Outbox<TakeRequest, Grant>;
+  readonly #outbox: Outbox<TakeRequest, TakeResult>;
   readonly #demand: Demand;
   readonly #parts: LeaseParts;
 
@@ -160,7 +160,7 @@ export class Lease {
     return { ...common, returned, least: 0, wanted: 0 };
   }
 
-  #receive({ owed, wanted }: TakeRequest, { granted, left }: Grant): void {
+  #receive({ owed, wanted }: TakeRequest, { granted, left }: TakeResult): void {
     const nowMs = this.#parts.clock.now();
     this.#taken = { units: this.#bounds.size - left, atMs: nowMs };
     this.#seenAtMs = nowMs;

@@ -15,7 +15,10 @@ let gateway: RunningGateway;
 let pool: Pool;
 
 beforeAll(async () => {
-  node = await startScriptedNode((asked) => result(asked, '"0x10"'));
+  // What cannot be the answer to a log query would be a lie: no node could answer, and that is a 502.
+  node = await startScriptedNode((asked) =>
+    result(asked, asked.method === "eth_getLogs" ? "[]" : '"0x10"'),
+  );
   gateway = await startGatewayProcess({
     log: { level: "info" },
     networks: { main: { family: "evm", chainId: 1, upstreams: [{ url: node.url }] } },

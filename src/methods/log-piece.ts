@@ -109,6 +109,7 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
   const formatters = new Map<Buffer, string>();
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
+      onReply: (reply) => replies.hear(reply),
       isDoubtful: (reply) => replies.isDoubtful(reply),
       *isFalse(given, upstream) {
         formatters.set(given, upstream);

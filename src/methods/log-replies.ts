@@ -3,6 +3,7 @@
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
+import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { LogRange } from "./log-range.ts";
 
@@ -37,11 +38,23 @@ export class LogReplies {
     this.#doubtsNothing = doubtsNothing;
   }
 
-  /** Whether the next node is to be asked as well. */
+  /** Learns from what a node says, before it is judged. */
+  hear(reply: FinalReply): void {
+    if (reply.kind === "result") {
+      if (isNothing(reply.json)) this.#nothings += 1;
+      return;
+    }
+    if (reply.lacks === "history") this.#isHistoryLacking = true;
+    this.#learn(reply);
+  }
+
+  /** Whether the next node is to be asked as well, as far as was heard. */
   isDoubtful(reply: Reply): boolean {
-    if (reply.kind === "refused") return this.#isRefusalDoubtful(reply);
+    if (reply.kind === "refused")
+      return (
+        this.#sizeIn(reply) !== undefined || reply.lacks !== undefined || hasTooManyCriteria(reply)
+      );
     if (reply.kind !== "result" || !isNothing(reply.json)) return false;
-    this.#nothings += 1;
     return this.#doubtsNothing && this.#nothings < AGREEING;
   }
 
@@ -66,23 +79,21 @@ export class LogReplies {
     return this.#width === 0 ? undefined : { width: this.#width, isForAll: this.#isForAll };
   }
 
-  #isRefusalDoubtful(refusal: Extract<Reply, { kind: "refused" }>): boolean {
-    if (refusal.lacks === "history") this.#isHistoryLacking = true;
-    const isTooLarge = this.#learn(refusal);
-    return isTooLarge || refusal.lacks !== undefined || hasTooManyCriteria(refusal);
-  }
-
-  #learn({ message, json = "" }: Refusal): boolean {
+  #learn(refusal: Refusal): void {
     const { from, to } = this.#range;
-    const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
-    const { data } = (error ?? {}) as { data?: unknown };
-    const size = sizeRefusal({ message, data }, this.#range);
-    if (!size) return false;
+    const size = this.#sizeIn(refusal);
+    if (!size) return;
     const half = Math.max(1, Math.floor((to - from + 1) / 2));
     const { hint, widest = half } = size;
     this.#width = Math.max(this.#width, hint === undefined ? widest : hint - from + 1);
     this.#isForAll &&= size.about === "range";
-    return true;
+  }
+
+  /** undefined when it is not the size that is refused. */
+  #sizeIn({ message, json = "" }: Refusal): ReturnType<typeof sizeRefusal> {
+    const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
+    const { data } = (error ?? {}) as { data?: unknown };
+    return sizeRefusal({ message, data }, this.#range);
   }
 }
 

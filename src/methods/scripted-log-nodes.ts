@@ -80,6 +80,7 @@ export function askingNodes(
       const found = reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`);
       if (typeof found === "object" ? atOnce(found) : found) continue;
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
+      options.onReply?.(reply);
       if (!options.isDoubtful?.(reply)) return said(reply);
       doubtful ??= reply;
     }

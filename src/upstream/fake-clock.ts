@@ -38,6 +38,14 @@ export class FakeClock implements Clock {
     return this.#tasks.size;
   }
 
+  /** Lets time pass until the next timer is due. @returns false when none is set. */
+  async toNext(): Promise<boolean> {
+    if (this.#tasks.size === 0) return false;
+    this.#now = Math.max(this.#now, Math.min(...[...this.#tasks].map(({ at }) => at)));
+    await this.advance(0);
+    return true;
+  }
+
   /** Lets time pass, and what was due run, in order; then what was set off by it. */
   async advance(ms: number): Promise<void> {
     this.#now += ms;

@@ -140,6 +140,33 @@ describe("a call", () => {
   });
 });
 
+describe("a transaction that is sent to several nodes at once", () => {
+  it("is counted for each of them, and takes a turn at each", async () => {
+    const { pool, optionsOf } = await startedPoolOf({
+      a: saying('"result":"0xab"'),
+      b: saying('"result":"0xab"'),
+    });
+    const change = await pool.prepare({ ...optionsOf("a", "b"), broadcast: 2 });
+    change.commit(0);
+    const attempts: string[] = [];
+    const turns: string[] = [];
+    for (const { name, turns: ofNode } of pool.nodes) {
+      const begin = ofNode.begin.bind(ofNode);
+      ofNode.begin = (...given) => {
+        turns.push(name);
+        return begin(...given);
+      };
+    }
+    await pool.call("eth_sendRawTransaction", "[]", new AbortController().signal, {
+      arrivalOf: () => 0,
+      asker: { holder: "k", client: "", weight: 1, remainingMs: 1_000 },
+      ledger: { attempted: () => attempts.push("one"), merged: () => undefined },
+    });
+    expect(turns).toEqual(["a", "b"]);
+    expect(attempts).toHaveLength(2);
+  });
+});
+
 describe("a call while no node is usable", () => {
   it("is told so when its patience ends", async () => {
     const { outcome, clock } = await startedPoolOf({ a: () => DOWN });

@@ -4,8 +4,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { AgreementRule } from "./asking/agreement.ts";
 import type { CallOptions } from "./asking/call-options.ts";
-import { Dispatcher, type DispatcherOptions, MOST_WAITING } from "./asking/dispatcher.ts";
-import { Patience } from "./asking/patience.ts";
+import { Dispatcher, type DispatcherOptions } from "./asking/dispatcher.ts";
 import { HeadTimes } from "./health/head-times.ts";
 import { snapshotOf } from "./health/snapshot.ts";
 import { letGo, type PoolChange, sameNode, untilReady } from "./pool-change.ts";
@@ -26,13 +25,10 @@ export type PoolParts = Omit<UpstreamParts, "heads" | "hasOthers"> & {
   >;
 };
 
-const PATIENCE = { ms: 3_000, leastMs: 600, mostWaiting: MOST_WAITING };
-
 export class Pool {
   /** When the network's head reached which number. */
   readonly #heads: HeadTimes;
   #upstreams: readonly Upstream[];
-  readonly #patience: Patience;
   readonly #dispatcher: Dispatcher;
   /** The calls that were begun with the nodes of now. */
   #callers = new Occupancy();
@@ -47,7 +43,6 @@ export class Pool {
     const { network, upstreams } = options;
     this.#parts = parts;
     this.#heads = new HeadTimes(parts);
-    this.#patience = new Patience(PATIENCE, parts);
     const usable = (): readonly Upstream[] => this.usable();
     const nodes = (): readonly Upstream[] => this.#upstreams;
     this.#dispatcher = new Dispatcher(options, { ...parts, usable, nodes });
@@ -69,7 +64,7 @@ export class Pool {
     this.#closing.abort();
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
     await this.#leaving;
-    this.#patience.end();
+    this.#dispatcher.resume();
   }
 
   /**
@@ -174,7 +169,6 @@ export class Pool {
     signal: AbortSignal,
     options: CallOptions = {},
   ): Promise<Buffer> {
-    if (!this.#upstreams.some(isUsable) && !signal.aborted) await this.#patience.wait(signal);
     const callers = this.#callers;
     callers.enter();
     try {
@@ -186,7 +180,7 @@ export class Pool {
 
   #onChange(): void {
     for (const listener of [...this.#listeners]) listener();
-    if (this.#upstreams.some(isUsable)) this.#patience.end();
+    if (this.#upstreams.some(isUsable)) this.#dispatcher.resume();
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { isSameSaying, ofDifferentVendors, verdictOf } from "./agreement.ts";
-import type { Said } from "./call-options.ts";
+import type { FinalReply } from "./call-options.ts";
 
-const result = (json: string): Said => ({ kind: "result", json: Buffer.from(json) });
-const refusal = (code: number, message: string, data?: string): Said => ({
+const result = (json: string): FinalReply => ({ kind: "result", json: Buffer.from(json) });
+const refusal = (code: number, message: string, data?: string): FinalReply => ({
   kind: "refused",
   code,
   message,
@@ -11,7 +11,7 @@ const refusal = (code: number, message: string, data?: string): Said => ({
 });
 
 describe("two answers", () => {
-  it.each<[string, Said, Said, boolean]>([
+  it.each<[string, FinalReply, FinalReply, boolean]>([
     ["equal bytes", result('"0x1"'), result('"0x1"'), true],
     ["different values", result('"0x1"'), result('"0x2"'), false],
     ["hex in another case", result('"0xAB"'), result('"0xab"'), true],

@@ -1,7 +1,7 @@
 // Answers that nothing proves, asked of several vendors: what enough of them say counts. Pure.
 import { parsed } from "../../jsonrpc/parsed.ts";
 import { matcherOf } from "../../lib/pattern.ts";
-import type { Said } from "./call-options.ts";
+import type { FinalReply } from "./call-options.ts";
 
 export type AgreementRule = {
   /** How many nodes are asked, of different vendors. */
@@ -10,10 +10,10 @@ export type AgreementRule = {
   readonly agree: number;
 };
 
-export type Vote = { readonly name: string; readonly reply: Said };
+export type Vote = { readonly name: string; readonly reply: FinalReply };
 
 export type Verdict =
-  | { readonly kind: "agreed"; readonly reply: Said; readonly dissenters: readonly string[] }
+  | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly string[] }
   | { readonly kind: "open" };
 
 /** @param rules By method or pattern. @returns The first that fits a method. */
@@ -41,7 +41,7 @@ export function verdictOf(votes: readonly Vote[], agree: number): Verdict {
   return { kind: "open" };
 }
 
-export const isSameSaying = (a: Said, b: Said): boolean => sayingOf(a) === sayingOf(b);
+export const isSameSaying = (a: FinalReply, b: FinalReply): boolean => sayingOf(a) === sayingOf(b);
 
 /** One of each vendor, in the given order. */
 export function ofDifferentVendors<Node extends { readonly options: { readonly vendor: string } }>(
@@ -56,7 +56,7 @@ export function ofDifferentVendors<Node extends { readonly options: { readonly v
 }
 
 /** Equal for answers that say the same: spaces, the order of members and the words of a refusal aside. */
-function sayingOf(reply: Said): string {
+function sayingOf(reply: FinalReply): string {
   if (reply.kind === "result") return `= ${canonical(parsed(reply.json))}`;
   const error = parsed(reply.json) as { data?: unknown } | undefined;
   // Nodes word the same refusal differently; what a revert returned is the same.

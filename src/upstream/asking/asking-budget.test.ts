@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import { RateBudget } from "../budget/rate-budget.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
-import type { AskedUpstream } from "./asking.ts";
-import { asking, DELAY_MS, failed, lacking, result } from "./fake-asking.ts";
-import { outcomeOf } from "./fake-neighbours.ts";
+import type { Upstream } from "../upstream.ts";
+import { asking, DELAY_MS, failed, lacking, outcomeOf, result } from "./fake-asking.ts";
 
 const busy = (retryAfterMs: number): Reply => ({ kind: "busy", retryAfterMs });
 
@@ -105,6 +104,28 @@ describe("a call for which no node has budget left", () => {
   });
 });
 
+describe("a call whose timer is early", () => {
+  it("waits on until the time has come", async () => {
+    const clock = new FakeClock();
+    const early = Object.assign(Object.create(clock), {
+      now: () => clock.now(),
+      after: (ms: number, run: () => void) => clock.after(ms > 5 ? ms - 5 : ms, run),
+    });
+    const waitMs = (): number => Math.max(0, 1_000 - clock.now());
+    const budget = { costOf: () => 1, waitMs, mayBeTried: () => false };
+    const ask = async (): Promise<Reply> => result("1");
+    const node = { name: "a", ask, isMissing: () => false, budget } as unknown as Upstream;
+    const reply = outcomeOf([node], early).then(
+      ({ kind }) => `${clock.now()} ${kind}`,
+      ({ message }) => `${clock.now()} ${message}`,
+    );
+    await clock.advance(995);
+    await clock.advance(5);
+    expect(await reply).toBe("1000 result");
+    expect(clock.waiting).toBe(0);
+  });
+});
+
 describe("calls that wait for one node's budget", () => {
   const nothingKept = {
     get: async () => undefined,
@@ -121,7 +142,7 @@ describe("calls that wait for one node's budget", () => {
       budget.take(1);
       return result("1");
     };
-    const node = { name: "a", ask, isMissing: () => false, budget } as unknown as AskedUpstream;
+    const node = { name: "a", ask, isMissing: () => false, budget } as unknown as Upstream;
     const said = Array.from({ length: 10 }, async () => (await outcomeOf([node], clock)).kind);
     for (let count = 0; count < 100; count += 1) await clock.advance(10);
     expect(await Promise.all(said)).toEqual(Array(10).fill("result"));
@@ -143,5 +164,13 @@ describe("calls that wait for one node's budget", () => {
     for (let passed = 0; passed < 300; passed += 50) await clock.advance(50);
     await answer("b", result("2"));
     expect(log.at(-1)).toBe("2");
+  });
+
+  it("leave no timer behind that asks on after the answer", async () => {
+    const learned = { waitMs: 9_000, mayBeTried: true };
+    const { clock, answer, left } = asking([{}, learned, { fromMs: 60_000 }]);
+    for (let passed = 0; passed < 300; passed += 50) await clock.advance(50);
+    await answer("b", result("2"));
+    expect(left()).toEqual({ timers: 1, waiting: 0 }); // the first one is listened to
   });
 });

@@ -4,9 +4,8 @@ import { OUTRUN } from "../ask-decisions.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { Health } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
-import type { AskedUpstream } from "./asking.ts";
-import { asking, DELAY_MS, failed, refused, result } from "./fake-asking.ts";
-import { outcomeOf } from "./fake-neighbours.ts";
+import type { Upstream } from "../upstream.ts";
+import { asking, DELAY_MS, failed, outcomeOf, refused, result } from "./fake-asking.ts";
 
 const timeout: Reply = { kind: "timeout" };
 
@@ -209,7 +208,7 @@ describe("a call whose node takes long", () => {
     const clock = new FakeClock();
     const health = new Health({ clock });
     await clock.advance(1);
-    const ask: AskedUpstream["ask"] = async (_method, _params, _signal, { onOpen } = {}) => {
+    const ask: Upstream["ask"] = async (_method, _params, _signal, { onOpen } = {}) => {
       const call = health.open("execution");
       onOpen?.(call);
       health.close(call, "failed");
@@ -220,7 +219,7 @@ describe("a call whose node takes long", () => {
     const node = { name: "a", ask, isMissing: () => false, health, budget: budgeted(0) };
     const nodes = [node, { ...node, name: "b", budget: budgeted(600) }];
     for (let count = 0; count < 3; count += 1)
-      void outcomeOf(nodes as unknown as AskedUpstream[], clock).catch(() => undefined);
+      void outcomeOf(nodes as unknown as Upstream[], clock).catch(() => undefined);
     await clock.advance(0);
     await clock.advance(DELAY_MS);
     expect(clock.waiting).toBeGreaterThan(0);

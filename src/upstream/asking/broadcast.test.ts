@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../fake-clock.ts";
-import { fakeTraits } from "../fake-pool.ts";
 import type { Reply } from "../reply.ts";
-import { Broadcast } from "./broadcast.ts";
-import { failed, result } from "./fake-asking.ts";
+import type { Upstream } from "../upstream.ts";
+import type { Arrival } from "./call-options.ts";
+import { driven, failed, networkOf, result } from "./fake-asking.ts";
 
 const hash = result('"0xab"');
 const refusal = (message: string): Reply => ({
@@ -30,17 +30,18 @@ function sending(count: number, says: readonly (Reply | typeof later)[]) {
       },
     };
   });
-  const arrivalOf = ({ message }: { message: string }) =>
+  const arrivalOf = ({ message }: { message: string }): Arrival =>
     message === "known" ? 2 : message === "nonce too low" ? 1 : 0;
-  const method = "eth_sendRawTransaction";
-  const question = { method, paramsJson: "[]", traits: fakeTraits(method), count };
+  const network = networkOf(nodes as unknown as Upstream[]);
   const caller = new AbortController();
-  const outcome = new Broadcast({ ...question, options: { arrivalOf } }, { nodes, clock })
-    .outcome(caller.signal)
-    .then(
-      (said) => (said.kind === "result" ? String(said.json) : said.message),
-      (error) => `${error.status} ${error.message}`,
-    );
+  const method = "eth_sendRawTransaction";
+  const outcome = driven(
+    { method, signal: caller.signal, copies: count, options: { arrivalOf } },
+    { clock, network },
+  ).then(
+    (said) => (said.kind === "result" ? String(said.json) : said.message),
+    (error) => `${error.status} ${error.message}`,
+  );
   const answer = (name: string, reply: Reply): void => answers.get(name)?.(reply);
   return { outcome, sent, answer, clock, caller, signals };
 }

@@ -13,6 +13,8 @@ export type CallOptions = {
    * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
    */
   readonly isDoubtful?: ((reply: Reply) => boolean) | undefined;
+  /** Told of each result and refusal before it is judged: to learn from those that do not count, too. */
+  readonly onReply?: ((reply: FinalReply) => void) | undefined;
   /** The number of the block that the call speaks of: who seems not to have it is asked last. */
   readonly block?: number | undefined;
   /** The number that a node's head should have reached, where no single block is spoken of. */
@@ -43,7 +45,7 @@ export type AttemptLedger = {
 type Variant = {
   readonly name: string;
   /** Whether a node says with this that it does not have it. Remembered like a missing method. */
-  readonly isMissing: (reply: Said) => boolean;
+  readonly isMissing: (reply: FinalReply) => boolean;
 };
 
 /** Calls that belong together: all ask the node that the first of them chose, first. */
@@ -58,4 +60,4 @@ export type Arrival = 0 | 1 | 2;
 type Refused = Extract<Reply, { kind: "refused" }>;
 
 /** What a node answers for itself: another one is not asked. */
-export type Said = Extract<Reply, { kind: "result" | "refused" }>;
+export type FinalReply = Extract<Reply, { kind: "result" | "refused" }>;

@@ -1,83 +1,58 @@
-// Puts a call to the nodes of a network: in which order, beside which others, and whose word counts.
-import type { Logger } from "pino";
+// Puts a call to the upstreams of a network: whose word counts in it, and what its answer tells.
 import { errors } from "../../jsonrpc/rpc-error.ts";
-import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
-import type { Metrics } from "../../observe/metrics.ts";
 import { headTold } from "../announcements.ts";
-import { MethodTimes } from "../health/method-times.ts";
 import type { Upstream } from "../upstream.ts";
 import type { TraitsOf } from "../upstream-options.ts";
 import { type AgreementRule, rulesByMethod } from "./agreement.ts";
-import { Asking, type AskingParts, type Question } from "./asking.ts";
-import { Broadcast } from "./broadcast.ts";
+import { CallDriver, type CallDriverParts } from "./call-driver.ts";
 import type { CallOptions } from "./call-options.ts";
-import { headOf, isBehind } from "./candidates.ts";
-import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./hedging.ts";
-import { NodeOrder } from "./node-order.ts";
-import { takersOf } from "./takers.ts";
-import { type Ballot, Voting } from "./voting.ts";
+import type { UpstreamQuestion } from "./decision.ts";
+import { NetworkCalls, type NetworkCallsOptions, type NetworkCallsParts } from "./network-calls.ts";
 
-export type DispatcherOptions = {
-  readonly network: string;
-  readonly hedging: HedgingOptions;
-  /** A node so many blocks behind the best one is not taken to lag. */
-  readonly toleratedLag: number;
+export type DispatcherOptions = NetworkCallsOptions & {
   /** What several vendors must agree on, by method or pattern; the first that fits. */
   readonly agreement: Readonly<Record<string, AgreementRule>>;
-  /** To how many nodes a transaction is sent at once; undefined: to one, or to private ones alone. */
-  readonly broadcast: number | undefined;
 };
 
-export type DispatcherParts = {
-  /** The nodes that may be asked now, in the order of the configuration. */
-  readonly usable: () => readonly Upstream[];
-  /** All nodes of the network. */
-  readonly nodes: () => readonly Upstream[];
-  readonly traitsOf: TraitsOf;
-  readonly clock: Clock;
-  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "callBounded">;
-  readonly log: Pick<Logger, "warn">;
-};
-
-/** Calls that wait for a node, or for its budget. */
-export const MOST_WAITING = 2_000;
-const TELL_AGAIN_AFTER_MS = 60_000;
-/** No upstream has an empty name. */
-const ALL = "";
+export type DispatcherParts = NetworkCallsParts & { readonly traitsOf: TraitsOf };
 
 export class Dispatcher {
-  readonly #times: MethodTimes;
-  #policies: Policies;
-  /** The head that a caller was told last: it falls only when no node knows better. */
+  #agreementOn: (method: string) => AgreementRule | undefined;
+  /** The head that a caller was told last: it falls only when no upstream knows better. */
   #toldHead = 0;
-  /** Calls that wait for some node's budget. */
-  #waiting = 0;
-  /** When the log told of a node that dissents. */
-  readonly #toldAt = new Map<string, number>();
+  readonly #network: NetworkCalls;
   #options: DispatcherOptions;
-  readonly #parts: DispatcherParts;
+  readonly #traitsOf: TraitsOf;
+  readonly #driverParts: CallDriverParts;
 
   constructor(options: DispatcherOptions, parts: DispatcherParts) {
     this.#options = options;
-    this.#parts = parts;
-    this.#times = new MethodTimes(parts);
-    this.#policies = policiesOf(options);
+    this.#traitsOf = parts.traitsOf;
+    this.#agreementOn = rulesByMethod(options.agreement);
+    this.#network = new NetworkCalls(options, parts);
+    this.#driverParts = { clock: parts.clock, network: this.#network };
   }
 
   reconfigure(options: DispatcherOptions): void {
     this.#options = options;
-    this.#policies = policiesOf(options);
+    this.#agreementOn = rulesByMethod(options.agreement);
+    this.#network.reconfigure(options);
   }
 
-  /** How many must say the same to a method; undefined where one node's word counts. */
+  /** How many must say the same to a method; undefined where one upstream's word counts. */
   agreementOn(method: string): AgreementRule | undefined {
-    return this.#policies.agreementOn(method);
+    return this.#agreementOn(method);
   }
 
-  /** The nodes that may be asked now, best first for blocks. */
+  /** The upstreams that may be asked now, best first for blocks. */
   bestForBlocks(): readonly Upstream[] {
-    return this.#policies.order.forBlocks(this.#parts.usable());
+    return this.#network.bestForBlocks();
+  }
+
+  /** An upstream can be asked again, or none will be. */
+  resume(): void {
+    this.#network.resume();
   }
 
   /** See `Pool.call`. */
@@ -86,119 +61,37 @@ export class Dispatcher {
     paramsJson: string,
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
-    const { traits = this.#parts.traitsOf(method) } = options;
-    const asked = { method, traits };
-    const nodes = this.#policies.order.forCall(this.#askable(traits), asked, options);
-    if (nodes.length === 0) throw errors.noUpstream();
-    if (signal.aborted) throw errors.upstreamTimeout();
-    const rule = options.reader ? undefined : this.#policies.agreementOn(method);
+    const { traits = this.#traitsOf(method) } = options;
     const isDoubtful = options.isDoubtful ?? this.#headDoubt(traits, paramsJson);
-    const question = {
-      ...{ method, paramsJson, traits },
-      options: { ...options, isDoubtful },
-    };
-    const said = rule
-      ? await this.#voting(nodes, { ...question, rule }).outcome(signal)
-      : await this.#way(nodes, question).outcome(signal);
-    if (said.kind === "result") {
-      this.#toldHead = headTold(traits, paramsJson, said.json) ?? this.#toldHead;
-      return said.json;
+    const question = { method, paramsJson, traits, options, isDoubtful };
+    const reply = await this.#driver(question).outcome(signal);
+    if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
+    this.#toldHead = headTold(traits, paramsJson, reply.json) ?? this.#toldHead;
+    return reply.json;
+  }
+
+  #driver(question: UpstreamQuestion): CallDriver {
+    const view = this.#network;
+    const { reader, arrivalOf, isFalse, asker, ledger, onReply } = question.options;
+    const rule = reader ? undefined : this.#agreementOn(question.method);
+    const copies = arrivalOf ? (this.#options.broadcast ?? 1) : 1;
+    const state = { question, view, rule, copies, plan: undefined, hasWaited: false };
+    if (rule === undefined && copies === 1) {
+      view.hedges.earn();
+      return new CallDriver(state, this.#driverParts);
     }
-    throw errors.refusedByNode(said.code, said.message, said.json);
+    // Several are asked at once, all in one way, and of the call's block nothing is learned.
+    const options = { arrivalOf, isFalse, asker, ledger, onReply };
+    return new CallDriver({ ...state, question: { ...question, options } }, this.#driverParts);
   }
 
-  /** Those that may be asked for such work now, in the order of the configuration. */
-  #askable({ group }: MethodTraits): readonly Upstream[] {
-    const { usable, nodes } = this.#parts;
-    return group === "submission" ? takersOf(usable(), nodes(), this.#options.broadcast) : usable();
-  }
-
-  #way(nodes: readonly Upstream[], question: Question): Asking | Broadcast {
-    const { broadcast: count = 1 } = this.#options;
-    const { arrivalOf, isFalse } = question.options;
-    if (!arrivalOf || count < 2) return this.#asking(nodes, question);
-    const options = { arrivalOf, isFalse };
-    return new Broadcast({ ...question, count, options }, { nodes, clock: this.#parts.clock });
-  }
-
-  /** A head that is behind what callers were told, or what nodes tell, is one node's alone. */
+  /** A head that is behind what callers were told, or what upstreams tell, is one upstream's alone. */
   #headDoubt(traits: MethodTraits, paramsJson: string): CallOptions["isDoubtful"] {
     if (!traits.tellsHead?.(paramsJson)) return undefined;
     return (reply) => {
       const told = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;
-      const tolerated = (headOf(this.#parts.usable()) ?? 0) - this.#options.toleratedLag;
+      const tolerated = (this.#network.headNumber() ?? 0) - this.#options.toleratedLag;
       return told !== undefined && told < Math.max(this.#toldHead, tolerated);
     };
   }
-
-  #asking(nodes: readonly Upstream[], question: Question): Asking {
-    const { clock, metrics } = this.#parts;
-    const { network, hedging } = this.#options;
-    const { method, traits } = question;
-    const hasOthers = this.#parts.nodes().length > 1;
-    this.#policies.hedges.earn();
-    return new Asking(question, {
-      clock,
-      nodes,
-      newcomers: hasOthers ? () => this.#askable(traits) : undefined,
-      headNumber: headOf(nodes),
-      isBehind: this.#lagJudge(question),
-      hedgeDelayMs: hedgeDelayMs(this.#times.p95Ms(method), hedging),
-      mayHedge: () => this.#policies.hedges.spend(),
-      onAnswered: (ms) => this.#times.answered(method, ms),
-      onAskedAgain: (why) => metrics.upstreamAskedAgain(network, why),
-      onOccupied: () => this.#tellOccupied(),
-      onWaiting: (count) => this.#waits(count),
-    });
-  }
-
-  /** What speaks of a block is refused by those who do not have it; what is sent may go to any. */
-  #lagJudge({ traits, options: { block, reaches } }: Question): AskingParts["isBehind"] {
-    if (block !== undefined || reaches !== undefined) return undefined;
-    if (traits.group === "submission") return undefined;
-    const { toleratedLag } = this.#options;
-    return (node) => isBehind(node, { head: headOf(this.#parts.usable()), toleratedLag });
-  }
-
-  #voting(nodes: readonly Upstream[], ballot: Ballot): Voting {
-    const { clock, metrics, log } = this.#parts;
-    const onDissent = (upstream: string): void => {
-      const { method } = ballot;
-      metrics.upstreamDissented(this.#options.network, upstream);
-      if (this.#isToldAnew(upstream, clock.now()))
-        log.warn({ upstream, method }, "an upstream answered otherwise than the others");
-    };
-    return new Voting(ballot, { clock, nodes, onDissent });
-  }
-
-  #tellOccupied(): void {
-    const { clock, metrics, log } = this.#parts;
-    metrics.callBounded(this.#options.network, "waiting");
-    if (this.#isToldAnew(ALL, clock.now()))
-      log.warn("calls are refused: too many wait for the upstreams, see headgate_upstream_waiting");
-  }
-
-  /** One line in the log for each node that dissents, not one for each time it does. */
-  #isToldAnew(upstream: string, now: number): boolean {
-    const toldAt = this.#toldAt.get(upstream) ?? Number.NEGATIVE_INFINITY;
-    if (now - toldAt < TELL_AGAIN_AFTER_MS) return false;
-    this.#toldAt.set(upstream, now);
-    return true;
-  }
-
-  /** @returns false when too many wait already. */
-  #waits(count: 1 | -1): boolean {
-    if (count > 0 && this.#waiting >= MOST_WAITING) return false;
-    this.#waiting += count;
-    return true;
-  }
 }
-
-/** What the options make of each call. */
-type Policies = ReturnType<typeof policiesOf>;
-
-const policiesOf = (options: DispatcherOptions) => ({
-  agreementOn: rulesByMethod(options.agreement),
-  hedges: new HedgeBudget(options.hedging),
-  order: new NodeOrder(options),
-});

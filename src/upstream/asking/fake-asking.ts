@@ -1,16 +1,19 @@
 // For tests: one call to nodes that say what they are told to, or nothing until they are told.
 
+import type { Clock } from "../../lib/clock.ts";
 import { FakeClock } from "../fake-clock.ts";
 import { fakeTraits } from "../fake-pool.ts";
 import { countedSignal } from "../fake-signal.ts";
 import type { Reply } from "../reply.ts";
-import { type AskedUpstream, Asking, type AskingParts } from "./asking.ts";
-import type { CallOptions } from "./call-options.ts";
+import type { Upstream } from "../upstream.ts";
+import type { AgreementRule } from "./agreement.ts";
+import { type AskingNetwork, CallDriver } from "./call-driver.ts";
+import type { CallOptions, FinalReply } from "./call-options.ts";
 
 /** After which a second node is asked. */
 export const DELAY_MS = 50;
 export const result = (text: string): Reply => ({ kind: "result", json: Buffer.from(text) });
-export const refused: Reply = {
+export const refused: Extract<Reply, { kind: "refused" }> = {
   kind: "refused",
   code: 3,
   message: "execution reverted",
@@ -60,29 +63,29 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
   const { clock, log, aborted, missing } = scripted;
   const asked = nodes.map((node, index) => scripted.add("abcdef"[index] ?? "z", node));
   const isThere = (index: number): boolean => (nodes[index]?.fromMs ?? 0) <= clock.now();
-  const usable = (): AskedUpstream[] => asked.filter((_, index) => isThere(index));
+  const usable = (): Upstream[] => asked.filter((_, index) => isThere(index));
   const { signal, controller: caller, listeners } = countedSignal();
   let waiting = 0;
-  const parts: AskingParts = {
-    clock,
-    nodes: usable(),
-    newcomers: nodes.some(({ fromMs }) => fromMs) ? usable : undefined,
-    headNumber: undefined,
-    isBehind: (node) => nodes[asked.indexOf(node)]?.isBehind ?? false,
-    hedgeDelayMs,
+  const network: AskingNetwork = {
+    ...networkOf(asked),
+    takeOrder: usable,
+    usableFor: usable,
+    hasOthers: () => nodes.some(({ fromMs }) => fromMs),
+    isBehind: (node) => nodes[asked.indexOf(node as Upstream)]?.isBehind ?? false,
+    usualMs: () => hedgeDelayMs,
     mayHedge: () => call.mayHedge ?? true,
-    onAnswered: (ms) => void log.push(`answered in ${ms}`),
-    onAskedAgain: (why) => void log.push(why),
-    onOccupied: () => void log.push("occupied"),
-    onWaiting: (count) => {
-      if (call.mayWait === false) return false;
-      waiting += count;
-      return true;
+    mayWait: () => call.mayWait ?? true,
+    times: { answered: (_, ms) => void log.push(`answered in ${ms}`) },
+    askedAgain: (why) => void log.push(why),
+    occupied: () => void log.push("occupied"),
+    enter: () => {
+      waiting += 1;
+    },
+    leave: () => {
+      waiting -= 1;
     },
   };
-  const traits = fakeTraits(method);
-  const outcome = new Asking({ method, paramsJson: "[]", traits, options }, parts)
-    .outcome(signal)
+  const outcome = driven({ method, options, signal }, { clock, network })
     .then(
       (said) => (said.kind === "result" ? String(said.json) : `refused: ${said.message}`),
       (error) => `${error.status} ${error.message}`,
@@ -97,6 +100,48 @@ export function asking(nodes: readonly Node[], call: Call = {}) {
   return { log, aborted, missing, caller, listeners, clock, outcome, answer, left, idle };
 }
 
+const nothing = (): void => undefined;
+
+/** A network of these nodes alone, which allows all. */
+export const networkOf = (upstreams: readonly Upstream[]): AskingNetwork => ({
+  ...{ takeOrder: () => upstreams, usableFor: () => upstreams, hasOthers: () => false },
+  ...{
+    outSinceMs: () => undefined,
+    isBehind: () => false,
+    usualMs: () => DELAY_MS,
+    headNumber: () => undefined,
+  },
+  ...{ mayHedge: () => true, mayWait: () => true, enter: nothing, leave: nothing },
+  hedges: { earn: nothing, spend: () => true },
+  ...{ times: { answered: nothing }, askedAgain: nothing, dissented: nothing, occupied: nothing },
+});
+
+type Driven = {
+  readonly method: string;
+  readonly signal: AbortSignal;
+  readonly options?: CallOptions;
+  readonly rule?: AgreementRule;
+  readonly copies?: number;
+};
+
+/** The outcome of a call; one answer is enough where nothing else is said. */
+export function driven(
+  { method, signal, options = {}, rule, copies = 1 }: Driven,
+  parts: { clock: Clock; network: AskingNetwork },
+): Promise<FinalReply> {
+  const { isDoubtful } = options;
+  const question = { method, paramsJson: "[]", traits: fakeTraits(method), options, isDoubtful };
+  const state = { question, view: parts.network, rule, copies, plan: undefined, hasWaited: false };
+  return new CallDriver(state, parts).outcome(signal);
+}
+
+/** A call to nodes that a test makes itself. */
+export const outcomeOf = (nodes: readonly Upstream[], clock: Clock): Promise<FinalReply> =>
+  driven(
+    { method: "eth_call", signal: new AbortController().signal },
+    { clock, network: networkOf(nodes) },
+  );
+
 class ScriptedNodes {
   readonly clock = new FakeClock();
   readonly log: string[] = [];
@@ -105,13 +150,13 @@ class ScriptedNodes {
   /** How to answer calls that are open. */
   readonly #answers = new Map<string, (reply: Reply) => void>();
 
-  add(name: string, node: Node): AskedUpstream {
+  add(name: string, node: Node): Upstream {
     const { isHeard = false, isStalled = false, breaker = "closed", lacks, says = [] } = node;
     const told = { isStalled: () => isStalled, isSilent: () => !isHeard, late: () => undefined };
     const health = { ...told, group: () => ({ breaker }) };
     const rememberMissing = (what: string): void => void this.missing.push(`${name} ${what}`);
     const asked = { name, health, isMissing: (what: string) => what === lacks, rememberMissing };
-    return { ...asked, ...this.#budgeted(name, node, [...says]) } as unknown as AskedUpstream;
+    return { ...asked, ...this.#budgeted(name, node, [...says]) } as unknown as Upstream;
   }
 
   answer(name: string, reply: Reply): void {
@@ -126,7 +171,7 @@ class ScriptedNodes {
     let limitedUntilMs = waitMs;
     const leftMs = (): number => Math.max(0, limitedUntilMs - clock.now());
     const budget = { costOf: () => 1, waitMs: leftMs, mayBeTried: () => mayBeTried };
-    const ask: AskedUpstream["ask"] = (_method, _params, signal, { isInsistent, onOpen } = {}) => {
+    const ask: Upstream["ask"] = (_method, _params, signal, { isInsistent, onOpen } = {}) => {
       log.push(`${clock.now()} ${name}${isInsistent ? " insistently" : ""}`);
       onOpen?.({ group: "execution", sentAt: clock.now() });
       const reply = says.shift();

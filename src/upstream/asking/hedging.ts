@@ -33,9 +33,14 @@ export class HedgeBudget {
     this.#saved = Math.min(MOST_SAVED, this.#saved + this.#share);
   }
 
+  /** It is not used up. */
+  get hasLeft(): boolean {
+    return this.#share > 0 && this.#saved >= 1;
+  }
+
   /** @returns false when it is used up. */
   spend(): boolean {
-    if (this.#share === 0 || this.#saved < 1) return false;
+    if (!this.hasLeft) return false;
     this.#saved -= 1;
     return true;
   }

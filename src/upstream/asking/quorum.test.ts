@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { FakeClock } from "../fake-clock.ts";
-import { fakeTraits } from "../fake-pool.ts";
 import type { Reply } from "../reply.ts";
-import type { Voter } from "./voting.ts";
-import { Voting } from "./voting.ts";
+import type { Upstream } from "../upstream.ts";
+import { driven, networkOf } from "./fake-asking.ts";
 
 type Answer = Reply | Promise<Reply>;
 
@@ -25,13 +24,13 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const dissenters: string[] = [];
   const signals: AbortSignal[] = [];
   const clock = new FakeClock();
-  const nodes = Object.entries(answers).map(([name, given]): Voter => {
+  const nodes = Object.entries(answers).map(([name, given]) => {
     let turn = 0;
     return {
       name,
       isMissing: () => false,
-      options: { vendor: name[0] } as Voter["options"],
-      ask: async (_method, _params, signal) => {
+      options: { vendor: name[0] },
+      ask: async (_method: string, _params: string, signal: AbortSignal) => {
         asked.push(name);
         signals.push(signal);
         turn += 1;
@@ -40,14 +39,16 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
     };
   });
   const isDoubtful = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
-  const voting = new Voting(
-    { method: "m", paramsJson: "[]", traits: fakeTraits("m"), rule, options: { isDoubtful } },
-    { clock, nodes, onDissent: (name) => dissenters.push(name) },
-  );
+  const network = {
+    ...networkOf(nodes as unknown as Upstream[]),
+    dissented: (name: string) => void dissenters.push(name),
+  };
   const caller = new AbortController();
   const vote = async (): Promise<string> => {
     try {
-      const said = await voting.outcome(caller.signal);
+      const { signal } = caller;
+      const call = { method: "m", signal, rule, options: { isDoubtful } };
+      const said = await driven(call, { clock, network });
       return said.kind === "result" ? String(said.json) : said.message;
     } catch (error) {
       return error instanceof RpcError ? `${error.status} ${error.message}` : String(error);

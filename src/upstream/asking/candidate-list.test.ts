@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Queue, type QueuedUpstream } from "./queue.ts";
+import type { Upstream } from "../upstream.ts";
+import { CandidateList } from "./candidate-list.ts";
 
 type Node = {
   readonly lacks?: string;
@@ -8,8 +9,8 @@ type Node = {
   readonly mayBeTried?: boolean;
 };
 
-/** A queue of nodes a, b, c … for a call of `m` that costs 3; budgets may be changed later. */
-function queueOf(nodes: readonly Node[], way?: string) {
+/** A list of nodes a, b, c … for a call of `m` that costs 3; budgets may be changed later. */
+function listOf(nodes: readonly Node[], way?: string) {
   const waits = new Map<string, number>();
   const queued = nodes.map((node, index) => {
     const { lacks, waitMs = 0, breaker = "closed", mayBeTried = false } = node;
@@ -25,17 +26,17 @@ function queueOf(nodes: readonly Node[], way?: string) {
       waitMs: (cost: number) => (cost === 3 ? waits.get(name) : 0),
       mayBeTried: (cost: number) => cost === 3 && mayBeTried,
     };
-    return { name, isMissing, health, budget } as unknown as QueuedUpstream;
+    return { name, isMissing, health, budget } as unknown as Upstream;
   });
-  const queue = new Queue(queued, { method: "m", way });
+  const list = new CandidateList(queued, { method: "m", way });
   /** All that it gives, in order. */
   const taken = (): string => {
     let names = "";
-    for (let node = queue.take(); node; node = queue.take()) names += node.name;
+    for (let node = list.take(); node; node = list.take()) names += node.name;
     return names;
   };
   const wait = (name: string, ms: number): void => void waits.set(name, ms);
-  return { queue, taken, wait };
+  return { list, taken, wait };
 }
 
 describe("the nodes that a call may go to", () => {
@@ -53,114 +54,118 @@ describe("the nodes that a call may go to", () => {
     { rule: "not who has no budget", nodes: [{}, { waitMs: 1 }, {}], want: "ac" },
     { rule: "who was given up, last in order", nodes: [{}, { breaker: "open" }], want: "ab" },
   ])("are $rule: $want", ({ nodes, way, want }) => {
-    const { queue, taken } = queueOf(nodes, way);
+    const { list, taken } = listOf(nodes, way);
     expect(taken()).toBe(want);
-    expect(queue.hasNext).toBe(false);
-    expect(queue.hasReady).toBe(false);
+    expect(list.hasNext).toBe(false);
+    expect(list.advance()).toBeUndefined();
   });
 
   it("may be none although there are some: they are looked at one by one", () => {
-    const { queue } = queueOf([{ lacks: "m" }, { waitMs: 5 }]);
-    expect(queue.hasNext).toBe(true);
-    expect(queue.hasReady).toBe(false);
-    expect(queue.hasNext).toBe(false);
+    const { list } = listOf([{ lacks: "m" }, { waitMs: 5 }]);
+    expect(list.hasNext).toBe(true);
+    expect(list.advance()).toBeUndefined();
+    expect(list.hasNext).toBe(false);
   });
 
   it("are not taken by looking", () => {
-    const { queue, taken } = queueOf([{}, {}]);
-    expect([queue.hasReady, queue.hasReady, queue.hasReady]).toEqual([true, true, true]);
+    const { list, taken } = listOf([{}, {}]);
+    expect([list.advance()?.name, list.advance()?.name, list.advance()?.name]).toEqual([
+      "a",
+      "a",
+      "a",
+    ]);
     expect(taken()).toBe("ab");
   });
 
   it("are counted once when they lack the method", () => {
-    const { queue, taken } = queueOf([{ lacks: "m" }, {}, { lacks: "m" }]);
-    expect(queue.missing).toBe(0);
+    const { list, taken } = listOf([{ lacks: "m" }, {}, { lacks: "m" }]);
+    expect(list.missing).toBe(0);
     taken();
-    queue.comeBack();
+    list.comeBack();
     taken();
-    expect(queue.missing).toBe(2);
+    expect(list.missing).toBe(2);
   });
 
   it("are also some that were not there at the beginning, each once", () => {
-    const { queue, taken } = queueOf([{}, {}]);
-    const others = [queueOf([{}]).queue.take(), queueOf([{}]).queue.take()];
+    const { list, taken } = listOf([{}, {}]);
+    const others = [listOf([{}]).list.take(), listOf([{}]).list.take()];
     const newcomers = others.filter((node) => node !== undefined);
-    expect(queue.take()?.name).toBe("a");
-    queue.add(newcomers);
-    queue.add(newcomers);
+    expect(list.take()?.name).toBe("a");
+    list.add(newcomers);
+    list.add(newcomers);
     expect(taken()).toBe("baa");
-    queue.add(newcomers);
+    list.add(newcomers);
     expect(taken()).toBe("");
   });
 
   it("are, for an opinion, not those who were given up for this kind of work", () => {
     const nodes: Node[] = [{}, { breaker: "open" }, { breaker: "half-open" }, { breaker: "open" }];
-    const one = queueOf(nodes);
-    one.queue.dropOpen("state");
+    const one = listOf(nodes);
+    one.list.dropOpen("state");
     expect(one.taken()).toBe("ac");
-    const other = queueOf(nodes);
-    other.queue.dropOpen("logs");
+    const other = listOf(nodes);
+    other.list.dropOpen("logs");
     expect(other.taken()).toBe("abcd");
   });
 
   it("are, for an opinion, not those without budget either who were given up", () => {
-    const { queue } = queueOf([{}, { waitMs: 5, breaker: "open" }, { waitMs: 9 }]);
-    queue.take();
-    expect(queue.hasReady).toBe(false); // they have been looked at
-    queue.dropOpen("state");
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 9]);
+    const { list } = listOf([{}, { waitMs: 5, breaker: "open" }, { waitMs: 9 }]);
+    list.take();
+    expect(list.advance()).toBeUndefined(); // they have been looked at
+    list.dropOpen("state");
+    expect([list.limited, list.soonestMs]).toEqual([1, 9]);
   });
 });
 
 describe("nodes without budget", () => {
   it("come back behind those that were not asked yet, when they have some", () => {
-    const { queue, taken, wait } = queueOf([{ waitMs: 30 }, {}, { waitMs: 20 }, {}]);
-    expect(queue.take()?.name).toBe("b");
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 30]);
+    const { list, taken, wait } = listOf([{ waitMs: 30 }, {}, { waitMs: 20 }, {}]);
+    expect(list.take()?.name).toBe("b");
+    expect([list.limited, list.soonestMs]).toEqual([1, 30]);
     wait("a", 0);
-    queue.comeBack();
-    expect(queue.limited).toBe(0);
+    list.comeBack();
+    expect(list.limited).toBe(0);
     expect(taken()).toBe("da");
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 20]);
+    expect([list.limited, list.soonestMs]).toEqual([1, 20]);
   });
 
   it("go back when they have none yet", () => {
-    const { queue, taken, wait } = queueOf([{ waitMs: 30 }, { waitMs: 20 }]);
+    const { list, taken, wait } = listOf([{ waitMs: 30 }, { waitMs: 20 }]);
     expect(taken()).toBe("");
     wait("b", 0);
     wait("a", 10);
-    queue.comeBack();
+    list.comeBack();
     expect(taken()).toBe("b");
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 10]);
+    expect([list.limited, list.soonestMs]).toEqual([1, 10]);
   });
 
   it("are also those that said so when they were asked", () => {
-    const { queue, wait } = queueOf([{}, {}]);
-    const node = queue.take();
-    if (node) queue.giveBack(node);
+    const { list, wait } = listOf([{}, {}]);
+    const node = list.take();
+    if (node) list.giveBack(node);
     wait("a", 70);
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 70]);
-    expect(queue.take()?.name).toBe("b");
+    expect([list.limited, list.soonestMs]).toEqual([1, 70]);
+    expect(list.take()?.name).toBe("b");
     wait("a", 0);
-    queue.comeBack();
-    expect(queue.take()?.name).toBe("a");
+    list.comeBack();
+    expect(list.take()?.name).toBe("a");
   });
 
   it("are never the soonest when there are none", () => {
-    expect(queueOf([{}]).queue.soonestMs).toBe(Number.POSITIVE_INFINITY);
+    expect(listOf([{}]).list.soonestMs).toBe(Number.POSITIVE_INFINITY);
   });
 
   it("are asked insistently, one after the other, when they never told a limit", () => {
     const learned = { waitMs: 2_000, mayBeTried: true };
-    const { queue, taken } = queueOf([{ waitMs: 1 }, learned, learned]);
-    expect(queue.insistent).toBeUndefined(); // nobody was found without budget yet
+    const { list, taken } = listOf([{ waitMs: 1 }, learned, learned]);
+    expect(list.insistent).toBeUndefined(); // nobody was found without budget yet
     expect(taken()).toBe("");
     for (const name of ["b", "c"]) {
-      const node = queue.insistent;
+      const node = list.insistent;
       expect(node?.name).toBe(name);
-      if (node) expect(queue.takeLimited(node)).toBe(node);
+      if (node) expect(list.takeLimited(node)).toBe(node);
     }
-    expect(queue.insistent).toBeUndefined();
-    expect([queue.limited, queue.soonestMs]).toEqual([1, 1]);
+    expect(list.insistent).toBeUndefined();
+    expect([list.limited, list.soonestMs]).toEqual([1, 1]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fakeTraits } from "../fake-pool.ts";
-import { headOf, inOrder, type RankedUpstream, type Wanted } from "./candidates.ts";
+import { headOf, inOrder, type RankedUpstream, takersOf, type Wanted } from "./node-order.ts";
 
 type Node = {
   readonly at?: number;
@@ -97,4 +97,19 @@ it.each<{ of: string; nodes: readonly Node[]; want: number | undefined }>([
   { of: "the first block", nodes: [{ at: 0 }], want: 0 },
 ])("the head of $of is $want", ({ nodes, want }) => {
   expect(headOf(those(...nodes))).toBe(want);
+});
+
+const taker = (name: string) => ({ name, options: { isPrivate: name.startsWith("private") } });
+const [a, b, one, two] = [taker("a"), taker("b"), taker("private 1"), taker("private 2")];
+
+it.each([
+  { all: [a, b], usable: [b], broadcast: undefined, want: [b] },
+  { all: [a, one, b, two], usable: [a, one, b, two], broadcast: undefined, want: [one, two] },
+  { all: [a, one, b, two], usable: [a, b, two], broadcast: undefined, want: [two] },
+  { all: [a, one], usable: [a], broadcast: undefined, want: [] }, // no substitute
+  { all: [a, one, b], usable: [a, one, b], broadcast: 2, want: [a, b] },
+  { all: [a, one], usable: [a, one], broadcast: 1, want: [a] },
+])("of $all.length nodes with broadcast $broadcast, $want.length take transactions %#", (given) => {
+  const { all, usable, broadcast, want } = given;
+  expect(takersOf(usable, all, broadcast)).toEqual(want);
 });

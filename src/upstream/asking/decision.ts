@@ -1,0 +1,121 @@
+// What may happen to a call on its way to the upstreams, and what may be decided of it.
+import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
+import type { OpenCall } from "../health/health.ts";
+import type { Reply } from "../reply.ts";
+import type { Upstream } from "../upstream.ts";
+import type { CallOptions, FinalReply } from "./call-options.ts";
+import type { NetworkCalls } from "./network-calls.ts";
+
+export type UpstreamQuestion = {
+  readonly method: string;
+  readonly paramsJson: string;
+  readonly traits: MethodTraits;
+  readonly options: CallOptions;
+  /** See `CallOptions`; of a call for the head it is the network that knows. */
+  readonly isDoubtful: CallOptions["isDoubtful"];
+};
+
+/** What a decision looks at beyond the call itself: all of it are questions, which change nothing. */
+export type NetworkView = Pick<
+  NetworkCalls,
+  "usableFor" | "hasOthers" | "outSinceMs" | "isBehind" | "usualMs" | "mayHedge" | "mayWait"
+>;
+
+export type AskingEvent =
+  /** Also when an upstream is usable again that was waited for. `upstreams`: the best one first. */
+  | { readonly kind: "started"; readonly upstreams: readonly Upstream[] }
+  /** The attempt that was decided last is under way. */
+  | { readonly kind: "begun" }
+  | { readonly kind: "reply"; readonly attempt: Attempt; readonly reply: Reply }
+  /** The time has come that was waited for. */
+  | { readonly kind: "timer" }
+  /** Nobody wants the answer any more. */
+  | { readonly kind: "aborted" };
+
+export type ReplyEvent = Extract<AskingEvent, { kind: "reply" }>;
+
+export type Decision = Attempt | Wait | Settlement;
+
+/** One try at one upstream, to be begun now. */
+export type Attempt = {
+  readonly kind: "ask";
+  readonly upstream: Upstream;
+  /** How many attempts the call had before. */
+  readonly order: number;
+  /** How often this upstream was asked for the call, this time included. */
+  readonly tries: number;
+  /** Why others did not do; undefined where that is not counted. */
+  readonly why: AttemptReason | undefined;
+  /** It is paid from the hedge budget. */
+  readonly isHedge: boolean;
+  /** It breaks a limit that was only learned. */
+  readonly isInsistent: boolean;
+  /** undefined until it is sent: it may wait for its turn. The driver sets it. */
+  call: OpenCall | undefined;
+};
+
+export type AttemptReason = Parameters<NetworkCalls["askedAgain"]>[0];
+
+export type Wait = {
+  readonly kind: "wait";
+  /** By the clock's `now`; Infinity: for replies only. */
+  readonly untilMs: number;
+  /** What the call waits for as one of many, whose number is bounded. */
+  readonly shortOf: Shortage | undefined;
+};
+
+export type Shortage = Parameters<NetworkCalls["mayWait"]>[0];
+
+export type Settlement = {
+  readonly kind: "settle";
+  readonly outcome: FinalReply | RpcError;
+  /** So long the attempts that are under way may go on, in milliseconds; Infinity: as they like. */
+  readonly othersMs: number;
+  /** The names of upstreams that answered otherwise than the outcome. */
+  readonly dissenters: readonly string[];
+  /** No upstream had a turn for it. */
+  readonly isOccupied: boolean;
+};
+
+export const NEVER = Number.POSITIVE_INFINITY;
+export const FOR_REPLIES: Wait = { kind: "wait", untilMs: NEVER, shortOf: undefined };
+
+const NOBODY: readonly string[] = [];
+
+export const settlementOf = (
+  outcome: FinalReply | RpcError,
+  { othersMs = NEVER, dissenters = NOBODY, isOccupied = false }: Partial<Settlement> = {},
+): Settlement => ({ kind: "settle", outcome, othersMs, dissenters, isOccupied });
+
+/** The usual attempt. @param order See `Attempt`. */
+export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason): Attempt => ({
+  kind: "ask",
+  upstream,
+  order,
+  tries: 1,
+  why,
+  isHedge: false,
+  isInsistent: false,
+  call: undefined,
+});
+
+/**
+ * What a caller is told when no upstream gave an answer.
+ *
+ * @param seen What became of the attempts.
+ * @param call.waitMs How long its turn would have taken at the upstreams where too much waits.
+ */
+export function whyNobody(
+  seen: readonly Reply["kind"][],
+  { method, waitMs = 0 }: { readonly method: string; readonly waitMs?: number },
+): RpcError {
+  const are = (...kinds: Reply["kind"][]): boolean => seen.every((kind) => kinds.includes(kind));
+  if (seen.length === 0) return errors.noUpstream();
+  if (are("missing")) return errors.methodNotFound(method);
+  if (are("timeout", "missing")) return errors.upstreamTimeout();
+  if (are("busy", "missing")) return errors.upstreamsLimited();
+  if (are("occupied", "busy", "missing"))
+    return errors.upstreamsOccupied(Math.max(1, Math.ceil(waitMs / 1000)));
+  return errors.upstreamsFailed();
+}

@@ -1,0 +1,171 @@
+// What the calls of one network share: its upstreams, the budget of hedges, how long methods take, and how many
+// calls wait.
+import type { Logger } from "pino";
+import type { Clock } from "../../lib/clock.ts";
+import type { MethodTraits } from "../../namespaces/known-method.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+import { MethodTimes } from "../health/method-times.ts";
+import type { Upstream } from "../upstream.ts";
+import type { CallOptions } from "./call-options.ts";
+import { HedgeBudget, type HedgingOptions, hedgeDelayMs } from "./hedging.ts";
+import { headOf, isBehind, NodeOrder, takersOf } from "./node-order.ts";
+
+export type NetworkCallsOptions = {
+  readonly network: string;
+  readonly hedging: HedgingOptions;
+  /** A node so many blocks behind the best one is not taken to lag. */
+  readonly toleratedLag: number;
+  /** To how many nodes a transaction is sent at once; undefined: to one, or to private ones alone. */
+  readonly broadcast: number | undefined;
+};
+
+export type NetworkCallsParts = {
+  /** The nodes that may be asked now, in the order of the configuration. */
+  readonly usable: () => readonly Upstream[];
+  /** All nodes of the network. */
+  readonly nodes: () => readonly Upstream[];
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "callBounded">;
+  readonly log: Pick<Logger, "warn">;
+};
+
+/** What a call waits for as one of many. */
+type Shortage = "budget" | "upstreams";
+
+export type Waiting = { resume(): void };
+
+/** Calls that wait for budget; and as many for an upstream that can be asked. */
+const MOST_WAITING = 2_000;
+const TELL_AGAIN_AFTER_MS = 60_000;
+/** No upstream has an empty name. */
+const ALL = "";
+
+export class NetworkCalls {
+  readonly times: MethodTimes;
+  #hedges: HedgeBudget;
+  #order: NodeOrder;
+  readonly #waiting = { budget: new Set<Waiting>(), upstreams: new Set<Waiting>() };
+  /** When a call found that no upstream can be asked; undefined while one can. */
+  #outSinceMs: number | undefined;
+  /** When the log told of an upstream that dissents, or of all. */
+  readonly #toldAt = new Map<string, number>();
+  #options: NetworkCallsOptions;
+  readonly #parts: NetworkCallsParts;
+
+  constructor(options: NetworkCallsOptions, parts: NetworkCallsParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.times = new MethodTimes(parts);
+    this.#hedges = new HedgeBudget(options.hedging);
+    this.#order = new NodeOrder(options);
+  }
+
+  reconfigure(options: NetworkCallsOptions): void {
+    this.#options = options;
+    this.#hedges = new HedgeBudget(options.hedging);
+    this.#order = new NodeOrder(options);
+  }
+
+  get hedges(): Pick<HedgeBudget, "earn" | "spend"> {
+    return this.#hedges;
+  }
+
+  /** The upstreams that may be asked now, best first for blocks. */
+  bestForBlocks(): readonly Upstream[] {
+    return this.#order.forBlocks(this.#parts.usable());
+  }
+
+  /** The same for a call, which is counted: now and then a new upstream comes first. */
+  takeOrder(call: {
+    readonly method: string;
+    readonly traits: MethodTraits;
+    readonly options: CallOptions;
+  }): readonly Upstream[] {
+    return this.#order.forCall(this.usableFor(call.traits), call, call.options);
+  }
+
+  /** The upstreams that may be asked for such work now, in the order of the configuration. */
+  usableFor({ group }: Pick<MethodTraits, "group">): readonly Upstream[] {
+    const { usable, nodes } = this.#parts;
+    return group === "submission" ? takersOf(usable(), nodes(), this.#options.broadcast) : usable();
+  }
+
+  /** The network has more than one upstream, be they usable or not. */
+  hasOthers(): boolean {
+    return this.#parts.nodes().length > 1;
+  }
+
+  /** Since when no upstream can be asked, by the clock's `now`; undefined while one can. */
+  outSinceMs(now: number): number | undefined {
+    return this.#parts.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
+  }
+
+  /** It lags behind the best upstream by more than is tolerated. */
+  isBehind(upstream: Pick<Upstream, "head" | "isElsewhere">): boolean {
+    const { toleratedLag } = this.#options;
+    return isBehind(upstream, { head: this.headNumber(), toleratedLag });
+  }
+
+  /** undefined while no head is known. */
+  headNumber(): number | undefined {
+    return headOf(this.#parts.usable());
+  }
+
+  /** How long such calls take at most, as a rule, in milliseconds. */
+  usualMs(method: string): number {
+    return hedgeDelayMs(this.times.p95Ms(method), this.#options.hedging);
+  }
+
+  mayHedge(): boolean {
+    return this.#hedges.hasLeft;
+  }
+
+  /** Whether one more call may wait for this. */
+  mayWait(shortOf: Shortage): boolean {
+    return this.#waiting[shortOf].size < MOST_WAITING;
+  }
+
+  enter(shortOf: Shortage, call: Waiting): void {
+    this.#waiting[shortOf].add(call);
+    if (shortOf === "upstreams") this.#outSinceMs ??= this.#parts.clock.now();
+  }
+
+  leave(shortOf: Shortage, call: Waiting): void {
+    this.#waiting[shortOf].delete(call);
+  }
+
+  /** An upstream can be asked again, or none will be: all calls look anew that wait for one. */
+  resume(): void {
+    this.#outSinceMs = undefined;
+    for (const call of [...this.#waiting.upstreams]) call.resume();
+  }
+
+  askedAgain(why: "failed" | "doubted" | "slow"): void {
+    this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
+  }
+
+  dissented(upstream: string, method: string): void {
+    const { metrics, log } = this.#parts;
+    metrics.upstreamDissented(this.#options.network, upstream);
+    this.#tell(upstream, () =>
+      log.warn({ upstream, method }, "an upstream answered otherwise than the others"),
+    );
+  }
+
+  occupied(): void {
+    const { metrics, log } = this.#parts;
+    metrics.callBounded(this.#options.network, "waiting");
+    this.#tell(ALL, () =>
+      log.warn("calls are refused: too many wait for the upstreams, see headgate_upstream_waiting"),
+    );
+  }
+
+  /** One line in the log a minute for each upstream, not one for each time. */
+  #tell(upstream: string, tell: () => void): void {
+    const now = this.#parts.clock.now();
+    if (now - (this.#toldAt.get(upstream) ?? Number.NEGATIVE_INFINITY) < TELL_AGAIN_AFTER_MS)
+      return;
+    this.#toldAt.set(upstream, now);
+    tell();
+  }
+}

@@ -1,0 +1,239 @@
+// One upstream's answer is enough: another one is asked when an attempt fails (a retry), when it is slow (a
+// hedge), and when its answer is not believed (a cross-check).
+import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { Reply } from "../reply.ts";
+import type { Upstream } from "../upstream.ts";
+import type { FinalReply } from "./call-options.ts";
+import { CandidateList } from "./candidate-list.ts";
+import {
+  type AskingEvent,
+  type Attempt,
+  type AttemptReason,
+  attemptAt,
+  type Decision,
+  FOR_REPLIES,
+  NEVER,
+  type NetworkView,
+  type ReplyEvent,
+  type Settlement,
+  settlementOf,
+  type UpstreamQuestion,
+  whyNobody,
+} from "./decision.ts";
+import { BudgetWait, CrossCheck, crossCheckMs } from "./waiting.ts";
+
+/** When all were asked and none answers, so often it is looked whether another one is back. */
+const LOOK_OUT_MS = 100;
+/** No more upstreams than that work for one call when one is asked insistently. */
+const MOST_AT_ONCE = 3;
+/** A limit that was only learned is broken rather than that a call waits longer than that for it. */
+const INSISTS_AFTER_MS = 250;
+/** The attempts that lose are listened to for so long: their upstreams are measured by that. */
+const LISTEN_MS = 1_000;
+/** What an upstream never got may be asked of another one, whatever it is. */
+const NEVER_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|UND_ERR_CONNECT_TIMEOUT|waiting to reconnect)$/;
+
+export class OneAnswer {
+  readonly #candidates: CandidateList;
+  readonly #underWay: Attempt[] = [];
+  readonly #failures: Reply["kind"][] = [];
+  #attempts = 0;
+  /** The shortest wait for a turn that was too long, in milliseconds. */
+  #occupiedMs = NEVER;
+  /** The attempt that another one is begun beside when it takes until `#hedgeAtMs`. */
+  #watched: Attempt | undefined;
+  #hedgeAtMs = NEVER;
+  #check: CrossCheck | undefined;
+  readonly #budgetWait = new BudgetWait();
+  #settled: Settlement | undefined;
+  /** How long such calls take at most, as a rule. */
+  readonly #usualMs: number;
+  readonly #question: UpstreamQuestion;
+  readonly #view: NetworkView;
+
+  constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], view: NetworkView) {
+    const { method, options } = question;
+    this.#candidates = new CandidateList(upstreams, { method, way: options.variant?.name });
+    this.#usualMs = view.usualMs(method);
+    this.#question = question;
+    this.#view = view;
+  }
+
+  next(event: AskingEvent, now: number): Decision {
+    if (this.#settled) return this.#settled;
+    switch (event.kind) {
+      case "started":
+        return this.#askNext(undefined, now);
+      case "begun":
+        return this.#wait();
+      case "reply":
+        return this.#read(event, now);
+      case "timer":
+        return this.#look(now);
+      case "aborted":
+        return this.#settle(errors.upstreamTimeout());
+    }
+  }
+
+  /** The attempt that takes longer than usual, just now. */
+  overdue(now: number): Attempt | undefined {
+    const watched = this.#watched;
+    return watched && this.#hedgeAtMs <= now && this.#underWay.includes(watched)
+      ? watched
+      : undefined;
+  }
+
+  /** When there is no other upstream and no attempt is under way any more, that is the end. */
+  #askNext(why: AttemptReason | undefined, now: number): Decision {
+    const upstream = this.#candidates.take();
+    if (upstream) return this.#ask(attemptAt(upstream, this.#attempts, why), now);
+    if (this.#underWay.length > 0) return this.#wait();
+    return this.#candidates.limited > 0 ? this.#askLimited(now) : this.#giveUp();
+  }
+
+  #ask(attempt: Attempt, now: number): Attempt {
+    const { traits, options } = this.#question;
+    this.#attempts += 1;
+    this.#underWay.push(attempt);
+    if (!traits.isHedgeable || options.reader) return attempt;
+    const mayHelp = this.#candidates.hasNext || this.#view.hasOthers();
+    this.#watched = attempt;
+    this.#hedgeAtMs = mayHelp ? now + this.#usualMs : NEVER;
+    return attempt;
+  }
+
+  #askInsistently(upstream: Upstream, now: number): Attempt {
+    const attempt = attemptAt(this.#candidates.takeLimited(upstream), this.#attempts);
+    return this.#ask({ ...attempt, isInsistent: true }, now);
+  }
+
+  #read({ attempt, reply }: ReplyEvent, now: number): Decision {
+    this.#underWay.splice(this.#underWay.indexOf(attempt), 1);
+    switch (reply.kind) {
+      case "result":
+      case "refused":
+        return this.#weigh(reply, attempt, now);
+      case "aborted":
+        return this.#settle(errors.upstreamTimeout());
+      case "busy":
+        this.#candidates.giveBack(attempt.upstream);
+        return this.#askNext("failed", now);
+      case "occupied":
+        this.#occupiedMs = Math.min(this.#occupiedMs, reply.waitMs);
+        break;
+      case "failed":
+        if (reply.isCrowded) return this.#settle(errors.memoryIsScarce());
+    }
+    this.#failures.push(reply.kind);
+    if (this.#question.traits.isRepeatable || wasNotDone(reply))
+      return this.#askNext("failed", now);
+    return this.#underWay.length > 0 ? this.#wait() : this.#giveUp();
+  }
+
+  #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
+    const { traits, isDoubtful } = this.#question;
+    const isLacking = reply.kind === "refused" && reply.lacks !== undefined;
+    const isDoubted = isLacking || (isDoubtful?.(reply) ?? false);
+    if (!isDoubted && !this.#isHasty(attempt)) return this.#settle(reply);
+    if (!this.#check) {
+      this.#check = new CrossCheck(reply, attempt.order, { usualMs: this.#usualMs, now });
+      if (isDoubted && this.#check.isPerhapsAll) this.#candidates.dropOpen(traits.group);
+    }
+    return isDoubted ? this.#askNext("doubted", now) : this.#wait();
+  }
+
+  /** An upstream that lags was only asked since better ones are slow: those are waited for a little more. */
+  #isHasty({ order, upstream }: Attempt): boolean {
+    if (!this.#underWay.some((other) => other.order < order)) return false;
+    // What speaks of a block is refused by those who do not have it; what is sent may go to any.
+    const { traits, options } = this.#question;
+    if (options.block !== undefined || options.reaches !== undefined) return false;
+    return traits.group !== "submission" && this.#view.isBehind(upstream);
+  }
+
+  /** What is due at the same time is done in this order. */
+  #look(now: number): Decision {
+    if (this.#check?.end(this.#underWay, now)) return this.#giveUp();
+    if (this.#budgetWait.end(now)) {
+      this.#candidates.comeBack();
+      return this.#askNext(undefined, now);
+    }
+    return this.#hedgeAtMs <= now ? this.#hedge(now) : this.#wait();
+  }
+
+  /** Others are looked for, be they back, or with budget by now, or asked insistently. */
+  #hedge(now: number): Decision {
+    const candidates = this.#candidates;
+    this.#hedgeAtMs = NEVER;
+    if (this.#underWay.length === 0) return this.#wait(); // it waits for budget
+    if (candidates.advance()) return this.#askBeside(now);
+    this.#addNewcomers();
+    candidates.comeBack();
+    if (candidates.advance()) return this.#askBeside(now);
+    const { insistent } = candidates;
+    if (insistent && this.#underWay.length <= MOST_AT_ONCE)
+      return this.#askInsistently(insistent, now);
+    if (this.#view.hasOthers()) this.#hedgeAtMs = now + Math.max(LOOK_OUT_MS, this.#usualMs);
+    return this.#wait();
+  }
+
+  #askBeside(now: number): Decision {
+    // At an upstream that says nothing to anybody the call is lost: then this is no hedge.
+    const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.group);
+    const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take();
+    if (upstream)
+      return this.#ask({ ...attemptAt(upstream, this.#attempts, "slow"), isHedge }, now);
+    this.#hedgeAtMs = now + this.#usualMs;
+    return this.#wait();
+  }
+
+  #addNewcomers(): void {
+    if (this.#view.hasOthers()) this.#candidates.add(this.#view.usableFor(this.#question.traits));
+  }
+
+  /** All that are left have no budget: one is waited for, or asked insistently. */
+  #askLimited(now: number): Decision {
+    const candidates = this.#candidates;
+    this.#addNewcomers();
+    if (candidates.advance()) return this.#askNext(undefined, now);
+    const isForOpinion = this.#check?.isPerhapsAll ?? false;
+    const insistent = isForOpinion ? undefined : candidates.insistent;
+    const opinionMs = isForOpinion ? crossCheckMs(this.#usualMs) : undefined;
+    const mostMs = insistent ? INSISTS_AFTER_MS : opinionMs;
+    const mayWait = this.#view.mayWait("budget");
+    if (mayWait && this.#budgetWait.begin(candidates.soonestMs, now, mostMs)) return this.#wait();
+    return insistent ? this.#askInsistently(insistent, now) : this.#giveUp();
+  }
+
+  #wait(): Decision {
+    const { untilMs: budgetAtMs } = this.#budgetWait;
+    const untilMs = Math.min(this.#hedgeAtMs, budgetAtMs, this.#check?.atMs ?? NEVER);
+    if (untilMs === NEVER) return FOR_REPLIES;
+    return { kind: "wait", untilMs, shortOf: budgetAtMs === NEVER ? undefined : "budget" };
+  }
+
+  /** What is not believed of one upstream alone counts when no other one says better. */
+  #giveUp(): Decision {
+    if (this.#check) return this.#settle(this.#check.reply);
+    const { missing, limited } = this.#candidates;
+    const seen = [
+      ...this.#failures,
+      ...Array<"missing">(missing).fill("missing"),
+      ...Array<"busy">(limited).fill("busy"),
+    ];
+    const error = whyNobody(seen, { method: this.#question.method, waitMs: this.#occupiedMs });
+    return this.#settle(error, error.retryAfter !== undefined);
+  }
+
+  #settle(outcome: FinalReply | RpcError, isOccupied = false): Settlement {
+    this.#settled = settlementOf(outcome, { othersMs: LISTEN_MS, isOccupied });
+    return this.#settled;
+  }
+}
+
+/** Then it may be asked of another upstream, whatever it is. */
+function wasNotDone(reply: Reply): boolean {
+  if (reply.kind === "missing" || reply.kind === "occupied") return true;
+  return reply.kind === "failed" && NEVER_SENT.test(reply.reason);
+}

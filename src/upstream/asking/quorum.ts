@@ -1,0 +1,134 @@
+// A quorum: several vendors are asked at once, and the answer counts that enough of them give.
+import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { Upstream } from "../upstream.ts";
+import {
+  type AgreementRule,
+  isSameSaying,
+  ofDifferentVendors,
+  type Vote,
+  verdictOf,
+} from "./agreement.ts";
+import { AtOnce } from "./at-once.ts";
+import type { FinalReply } from "./call-options.ts";
+import {
+  type AskingEvent,
+  type Attempt,
+  type Decision,
+  FOR_REPLIES,
+  type ReplyEvent,
+  type Settlement,
+  settlementOf,
+  type UpstreamQuestion,
+} from "./decision.ts";
+
+type Again = { readonly upstream: Upstream; readonly tries: number; readonly atMs: number };
+
+/** An upstream that does not have the newest block yet is asked again. */
+const NEW_BLOCK = { tries: 4, everyMs: 250 };
+
+export class Quorum {
+  /** One upstream of each vendor. */
+  readonly #attempts: AtOnce;
+  /** Those that do not have the block yet. */
+  #again: readonly Again[] = [];
+  readonly #votes: Vote[] = [];
+  /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
+  readonly #doubted: Vote[] = [];
+  /** A vendor was not asked: too much waits for it. */
+  #isOccupied = false;
+  #settled: Settlement | undefined;
+  readonly #question: UpstreamQuestion;
+  readonly #rule: AgreementRule;
+
+  constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], rule: AgreementRule) {
+    const able = upstreams.filter((upstream) => !upstream.isMissing(question.method));
+    this.#attempts = new AtOnce(ofDifferentVendors(able), rule.ask);
+    this.#question = question;
+    this.#rule = rule;
+  }
+
+  next(event: AskingEvent, now: number): Decision {
+    if (event.kind === "reply") this.#attempts.underWay -= 1;
+    if (this.#settled) return this.#hearLate(this.#settled, event);
+    switch (event.kind) {
+      case "started":
+        return this.#start();
+      case "begun":
+      case "timer":
+        return this.#attempts.askDue() ?? this.#askAgain(now) ?? this.#wait();
+      case "reply":
+        return this.#read(event, now);
+      case "aborted":
+        return this.#settle(errors.upstreamTimeout());
+    }
+  }
+
+  #start(): Decision {
+    const { left } = this.#attempts;
+    if (left === 0) return this.#settle(errors.methodNotFound(this.#question.method));
+    if (left < this.#rule.agree) return this.#settle(errors.tooFewVendors(this.#rule.agree));
+    return this.#attempts.askDue() ?? this.#wait();
+  }
+
+  #askAgain(now: number): Attempt | undefined {
+    const due = this.#again.find(({ atMs }) => atMs <= now);
+    this.#again = this.#again.filter((other) => other !== due);
+    return due && this.#attempts.ask(due.upstream, due.tries);
+  }
+
+  #wait(): Decision {
+    if (this.#again.length === 0) return FOR_REPLIES;
+    return { ...FOR_REPLIES, untilMs: Math.min(...this.#again.map(({ atMs }) => atMs)) };
+  }
+
+  #read({ attempt, reply }: ReplyEvent, now: number): Decision {
+    const { upstream, tries } = attempt;
+    if (reply.kind !== "result" && reply.kind !== "refused") {
+      this.#isOccupied ||= reply.kind === "occupied";
+      this.#attempts.replace();
+      return this.#attempts.askDue() ?? this.#count();
+    }
+    if (reply.kind === "refused" && reply.lacks === "block" && tries < NEW_BLOCK.tries) {
+      const atMs = now + NEW_BLOCK.everyMs;
+      this.#again = [...this.#again, { upstream, tries: tries + 1, atMs }];
+      return this.#wait();
+    }
+    (this.#isDoubted(reply) ? this.#doubted : this.#votes).push({ name: upstream.name, reply });
+    return this.#count();
+  }
+
+  #isDoubted(reply: FinalReply): boolean {
+    const isLacking = reply.kind === "refused" && reply.lacks !== undefined;
+    return isLacking || (this.#question.isDoubtful?.(reply) ?? false);
+  }
+
+  #count(): Decision {
+    const isLast = this.#attempts.underWay === 0 && this.#again.length === 0;
+    const votes = isLast ? [...this.#votes, ...this.#doubted] : this.#votes;
+    const verdict = verdictOf(votes, this.#rule.agree);
+    if (verdict.kind === "agreed") return this.#settle(verdict.reply, verdict.dissenters);
+    if (!isLast) return this.#wait();
+    const names = this.#votes.map(({ name }) => name);
+    return this.#settle(this.#whyNot(), names);
+  }
+
+  #whyNot(): RpcError {
+    if (this.#isOccupied) return errors.upstreamsOccupied(1);
+    return this.#votes.length > 1 ? errors.upstreamsDisagree() : errors.upstreamsFailed();
+  }
+
+  #settle(outcome: FinalReply | RpcError, dissenters: readonly string[] = []): Settlement {
+    this.#settled = settlementOf(outcome);
+    return { ...this.#settled, dissenters };
+  }
+
+  /** The others agreed without waiting for this one. */
+  #hearLate(settled: Settlement, event: AskingEvent): Settlement {
+    const { outcome } = settled;
+    if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
+    const { attempt, reply } = event;
+    if (reply.kind !== "result" && reply.kind !== "refused") return settled;
+    if (this.#isDoubted(reply) || isSameSaying(outcome, reply)) return settled;
+    return { ...settled, dissenters: [attempt.upstream.name] };
+  }
+}

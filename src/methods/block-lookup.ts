@@ -3,7 +3,6 @@ import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
-import type { Reply } from "../upstream/reply.ts";
 import type { CallContext } from "./method.ts";
 
 type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
@@ -130,7 +129,10 @@ const UNKNOWN =
 
 /** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
 export const MAY_LAG: CallOptions = {
-  isDoubtful: (reply: Reply) =>
-    (reply.kind === "result" && isNull(reply.json)) ||
-    (reply.kind === "refused" && isUnknownSaying(reply)),
+  doubt: {
+    name: "null",
+    isDoubtful: (reply) =>
+      (reply.kind === "result" && isNull(reply.json)) ||
+      (reply.kind === "refused" && isUnknownSaying(reply)),
+  },
 };

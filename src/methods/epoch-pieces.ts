@@ -8,7 +8,7 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
-import type { Reply } from "../upstream/reply.ts";
+import type { Doubt } from "../upstream/asking/call-options.ts";
 import type { EpochRange } from "./epoch-range.ts";
 import { inBatches } from "./in-batches.ts";
 import type { CallContext } from "./method.ts";
@@ -154,8 +154,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<To
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
       ...(question && { isFalse: (given) => areFalse(given, question) }),
-      isDoubtful: (reply: Reply) =>
-        reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
+      doubt: FURTHER,
       reaches: context.chain?.head.number,
     });
     context.hold(json.length);
@@ -172,6 +171,12 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<To
 }
 
 /** Another node may be further, or still have what this one has not. */
+const FURTHER: Doubt = {
+  name: "further",
+  isDoubtful: (reply) =>
+    reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
+};
+
 const LACKING = /unable to identify block|pruned|reorganized during/i;
 
 const isObject = (json: Buffer): boolean => json[0] === OPEN_BRACE;

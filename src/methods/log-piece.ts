@@ -106,13 +106,14 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
   const replies = new LogReplies({ range, doubtsNothing });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
   const { matcher, most } = asking;
-  const formatters = new Map<Buffer, string>();
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
-      onReply: (reply) => replies.hear(reply),
-      isDoubtful: (reply) => replies.isDoubtful(reply),
-      *isFalse(given, upstream) {
-        formatters.set(given, upstream);
+      onReply: (reply, name) => replies.hear(reply, name),
+      doubt: {
+        name: doubtsNothing ? "logs, and none" : "logs",
+        isDoubtful: (reply) => replies.isDoubtful(reply),
+      },
+      *isFalse(given) {
         const isFalse = yield* areFalse(given, { matcher, within: range, most });
         if (isFalse) asking.onLie();
         return isFalse;
@@ -121,12 +122,8 @@ async function askPart(range: LogRange, asking: Asking): Promise<Told> {
       reaches: range.to,
     });
     const json = arrayOf(told);
-    return {
-      kind: "logs",
-      json,
-      isLasting: replies.isLasting(json),
-      upstream: formatters.get(told),
-    };
+    const upstream = replies.upstreamOf(told);
+    return { kind: "logs", json, isLasting: replies.isLasting(json), upstream };
   } catch (error) {
     if (!(error instanceof RpcError) || context.signal.aborted) throw error;
     if (replies.hasNothing)

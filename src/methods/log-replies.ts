@@ -23,6 +23,7 @@ const LONGEST_ERROR = 10_000;
 export class LogReplies {
   readonly #range: LogRange;
   readonly #doubtsNothing: boolean;
+  readonly #upstreams = new Map<Buffer, string>();
   #nothings = 0;
   #isHistoryLacking = false;
   /** By the node that takes the most. */
@@ -39,8 +40,9 @@ export class LogReplies {
   }
 
   /** Learns from what a node says, before it is judged. */
-  hear(reply: FinalReply): void {
+  hear(reply: FinalReply, upstream: string): void {
     if (reply.kind === "result") {
+      this.#upstreams.set(reply.json, upstream);
       if (isNothing(reply.json)) this.#nothings += 1;
       return;
     }
@@ -56,6 +58,11 @@ export class LogReplies {
       );
     if (reply.kind !== "result" || !isNothing(reply.json)) return false;
     return this.#doubtsNothing && this.#nothings < AGREEING;
+  }
+
+  /** Whose logs these are; undefined where somebody else's question was joined. */
+  upstreamOf(logs: Buffer): string | undefined {
+    return this.#upstreams.get(logs);
   }
 
   /** Some node found nothing: a better answer than another one's refusal, which may have come first. */

@@ -80,8 +80,8 @@ export function askingNodes(
       const found = reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`);
       if (typeof found === "object" ? atOnce(found) : found) continue;
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
-      options.onReply?.(reply);
-      if (!options.isDoubtful?.(reply)) return said(reply);
+      options.onReply?.(reply, `node ${index}`);
+      if (!options.doubt?.isDoubtful(reply)) return said(reply);
       doubtful ??= reply;
     }
     if (doubtful) return said(doubtful);

@@ -229,7 +229,7 @@ describe("an answer that is not believed from one node alone", () => {
     },
   ])("when $when: $want", async ({ a, b, want, asked: nodes }) => {
     const { outcome, asked } = await startedPoolOf({ a: saying(a), b: saying(b) });
-    expect(await outcome("m", undefined, { isDoubtful })).toBe(want);
+    expect(await outcome("m", undefined, { doubt: { name: "m", isDoubtful } })).toBe(want);
     expect(asked.filter((line) => line.endsWith(" m"))).toEqual(nodes);
   });
 });

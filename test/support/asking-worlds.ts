@@ -202,7 +202,7 @@ export const stateIn = (
 ): AskingState => ({
   question: {
     ...{ method, paramsJson: "[]", traits: fakeTraits(method), isDoubtful: isNull },
-    options: { block, isDoubtful: isNull, arrivalOf: () => 0 as const },
+    options: { block, doubt: { name: "null", isDoubtful: isNull }, arrivalOf: () => 0 as const },
   },
   ...{ view, rule, copies, plan: undefined, hasWaited: false },
 });

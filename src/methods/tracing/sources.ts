@@ -36,8 +36,11 @@ export async function askSource<Subject, Value>(
     readOnce({ source, subject, paramsJson }, json);
   try {
     const json = await context.ask(source.method, paramsJson, {
-      isDoubtful: (reply) =>
-        mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
+      doubt: {
+        name: source.name,
+        isDoubtful: (reply) =>
+          mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
+      },
       reaches: context.chain?.head.number,
       // Of a method without tracers, it is the method that is lacked.
       ...(source.method.startsWith("debug_") && {
@@ -80,7 +83,7 @@ export async function askReading<Reader extends StoppableReader>(
   };
   try {
     const value = await context.ask(method, JSON.stringify(params), {
-      isDoubtful: mayKnowMore,
+      doubt: { name, isDoubtful: mayKnowMore },
       reaches: context.chain?.head.number,
       variant: { name, isMissing: isAnotherKind },
       reader: () => {

@@ -5,7 +5,7 @@ import type { Reply } from "../reply.ts";
 import { asking, DELAY_MS, failed, lacking, result } from "./fake-asking.ts";
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
-const doubtsNull = { options: { isDoubtful: isNull } };
+const doubtsNull = { options: { doubt: { name: "null", isDoubtful: isNull } } };
 /** Of those who may have what another one lacks. */
 const LACK_PATIENCE_MS = 1_000;
 

@@ -181,7 +181,7 @@ export class CallDriver implements Waiting {
       upstream.rememberMissing(variant.name);
       return { kind: "missing" };
     }
-    onReply?.(reply);
+    onReply?.(reply, upstream.name);
     return reply;
   }
 

@@ -8,13 +8,10 @@ import type { HurriedAsker } from "../turns/node-turns.ts";
 export type CallOptions = {
   /** Of the method; left out: they are looked for. */
   readonly traits?: MethodTraits | undefined;
-  /**
-   * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
-   * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
-   */
-  readonly isDoubtful?: ((reply: Reply) => boolean) | undefined;
+  /** In what one node alone is not believed. */
+  readonly doubt?: Doubt | undefined;
   /** Told of each result and refusal before it is judged: to learn from those that do not count, too. */
-  readonly onReply?: ((reply: FinalReply) => void) | undefined;
+  readonly onReply?: ((reply: FinalReply, upstream: string) => void) | undefined;
   /** The number of the block that the call speaks of: who seems not to have it is asked last. */
   readonly block?: number | undefined;
   /** The number that a node's head should have reached, where no single block is spoken of. */
@@ -33,6 +30,16 @@ export type CallOptions = {
   readonly asker?: HurriedAsker | undefined;
   /** Counts what is done for the call. */
   readonly ledger?: AttemptLedger | undefined;
+};
+
+export type Doubt = {
+  /** Two calls that ask the same and have the same doubt are one question. */
+  readonly name: string;
+  /**
+   * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
+   * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
+   */
+  readonly isDoubtful: (reply: Reply) => boolean;
 };
 
 export type AttemptLedger = {

@@ -9,11 +9,11 @@ function coalesced() {
   const asked: { question: string; signal: AbortSignal; end: (how: string | Error) => void }[] = [];
   const call = (method: string, paramsJson: string, signal: AbortSignal, options?: CallOptions) =>
     new Promise<Buffer>((resolve, reject) => {
-      const { variant, isDoubtful } = options ?? {};
+      const { variant, doubt } = options ?? {};
       const end = (how: string | Error): void =>
         how instanceof Error ? reject(how) : resolve(Buffer.from(how));
       asked.push({
-        question: JSON.stringify([method, paramsJson, variant?.name, isDoubtful !== undefined]),
+        question: JSON.stringify([method, paramsJson, variant?.name, doubt?.name]),
         signal,
         end,
       });
@@ -61,7 +61,7 @@ describe("equal calls at the same time", () => {
 
   it("are not those that differ in anything", () => {
     const { coalescing, asked } = coalesced();
-    const isDoubtful = () => false;
+    const doubt = (name: string) => ({ name, isDoubtful: () => false });
     const variant = (name: string) => ({ name, isMissing: () => false });
     const calls: [string, string, CallOptions?][] = [
       ["m", "[]"],
@@ -69,8 +69,9 @@ describe("equal calls at the same time", () => {
       ["n", "[]"],
       ["m", "[]", { variant: variant("a") }],
       ["m", "[]", { variant: variant("b") }],
-      ["m", "[]", { isDoubtful }],
-      ["m", "[]", { isDoubtful, variant: variant("a") }],
+      ["m", "[]", { doubt: doubt("a") }],
+      ["m", "[]", { doubt: doubt("b") }],
+      ["m", "[]", { doubt: doubt("a"), variant: variant("a") }],
       ["ma", "[]"],
       ["m a", "[]"],
     ];

@@ -87,7 +87,7 @@ export class Coalescing {
 
 /** Lengths make it unambiguous, whatever stands in a name. */
 function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
-  const { isDoubtful, variant: { name: variant = "" } = {} } = options;
-  const lengths = `${method.length},${variant.length}`;
-  return `${isDoubtful ? "?" : "!"}${lengths},${method}${variant}${paramsJson}`;
+  const { doubt: { name: doubt = "" } = {}, variant: { name: variant = "" } = {} } = options;
+  const lengths = `${method.length},${variant.length},${doubt.length}`;
+  return `${lengths},${method}${variant}${doubt}${paramsJson}`;
 }

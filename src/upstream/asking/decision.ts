@@ -4,7 +4,7 @@ import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { CallOptions, FinalReply } from "./call-options.ts";
+import type { CallOptions, Doubt, FinalReply } from "./call-options.ts";
 import type { NetworkCalls } from "./network-calls.ts";
 
 export type UpstreamQuestion = {
@@ -13,7 +13,7 @@ export type UpstreamQuestion = {
   readonly traits: MethodTraits;
   readonly options: CallOptions;
   /** See `CallOptions`; of a call for the head it is the network that knows. */
-  readonly isDoubtful: CallOptions["isDoubtful"];
+  readonly isDoubtful: Doubt["isDoubtful"] | undefined;
 };
 
 /** What a decision looks at beyond the call itself: all of it are questions, which change nothing. */

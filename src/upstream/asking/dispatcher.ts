@@ -62,7 +62,7 @@ export class Dispatcher {
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
     const { traits = this.#traitsOf(method) } = options;
-    const isDoubtful = options.isDoubtful ?? this.#headDoubt(traits, paramsJson);
+    const isDoubtful = options.doubt?.isDoubtful ?? this.#headDoubt(traits, paramsJson);
     const question = { method, paramsJson, traits, options, isDoubtful };
     const reply = await this.#driver(question).outcome(signal);
     if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
@@ -86,7 +86,7 @@ export class Dispatcher {
   }
 
   /** A head that is behind what callers were told, or what upstreams tell, is one upstream's alone. */
-  #headDoubt(traits: MethodTraits, paramsJson: string): CallOptions["isDoubtful"] {
+  #headDoubt(traits: MethodTraits, paramsJson: string): UpstreamQuestion["isDoubtful"] {
     if (!traits.tellsHead?.(paramsJson)) return undefined;
     return (reply) => {
       const told = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;

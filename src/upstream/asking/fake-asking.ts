@@ -129,7 +129,7 @@ export function driven(
   { method, signal, options = {}, rule, copies = 1 }: Driven,
   parts: { clock: Clock; network: AskingNetwork },
 ): Promise<FinalReply> {
-  const { isDoubtful } = options;
+  const isDoubtful = options.doubt?.isDoubtful;
   const question = { method, paramsJson: "[]", traits: fakeTraits(method), options, isDoubtful };
   const state = { question, view: parts.network, rule, copies, plan: undefined, hasWaited: false };
   return new CallDriver(state, parts).outcome(signal);

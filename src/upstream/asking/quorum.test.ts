@@ -47,7 +47,7 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const vote = async (): Promise<string> => {
     try {
       const { signal } = caller;
-      const call = { method: "m", signal, rule, options: { isDoubtful } };
+      const call = { method: "m", signal, rule, options: { doubt: { name: "null", isDoubtful } } };
       const said = await driven(call, { clock, network });
       return said.kind === "result" ? String(said.json) : said.message;
     } catch (error) {

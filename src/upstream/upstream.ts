@@ -143,7 +143,8 @@ export class Upstream {
     const judged = this.#belief.judged(told.reply, method, options);
     const reply = judged instanceof Promise ? await judged : judged;
     // Its place is free once the answer was looked through: else these would pile up.
-    if (asker) this.turns.end(asker, told.sentAtMs);
+    const isCutOff = reply.kind === "aborted";
+    if (asker) this.turns.end(asker, { sentAtMs: told.sentAtMs, isCutOff });
     // A node whose answer is too long for us is well.
     const isTooLarge = told.exchange === "too large" || told.exchange === "crowded";
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for

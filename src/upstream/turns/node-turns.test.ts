@@ -18,8 +18,8 @@ function turnsOf(slots: number) {
     if (!none) begun.push(own.holder);
     return none?.kind;
   };
-  const end = async (holder: string, ms = 200): Promise<void> => {
-    turns.end(asker(holder), clock.now() - ms);
+  const end = async (holder: string, ms = 200, isCutOff = false): Promise<void> => {
+    turns.end(asker(holder), { sentAtMs: clock.now() - ms, isCutOff });
     await Promise.resolve();
     await Promise.resolve();
   };
@@ -68,6 +68,17 @@ describe("turns at a node", () => {
     for (let index = 0; index < 4; index += 1) void begin(asker("a"));
     expect(turns.begin(asker("a", 3_000), never)).toEqual({ kind: "late", waitMs: 4_000 });
     expect(turns.begin(asker("b", 3_000), never)).toBeInstanceOf(Promise);
+  });
+
+  it.each([
+    { what: "say nothing, where they took less than others", ms: 1, waitMs: 3_000 },
+    { what: "count, where they took longer than others", ms: 11_000, waitMs: 6_000 },
+  ])("that nobody waited for to the end $what", async ({ ms, waitMs }) => {
+    const { begin, end, turns } = turnsOf(1);
+    for (let index = 0; index < 6; index += 1) void begin(asker("a"));
+    await end("a", 1_000);
+    await end("a", ms, true);
+    expect(turns.begin(asker("a", 10), never)).toEqual({ kind: "late", waitMs });
   });
 
   it("are refused beyond so many of a caller, and of a key", async () => {

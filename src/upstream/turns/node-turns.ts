@@ -71,9 +71,9 @@ export class NodeTurns {
     return this.#wait(asker, signal);
   }
 
-  /** @param sentAtMs By the clock's `now`; left out: nothing was sent. */
-  end({ holder }: Asker, sentAtMs?: number): void {
-    if (sentAtMs !== undefined) this.#learn(this.#clock.now() - sentAtMs);
+  /** @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: nobody waited for the answer. */
+  end({ holder }: Asker, sent?: { readonly sentAtMs: number; readonly isCutOff: boolean }): void {
+    if (sent) this.#learn(this.#clock.now() - sent.sentAtMs, sent.isCutOff);
     this.#running -= 1;
     const running = (this.#runningByKey.get(holder) ?? 1) - 1;
     if (running === 0) this.#runningByKey.delete(holder);
@@ -81,7 +81,9 @@ export class NodeTurns {
     if (this.#queue.size > 0) this.#beginNext();
   }
 
-  #learn(ms: number): void {
+  /** An answer that was cut off would have taken longer: it says nothing when it took less than others. */
+  #learn(ms: number, isCutOff: boolean): void {
+    if (isCutOff && ms < this.#meanMs) return;
     this.#meanMs = this.#meanMs === 0 ? ms : this.#meanMs + (ms - this.#meanMs) * SMOOTHING;
   }
 

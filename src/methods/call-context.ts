@@ -7,10 +7,9 @@ import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
+import type { Family } from "../namespaces/known-method.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { LearnedRange } from "../upstream/learned-range.ts";
-
-export type Family = "evm" | "conflux";
 
 export type CallContext = {
   readonly network: NetworkFacts;

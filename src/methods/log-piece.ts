@@ -50,7 +50,7 @@ export type PieceLogs = {
 export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLogs> {
   const { ranges } = asking.context;
   const arrays: Buffer[] = [];
-  const formatters = new Set<string | undefined>();
+  const tellers = new Set<string | undefined>();
   let [count, failures, isLasting] = [0, 0, true];
   let { from } = range;
   let width = range.to - range.from + 1;
@@ -64,7 +64,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
       asking.context.hold(told.json.length);
       count += countLogs(told.json, asking.most);
       isLasting &&= told.isLasting;
-      formatters.add(told.upstream);
+      tellers.add(told.upstream);
       ranges.fitted(asked);
       asking.work.check(); // what was answered is wide enough, and no guess
       from = to + 1;
@@ -85,8 +85,8 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
   const isWhole = from > range.to;
   return {
     ...{ arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from },
-    upstreams: [...formatters].every((name) => name !== undefined)
-      ? ([...formatters] as string[])
+    upstreams: [...tellers].every((name) => name !== undefined)
+      ? ([...tellers] as string[])
       : undefined,
   };
 }

@@ -3,20 +3,21 @@ import type { z } from "zod";
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import {
   type DeclaredTraits,
+  type Family,
   type MethodKind,
   type MethodTraits,
   traitsFor,
 } from "../namespaces/known-method.ts";
 import type { ContractsOf } from "../namespaces/read-contracts.ts";
-import type { CallContext, Family } from "./call-context.ts";
+import type { CallContext } from "./call-context.ts";
 
 export type {
   CallContext,
-  Family,
   HeadView,
   NetworkFacts,
   Note,
 } from "./call-context.ts";
+export type { Family };
 
 /** How long an answer that found something stays true, at worst over all parameters. */
 export type Freshness = "forever" | "until reorg" | "until next block" | "unknown";

@@ -8,7 +8,7 @@ import { anyContract, type ContractsOf, noContract } from "./read-contracts.ts";
  */
 export type MethodKind = "read" | "write" | "node control" | "signing" | "subscription";
 
-export type MethodFamily = "evm" | "conflux";
+export type Family = "evm" | "conflux";
 
 /** Kinds of work whose speed and failures say something of each other. */
 export type MethodGroup =
@@ -74,7 +74,7 @@ export const opensByPattern = (kind: MethodKind): boolean => kind === "read" || 
 
 export type KnownMethod = MethodTraits & {
   readonly name: string;
-  readonly family: MethodFamily;
+  readonly family: Family;
   readonly kind: MethodKind;
   /** In compute units; of what is passed on as it is. */
   readonly cost: number;

@@ -6,8 +6,8 @@ import { debug } from "./debug.ts";
 import { development } from "./development.ts";
 import { ethereum } from "./ethereum.ts";
 import {
+  type Family,
   type KnownMethod,
-  type MethodFamily,
   type MethodGroup,
   type MethodKind,
   opensByPattern,
@@ -27,12 +27,12 @@ export const knownMethods: readonly KnownMethod[] = [
   ...conflux,
 ];
 
-const byFamily: Readonly<Record<MethodFamily, ReadonlyMap<string, KnownMethod>>> = {
+const byFamily: Readonly<Record<Family, ReadonlyMap<string, KnownMethod>>> = {
   evm: new Map(ofFamily("evm").map((method) => [method.name, method])),
   conflux: new Map(ofFamily("conflux").map((method) => [method.name, method])),
 };
 
-function ofFamily(family: MethodFamily): readonly KnownMethod[] {
+function ofFamily(family: Family): readonly KnownMethod[] {
   return knownMethods.filter((method) => method.family === family);
 }
 
@@ -103,7 +103,7 @@ const isOpenByName = (name: string): boolean =>
   !isWild(name) && !isNeverServed(name) && knownMethods.every((known) => known.name !== name);
 
 /** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
-export function unknownMethod(name: string, family: MethodFamily): KnownMethod {
+export function unknownMethod(name: string, family: Family): KnownMethod {
   const group = GROUPS_BY_NAME.find(([words]) => words.test(name))?.[1] ?? "other";
   const isRepeatable = !ACTS.test(name);
   const isBatchable = isRepeatable && group !== "submission";

@@ -1,9 +1,10 @@
 // Finds the oldest block that a node has: halves what is between one that it has and one that it lacks.
 
+import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Abilities } from "./abilities.ts";
 import type { Reach } from "./history.ts";
-import { type Family, learnFromProbe, probeAt } from "./probes.ts";
+import { learnFromProbe, probeAt } from "./probes.ts";
 
 type FindReachParts = {
   readonly ask: (method: string, paramsJson: string) => Promise<Reply>;

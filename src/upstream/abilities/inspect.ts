@@ -1,6 +1,7 @@
 // What `headgate check` finds out about a node: who it is, where its head is, what it can do.
 
 import { parsed } from "../../jsonrpc/parsed.ts";
+import type { Family } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
@@ -9,14 +10,7 @@ import { requestJson } from "../request-json.ts";
 import { Abilities, type AbilitiesParts } from "./abilities.ts";
 import { findReach } from "./find-reach.ts";
 import type { KnownReaches } from "./history.ts";
-import {
-  type Family,
-  learnFromProbe,
-  methodProbes,
-  reachProbes,
-  VERSION_METHODS,
-  versionIn,
-} from "./probes.ts";
+import { learnFromProbe, methodProbes, reachProbes, VERSION_METHODS, versionIn } from "./probes.ts";
 
 export type Findings =
   | {

@@ -2,10 +2,10 @@
 // version now and then. What its answers to callers told is not asked.
 import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Abilities } from "./abilities.ts";
 import {
-  type Family,
   HEAD_METHODS,
   isAnswered,
   learnFromProbe,

@@ -1,12 +1,11 @@
 // What is asked of a node to find out what it can do: questions that cost it nothing.
 
 import { parsed } from "../../jsonrpc/parsed.ts";
+import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Abilities } from "./abilities.ts";
 import { LONGEST_VERSION, UNKNOWN_VERSION } from "./ability-record.ts";
 import type { Reach } from "./history.ts";
-
-export type Family = "evm" | "conflux";
 
 export type Probe = {
   /** Under which it is remembered that it was answered. */

@@ -24,15 +24,16 @@ export async function startServer(
   const levels = new LogLevels(log);
   const metrics = new Metrics();
   const stalls = new StallWatch({ clock, log, metrics });
-  const send: ConstructorParameters<typeof WriterLink>[1]["send"] = (question) =>
-    channel.send({ kind: "question", ...question });
   const { memory, reconfigure: resizeMemory } = processMemory(
     config,
     { processes },
     { metrics, clock, log },
   );
   const turns = new Turns({ clock });
-  const link = new WriterLink({ server: number }, { send, clock });
+  const link = new WriterLink(
+    { server: number },
+    { send: (question) => channel.send({ kind: "question", ...question }), clock },
+  );
   for (const each of news) link.hearNews(each);
   const state = await openState(config, {
     ...{ clock, log },

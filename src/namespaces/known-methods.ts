@@ -100,7 +100,7 @@ export function whyItOpensNothing(
 
 /** What nobody knows is taken for a write, which patterns of keys open. */
 const isOpenByName = (name: string): boolean =>
-  !isWild(name) && !isNeverServed(name) && knownMethods.every((known) => known.name !== name);
+  !isWild(name) && !isNeverServed(name) && kindOf(name) === undefined;
 
 /** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
 export function unknownMethod(name: string, family: Family): KnownMethod {

@@ -13,10 +13,9 @@ import {
   NEVER,
   type NetworkView,
   type Settlement,
-  type Shortage,
   type Wait,
 } from "./decision.ts";
-import type { NetworkCalls, Waiting } from "./network-calls.ts";
+import type { NetworkCalls, Shortage, Waiting } from "./network-calls.ts";
 import { type AskingState, next, overdue } from "./next.ts";
 
 /** What the calls of one network share. */

@@ -5,7 +5,7 @@ import type { OpenCall } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions, Doubt, FinalReply } from "./call-options.ts";
-import type { NetworkCalls } from "./network-calls.ts";
+import type { NetworkCalls, Shortage } from "./network-calls.ts";
 
 export type UpstreamQuestion = {
   readonly method: string;
@@ -64,8 +64,6 @@ export type Wait = {
   /** What the call waits for as one of many, whose number is bounded. */
   readonly shortOf: Shortage | undefined;
 };
-
-export type Shortage = Parameters<NetworkCalls["mayWait"]>[0];
 
 export type Settlement = {
   readonly kind: "settle";

@@ -30,7 +30,7 @@ export type NetworkCallsParts = {
 };
 
 /** What a call waits for as one of many. */
-type Shortage = "budget" | "upstreams";
+export type Shortage = "budget" | "upstreams";
 
 export type Waiting = { resume(): void };
 

@@ -23,7 +23,8 @@ export type TextTable = {
   set(key: string, text: string | undefined): void;
 };
 
-const DONE = "done ";
+/** Before a slot, in the key of what is remembered of its last operation. */
+export const DONE_PREFIX = "done ";
 
 /**
  * Does it unless it was done under this id, and answers what it answered then.
@@ -36,20 +37,19 @@ export function once<Answer extends string | undefined>(
   { slot, number, keptMs, nowMs }: OperationId & { readonly nowMs: number },
   act: () => Answer,
 ): Answer | string {
-  const [, last = "0", told = ""] = /^(\d+) \d+ (.*)$/s.exec(table.get(DONE + slot) ?? "") ?? [];
+  const [, last = "0", told = ""] =
+    /^(\d+) \d+ (.*)$/s.exec(table.get(DONE_PREFIX + slot) ?? "") ?? [];
   if (Number(last) > number) throw new Error(TOO_LATE);
   if (Number(last) === number) return told;
   const answer = act();
   const untilMs = nowMs + keptMs;
-  if (answer !== undefined) table.set(DONE + slot, `${number} ${untilMs} ${answer}`);
+  if (answer !== undefined) table.set(DONE_PREFIX + slot, `${number} ${untilMs} ${answer}`);
   return answer;
 }
 
 /** What is remembered of operations for no reason any more. */
 export const forgottenOperations = (entries: Iterable<Entry>, nowMs: number): string[] =>
   [...entries].filter(({ text }) => Number(text.split(" ", 2)[1]) < nowMs).map(({ key }) => key);
-
-export const DONE_PREFIX = DONE;
 
 export function updateIn(table: TextTable, keys: readonly string[], next: Next): Updated {
   oneGroupOf(keys);

@@ -98,6 +98,13 @@ export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason
   call: undefined,
 });
 
+/** Whether one upstream alone is not believed in this: it lacks what was asked of it, or the call doubts it. */
+export const isDoubted = (
+  { isDoubtful }: Pick<UpstreamQuestion, "isDoubtful">,
+  reply: FinalReply,
+): boolean =>
+  (reply.kind === "refused" && reply.lacks !== undefined) || (isDoubtful?.(reply) ?? false);
+
 /**
  * What a caller is told when no upstream gave an answer.
  *

@@ -12,6 +12,7 @@ import {
   attemptAt,
   type Decision,
   FOR_REPLIES,
+  isDoubted,
   NEVER,
   type NetworkView,
   type ReplyEvent,
@@ -132,15 +133,14 @@ export class OneAnswer {
   }
 
   #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
-    const { traits, isDoubtful } = this.#question;
-    const isLacking = reply.kind === "refused" && reply.lacks !== undefined;
-    const isDoubted = isLacking || (isDoubtful?.(reply) ?? false);
-    if (!isDoubted && !this.#isHasty(attempt)) return this.#settle(reply);
+    const isBelieved = !isDoubted(this.#question, reply);
+    if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
     if (!this.#check) {
       this.#check = new CrossCheck(reply, attempt.order, { usualMs: this.#usualMs, now });
-      if (isDoubted && this.#check.isPerhapsAll) this.#candidates.dropOpen(traits.group);
+      if (!isBelieved && this.#check.isPerhapsAll)
+        this.#candidates.dropOpen(this.#question.traits.group);
     }
-    return isDoubted ? this.#askNext("doubted", now) : this.#wait();
+    return isBelieved ? this.#wait() : this.#askNext("doubted", now);
   }
 
   /** An upstream that lags was only asked since better ones are slow: those are waited for a little more. */

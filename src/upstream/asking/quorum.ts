@@ -15,6 +15,7 @@ import {
   type Attempt,
   type Decision,
   FOR_REPLIES,
+  isDoubted,
   type ReplyEvent,
   type Settlement,
   settlementOf,
@@ -93,13 +94,11 @@ export class Quorum {
       this.#again = [...this.#again, { upstream, tries: tries + 1, atMs }];
       return this.#wait();
     }
-    (this.#isDoubted(reply) ? this.#doubted : this.#votes).push({ name: upstream.name, reply });
+    (isDoubted(this.#question, reply) ? this.#doubted : this.#votes).push({
+      name: upstream.name,
+      reply,
+    });
     return this.#count();
-  }
-
-  #isDoubted(reply: FinalReply): boolean {
-    const isLacking = reply.kind === "refused" && reply.lacks !== undefined;
-    return isLacking || (this.#question.isDoubtful?.(reply) ?? false);
   }
 
   #count(): Decision {
@@ -128,7 +127,7 @@ export class Quorum {
     if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
     const { attempt, reply } = event;
     if (reply.kind !== "result" && reply.kind !== "refused") return settled;
-    if (this.#isDoubted(reply) || isSameSaying(outcome, reply)) return settled;
+    if (isDoubted(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
     return { ...settled, dissenters: [attempt.upstream.name] };
   }
 }

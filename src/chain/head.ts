@@ -3,6 +3,7 @@
 import { toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Family } from "../namespaces/known-method.ts";
 import type { Pool } from "../upstream/pool.ts";
 
 /** What methods see of the head; see HeadView in methods/method.ts. */
@@ -15,10 +16,10 @@ type View = {
 export class Head {
   /** The highest number seen; -1 before the first. Only a hint: a reorganisation may lower the head. */
   #known = -1;
-  readonly #family: "evm" | "conflux";
+  readonly #family: Family;
   readonly #upstream: Pick<Pool, "call">;
 
-  constructor(options: { family: "evm" | "conflux" }, parts: { upstream: Pick<Pool, "call"> }) {
+  constructor(options: { family: Family }, parts: { upstream: Pick<Pool, "call"> }) {
     this.#family = options.family;
     this.#upstream = parts.upstream;
   }

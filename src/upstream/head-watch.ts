@@ -1,5 +1,6 @@
 // Where the heads of nodes are whose chain nobody follows: asked twice a block, so that who lags is known.
 import type { Clock } from "../lib/clock.ts";
+import type { Family } from "../namespaces/known-method.ts";
 import type { Upstream } from "./upstream.ts";
 
 type WatchedNode = Pick<Upstream, "ask">;
@@ -27,10 +28,10 @@ export class HeadWatch {
   readonly #asked = new Set<WatchedNode>();
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
-  readonly #family: "evm" | "conflux";
+  readonly #family: Family;
   readonly #parts: HeadWatchParts;
 
-  constructor(options: { family: "evm" | "conflux" }, parts: HeadWatchParts) {
+  constructor(options: { family: Family }, parts: HeadWatchParts) {
     this.#family = options.family;
     this.#parts = parts;
   }

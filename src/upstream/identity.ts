@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { parsed } from "../jsonrpc/parsed.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/deadline.ts";
+import type { Family } from "../namespaces/known-method.ts";
 import type { Reply } from "./reply.ts";
 
 export type IdentityState = "checking" | "usable" | "wrong chain";
@@ -110,7 +111,7 @@ export class Identity {
 
 /** The chain id, or in plain words why it cannot be told. */
 export async function readChainId(
-  family: "evm" | "conflux",
+  family: Family,
   ask: (method: string) => Promise<Reply>,
 ): Promise<number | string> {
   const reply = await ask(family === "evm" ? "eth_chainId" : "cfx_getStatus");

@@ -1,4 +1,5 @@
 // What one node announces by itself: its new heads, and pending transactions.
+import type { Family } from "../namespaces/known-method.ts";
 import type { MissingMethods } from "./abilities/missing-methods.ts";
 import {
   type AnnouncedHead,
@@ -24,7 +25,7 @@ export class NodeAnnouncements {
   readonly #isEvm: boolean;
   readonly #parts: NodeAnnouncementsParts;
 
-  constructor(options: { readonly family: "evm" | "conflux" }, parts: NodeAnnouncementsParts) {
+  constructor(options: { readonly family: Family }, parts: NodeAnnouncementsParts) {
     this.#isEvm = options.family === "evm";
     this.#parts = parts;
   }

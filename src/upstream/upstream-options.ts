@@ -1,7 +1,7 @@
 // What a node is told and given, and how it is asked.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import type { MethodTraits } from "../namespaces/known-method.ts";
+import type { Family, MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { Place } from "./abilities/history.ts";
@@ -38,7 +38,7 @@ export type AskOptions = Urgency & {
 export type UpstreamOptions = ConnectionOptions & {
   readonly name: string;
   readonly network: string;
-  readonly family: "evm" | "conflux";
+  readonly family: Family;
   readonly chainId: number;
   /** Who runs it: nodes of one vendor fail and lie together. */
   readonly vendor: string;

@@ -45,7 +45,7 @@ export type FromChild =
   | { readonly kind: "alive" }
   /** An error that nobody expected: it ends in order, and wants to be replaced. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
-  /** It does what it is for: the writer keeps, a server listens. */
+  /** It does what it is for: the writer follows the chains, a server listens. */
   | { readonly kind: "ready" }
   /** It cannot begin, for a reason that a person can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
@@ -120,7 +120,7 @@ export type Result =
       readonly message: string;
       readonly status: number;
     }
-  /** There is no writer now, or it does not keep this network. */
+  /** There is no writer now, or it does not serve this network. */
   | { readonly kind: "away" };
 
 export type Value = undefined | number | Position | { readonly hash: string } | NotFetched;

@@ -26,7 +26,7 @@ export class WriterAway extends Error {
 
 /** Longer than the writer itself waits for nodes, in milliseconds. */
 const PATIENCE_MS = 20_000;
-/** Who keeps a network tells of it each second: after so many milliseconds of silence it is not waited for. */
+/** The writer tells of each network each second: after so many milliseconds of silence it is not waited for. */
 const SILENCE_MS = 5_000;
 /** What is to be kept goes to the writer while it is not behind with so many. */
 const KEPT_AT_ONCE = 32;

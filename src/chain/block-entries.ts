@@ -179,15 +179,19 @@ export class BlockEntries {
     this.#tables.removeLeaving({ number, hash });
   }
 
-  /** Of a block that has no outline yet. */
+  /** Erases a block that has no outline yet. The transactions of the canonical block at its number stay. */
   eraseStaged(hash: string, number: number): void {
     const { parts, transactions } = this.#tables;
+    const there = this.#tables.hashAt(number);
+    const block = there && this.#tables.part(there, "block");
+    const named = new Set(block ? transactionHashesIn(block) : []);
     const start = Buffer.from(hashKey(hash));
     for (const key of [...parts.getKeys({ start, end: Buffer.concat([start, LAST]) })])
       parts.removeSync(key);
     const left: Buffer[] = [];
     for (const { key, value } of transactions.getRange({}))
-      if (value.readUInt32BE(0) === number) left.push(Buffer.from(key));
+      if (value.readUInt32BE(0) === number && !named.has(`0x${key.toString("hex")}`))
+        left.push(Buffer.from(key));
     for (const key of left) transactions.removeSync(key);
   }
 

@@ -3,18 +3,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BlockEntries } from "./block-entries.ts";
-import { recordOf } from "./block-record.ts";
-import { BlockStore } from "./block-store.ts";
+import { type BlockRecord, recordOf } from "./block-record.ts";
+import { BlockStore, type RunWrite } from "./block-store.ts";
 import { BlockTables } from "./block-tables.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 const TRANSACTIONS = 6_000;
 const hashOf = (name: string): string => `0x${Buffer.from(name).toString("hex").padStart(64, "0")}`;
 
-function block(number: number, transactions: number) {
-  const hash = hashOf(`block ${number}`);
+/** @param name Of another block than the usual one of this number. */
+function block(number: number, transactions: number, name = `${number}`) {
+  const hash = hashOf(`block ${name}`);
   const list = Array.from({ length: transactions }, (_, at) => ({
-    hash: hashOf(`${number} ${at}`),
+    hash: hashOf(`${name} ${at}`),
   }));
   const parsed = {
     ...{ number: `0x${number.toString(16)}`, hash, parentHash: hashOf(`block ${number - 1}`) },
@@ -34,8 +35,11 @@ function block(number: number, transactions: number) {
 
 let path: string;
 let store: BlockStore;
+let runWrite: RunWrite;
 const openStore = async (): Promise<void> => {
-  store = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 });
+  runWrite = (write) => write();
+  const run: RunWrite = (write) => runWrite(write);
+  store = new BlockStore({ path, windowBlocks: 100, bytes: 2 ** 30 }, { run });
   await store.prepareFor(1);
 };
 beforeEach(async () => {
@@ -90,6 +94,59 @@ describe("a block of very many transactions", () => {
     expect(store.part(record.hash, "transactions", 0)).toBeUndefined();
     await store.apply({ removed: 0, added: [record] });
     expect(store.head?.number).toBe(1);
+  });
+});
+
+describe("a block of very many transactions whose writing failed", () => {
+  const failed = block(1, TRANSACTIONS).record;
+  const other = block(1, 2, "another block").record;
+  const placesIn = (name: string) =>
+    [0, 1].map((at) => store.transactionPlace(hashOf(`${name} ${at}`)));
+  const PLACES = [0, 1].map((index) => ({ number: 1, index }));
+
+  /** The disk takes so much, and no more until the write was given up. */
+  const fail = async (writes: number, added: readonly BlockRecord[]): Promise<void> => {
+    let left = writes;
+    runWrite = (write) => {
+      left -= 1;
+      return left < 0 ? Promise.reject(new Error("no space")) : write();
+    };
+    await expect(store.apply({ removed: 0, added })).rejects.toThrow("no space");
+    runWrite = (write) => write();
+  };
+  /** The note, the pieces and then the first places. */
+  const WRITES = 4;
+
+  it("is not found in the block that comes in its place", async () => {
+    await fail(WRITES, [failed]);
+    expect(store.transactionPlace(hashOf("1 0"))).toBeDefined();
+    await store.apply({ removed: 0, added: [other] });
+    expect(placesIn("1")).toEqual([undefined, undefined]);
+    expect(placesIn("another block")).toEqual(PLACES);
+  });
+
+  it("takes nothing of the block in its place with it at the next start", async () => {
+    await fail(WRITES, [failed]);
+    await store.apply({ removed: 0, added: [other] });
+    await store.close();
+    await openStore();
+    expect(placesIn("another block")).toEqual(PLACES);
+  });
+
+  it("is no reason to take out what was stored since, where its note was left", async () => {
+    await store.apply({ removed: 0, added: [other] });
+    await store.setNote("staged", `${failed.hash} 1`);
+    await store.close();
+    await openStore();
+    expect(placesIn("another block")).toEqual(PLACES);
+    expect(store.note("staged")).toBeUndefined();
+  });
+
+  it("leaves nothing behind when it was one of several", async () => {
+    await fail(WRITES + 8, [failed, block(2, TRANSACTIONS).record]);
+    await store.apply({ removed: 0, added: [other] });
+    expect(placesIn("1")).toEqual([undefined, undefined]);
+    expect(store.part(failed.hash, "transactions", 0)).toBeUndefined();
   });
 });
 

@@ -42,7 +42,7 @@ export type ChainUpdate = {
   readonly added: readonly BlockRecord[];
 };
 
-/** The note of a huge block that was being written. */
+/** The note of huge blocks that were being written. */
 const STAGED = "staged";
 const NONE: ReadonlySet<BlockRecord> = new Set();
 
@@ -95,11 +95,17 @@ export class BlockStore {
     return { wasCleared: found !== undefined };
   }
 
-  /** Takes out what is left of a huge block whose writing was cut off. */
+  /** Takes out what is left of huge blocks whose writing was cut off, or failed. */
   async #clearStaged(): Promise<void> {
-    const [hash, number] = this.note(STAGED)?.split(" ") ?? [];
-    if (hash === undefined || this.outline(hash)) return;
-    await this.#write(() => this.#entries.eraseStaged(hash, Number(number)));
+    const note = this.note(STAGED);
+    if (note === undefined) return;
+    await this.#write(() => {
+      for (const position of note.split(",")) {
+        const [hash = "", number] = position.split(" ");
+        if (!this.outline(hash)) this.#entries.eraseStaged(hash, Number(number));
+      }
+      this.#tables.notes.removeSync(noteKey(STAGED));
+    });
   }
 
   /** What is over another size leaves with the next changes. */
@@ -233,6 +239,7 @@ export class BlockStore {
     const newest = added.at(-1);
     const stays = top < 0 ? undefined : this.hashAt(top);
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
+    await this.#clearStaged();
     await this.#leaving.finish();
     // Above the head nobody finds what is staged.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
@@ -316,10 +323,9 @@ export class BlockStore {
   /** Writes the bulk of huge blocks in transactions of their own, between which others get their turn. */
   async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
     const write = (change: () => void): Promise<void> => this.#write(change);
-    for (const record of records) {
-      await this.setNote(STAGED, `${record.hash} ${record.outline.number}`);
-      await inTransactions(this.#entries.stage(record), { write });
-    }
+    const staged = records.map(({ hash, outline }) => `${hash} ${outline.number}`);
+    if (staged.length > 0) await this.setNote(STAGED, staged.join(","));
+    for (const record of records) await inTransactions(this.#entries.stage(record), { write });
     return new Set(records);
   }
 

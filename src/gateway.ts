@@ -5,20 +5,15 @@ import { unservedNames } from "./access/limits/costs.ts";
 import type { Reloaded } from "./admin/admin-server-parts.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
-import { FilterCount } from "./filters/filter-count.ts";
 import { Admin } from "./gateway/admin.ts";
 import { untilStoresAreFree } from "./gateway/free-stores.ts";
-import { processMemory } from "./gateway/memory.ts";
 import { Networks } from "./gateway/networks.ts";
+import { openProcessParts } from "./gateway/process-parts.ts";
 import { Reload } from "./gateway/reload.ts";
 import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
-import { Turns } from "./lib/turns.ts";
 import { urlOf } from "./lib/url-of.ts";
-import { LogLevels } from "./observe/log-levels.ts";
-import { Metrics, type UnexpectedKind } from "./observe/metrics.ts";
-import { StallWatch } from "./observe/stall-watch.ts";
-import { openState } from "./state/open-state.ts";
+import type { UnexpectedKind } from "./observe/metrics.ts";
 
 export type Gateway = {
   /** Where callers and operators come in, with the ports really taken. */
@@ -44,38 +39,27 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
-  const levels = new LogLevels(log);
-  const metrics = new Metrics();
-  const stalls = new StallWatch({ clock, log, metrics });
-
-  const { memory, reconfigure: resizeMemory } = processMemory(
+  const { stalls, common, filterCount, ...own } = await openProcessParts(
     config,
     { processes: 1 },
-    { metrics, clock, log },
+    parts,
   );
-  const turns = new Turns({ clock });
-  const state = await openState(config, {
-    ...{ clock, log },
-    onChange: metrics.stateReachable,
-    onWritableChange: metrics.stateWritable,
-  });
-  const filterCount = new FilterCount({ state });
+  const { metrics, state } = common;
   const isShared = config.state !== undefined;
   const networks = new Networks(config, {
-    ...{ clock, log, metrics, state, filterCount, isShared, memory, turns },
+    ...{ ...common, filterCount, isShared },
     role: { kind: "whole" },
   });
   const serverSide = new ServerSide(
     config,
     { slot: 0, hasOthers: isShared },
-    { networks, metrics, state, memory, turns, clock, log },
+    { ...common, networks },
   );
   let { drainMs } = config.timeouts;
   const apply = (next: Config): void => {
-    resizeMemory(next);
+    own.reconfigure(next);
     drainMs = next.timeouts.drainMs;
     serverSide.reconfigure(next);
-    levels.set(next.log.level);
     admin.reconfigure(next);
     warnOfUnservedCosts(next, networks, log);
   };

@@ -52,7 +52,7 @@ export type NetworkParts = {
 };
 
 /** How long /readyz waits for a head, in milliseconds. */
-const READINESS_PATIENCE_MS = 2_000;
+const READINESS_TIMEOUT_MS = 2_000;
 
 /** What a block of the followed chain is. Epochs have no hash over what was executed in them. */
 const followed = {
@@ -296,7 +296,7 @@ export class Network {
       return `${name}: ${staleText(view.head.number, staleness)}${why}`;
     }
     try {
-      const head = await this.head.read(AbortSignal.timeout(READINESS_PATIENCE_MS));
+      const head = await this.head.read(AbortSignal.timeout(READINESS_TIMEOUT_MS));
       const ageMs = this.#clock.wallTime() - head.timestampMs;
       if (this.#headAgeMs === undefined || ageMs <= this.#headAgeMs) return undefined;
       return `${name}: ${staleText(head.number, { kind: "old", ms: ageMs })}`;

@@ -147,8 +147,8 @@ export class Advance {
       return false;
     }
     this.#denial.say();
-    const areAllHeard = this.#parts.isComplete() && !known.includes(undefined);
-    return this.#denial.times >= DENIALS && (areAllHeard || this.#denial.isLong);
+    const hasAllReplies = this.#parts.isComplete() && !known.includes(undefined);
+    return this.#denial.times >= DENIALS && (hasAllReplies || this.#denial.isLong);
   }
 
   /** For each node whether it knows the block; undefined of one that is silent. */

@@ -8,7 +8,7 @@ import {
   type KeptSegment,
   KeptSegments,
   type SegmentOrigin,
-  type ToldLogs,
+  type UpstreamLogs,
 } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks } from "./leaving-blocks.ts";
 import { compressed, unpack, viewOf } from "./packing.ts";
@@ -313,7 +313,7 @@ export class BlockStore {
   }
 
   /** Keeps what is known of final blocks older than the window, while the budget allows. */
-  async keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void> {
+  async keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
     await this.#change(() => {
       this.#keptSegments.put(place, told);
       this.#room.make();

@@ -24,7 +24,7 @@ export type ChainReaderParts = {
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 
 export class ChainReader {
   readonly #store: BlockStore;
@@ -118,10 +118,10 @@ export class ChainReader {
     return firstView(signal, { view: () => this.view(), look: () => this.#look(), clock });
   }
 
-  /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */
+  /** Resolves when the head is at the number, when all nodes were looked at, or the timeout or the signal ends. */
   async #reach(number: number, signal: AbortSignal): Promise<void> {
     if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
-    await within(PATIENCE_MS, this.#look(), { clock: this.#parts.clock, signal });
+    await within(TIMEOUT_MS, this.#look(), { clock: this.#parts.clock, signal });
   }
 
   #look(): Promise<void> {

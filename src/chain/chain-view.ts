@@ -8,7 +8,7 @@ import type { BlockStore, Position } from "./block-store.ts";
 import type { ChainWriter, NotFetched } from "./chain-writer.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
-import type { ToldLogs } from "./kept-segments.ts";
+import type { UpstreamLogs } from "./kept-segments.ts";
 import { logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
 import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
@@ -36,7 +36,7 @@ export type ViewParts = {
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;
-  /** Resolves when the chain has the number, or patience ends. */
+  /** Resolves when the chain has the number, or the timeout ends. */
   readonly reach: (number: number, signal: AbortSignal) => Promise<void>;
   readonly hurry: () => void;
   readonly newest: () => ChainView | undefined;
@@ -165,7 +165,7 @@ export class ChainView {
   }
 
   /** Keeps the logs of blocks that are final. Best effort. */
-  async keepLogs(place: SegmentPlace, told: ToldLogs): Promise<void> {
+  async keepLogs(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
     const final = await this.tagged("finalized");
     if (final && place.to <= final.number) await this.#parts.writer.keepSegment(place, told);
   }

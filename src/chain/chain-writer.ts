@@ -2,7 +2,7 @@
 
 import type { Reference, Tag } from "./dialect.ts";
 import type { HeadNews } from "./freshness.ts";
-import type { ToldLogs } from "./kept-segments.ts";
+import type { UpstreamLogs } from "./kept-segments.ts";
 import type { Position, SegmentPlace, StoredTracePosition } from "./store-keys.ts";
 
 /** Why a block that was looked for at the nodes is not there. */
@@ -24,7 +24,7 @@ export type ChainWriter = {
   fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void>;
-  keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void>;
+  keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void>;
   /** What this one alone told of old logs is not kept any longer: it was caught telling what is not so. */
   distrust(upstream: string): void;
 };

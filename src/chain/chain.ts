@@ -16,7 +16,7 @@ import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
 import type { HeadFreshness } from "./freshness.ts";
-import type { SegmentOrigin, ToldLogs } from "./kept-segments.ts";
+import type { SegmentOrigin, UpstreamLogs } from "./kept-segments.ts";
 import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
@@ -50,7 +50,7 @@ export type ChainParts = {
 };
 
 /** How long an answer waits for a block that a node told of, in milliseconds. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 /** How long what was learned of the chain's blocks is gone by. */
 const LEARNED_FOR_MS = 60_000;
 const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
@@ -306,7 +306,7 @@ export class Chain implements ChainWriter {
     return this.#store.keepTrace(hash, place, json);
   }
 
-  async keepSegment(place: SegmentPlace, told: ToldLogs): Promise<void> {
+  async keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
     if (!told.upstreams.some((name) => this.#isDistrusted(name)))
       await this.#store.keepSegment(place, told);
   }
@@ -340,7 +340,7 @@ export class Chain implements ChainWriter {
     );
   }
 
-  /** Resolves when the head is at the number, when all nodes were looked at, or patience or the signal ends. */
+  /** Resolves when the head is at the number, when all nodes were looked at, or the timeout or the signal ends. */
   #reach(number: number, signal: AbortSignal): Promise<void> {
     if ((this.#head?.number ?? -1) >= number || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -353,7 +353,7 @@ export class Chain implements ChainWriter {
       const stop = this.#follower.onUpdate(() => {
         if ((this.#head?.number ?? -1) >= number) done();
       });
-      const cancel = this.#parts.clock.after(PATIENCE_MS, done);
+      const cancel = this.#parts.clock.after(TIMEOUT_MS, done);
       signal.addEventListener("abort", done, { once: true });
       void this.#follower.lookAround().then(done);
     });

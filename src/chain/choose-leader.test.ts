@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { chooseLeader } from "./choose-leader.ts";
 
-const node = (name: string, number: number, isDoubted = false) => ({
-  ...{ name, number, isDoubted },
+const node = (name: string, number: number, isDistrusted = false) => ({
+  ...{ name, number, isDistrusted },
   isElsewhere: false,
 });
 const elsewhere = (name: string, number: number) => ({ ...node(name, number), isElsewhere: true });
@@ -31,19 +31,19 @@ it.each([
   { why: "the leader is two behind", nodes: [node("a", 3), node("b", 5)], present: "a", want: "b" },
   { why: "the leader is gone", nodes: [node("b", 5)], present: "a", want: "b" },
   {
-    why: "the leader is doubted",
+    why: "the leader is distrusted",
     nodes: [node("a", 9, true), node("b", 5)],
     present: "a",
     want: "b",
   },
   {
-    why: "it is doubted, and the other one says nothing",
+    why: "it is distrusted, and the other one says nothing",
     nodes: [node("a", 4, true), node("b", -1)],
     present: "b",
     want: "a",
   },
   {
-    why: "all are doubted, and it is the best",
+    why: "all are distrusted, and it is the best",
     nodes: [node("a", 4, true), node("b", 5, true)],
     present: undefined,
     want: "b",

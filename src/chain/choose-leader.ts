@@ -5,7 +5,7 @@ export type SeenHead = {
   /** The newest block that the node tells of; -1 while it tells of none. */
   readonly number: number;
   /** It failed lately: its chain could not be read or proven. */
-  readonly isDoubted: boolean;
+  readonly isDistrusted: boolean;
   /** Its head is not higher than ours, and another block than ours at that height. */
   readonly isElsewhere: boolean;
 };
@@ -15,7 +15,7 @@ const TOLERATED_LAG = 1;
 
 /**
  * The present leader as long as it keeps up, so that two nodes on two forks do not pull the chain to
- * and fro; else the best of those that are not doubted, the first of equals. A leader that left our
+ * and fro; else the best of those that are not distrusted, the first of equals. A leader that left our
  * chain for a branch that is not longer is not followed while others as high as it are still with us.
  *
  * @param nodes In the order of the configuration.
@@ -24,7 +24,7 @@ export function chooseLeader(
   nodes: readonly SeenHead[],
   present: string | undefined,
 ): string | undefined {
-  const trusted = nodes.filter(({ number, isDoubted }) => !isDoubted && number >= 0);
+  const trusted = nodes.filter(({ number, isDistrusted }) => !isDistrusted && number >= 0);
   const choice = trusted.length > 0 ? trusted : nodes;
   const best = Math.max(...choice.map(({ number }) => number));
   const loyal = choice.filter(({ isElsewhere }) => !isElsewhere);

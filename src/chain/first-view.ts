@@ -6,7 +6,7 @@ import type { AskedNode, ChainDialect } from "./dialect.ts";
 import type { Position } from "./store-keys.ts";
 
 /** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
-const LIVE_PATIENCE_MS = 3_000;
+const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
 /** The view, as soon as there is one. */
@@ -20,7 +20,7 @@ export async function firstView(
   },
 ): Promise<ChainView | undefined> {
   const { view, look, clock } = parts;
-  const giveUpAt = clock.now() + LIVE_PATIENCE_MS;
+  const giveUpAt = clock.now() + LIVE_TIMEOUT_MS;
   while (!view() && !signal.aborted && clock.now() < giveUpAt) {
     await within(giveUpAt - clock.now(), look(), { clock, signal });
     if (!view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);

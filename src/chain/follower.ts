@@ -32,7 +32,7 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
-const DOUBT_MS = 3_000;
+const DISTRUST_MS = 3_000;
 /** At least so often a look is at all nodes, not only at the leader, in milliseconds. */
 const LOOK_AROUND_MS = 2_000;
 /** On a chain that never stands still, so many looks are enough. */
@@ -42,7 +42,7 @@ const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
   readonly #heads: NodeHeads;
-  readonly #doubtedUntil = new Map<string, number>();
+  readonly #distrustedUntil = new Map<string, number>();
   /** Nodes that push their heads. One of the same name may take the place of another. */
   readonly #watched = new Set<FollowedNode>();
   #leader: string | undefined;
@@ -183,8 +183,8 @@ export class Follower {
       if (!this.#isLive) this.#goLive(head);
       return;
     }
-    this.#doubt(chosen.name);
-    if (nodes.some(({ name }) => !this.#isDoubted(name))) this.#wake(); // another one may lead
+    this.#distrust(chosen.name);
+    if (nodes.some(({ name }) => !this.#isDistrusted(name))) this.#wake(); // another one may lead
   }
 
   /** Takes the stored chain to the head, where it can be written; where the nodes stand is known all the same. */
@@ -227,19 +227,19 @@ export class Follower {
     const seen = nodes.map((node) => ({
       name: node.name,
       number: this.#heads.of(node)?.number ?? -1,
-      isDoubted: this.#isDoubted(node.name),
+      isDistrusted: this.#isDistrusted(node.name),
       isElsewhere: this.#isElsewhere(node),
     }));
     const leader = chooseLeader(seen, this.#leader);
     return nodes.find(({ name }) => name === leader);
   }
 
-  #doubt(name: string): void {
-    this.#doubtedUntil.set(name, this.#parts.clock.now() + DOUBT_MS);
+  #distrust(name: string): void {
+    this.#distrustedUntil.set(name, this.#parts.clock.now() + DISTRUST_MS);
   }
 
-  #isDoubted(name: string): boolean {
-    return (this.#doubtedUntil.get(name) ?? 0) > this.#parts.clock.now();
+  #isDistrusted(name: string): boolean {
+    return (this.#distrustedUntil.get(name) ?? 0) > this.#parts.clock.now();
   }
 
   /** Which nodes callers' questions should go to: those on the chain that callers are shown. */

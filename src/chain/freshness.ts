@@ -104,12 +104,12 @@ export class HeadFreshness {
     if (!this.#seen) return undefined;
     const { news, at } = this.#seen;
     const silentMs = this.#parts.clock.now() - at;
-    if (silentMs > this.#patienceMs(news)) return { kind: "unconfirmed", ms: silentMs };
+    if (silentMs > this.#timeoutMs(news)) return { kind: "unconfirmed", ms: silentMs };
     const { headAgeMs = news.unusualAgeMs } = this.#options;
     return headAgeMs !== undefined && ageMs > headAgeMs ? { kind: "old", ms: ageMs } : undefined;
   }
 
-  #patienceMs({ blockMs }: HeadNews): number {
+  #timeoutMs({ blockMs }: HeadNews): number {
     const usual = Math.min(MOST_MS, Math.max(LEAST_MS, BLOCKS_UNCONFIRMED * blockMs));
     return this.#options.staleAfterMs ?? usual;
   }

@@ -8,7 +8,7 @@ import { SEGMENT_KEY_BYTES, type SegmentPlace, segmentKey } from "./store-keys.t
 const SHARE = 0.05;
 
 /** Logs as nodes told them: nothing but their word stands for them. */
-export type ToldLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
+export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
 export type SegmentOrigin = {
   readonly from: number;
@@ -60,7 +60,7 @@ export class KeptSegments {
 
   // Writing: inside a transaction of the store.
 
-  put(place: SegmentPlace, { json, upstreams }: ToldLogs): void {
+  put(place: SegmentPlace, { json, upstreams }: UpstreamLogs): void {
     const key = segmentKey(place);
     if (this.#logs.getBinaryFast(key)) return;
     this.#logs.putSync(key, compressed(json));

@@ -12,7 +12,7 @@ export type NodeHeadsParts = {
 };
 
 /** A node is waited for so long; and when the first one told its head, the others, in milliseconds. */
-const PATIENCE_MS = 250;
+const TIMEOUT_MS = 250;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
@@ -45,7 +45,7 @@ export class NodeHeads {
   async readAll(nodes: readonly AskedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#read(node));
     await Promise.any(reads).catch(() => undefined);
-    await within(PATIENCE_MS, Promise.allSettled(reads), this.#parts);
+    await within(TIMEOUT_MS, Promise.allSettled(reads), this.#parts);
   }
 
   /** @returns false when it failed, or takes its time. */
@@ -54,7 +54,7 @@ export class NodeHeads {
       () => true,
       () => false,
     );
-    return (await within(PATIENCE_MS, read, this.#parts)) ?? false;
+    return (await within(TIMEOUT_MS, read, this.#parts)) ?? false;
   }
 
   /** Rejects when the node does not tell it. A node is asked once at a time. */

@@ -16,7 +16,7 @@ type TaggedParts = {
   readonly nodes: () => readonly AskedNode[];
 };
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 export class TaggedBlocks {
   /** What each tag stood for at the head at which it was asked for last. */
@@ -64,7 +64,7 @@ export class TaggedBlocks {
   /** What the node says, as a block of this chain; undefined when it is none. */
   async #read(tag: Tag, node: AskedNode, chain: TaggedChain): Promise<Position | undefined> {
     const read = (numberOrTag: number | Tag): Promise<Position | undefined> =>
-      this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(PATIENCE_MS));
+      this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(TIMEOUT_MS));
     const position = await read(tag);
     if (!position || position.number <= chain.head.number)
       return position && isOf(chain, position) ? position : undefined;

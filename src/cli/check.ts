@@ -5,14 +5,14 @@ import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
-import { inspect } from "../upstream/abilities/inspect.ts";
-import { readAbilities } from "../upstream/abilities/kept-abilities.ts";
+import { inspect } from "../upstream/capabilities/inspect.ts";
+import { readCapabilities } from "../upstream/capabilities/kept-capabilities.ts";
 import {
   renderBatches,
-  renderFindings,
+  renderInspection,
   renderMemory,
   type TakesBatches,
-} from "../upstream/abilities/render-findings.ts";
+} from "../upstream/capabilities/render-inspection.ts";
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
@@ -37,7 +37,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
       });
       for (const line of lines) print(line);
       const kept = { network, upstream: upstream.name, url: upstream.url };
-      const memory = state && (await readAbilities(kept, state).catch(() => undefined));
+      const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
       for (const line of memory ? renderMemory(memory) : []) print(line);
       if (!isUsable) unusable += 1;
     }
@@ -57,11 +57,11 @@ async function checkUpstream(
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
     const options = { ...settings, secrets: secretsOf(upstream) };
-    const findings = await inspect(options, {
+    const inspection = await inspect(options, {
       ...{ connection, clock: systemClock, traitsOf: traitsOf(settings.family) },
     });
-    const lines = renderFindings(name, findings);
-    const isUsable = findings.kind === "usable";
+    const lines = renderInspection(name, inspection);
+    const isUsable = inspection.kind === "usable";
     if (isUsable && upstream.url.startsWith("http"))
       lines.push(renderBatches(await takesBatches(settings.family, connection)));
     return { isUsable, lines };

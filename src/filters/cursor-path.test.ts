@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ChainView } from "../chain/chain-view.ts";
 import { FakeClock } from "../upstream/fake-clock.ts";
 import { withPath } from "./cursor-path.ts";
-import type { ToldPosition } from "./filter-record.ts";
+import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatter.ts";
 import { Lost, walk } from "./walk.ts";
 
@@ -42,16 +42,16 @@ class HastyClock extends FakeClock {
   override async sleep(): Promise<void> {}
 }
 
-const walkOn = (view: ChainView, ...places: readonly ToldPosition[]) =>
+const walkOn = (view: ChainView, ...places: readonly CursorPosition[]) =>
   walk(
     places,
     { formatter, most: 100, isShared: true },
     { view: () => view, clock: new HastyClock(), within: (promise) => promise },
   );
 
-const toldBy = (view: ChainView): ToldPosition => withPath(view.head, formatter, view);
+const toldBy = (view: ChainView): CursorPosition => withPath(view.head, formatter, view);
 /** As the state has it. */
-const kept = (at: ToldPosition): ToldPosition => JSON.parse(JSON.stringify(at));
+const kept = (at: CursorPosition): CursorPosition => JSON.parse(JSON.stringify(at));
 
 describe("what another gateway told", () => {
   it("is taken back by one that never had it, newest first", async () => {
@@ -62,7 +62,7 @@ describe("what another gateway told", () => {
 
   it("is taken back once, where the client may be in one place or the other", async () => {
     const [one, other] = [gatewayOn("a", { head: 6 }), gatewayOn("a")].map(toldBy).map(kept);
-    const walked = await walkOn(gatewayOn("b"), one as ToldPosition, other as ToldPosition);
+    const walked = await walkOn(gatewayOn("b"), one as CursorPosition, other as CursorPosition);
     expect(walked?.items.filter((item) => String(item).startsWith("-"))).toEqual([
       ...["-8a", "-7a", "-6a", "-5a"],
     ]);
@@ -70,7 +70,7 @@ describe("what another gateway told", () => {
 
   it("goes on with a third gateway", async () => {
     const second = await walkOn(gatewayOn("b"), kept(toldBy(gatewayOn("a"))));
-    const third = await walkOn(gatewayOn("c", { fork: 7 }), kept(second?.at as ToldPosition));
+    const third = await walkOn(gatewayOn("c", { fork: 7 }), kept(second?.at as CursorPosition));
     expect(third?.items).toEqual(["-8b", "-7b", "-6b", "-5b", "+5", "+6", "+7c", "+8c"]);
   });
 

@@ -3,7 +3,7 @@
 import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import type { ToldBlock, ToldPosition } from "./filter-record.ts";
+import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatter.ts";
 
 /** Two gateways that live differ in the newest blocks only. */
@@ -16,8 +16,8 @@ export function withPath(
   { number, hash }: Position,
   formatter: Formatter,
   view: ChainView,
-): ToldPosition {
-  const way: ToldBlock[] = [];
+): CursorPosition {
+  const way: DeliveredBlock[] = [];
   let next = hash;
   let characters = 0;
   for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
@@ -37,12 +37,14 @@ export const takenBack = (
   block: StoredBlock,
   formatter: Formatter,
   view: ChainView,
-): ToldBlock => ({
+): DeliveredBlock => ({
   hash: block.hash,
   parentHash: block.outline.parentHash,
   items: formatter.dropped(block, view),
 });
 
 /** The blocks of all ways, by their hashes. */
-export const toldBlocks = (places: readonly ToldPosition[]): ReadonlyMap<string, ToldBlock> =>
+export const deliveredBlocks = (
+  places: readonly CursorPosition[],
+): ReadonlyMap<string, DeliveredBlock> =>
   new Map(places.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));

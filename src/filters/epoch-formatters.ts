@@ -3,7 +3,7 @@
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { toQuantity } from "../evm/values.ts";
-import { type Formatter, type Formatters, toldOf } from "./formatter.ts";
+import { type Formatter, type Formatters, itemsOf } from "./formatter.ts";
 
 const NOTHING: Formatter = {
   dropped: () => [],
@@ -39,7 +39,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
     addedWithin: async (range, most, view) => {
       const found = await view.logs({ matcher, range, most });
       if (!found) return undefined;
-      return toldOf(found, { most, to: range.to });
+      return itemsOf(found, { most, to: range.to });
     },
   };
 }

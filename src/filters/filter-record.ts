@@ -13,7 +13,7 @@ export type FilterQuestion =
   | { readonly kind: "blocks" | "pending" };
 
 /** A block, for the case that it is dropped. */
-export type ToldBlock = {
+export type DeliveredBlock = {
   readonly hash: string;
   readonly parentHash: string;
   /** What the filter tells when it is dropped. */
@@ -21,10 +21,10 @@ export type ToldBlock = {
 };
 
 /** Where a client is, with the way there: newest block first. */
-export type ToldPosition = Position & { readonly way?: readonly ToldBlock[] };
+export type CursorPosition = Position & { readonly way?: readonly DeliveredBlock[] };
 
 /** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
-export type Cursor = ToldPosition | { readonly sequence: number };
+export type Cursor = CursorPosition | { readonly sequence: number };
 
 export type FilterRecord = {
   /** The name of the key that made it. */
@@ -32,12 +32,12 @@ export type FilterRecord = {
   /** In milliseconds since 1970; written now and then only. */
   readonly usedAtMs: number;
 } & (
-  | ({ readonly kind: "logs"; readonly criteria: Criteria } & Told<ToldPosition>)
-  | ({ readonly kind: "blocks" } & Told<ToldPosition>)
-  | ({ readonly kind: "pending" } & Told<{ readonly sequence: number }>)
+  | ({ readonly kind: "logs"; readonly criteria: Criteria } & CursorState<CursorPosition>)
+  | ({ readonly kind: "blocks" } & CursorState<CursorPosition>)
+  | ({ readonly kind: "pending" } & CursorState<{ readonly sequence: number }>)
 );
 
-type Told<At> = {
+type CursorState<At> = {
   readonly told: At;
   /** Answers that told so far may have arrived, or not: the gateway died while one was sent. */
   readonly unsure: readonly At[];

@@ -28,11 +28,11 @@ export type Formatter = {
     range: { readonly from: number; readonly to: number },
     most: number,
     view: ChainView,
-  ): Promise<ToldByBlocks | undefined>;
+  ): Promise<BlockItems | undefined>;
 };
 
 /** What blocks tell, up to and with the block `to`. */
-export type ToldByBlocks = {
+export type BlockItems = {
   readonly items: readonly RawJson[];
   /** Logs behind the items, which are too many to be held. */
   readonly more?: LogSelection | undefined;
@@ -40,10 +40,10 @@ export type ToldByBlocks = {
 };
 
 /** @param upTo.most With one more, it ends with the block of the last that was found. */
-export function toldOf(
+export function itemsOf(
   found: LogSelection,
   { most, to }: { readonly most: number; readonly to: number },
-): ToldByBlocks {
+): BlockItems {
   const end = found.count > most ? found.numberOf(found.count - 1) : to;
   return found.few ? { items: found.few, to: end } : { items: [], more: found, to: end };
 }

@@ -3,7 +3,7 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { asRemoved } from "../evm/removed-log.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
-import { type Formatter, type Formatters, toldOf } from "./formatter.ts";
+import { type Formatter, type Formatters, itemsOf } from "./formatter.ts";
 
 const asJson = (hash: string): string => `"${hash}"`;
 
@@ -50,7 +50,7 @@ function logsOfBlocks(filter: LogFilter): Formatter {
       if (wanted.from > wanted.to) return { items: [], to: range.to };
       const found = await view.logs({ matcher, range: wanted, most });
       if (!found) return undefined;
-      return toldOf(found, { most, to: range.to });
+      return itemsOf(found, { most, to: range.to });
     },
   };
 }

@@ -29,7 +29,7 @@ type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 /** How much later than in memory a use may be written, in milliseconds. */
 export const WRITTEN_LATE_MS = 60_000;
 /** How long another process may take to note that its answer was sent, and how often that is looked for. */
-const ELSEWHERE_PATIENCE_MS = 1_000;
+const ELSEWHERE_TIMEOUT_MS = 1_000;
 const LOOK_AGAIN_MS = 5;
 /** What another process began before that is not on its way any more, in milliseconds. */
 const ELSEWHERE_AT_MOST_MS = 5_000;
@@ -155,7 +155,7 @@ export class OpenFilter {
    * told twice. @returns false when the filter is gone.
    */
   async #answeredElsewhere(nowMs: number): Promise<boolean> {
-    const giveUpAt = this.#clock.now() + ELSEWHERE_PATIENCE_MS;
+    const giveUpAt = this.#clock.now() + ELSEWHERE_TIMEOUT_MS;
     const isUnclear = (): boolean =>
       !this.#onItsWay &&
       this.record.unsure.length > 0 &&
@@ -188,7 +188,7 @@ export class OpenFilter {
     const steps = [step];
     this.#onItsWay = { delivery, steps, settled };
     delivery.onSent((wasSent) => {
-      const arrived = wasSent ? lastTold(steps) : undefined;
+      const arrived = wasSent ? lastDelivered(steps) : undefined;
       this.#onItsWay = undefined;
       // Not waited for by this answer: were it lost, the next poll would only be unsure.
       this.#kept.owe(arrived ? { told: arrived, unsure: [] } : { unsure });
@@ -198,7 +198,7 @@ export class OpenFilter {
 }
 
 /** What came behind a step that was given up was not told in one row with what came before. */
-function lastTold(steps: readonly Step[]): Cursor | undefined {
+function lastDelivered(steps: readonly Step[]): Cursor | undefined {
   const end = steps.findIndex(({ isGivenUp }) => isGivenUp());
   return steps.slice(0, end < 0 ? steps.length : end).at(-1)?.at;
 }

@@ -30,7 +30,7 @@ const MOST_STEPS = 1_000;
 /** Longer than any filter lives without a poll, in milliseconds. */
 const REST_AFTER_MS = 360_000;
 /** How long the making of a filter waits for some node, in milliseconds. */
-const PATIENCE_MS = 3_000;
+const TIMEOUT_MS = 3_000;
 /** So often it is looked whether there is something to write, or to read. */
 const FLUSHED_EVERY_MS = 1_000;
 
@@ -89,7 +89,7 @@ export class PendingJournal implements Journal {
   async begin(caller: { readonly signal: AbortSignal }): Promise<number> {
     this.listen();
     const { clock } = this.#parts;
-    const giveUpAt = clock.now() + PATIENCE_MS;
+    const giveUpAt = clock.now() + TIMEOUT_MS;
     for (;;) {
       const { state } = this.#sources;
       if (state === "open") return this.#caughtUp();
@@ -109,7 +109,7 @@ export class PendingJournal implements Journal {
   /** The end, once all is here that the nodes know: what was there before a filter is not told by it. */
   async #caughtUp(): Promise<number> {
     const { clock } = this.#parts;
-    await within(PATIENCE_MS, this.#sources.catchUp(), { clock });
+    await within(TIMEOUT_MS, this.#sources.catchUp(), { clock });
     await this.#inTurn(() => this.#flush());
     return this.#copy.end;
   }

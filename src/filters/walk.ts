@@ -8,8 +8,8 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { takenBack, toldBlocks, withPath } from "./cursor-path.ts";
-import type { ToldPosition } from "./filter-record.ts";
+import { deliveredBlocks, takenBack, withPath } from "./cursor-path.ts";
+import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatter.ts";
 
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
@@ -19,7 +19,7 @@ export type Walked = {
   readonly items: readonly RawJson[];
   /** Logs behind the items, which are too many to be held. */
   readonly more?: LogSelection | undefined;
-  readonly at: ToldPosition;
+  readonly at: CursorPosition;
 };
 
 export type WalkOptions = {
@@ -61,7 +61,7 @@ const FETCHING_MS = 3_000;
  * @throws Lost; RpcError when the nodes could not be asked.
  */
 export async function walk(
-  places: readonly ToldPosition[],
+  places: readonly CursorPosition[],
   { formatter, most, isShared }: WalkOptions,
   parts: WalkParts,
 ): Promise<Walked | undefined> {
@@ -93,12 +93,12 @@ export async function walk(
 
 /** Down from each of the places to the canonical chain; the lowest fork counts. Newest blocks first. */
 async function walkDown(
-  places: readonly ToldPosition[],
+  places: readonly CursorPosition[],
   formatter: Formatter,
   { view, fetch }: Way,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
-  const told = toldBlocks(places);
+  const told = deliveredBlocks(places);
   let fork: Position | undefined;
   let fetched = 0;
   for (const place of places) {

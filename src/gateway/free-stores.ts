@@ -10,11 +10,11 @@ export type FreeStoresParts = {
   readonly log: Pick<Logger, "info">;
 };
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Resolves when nobody keeps the stores of the networks, or patience ends: then opening them says who does.
+ * Resolves when nobody keeps the stores of the networks, or the timeout ends: then opening them says who does.
  *
  * @throws StoreUnavailable when a folder cannot be written.
  */
@@ -25,7 +25,7 @@ export async function untilStoresAreFree(
   const folders = Object.entries(networks)
     .filter(([, { window }]) => window.blocks > 0)
     .map(([name]) => join(data, name));
-  const giveUpAt = clock.now() + PATIENCE_MS;
+  const giveUpAt = clock.now() + TIMEOUT_MS;
   let toldOf: string | undefined;
   for (const folder of folders) {
     let writer = writerIn(folder);

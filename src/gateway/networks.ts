@@ -17,7 +17,7 @@ export type NetworksChange = {
 type Plan = Pick<Config, "data" | "limits" | "networks">;
 
 /** How long a network that is new is waited for, in milliseconds. */
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
 export class Networks {
@@ -130,7 +130,7 @@ export class Networks {
 
   async #untilReady(network: Network): Promise<void> {
     const { clock, log } = this.#parts;
-    const giveUpAt = clock.now() + PATIENCE_MS;
+    const giveUpAt = clock.now() + TIMEOUT_MS;
     let reason = await network.whyNotReady();
     while (reason !== undefined && clock.now() < giveUpAt) {
       await clock.sleep(LOOK_AGAIN_MS);

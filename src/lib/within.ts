@@ -14,8 +14,8 @@ export async function within<Value>(
   work: Promise<Value>,
   { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal?: AbortSignal },
 ): Promise<Value | undefined> {
-  const patience = new AbortController();
-  const either = signal ? AbortSignal.any([patience.signal, signal]) : patience.signal;
+  const timer = new AbortController();
+  const either = signal ? AbortSignal.any([timer.signal, signal]) : timer.signal;
   const end = clock.sleep(ms, either).then(
     () => undefined,
     () => undefined,
@@ -23,6 +23,6 @@ export async function within<Value>(
   try {
     return await Promise.race([work, end]);
   } finally {
-    patience.abort(OVER);
+    timer.abort(OVER);
   }
 }

@@ -129,9 +129,9 @@ const UNKNOWN =
 
 /** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
 export const MAY_LAG: CallOptions = {
-  doubt: {
+  crossCheck: {
     name: "null",
-    isDoubtful: (reply) =>
+    isUncertain: (reply) =>
       (reply.kind === "result" && isNull(reply.json)) ||
       (reply.kind === "refused" && isUnknownSaying(reply)),
   },

@@ -114,7 +114,7 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [
-    /^upstream\/(abilities\/(probes|inspect)|identity|head-watch)\./,
+    /^upstream\/(capabilities\/(probes|inspect)|identity|head-watch)\./,
     "nodes are asked who they are",
   ],
   [/^upstream\/(announcements|node-requests|connection\/subscriptions)\./, "and to announce heads"],

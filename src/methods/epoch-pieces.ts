@@ -8,7 +8,7 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
-import type { Doubt } from "../upstream/asking/call-options.ts";
+import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { EpochRange } from "./epoch-range.ts";
 import { inBatches } from "./in-batches.ts";
 import type { CallContext } from "./method.ts";
@@ -133,7 +133,7 @@ export async function logsAsAsked(
   throw told.error;
 }
 
-type Told =
+type LogsReply =
   | { readonly kind: "told"; readonly logs: readonly Buffer[] }
   /** `most`: how many epochs the node takes, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
@@ -149,12 +149,12 @@ function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuesti
   return { matcher, within: hashes ?? range, isOfEpochs: true };
 }
 
-async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Told> {
+async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<LogsReply> {
   const question = questionOf(filter, context);
   try {
     const json = await context.ask("cfx_getLogs", JSON.stringify([filter]), {
       ...(question && { isFalse: (given) => areFalse(given, question) }),
-      doubt: FURTHER,
+      crossCheck: FURTHER,
       reaches: context.chain?.head.number,
     });
     context.hold(json.length);
@@ -171,9 +171,9 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<To
 }
 
 /** Another node may be further, or still have what this one has not. */
-const FURTHER: Doubt = {
+const FURTHER: CrossCheckRule = {
   name: "further",
-  isDoubtful: (reply) =>
+  isUncertain: (reply) =>
     reply.kind === "refused" && (isBeyondHead(reply) || LACKING.test(reply.message)),
 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../chain/fake-log-selection.ts";
-import { toldOf } from "../filters/formatter.ts";
+import { itemsOf } from "../filters/formatter.ts";
 import { heldBytesOf, isSource } from "../jsonrpc/envelope.ts";
 import { toldChanges } from "./filter-method.ts";
 import type { CallContext } from "./method.ts";
@@ -15,7 +15,7 @@ describe("what a poll tells", () => {
     { count: 190, isHeld: false },
   ])("is read as it is sent when it is many logs: $count", ({ count, isHeld }) => {
     const logs = Array.from({ length: count }, (_, number) => logOf(number, 1_000));
-    const { items, more } = toldOf(select(logs).found, { most: 1_000, to: 500 });
+    const { items, more } = itemsOf(select(logs).found, { most: 1_000, to: 500 });
     for (const dropped of [[], ['{"removed":true}']]) {
       const json = toldChanges({ items: [...dropped, ...items], more, at }, context);
       expect(isSource(json)).toBe(!isHeld);
@@ -28,6 +28,6 @@ describe("what a poll tells", () => {
   it("ends with the block of the last log when there are more than are told at once", () => {
     const logs = Array.from({ length: 190 }, (_, number) => logOf(number, 1_000));
     const { found } = select(logs);
-    expect([189, 190].map((most) => toldOf(found, { most, to: 500 }).to)).toEqual([189, 500]);
+    expect([189, 190].map((most) => itemsOf(found, { most, to: 500 }).to)).toEqual([189, 500]);
   });
 });

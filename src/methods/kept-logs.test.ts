@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ToldLogs } from "../chain/kept-segments.ts";
+import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import type { SegmentPlace } from "../chain/store-keys.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { logsOfNodes } from "./log-pieces.ts";
@@ -20,7 +20,7 @@ class Keeping {
   keptLogs(place: SegmentPlace): Buffer | undefined {
     return this.kept.get(nameOf(place));
   }
-  async keepLogs(place: SegmentPlace, { json, upstreams }: ToldLogs): Promise<void> {
+  async keepLogs(place: SegmentPlace, { json, upstreams }: UpstreamLogs): Promise<void> {
     this.kept.set(nameOf(place), json);
     this.upstreams.push(...upstreams);
   }

@@ -1,6 +1,6 @@
 // Logs of final blocks do not change: what nodes told of a whole segment is kept, and cut to what is asked.
 import type { ChainView } from "../chain/chain-view.ts";
-import type { ToldLogs } from "../chain/kept-segments.ts";
+import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import { joinJson } from "./join-json.ts";
@@ -41,7 +41,7 @@ export function keptLogs(
  */
 export function keepLogs(
   { from, to }: LogRange,
-  { json: logs, upstreams }: ToldLogs,
+  { json: logs, upstreams }: UpstreamLogs,
   { chain, criteria }: KeptQuery,
 ): void {
   if (logs.length > WORTH_KEEPING) return;

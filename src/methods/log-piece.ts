@@ -24,7 +24,7 @@ export type Asking = {
   /** So many failures in a row are met with half as many blocks: an answer may be too long, or take too long. */
   readonly failures: number;
   /** See `LogReplies`. */
-  readonly doubtsNothing: boolean;
+  readonly isEmptyUncertain: boolean;
   /** Told when a node gave what cannot be the answer. */
   readonly onLie: () => void;
   /** Nobody wants more of it. */
@@ -91,7 +91,7 @@ export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLo
   };
 }
 
-type Told =
+type PartReply =
   | {
       readonly kind: "logs";
       readonly json: Buffer;
@@ -101,17 +101,17 @@ type Told =
   | { readonly kind: "too large"; readonly narrower: Narrower; readonly error: RpcError }
   | { readonly kind: "failed"; readonly error: RpcError };
 
-async function askPart(range: LogRange, asking: Asking): Promise<Told> {
-  const { conditions, context, doubtsNothing } = asking;
-  const replies = new LogReplies({ range, doubtsNothing });
+async function askPart(range: LogRange, asking: Asking): Promise<PartReply> {
+  const { conditions, context, isEmptyUncertain } = asking;
+  const replies = new LogReplies({ range, isEmptyUncertain });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
   const { matcher, most } = asking;
   try {
     const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
       onReply: (reply, name) => replies.hear(reply, name),
-      doubt: {
-        name: doubtsNothing ? "logs, and none" : "logs",
-        isDoubtful: (reply) => replies.isDoubtful(reply),
+      crossCheck: {
+        name: isEmptyUncertain ? "logs, and none" : "logs",
+        isUncertain: (reply) => replies.isUncertain(reply),
       },
       *isFalse(given) {
         const isFalse = yield* areFalse(given, { matcher, within: range, most });

@@ -16,7 +16,7 @@ export type NodeLogs = {
   /** false: all of it was kept. */
   readonly isFresh: boolean;
   /** Some node told what cannot be the answer. */
-  readonly isDoubtful: boolean;
+  readonly isSuspect: boolean;
 };
 
 type Surroundings = Pick<
@@ -62,9 +62,9 @@ export async function logsOfNodes(
     },
   );
   const matcher = matcherOf(filter);
-  let isDoubtful = false;
+  let isSuspect = false;
   const onLie = (): void => {
-    isDoubtful = true;
+    isSuspect = true;
   };
   const asking = {
     onLie,
@@ -94,7 +94,7 @@ export async function logsOfNodes(
   const logs = joinArrays(arrays);
   context.hold(logs.length - bytesOf(arrays)); // the pieces were counted as they came
   if (count > most) refuseTooMany(logs, range, results);
-  return { logs, isFresh, isDoubtful };
+  return { logs, isFresh, isSuspect };
 }
 
 const bytesOf = (arrays: readonly Buffer[]): number =>
@@ -128,7 +128,7 @@ type Found = {
 
 async function find(
   piece: Piece,
-  asking: Omit<Asking, "doubtsNothing"> & { readonly kept: KeptQuery | undefined },
+  asking: Omit<Asking, "isEmptyUncertain"> & { readonly kept: KeptQuery | undefined },
 ): Promise<Found> {
   const { kept, ...question } = asking;
   const known = kept && keptLogs(piece, kept);
@@ -139,10 +139,10 @@ async function find(
   }
   const { from, to, width } = piece;
   const isSegment = from % width === 0 && to - from + 1 === width;
-  const doubtsNothing = kept !== undefined && isSegment;
+  const isEmptyUncertain = kept !== undefined && isSegment;
   const { arrays, count, isLasting, unread, upstreams } = await askPiece(piece, {
     ...question,
-    doubtsNothing,
+    isEmptyUncertain,
   });
   if (kept && isSegment && isLasting && upstreams)
     keepLogs(piece, { json: joinArrays(arrays), upstreams }, kept);

@@ -22,7 +22,7 @@ const LONGEST_ERROR = 10_000;
 
 export class LogReplies {
   readonly #range: LogRange;
-  readonly #doubtsNothing: boolean;
+  readonly #isEmptyUncertain: boolean;
   readonly #upstreams = new Map<Buffer, string>();
   #nothings = 0;
   #isHistoryLacking = false;
@@ -31,12 +31,12 @@ export class LogReplies {
   #isForAll = true;
 
   /**
-   * @param options.doubtsNothing A node without the history of a block finds nothing in it, and only
+   * @param options.isEmptyUncertain A node without the history of a block finds nothing in it, and only
    * the block itself would tell: so a second node is asked as well.
    */
-  constructor({ range, doubtsNothing }: { range: LogRange; doubtsNothing: boolean }) {
+  constructor({ range, isEmptyUncertain }: { range: LogRange; isEmptyUncertain: boolean }) {
     this.#range = range;
-    this.#doubtsNothing = doubtsNothing;
+    this.#isEmptyUncertain = isEmptyUncertain;
   }
 
   /** Learns from what a node says, before it is judged. */
@@ -51,13 +51,13 @@ export class LogReplies {
   }
 
   /** Whether the next node is to be asked as well, as far as was heard. */
-  isDoubtful(reply: Reply): boolean {
+  isUncertain(reply: Reply): boolean {
     if (reply.kind === "refused")
       return (
         this.#sizeIn(reply) !== undefined || reply.lacks !== undefined || hasTooManyCriteria(reply)
       );
     if (reply.kind !== "result" || !isNothing(reply.json)) return false;
-    return this.#doubtsNothing && this.#nothings < AGREEING;
+    return this.#isEmptyUncertain && this.#nothings < AGREEING;
   }
 
   /** Whose logs these are; undefined where somebody else's question was joined. */

@@ -89,7 +89,7 @@ async function findOlder(
   if (view && network.proof === "strict")
     return { ...(await provenLogs(range, filter, { view, context })), isFresh: true };
   const told = await logsOfNodes(range, filter, context);
-  if (view && network.proof !== "off" && told.isDoubtful)
+  if (view && network.proof !== "off" && told.isSuspect)
     await checkClaims(told.logs, filter, { view, context });
   return { ...told, proof: "none" };
 }

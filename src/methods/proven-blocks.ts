@@ -19,7 +19,7 @@ export type ProvingParts = {
 
 const RECEIPTS_OF_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
-/** How many questions it takes to fetch a block that has so many transactions, as far as nodes' abilities are known. */
+/** How many questions it takes to fetch a block that has so many transactions, as far as nodes' capabilities are known. */
 export const questionsFor = (transactions: number, { context }: ProvingParts): number =>
   isOneByOne(context) ? 1 + transactions : 2;
 

@@ -20,7 +20,7 @@ export type Surroundings = {
 };
 
 /** What a call answered, and what it asked the upstreams for that. */
-export type Told = { readonly result: unknown; readonly asked: readonly unknown[][] };
+export type CallReply = { readonly result: unknown; readonly asked: readonly unknown[][] };
 
 /** Makes a call of a declared method. */
 export async function call(
@@ -28,7 +28,7 @@ export async function call(
   params: readonly unknown[],
   script: Script = {},
   surroundings: Surroundings = {},
-): Promise<Told> {
+): Promise<CallReply> {
   const method = declaredMethods.find((declared) => declared.name === name);
   if (!method) throw errors.methodNotFound(name);
   const asked: unknown[][] = [];

@@ -73,7 +73,7 @@ export function askingNodes(
     state.mostAtOnce = Math.max(state.mostAtOnce, state.underWay);
     await Promise.resolve();
     state.underWay -= 1;
-    let doubtful: Reply | undefined;
+    let uncertain: Reply | undefined;
     for (const [index, node] of nodes.entries()) {
       state.calls += 1;
       const reply = node({ ...range, ...filter }, state.calls);
@@ -81,10 +81,10 @@ export function askingNodes(
       if (typeof found === "object" ? atOnce(found) : found) continue;
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
       options.onReply?.(reply, `node ${index}`);
-      if (!options.doubt?.isDoubtful(reply)) return said(reply);
-      doubtful ??= reply;
+      if (!options.crossCheck?.isUncertain(reply)) return said(reply);
+      uncertain ??= reply;
     }
-    if (doubtful) return said(doubtful);
+    if (uncertain) return said(uncertain);
     state.failures += 1;
     throw errors.upstreamsFailed();
   };

@@ -27,11 +27,11 @@ export type ProcessesParts = {
 };
 
 /** A process that hangs holds nobody up for longer, in milliseconds. */
-const PATIENCE_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 /** For a process to close what it has open. */
 const CLOSING_MS = 2_000;
 /** The making ready of networks, and a commit. */
-const PREPARING_PATIENCE_MS = 60_000;
+const PREPARING_TIMEOUT_MS = 60_000;
 
 /** Between two servers that are started again, in milliseconds. */
 const APART_MS = 1_000;
@@ -80,7 +80,7 @@ export class Processes {
   async measure(): Promise<Measured> {
     const measured = await Promise.all(
       this.#all.map(async (child) => {
-        const values = await child.request({ what: "measure" }, PATIENCE_MS).catch(() => undefined);
+        const values = await child.request({ what: "measure" }, TIMEOUT_MS).catch(() => undefined);
         return values ? ([child.name, values as object[]] as const) : undefined;
       }),
     );
@@ -89,13 +89,13 @@ export class Processes {
 
   /** How the networks do, as the writer sees them. */
   status(): Promise<unknown> {
-    return this.#writer.request({ what: "status" }, 3 * PATIENCE_MS);
+    return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
   }
 
   /** The writer first: servers read the stores that it makes. @throws ChildFailed; then nothing was changed. */
   async prepare(config: Config): Promise<void> {
     try {
-      await this.#writer.request({ what: "prepare", config }, PREPARING_PATIENCE_MS);
+      await this.#writer.request({ what: "prepare", config }, PREPARING_TIMEOUT_MS);
       await this.#askServers({ what: "prepare", config });
     } catch (error) {
       await this.cancel();
@@ -105,7 +105,7 @@ export class Processes {
 
   async cancel(): Promise<void> {
     await Promise.allSettled(
-      this.#all.map((child) => child.request({ what: "cancel" }, PREPARING_PATIENCE_MS)),
+      this.#all.map((child) => child.request({ what: "cancel" }, PREPARING_TIMEOUT_MS)),
     );
   }
 
@@ -113,7 +113,7 @@ export class Processes {
   async commit(withinMs: number): Promise<void> {
     const commit = (child: Supervised): Promise<unknown> =>
       child
-        .request({ what: "commit", withinMs }, PREPARING_PATIENCE_MS)
+        .request({ what: "commit", withinMs }, PREPARING_TIMEOUT_MS)
         // It was started meanwhile, with the configuration of before.
         .catch(() => child.send({ kind: "stop" }));
     await Promise.all(this.#servers.map(commit));
@@ -121,9 +121,7 @@ export class Processes {
   }
 
   async #askServers(request: Request): Promise<void> {
-    await Promise.all(
-      this.#servers.map((server) => server.request(request, PREPARING_PATIENCE_MS)),
-    );
+    await Promise.all(this.#servers.map((server) => server.request(request, PREPARING_TIMEOUT_MS)));
   }
 
   get #all(): readonly Supervised[] {

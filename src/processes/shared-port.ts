@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 
 /** The servers of a supervisor that was killed a moment ago end within that time, in milliseconds. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
 
 /** Whether several processes can listen on one port here. */
@@ -26,7 +26,7 @@ export async function freePort(
   { host, port }: { host: string; port: number },
   { clock }: { clock: Pick<Clock, "now" | "sleep"> },
 ): Promise<number> {
-  const giveUpAt = clock.now() + PATIENCE_MS;
+  const giveUpAt = clock.now() + TIMEOUT_MS;
   for (;;) {
     try {
       return await listenOnce({ host, port, reusePort: false });

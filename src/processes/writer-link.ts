@@ -25,7 +25,7 @@ export class WriterAway extends Error {
 }
 
 /** Longer than the writer itself waits for nodes, in milliseconds. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 /** The writer tells of each network each second: after so many milliseconds of silence it is not waited for. */
 const SILENCE_MS = 5_000;
 /** What is to be kept goes to the writer while it is not behind with so many. */
@@ -89,7 +89,7 @@ export class WriterLink {
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      const cancel = this.#parts.clock.after(PATIENCE_MS, () => settle({ kind: "away" }));
+      const cancel = this.#parts.clock.after(TIMEOUT_MS, () => settle({ kind: "away" }));
       const settle = (result: Result): void => {
         cancel();
         this.#waiting.delete(id);

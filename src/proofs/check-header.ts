@@ -1,9 +1,9 @@
 // The header against its hash, and the short lists that it covers: withdrawals and uncles.
 import type { Work } from "../lib/long-work.ts";
-import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
 import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
 import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";
+import { compare, differs, type PartProof, proven, unproven } from "./part-proof.ts";
 
 /**
  * What is known of a network: some header of it was proven; none was seen yet, so one with fields of
@@ -11,7 +11,7 @@ import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";
  */
 export type HeaderEncoding = "known" | "unknown" | "foreign";
 
-export function checkHeader(block: Json, encoding: HeaderEncoding): Finding {
+export function checkHeader(block: Json, encoding: HeaderEncoding): PartProof {
   const { hash } = block;
   if (encodingOfHash(block, hash)) return proven;
   const computed = headerHash(block) ?? "no header that can be hashed";
@@ -23,7 +23,7 @@ export function checkHeader(block: Json, encoding: HeaderEncoding): Finding {
 export function* checkWithdrawals(
   { block, withdrawals }: { block: Json; withdrawals: unknown },
   { isForeignHeader, hasForeign }: { isForeignHeader: boolean; hasForeign: boolean },
-): Work<Finding> {
+): Work<PartProof> {
   const { withdrawalsRoot } = block;
   const isEmpty = Array.isArray(withdrawals) && withdrawals.length === 0;
   if (isAbsent(withdrawalsRoot))
@@ -40,7 +40,7 @@ export function checkUncles(
   { uncles, sha3Uncles }: Json,
   headers: readonly Json[] | undefined,
   isForeign: boolean,
-): Finding {
+): PartProof {
   if (!Array.isArray(uncles)) return differs("no list of uncles", isForeign);
   if (uncles.length > 0 && headers === undefined)
     return sameHex(sha3Uncles, NO_UNCLES)

@@ -2,9 +2,9 @@
 import { keccak256 } from "../evm/keccak.ts";
 import type { Work } from "../lib/long-work.ts";
 import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
-import { compare, differs, type Finding, proven, unproven } from "./finding.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
 import { hashTrie } from "./ordered-trie.ts";
+import { compare, differs, type PartProof, proven, unproven } from "./part-proof.ts";
 import { encodeReceipt } from "./receipt.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 import { encodeTransaction, isSigned, knownType } from "./transaction.ts";
@@ -26,7 +26,7 @@ export function* checkTransactions(
   transactions: readonly Transaction[],
   block: Json,
   isForeignHeader: boolean,
-): Work<{ finding: Finding; hasForeign: boolean }> {
+): Work<{ partProof: PartProof; hasForeign: boolean }> {
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
   let hasForeign = false;
@@ -39,15 +39,15 @@ export function* checkTransactions(
     encoded.push(bytes);
     if (!sameHex(transaction["hash"], keccak256(bytes)))
       return {
-        finding: differs(`transaction ${index} does not have its hash`, isForeignHeader),
+        partProof: differs(`transaction ${index} does not have its hash`, isForeignHeader),
         hasForeign,
       };
   }
   const isWhole = encoded.length === transactions.length;
-  const finding = isWhole
+  const partProof = isWhole
     ? compare(block["transactionsRoot"], yield* hashTrie(encoded), isForeignHeader)
     : unproven;
-  return { finding, hasForeign };
+  return { partProof, hasForeign };
 }
 
 /** Of Optimism, Arbitrum, Polygon and others, whose bridges put transactions into blocks. */
@@ -57,7 +57,7 @@ export const isForeignTransaction = (transaction: Json): boolean =>
 export function* checkReceipts(
   { block, transactions, receipts }: BlockLists,
   isForeign: boolean,
-): Work<Finding> {
+): Work<PartProof> {
   if (!receipts) return unproven;
   const writer = new RlpWriter();
   const encoded: Uint8Array[] = [];
@@ -82,19 +82,19 @@ export function* checkBloom(
   block: Json,
   receipts: readonly Json[] | undefined,
   isForeign: boolean,
-): Work<Finding> {
+): Work<PartProof> {
   if (!receipts) return unproven;
   const bloom = new BlockBloom();
-  let finding = proven;
+  let partProof = proven;
   for (const [index, receipt] of receipts.entries()) {
     if (index % STEP === STEP - 1) yield;
     const computed = yield* bloom.add(receipt["logs"]);
     const one = compareBloom(receipt["logsBloom"], computed, `receipt ${index}`, isForeign);
     if (one.kind === "failed") return one;
-    if (one.kind === "unproven") finding = unproven;
+    if (one.kind === "unproven") partProof = unproven;
   }
   const whole = compareBloom(block["logsBloom"], bloom.ofBlock(), "block", isForeign);
-  return whole.kind === "proven" ? finding : whole;
+  return whole.kind === "proven" ? partProof : whole;
 }
 
 /** Some networks leave logs out of blooms; none has a bloom of logs that are not there. */
@@ -103,7 +103,7 @@ function compareBloom(
   computed: string,
   owner: string,
   isForeign: boolean,
-): Finding {
+): PartProof {
   if (sameHex(stated, computed)) return proven;
   const reason = `the bloom of the ${owner} is not that of its logs: ${shown(stated)}`;
   return differs(reason, isForeign && !hasBitsBeyond(stated, computed));

@@ -3,8 +3,8 @@
 import { atOnce, type Work } from "../lib/long-work.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
-import { type Finding, unproven } from "./finding.ts";
 import { isAbsent, isJson, type Json } from "./json.ts";
+import { type PartProof, unproven } from "./part-proof.ts";
 import { misplaced } from "./places.ts";
 
 export type { Json };
@@ -60,9 +60,9 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   const isForeign = isForeignHeader || hasForeign;
   const checked = yield* checkReceipts({ block, transactions, receipts }, isForeign);
   const ofReceipts = checked.kind === "failed" && areRootless(parts, options) ? unproven : checked;
-  const findings: readonly (readonly [BlockPart, Finding])[] = [
+  const partProofs: readonly (readonly [BlockPart, PartProof])[] = [
     ["header hash", header],
-    ["transactions root", ofTransactions.finding],
+    ["transactions root", ofTransactions.partProof],
     ["receipts root", ofReceipts],
     ["logs bloom", yield* checkBloom(block, receipts, isForeign)],
     [
@@ -71,8 +71,8 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
     ],
     ["uncles hash", checkUncles(block, parts.uncles, isForeignHeader)],
   ];
-  for (const [part, finding] of findings)
-    if (finding.kind === "failed") return failed(part, finding.reason);
+  for (const [part, partProof] of partProofs)
+    if (partProof.kind === "failed") return failed(part, partProof.reason);
   const reason = yield* misplaced(
     { block, transactions, receipts },
     { isForeignHeader, areReceiptsProven: ofReceipts.kind === "proven" && !hasForeign },
@@ -80,7 +80,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   if (reason !== undefined) return failed("places", reason);
   return {
     kind: "proven",
-    unproven: findings.filter(([, { kind }]) => kind === "unproven").map(([part]) => part),
+    unproven: partProofs.filter(([, { kind }]) => kind === "unproven").map(([part]) => part),
   };
 }
 

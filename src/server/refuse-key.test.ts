@@ -35,12 +35,12 @@ describe("the refusal of an unknown key", () => {
     const { clock, told, incoming } = server();
     expect(await incoming().refusal).toMatchObject(INVALID);
     const { refusal } = incoming();
-    let isTold = false;
+    let isReported = false;
     void refusal.then(() => {
-      isTold = true;
+      isReported = true;
     });
     await clock.advance(99);
-    expect(isTold).toBe(false);
+    expect(isReported).toBe(false);
     await clock.advance(1);
     expect(await refusal).toMatchObject(INVALID);
     expect(told).toEqual(["at once", "delayed"]);

@@ -8,7 +8,7 @@ import { type Scripts, scripts } from "./redis-scripts.ts";
 export type RedisConnection = Scripts & (Redis | Cluster);
 
 /** Below a second: nobody waits longer for the state. */
-const PATIENCE_MS = 800;
+const TIMEOUT_MS = 800;
 
 const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
 
@@ -36,9 +36,9 @@ const commonOptions = ({ user, password, isEncrypted }: SharedStateSettings): Re
   ...(user === undefined ? {} : { username: user }),
   ...(password === undefined ? {} : { password }),
   ...(isEncrypted ? { tls: {} } : {}),
-  connectTimeout: PATIENCE_MS,
+  connectTimeout: TIMEOUT_MS,
   // Of the greeting after a connection was made; calls have a shorter one of their own.
-  commandTimeout: 2 * PATIENCE_MS,
+  commandTimeout: 2 * TIMEOUT_MS,
   // A stopped Redis does not take leave.
   disconnectTimeout: 100,
   autoResendUnfulfilledCommands: false,
@@ -57,7 +57,7 @@ const sentinelOptions = (
     ? {}
     : { sentinelPassword: settings.sentinelPassword }),
   ...(settings.isEncrypted ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
-  sentinelCommandTimeout: PATIENCE_MS,
+  sentinelCommandTimeout: TIMEOUT_MS,
   sentinelRetryStrategy: retryDelayMs,
   sentinelReconnectStrategy: retryDelayMs,
   failoverDetector: true,
@@ -71,10 +71,10 @@ const clusterOptions = (settings: SharedStateSettings): ClusterOptions => ({
   // Zero: what failed has failed. ioredis would send it again.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  slotsRefreshTimeout: PATIENCE_MS,
+  slotsRefreshTimeout: TIMEOUT_MS,
   slotsRefreshInterval: 5000,
   // A node that is silent is left, and found again by what the others say of it.
-  redisOptions: { ...commonOptions(settings), socketTimeout: PATIENCE_MS },
+  redisOptions: { ...commonOptions(settings), socketTimeout: TIMEOUT_MS },
   // Certificates are made out to names, so these are not looked up beforehand.
   ...(settings.isEncrypted ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
   scripts,

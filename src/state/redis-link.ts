@@ -6,9 +6,9 @@ import type { Clock } from "../lib/clock.ts";
 import { Reachability, type ReachabilityParts } from "./reachability.ts";
 import { connect, type RedisConnection } from "./redis-connection.ts";
 
-const PATIENCE_MS = 800;
+const TIMEOUT_MS = 800;
 /** The gateway's start waits so long for the first connection, and goes on without. */
-const START_PATIENCE_MS = 1500;
+const START_TIMEOUT_MS = 1500;
 const RETRY_MS = 1000;
 
 export type RedisStateParts = ReachabilityParts & { readonly clock: Clock };
@@ -39,7 +39,7 @@ export class RedisLink {
   /** Resolves when it is connected, or when there is no more use in waiting: it goes on trying. */
   async start(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const cancel = this.#parts.clock.after(START_PATIENCE_MS, () => {
+      const cancel = this.#parts.clock.after(START_TIMEOUT_MS, () => {
         this.#failed(silent);
         resolve();
       });
@@ -61,7 +61,7 @@ export class RedisLink {
   async ask<Value>(work: (connection: RedisConnection) => Promise<Value>): Promise<Value> {
     const { clock } = this.#parts;
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = clock.after(PATIENCE_MS, () => {
+    const cancel = clock.after(TIMEOUT_MS, () => {
       // Where this process was held up itself the answer is there already, and is read first.
       void clock.yield().then(() => reject(silent));
     });

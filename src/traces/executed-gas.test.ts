@@ -9,10 +9,10 @@ import {
   withGasLeft,
 } from "./executed-gas.ts";
 
-type Told = { op: number; depth?: number; gas: number; cost: number; stack?: number[] };
+type TracedStep = { op: number; depth?: number; gas: number; cost: number; stack?: number[] };
 
 /** The tracer, run as a node runs it. */
-function run(steps: readonly Told[], memory = 0): unknown {
+function run(steps: readonly TracedStep[], memory = 0): unknown {
   const tracer = runInNewContext(`(${LAST_STEP_TRACER})`);
   for (const { op, depth = 1, gas, cost, stack = [] } of steps)
     tracer.step({

@@ -10,11 +10,11 @@ export const isPrecompile = (address: unknown): boolean =>
  * Whether a frame ran a precompiled contract. Before the fork that made it one, it was an account like any
  * without code: a call of that costs nothing, gives nothing and cannot fail.
  */
-export const wasPrecompile = ({ to, gasUsed, output, error }: Told): boolean =>
+export const wasPrecompile = ({ to, gasUsed, output, error }: CallOutcome): boolean =>
   isPrecompile(to) &&
   (to === MODEXP || gasUsed !== "0x0" || !isNothing(output) || !isNothing(error));
 
-type Told = Pick<Json, "to" | "gasUsed" | "output" | "error">;
+type CallOutcome = Pick<Json, "to" | "gasUsed" | "output" | "error">;
 
 const isNothing = (value: unknown): boolean => isAbsent(value) || value === "" || value === "0x";
 

@@ -15,7 +15,7 @@ export const log = (op: string, stack: readonly unknown[] = [], rest: Rest = {})
 export const below = (op: string, stack: readonly unknown[] = [], rest: Rest = {}) =>
   log(op, stack, { depth: 2, gas: 60, ...rest });
 
-export type ToldTrace = {
+export type WrittenTrace = {
   readonly outcome: VmTraceOutcome;
   readonly text: string;
   readonly pieces: readonly string[];
@@ -27,7 +27,7 @@ export type TraceSurroundings = Partial<VmTraceOptions> & {
 };
 
 /** Of a call to A, where long code is, when nothing else is said. */
-export function tell(logs: readonly unknown[], surroundings: TraceSurroundings = {}): ToldTrace {
+export function tell(logs: readonly unknown[], surroundings: TraceSurroundings = {}): WrittenTrace {
   const { codes, ...options } = surroundings;
   const known: TraceSurroundings["codes"] = { [A]: `0x${"5b".repeat(50)}`, ...codes };
   const pieces: string[] = [];

@@ -23,7 +23,7 @@ export function headIn(event: Buffer): AnnouncedHead | undefined {
 }
 
 /** The head that a node tells in an answer; undefined when the answer is about something else. */
-export function headTold(
+export function headInReply(
   { tellsHead }: Pick<MethodTraits, "tellsHead">,
   paramsJson: string,
   json: Buffer,

@@ -14,7 +14,7 @@ const result: Reply = { kind: "result", json: Buffer.from("1") };
 const refused: Reply = { kind: "refused", code: 3, message: "no", json: "{}" };
 const busy: Reply = { kind: "busy", retryAfterMs: 700 };
 const failed: Reply = { kind: "failed", reason: "ECONNRESET" };
-const told: Reply = { ...failed, isTold: true };
+const told: Reply = { ...failed, isReported: true };
 
 describe("a call of cost 5 while the budget makes it wait for 40 ms", () => {
   it.each<{ who: string; urgency: Urgency; tried?: true; pressed?: true; want: number }>([

@@ -1,7 +1,7 @@
 // What is decided of a call to one node: whether it may go now, and what its end says of the node.
 import type { UpstreamRecord } from "../observe/metrics.ts";
-import type { MissingMethods } from "./abilities/missing-methods.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
+import type { MissingMethods } from "./capabilities/missing-methods.ts";
 import type { AttemptEnding } from "./health/health.ts";
 import type { Reply } from "./reply.ts";
 
@@ -39,12 +39,12 @@ export function endingOf(reply: Reply, { signal, isNoFault }: Asked): AttemptEnd
   if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";
-  return reply.kind === "failed" && reply.isTold ? "failed inside" : reply.kind;
+  return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
 }
 
 /** Whether it may be another node by now, or none. */
 export const isSuspicious = (reply: Reply): boolean =>
-  reply.kind === "timeout" || (reply.kind === "failed" && !reply.isTold);
+  reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
 
 /** What it has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
 export function learnFrom(

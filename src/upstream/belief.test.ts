@@ -6,7 +6,7 @@ import { FakeClock } from "./fake-clock.ts";
 import type { Reply } from "./reply.ts";
 
 const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });
-const FALSE = { kind: "failed", reason: "it told what is not so", isTold: true };
+const FALSE = { kind: "failed", reason: "it told what is not so", isReported: true };
 
 function belief() {
   const told: string[] = [];

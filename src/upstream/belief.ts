@@ -23,7 +23,7 @@ export type BeliefParts = {
 /** In bytes: what is shorter is looked through at once, in a fifth of a millisecond at most. */
 const LONG = 32_768;
 
-const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isTold: true };
+const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
 
 type Judging = {
   readonly isFalse?: IsFalse | undefined;

@@ -23,7 +23,7 @@ const FIRST_PAUSE_MS = 250;
 /** Short, so that a network with one node is back within a second after the node is. */
 const LONGEST_PAUSE_MS = 500;
 /** A node that does not say who it is within this time is asked again: it may have come back. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 /** One slip is no news, and a node that starts together with us gets about ten seconds. */
 const TOLD_AFTER_FAILURES = { atStart: 20, afterwards: 3 };
 const WRONG_CHAIN_PAUSE_MS = 30_000;
@@ -42,7 +42,7 @@ export class Identity {
   }
 
   /** Something was told of the node: it answered, or was silent for long. */
-  get isTold(): boolean {
+  get isReported(): boolean {
     return this.#told !== undefined;
   }
 
@@ -76,8 +76,8 @@ export class Identity {
         return;
       }
       failures += 1;
-      const patience = TOLD_AFTER_FAILURES[this.#told ? "afterwards" : "atStart"];
-      if (failures === patience || typeof found === "number") this.#tellWhyNot(found);
+      const failuresToTell = TOLD_AFTER_FAILURES[this.#told ? "afterwards" : "atStart"];
+      if (failures === failuresToTell || typeof found === "number") this.#tellWhyNot(found);
       onLooked(typeof found === "number" ? "wrong chain" : "checking");
       const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
       await clock.sleep(restMs, signal).catch(() => undefined);
@@ -86,7 +86,7 @@ export class Identity {
 
   async #look(): Promise<number | string> {
     const { clock } = this.#parts;
-    const { signal, done } = deadline(PATIENCE_MS, this.#closing.signal, clock);
+    const { signal, done } = deadline(TIMEOUT_MS, this.#closing.signal, clock);
     const found = await this.#parts.readChainId(signal);
     done();
     return found;

@@ -1,6 +1,5 @@
 // What one node announces by itself: its new heads, and pending transactions.
 import type { Family } from "../namespaces/known-method.ts";
-import type { MissingMethods } from "./abilities/missing-methods.ts";
 import {
   type AnnouncedHead,
   hashIn,
@@ -9,6 +8,7 @@ import {
   NEW_PENDING,
   subscribing,
 } from "./announcements.ts";
+import type { MissingMethods } from "./capabilities/missing-methods.ts";
 import type { SubscriptionListener } from "./connection/connection.ts";
 import type { NodeRequests } from "./node-requests.ts";
 

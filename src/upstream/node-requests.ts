@@ -26,7 +26,7 @@ export type NodeCall = {
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
   /** Less than the connection has. */
-  readonly patienceMs?: number | undefined;
+  readonly timeoutMs?: number | undefined;
   /** See `NodeRequest`. */
   readonly maxBytes?: number | undefined;
   /** See `NodeRequest`. */
@@ -104,12 +104,12 @@ export class NodeRequests {
 
   async #exchange(
     request: Sent,
-    { reader, patienceMs }: NodeCall,
+    { reader, timeoutMs }: NodeCall,
     signal: AbortSignal,
   ): Promise<Exchange> {
     const { clock, connection } = this.#parts;
-    if (patienceMs === undefined) return connection.send(request, signal, reader);
-    const limited = deadline(patienceMs, signal, clock);
+    if (timeoutMs === undefined) return connection.send(request, signal, reader);
+    const limited = deadline(timeoutMs, signal, clock);
     const exchange = await connection.send(request, limited.signal, reader);
     limited.done();
     const isLate = exchange.kind === "aborted" && limited.signal.reason === TOO_LATE;

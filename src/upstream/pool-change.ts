@@ -15,7 +15,7 @@ export type PoolChange = {
 };
 
 /** How long new nodes are waited for, in milliseconds: while others can be asked, and while none can. */
-const PATIENCE_MS = { besideOthers: 2_000, alone: 5_000 };
+const TIMEOUT_MS = { besideOthers: 2_000, alone: 5_000 };
 const LOOK_AGAIN_MS = 20;
 
 type ReadyNode = Pick<Upstream, "state" | "isSettled">;
@@ -26,7 +26,7 @@ export const sameNode = <Node extends Pick<Upstream, "options">>(
   options: UpstreamOptions,
 ): Node | undefined => nodes.find((node) => isDeepStrictEqual(node.options, options));
 
-/** Resolves when it is known of each new node whether it can be used, or patience ends. */
+/** Resolves when it is known of each new node whether it can be used, or the timeout ends. */
 export async function untilReady(
   { next, added }: { next: readonly ReadyNode[]; added: readonly ReadyNode[] },
   { clock }: { clock: Clock },
@@ -34,8 +34,8 @@ export async function untilReady(
   const startedAt = clock.now();
   while (added.some(({ isSettled }) => !isSettled)) {
     const isAlone = next.every(({ state }) => state !== "usable");
-    const patienceMs = isAlone ? PATIENCE_MS.alone : PATIENCE_MS.besideOthers;
-    if (clock.now() - startedAt >= patienceMs) return;
+    const timeoutMs = isAlone ? TIMEOUT_MS.alone : TIMEOUT_MS.besideOthers;
+    if (clock.now() - startedAt >= timeoutMs) return;
     await clock.sleep(LOOK_AGAIN_MS);
   }
 }

@@ -168,7 +168,7 @@ describe("a transaction that is sent to several nodes at once", () => {
 });
 
 describe("a call while no node is usable", () => {
-  it("is told so when its patience ends", async () => {
+  it("is told so when its time is over", async () => {
     const { outcome, clock } = await startedPoolOf({ a: () => DOWN });
     const call = outcome();
     for (let step = 0; step < 12; step += 1) await clock.advance(250);
@@ -200,7 +200,7 @@ describe("a call while no node is usable", () => {
 });
 
 describe("an answer that is not believed from one node alone", () => {
-  const isDoubtful = (reply: Reply): boolean => {
+  const isUncertain = (reply: Reply): boolean => {
     expect(["result", "refused"]).toContain(reply.kind);
     return reply.kind === "refused" || (reply.kind === "result" && String(reply.json) === "null");
   };
@@ -219,7 +219,7 @@ describe("an answer that is not believed from one node alone", () => {
     { when: "all agree", a: nothing, b: nothing, want: "null", asked: ["a m", "b m"] },
     { when: "the next is down", a: nothing, b: DOWN, want: "null", asked: ["a m", "b m"] },
     { when: "the first is down", a: DOWN, b: nothing, want: "null", asked: ["a m", "b m"] },
-    { when: "others doubt too", a: nothing, b: refusal, want: "null", asked: ["a m", "b m"] },
+    { when: "others cross-check too", a: nothing, b: refusal, want: "null", asked: ["a m", "b m"] },
     {
       when: "it is a refusal, and the next is slow",
       a: refusal,
@@ -229,7 +229,7 @@ describe("an answer that is not believed from one node alone", () => {
     },
   ])("when $when: $want", async ({ a, b, want, asked: nodes }) => {
     const { outcome, asked } = await startedPoolOf({ a: saying(a), b: saying(b) });
-    expect(await outcome("m", undefined, { doubt: { name: "m", isDoubtful } })).toBe(want);
+    expect(await outcome("m", undefined, { crossCheck: { name: "m", isUncertain } })).toBe(want);
     expect(asked.filter((line) => line.endsWith(" m"))).toEqual(nodes);
   });
 });

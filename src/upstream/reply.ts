@@ -29,7 +29,7 @@ export type Reply =
       readonly kind: "failed";
       readonly reason: string;
       /** The node says so itself, and perhaps of this call alone: it is there. */
-      readonly isTold?: true;
+      readonly isReported?: true;
       /** The answer was longer than is taken. */
       readonly isTooLarge?: true;
       /** It is we who did not read its answer to the end. */
@@ -43,7 +43,7 @@ export type Reply =
 /** What is looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
-type Answered = Extract<Exchange, { kind: "answered" }>;
+type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
 /**
  * @param id The number that the request had.
@@ -62,14 +62,19 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
         isTooLarge: true,
       };
     case "crowded":
-      return { kind: "failed", reason: "too much waits in memory", isTold: true, isCrowded: true };
+      return {
+        kind: "failed",
+        reason: "too much waits in memory",
+        isReported: true,
+        isCrowded: true,
+      };
     case "timeout":
     case "aborted":
       return { kind: exchange.kind };
   }
 }
 
-function readAnswer(exchange: Answered, id: number, method: string | undefined): Reply {
+function readAnswer(exchange: AnsweredExchange, id: number, method: string | undefined): Reply {
   const { status, body } = exchange;
   const members = exchange.members ?? findMembers(body, ENVELOPE);
   const [idSpan, result, error] = members ?? [];
@@ -104,7 +109,7 @@ function isValue(body: Buffer, { start, end }: Span): boolean {
 /** Of a message, or of a page in place of an answer: it may be of any length, and hostile. */
 const READ_CHARACTERS = 2_000;
 
-function readError(json: string, exchange: Answered, method: string | undefined): Reply {
+function readError(json: string, exchange: AnsweredExchange, method: string | undefined): Reply {
   const { status } = exchange;
   const error = parsed(json);
   const { code, message, data } = (error ?? {}) as Record<string, unknown>;
@@ -124,7 +129,7 @@ function readError(json: string, exchange: Answered, method: string | undefined)
 }
 
 /** What is no JSON-RPC: a proxy's page, a provider's own words, or an answer that was cut off. */
-function readBareText(exchange: Answered, isObject: boolean): Reply {
+function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   const { status, body } = exchange;
   const text = body.toString("utf8", 0, READ_CHARACTERS);
   const saying = { status, code: undefined, text };
@@ -140,7 +145,7 @@ function readBareText(exchange: Answered, isObject: boolean): Reply {
 const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
 
 const busy = (
-  { retryAfterMs }: Answered,
+  { retryAfterMs }: AnsweredExchange,
   { saying, data, row }: { saying: Saying; data?: unknown; row: Dialect | undefined },
 ): Reply => ({
   kind: "busy",

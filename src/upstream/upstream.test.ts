@@ -89,7 +89,7 @@ describe("a node that fails", () => {
     expect(states(pool)).toBe("usable");
   });
 
-  it("as it says itself, in this call alone, is not doubted for it", async () => {
+  it("as it says itself, in this call alone, is not checked again for it", async () => {
     let end = (_: Exchange): void => undefined;
     const { pool, outcome, clock, asked } = await startedPoolOf({
       a: (method) => {
@@ -219,7 +219,7 @@ describe("a node that fails in what it is not asked for by callers", () => {
     ["timeout", { kind: "timeout" }],
     ["failure of its own", '"error":{"code":-32603,"message":"internal error"}'],
     ["answer to nobody", '"x":1'],
-  ])("is neither blamed nor doubted: %s", async (_, answer) => {
+  ])("is neither blamed nor checked again: %s", async (_, answer) => {
     const { pool, clock, asked } = await startedPoolOf({ a: saying(answer) });
     const [node] = pool.nodes;
     const { signal } = new AbortController();

@@ -1,12 +1,12 @@
 // One node: the asking, and what its answers tell of it.
 import type { MethodGroup } from "../namespaces/known-method.ts";
-import { Abilities } from "./abilities/abilities.ts";
-import { Interview } from "./abilities/interview.ts";
-import { KeptAbilities } from "./abilities/kept-abilities.ts";
-import { headTold, type NodeHead } from "./announcements.ts";
+import { headInReply, type NodeHead } from "./announcements.ts";
 import { budgetWaitMs, endingOf, isSuspicious, learnFrom, type Urgency } from "./ask-decisions.ts";
 import { Belief } from "./belief.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
+import { Capabilities } from "./capabilities/capabilities.ts";
+import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
+import { Prober } from "./capabilities/prober.ts";
 import { Health } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
 import {
@@ -23,7 +23,7 @@ import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-opti
 export type UpstreamState = IdentityState;
 
 /** How long an answer for the followed chain may take, where there are other nodes. */
-const FOLLOW_PATIENCE = { leastMs: 2_000, times: 4 };
+const FOLLOW_TIMEOUT = { leastMs: 2_000, times: 4 };
 
 export class Upstream {
   readonly name: string;
@@ -32,7 +32,7 @@ export class Upstream {
   readonly budget: RateBudget;
   /** Of what callers ask. */
   readonly turns: NodeTurns;
-  readonly abilities: Abilities;
+  readonly capabilities: Capabilities;
   /** The newest block that it told of. */
   head: NodeHead | undefined;
   /** Its head is not on the chain that is followed. */
@@ -41,9 +41,9 @@ export class Upstream {
   #isClosed = false;
   readonly #belief: Belief;
   readonly #identity: Identity;
-  readonly #kept: KeptAbilities;
+  readonly #kept: KeptCapabilities;
   /** undefined where the node is not to be probed. */
-  readonly #interview: Interview | undefined;
+  readonly #prober: Prober | undefined;
   readonly #secrets: readonly string[];
   readonly #requests: NodeRequests;
   readonly #announcements: NodeAnnouncements;
@@ -57,24 +57,24 @@ export class Upstream {
     this.options = options;
     this.#parts = parts;
     this.#onChange = onChange;
-    this.abilities = new Abilities(parts);
+    this.capabilities = new Capabilities(parts);
     this.turns = new NodeTurns({ slots: slotsOf(options) }, parts);
     this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
     this.#belief = new Belief({ network, upstream: name }, parts);
-    const { abilities } = this;
-    this.#kept = new KeptAbilities({ network, upstream: name, url }, { ...parts, abilities });
-    this.#interview = options.probe ? this.#makeInterview() : undefined;
+    const { capabilities } = this;
+    this.#kept = new KeptCapabilities({ network, upstream: name, url }, { ...parts, capabilities });
+    this.#prober = options.probe ? this.#makeProber() : undefined;
     // Who is not asked any more is asked who it is, until it answers.
-    this.health = new Health(parts, () => this.#doubt());
+    this.health = new Health(parts, () => this.#crossCheck());
     this.#secrets = secretsOf(options);
     const connection = parts.connect(options, {
       clock: parts.clock,
-      onBatchLearned: (size) => abilities.batchLimitedTo(size),
+      onBatchLearned: (size) => capabilities.batchLimitedTo(size),
     });
     this.#requests = new NodeRequests({ network, upstream: name }, { ...parts, connection });
     this.#announcements = new NodeAnnouncements(options, {
       requests: this.#requests,
-      missing: abilities.missing,
+      missing: capabilities.missing,
     });
     this.#identity = this.#makeIdentity();
   }
@@ -90,16 +90,16 @@ export class Upstream {
 
   /** It is known whether the node can be used: it answered, or was silent long enough to be told of. */
   get isSettled(): boolean {
-    return this.#state !== "checking" || this.#identity.isTold;
+    return this.#state !== "checking" || this.#identity.isReported;
   }
 
   isMissing(method: string): boolean {
-    return this.abilities.missing.has(method);
+    return this.capabilities.missing.has(method);
   }
 
   /** @param name A method, or a way to call one. */
   rememberMissing(name: string): void {
-    this.abilities.missing.remember(name);
+    this.capabilities.missing.remember(name);
   }
 
   /** The follower saw its head. @param isElsewhere On another branch than the followed one. */
@@ -128,14 +128,14 @@ export class Upstream {
     }
     const call = this.health.open(traits.group);
     onOpen?.(call);
-    const patienceMs = purpose === "follow" ? this.#followPatienceMs(call.group) : undefined;
+    const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.group) : undefined;
     const wanted = {
       method,
       paramsJson,
       isBatchable: traits.isBatchable,
       purpose,
       reader,
-      patienceMs,
+      timeoutMs,
       maxBytes,
       holder: asker?.memory,
     };
@@ -150,12 +150,12 @@ export class Upstream {
     const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
     this.health.close(call, isTooLarge ? "missing" : endingOf(reply, { signal, isNoFault }));
     if (!isTooLarge) {
-      const { budget, abilities } = this;
-      learnFrom(reply, { way, sentAtMs: told.sentAtMs }, { budget, missing: abilities.missing });
-      if (!isNoFault && isSuspicious(reply)) this.#doubt();
+      const { budget, capabilities } = this;
+      learnFrom(reply, { way, sentAtMs: told.sentAtMs }, { budget, missing: capabilities.missing });
+      if (!isNoFault && isSuspicious(reply)) this.#crossCheck();
     }
-    this.abilities.learnFrom(traits, reply, place);
-    const head = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;
+    this.capabilities.learnFrom(traits, reply, place);
+    const head = reply.kind === "result" ? headInReply(traits, paramsJson, reply.json) : undefined;
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return withoutSecrets(reply, traits, this.#secrets);
   }
@@ -200,7 +200,7 @@ export class Upstream {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#interview?.close();
+    this.#prober?.close();
     this.#identity.close();
     await this.#requests.close();
     const kept = [this.#kept.close(), this.budget.close()];
@@ -219,13 +219,13 @@ export class Upstream {
     );
   }
 
-  #makeInterview(): Interview {
-    const { abilities } = this;
-    return new Interview(
+  #makeProber(): Prober {
+    const { capabilities } = this;
+    return new Prober(
       { family: this.options.family },
       {
         clock: this.#parts.clock,
-        abilities,
+        capabilities,
         isUsable: () => this.#state === "usable",
         ask: (method, paramsJson, signal) =>
           this.ask(method, paramsJson, signal, { purpose: "probe" }),
@@ -234,14 +234,14 @@ export class Upstream {
   }
 
   /** What follows the chain has other nodes to go to, and does not wait for this one as long as callers do. */
-  #followPatienceMs(group: MethodGroup): number | undefined {
+  #followTimeoutMs(group: MethodGroup): number | undefined {
     if (!this.#parts.hasOthers()) return undefined;
     const { p95Ms = 0 } = this.health.group(group);
-    return Math.max(FOLLOW_PATIENCE.leastMs, FOLLOW_PATIENCE.times * p95Ms);
+    return Math.max(FOLLOW_TIMEOUT.leastMs, FOLLOW_TIMEOUT.times * p95Ms);
   }
 
   /** A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing. */
-  #doubt(): void {
+  #crossCheck(): void {
     if (this.#state !== "usable") return;
     this.#become("checking");
     this.#identity.check();
@@ -254,7 +254,7 @@ export class Upstream {
     const { network } = this.options;
     this.#parts.metrics.upstreamUsable(network, this.name, state === "usable");
     if (wasUsable === (state === "usable")) return;
-    if (state === "usable") this.#interview?.begin();
+    if (state === "usable") this.#prober?.begin();
     this.#onChange();
   }
 }

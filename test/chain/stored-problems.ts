@@ -9,7 +9,7 @@ export type Seen = {
 };
 
 /** How long a chain that should move is waited for, in milliseconds. */
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /** @param differentHeads It is looked on until so many were seen. */
 export async function recordedProblems(
@@ -20,7 +20,7 @@ export async function recordedProblems(
   const store = new BlockStore({ path, readOnly: true, windowBlocks: 1, bytes: 1 });
   const problems: string[] = [];
   const heads: string[] = [];
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const giveUpAt = performance.now() + TIMEOUT_MS;
   const isEnough = (look: number): boolean =>
     look >= looks && (heads.length >= differentHeads || performance.now() > giveUpAt);
   for (let look = 0; !isEnough(look) && problems.length === 0; look += 1) {

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { traitsOf } from "../../src/methods/catalogue.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
-import { Abilities } from "../../src/upstream/abilities/abilities.ts";
-import { KeptAbilities } from "../../src/upstream/abilities/kept-abilities.ts";
+import { Capabilities } from "../../src/upstream/capabilities/capabilities.ts";
+import { KeptCapabilities } from "../../src/upstream/capabilities/kept-capabilities.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { generationsHere, startConfluxNode } from "../support/conflux-nodes.ts";
 import { runCommand } from "../support/gateway-process.ts";
@@ -49,12 +49,12 @@ describe("headgate check", () => {
 
   it("tells what is remembered of a node, while a gateway has the state open", async () => {
     const state = new LmdbState({ path: join(folder, "data", "_state") });
-    const abilities = new Abilities({ clock: systemClock, traitsOf: traitsOf("evm") });
+    const capabilities = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
     const names = { network: "local", upstream: "anvil", url: anvil.url };
-    const kept = new KeptAbilities(names, { state, abilities, clock: systemClock });
+    const kept = new KeptCapabilities(names, { state, capabilities, clock: systemClock });
     await kept.start();
-    abilities.learnVersion("anvil/v0.9");
-    abilities.missing.remember("trace_get");
+    capabilities.learnVersion("anvil/v0.9");
+    capabilities.missing.remember("trace_get");
     await kept.close();
     const { stdout } = await check([{ url: anvil.url, name: "anvil" }]);
     expect(stdout).toContain("remembered of anvil/v0.9: it lacked trace_get");

@@ -1,7 +1,7 @@
 // A call, with what the gateway's headers say of the answer.
 import { type Envelope, post } from "../support/ask.ts";
 
-export type Told = Envelope & {
+export type NotedReply = Envelope & {
   readonly source: string | null;
   /** Number and hash. */
   readonly block: string | null;
@@ -9,7 +9,11 @@ export type Told = Envelope & {
 };
 
 /** One call, with what the headers say of it. */
-export async function askNoted(url: string, method: string, params: unknown[]): Promise<Told> {
+export async function askNoted(
+  url: string,
+  method: string,
+  params: unknown[],
+): Promise<NotedReply> {
   const response = await post(url, JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
   const isCut = response.headers.get("x-headgate-truncated") === "true";
   const source = response.headers.get("x-headgate-source");

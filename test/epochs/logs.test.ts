@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { toQuantity } from "../../src/evm/values.ts";
 import { ask } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
-import { askNoted, type Told } from "./ask-noted.ts";
+import { askNoted, type NotedReply } from "./ask-noted.ts";
 import { describeEach } from "./each-generation.ts";
 import { type EpochWorlds, startEpochWorlds } from "./epoch-worlds.ts";
 import type { Filter } from "./model.ts";
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => worlds?.stop());
 
 describeEach("cfx_getLogs over conflux-rust", (generation) => {
-  const logsOf = (filter: Filter, name: Name = "followed"): Promise<Told> =>
+  const logsOf = (filter: Filter, name: Name = "followed"): Promise<NotedReply> =>
     askNoted(worlds.endpoint(generation, name), "cfx_getLogs", [filter]);
   const modelled = (filter: Filter, name: Name = "followed") =>
     worlds.world(generation).model.answer(filter, PRESETS[name]);

@@ -3,7 +3,7 @@ import { toQuantity } from "../../src/evm/values.ts";
 import { post } from "../support/ask.ts";
 import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
-import { askNoted, type Told } from "./ask-noted.ts";
+import { askNoted, type NotedReply } from "./ask-noted.ts";
 import { type GeneratedEpochs, NETWORK_ID } from "./generated-epochs.ts";
 import type { EpochLog, Filter } from "./model.ts";
 import { type OldNode, startOldNode } from "./old-node.ts";
@@ -16,7 +16,7 @@ const GAP = 1_000;
 
 export type OverOldNode = {
   readonly node: OldNode;
-  ask(filter: Filter, name?: string): Promise<Told>;
+  ask(filter: Filter, name?: string): Promise<NotedReply>;
   /** Of the network that is followed, in one batch; the logs of each. */
   askBatch(filters: readonly Filter[]): Promise<(readonly EpochLog[])[]>;
   stop(): Promise<void>;

@@ -42,13 +42,13 @@ const query = (from: number, to: number) => ({
   params: [{ fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}` }],
 });
 
-type Told = { result?: unknown; error?: { code: number; data: { from: string; to: string } } };
+type Reply = { result?: unknown; error?: { code: number; data: { from: string; to: string } } };
 const ask = async (
   body: unknown,
   key?: string,
-): Promise<{ told: Told & Told[]; status: number }> => {
+): Promise<{ told: Reply & Reply[]; status: number }> => {
   const response = await post(gateway.endpoint("main", key), JSON.stringify(body));
-  return { told: (await response.json()) as Told & Told[], status: response.status };
+  return { told: (await response.json()) as Reply & Reply[], status: response.status };
 };
 
 /** @returns How many log queries the node was asked meanwhile. */
@@ -60,7 +60,7 @@ const costOf = async (work: () => Promise<unknown>): Promise<number> => {
 };
 
 it("of one query of 10,000 blocks is bounded, and the range that is proposed works", async () => {
-  let told: Told = {};
+  let told: Reply = {};
   const cost = await costOf(async () => {
     told = (await ask(query(1, 10_000))).told;
   });
@@ -78,7 +78,7 @@ it("of a batch of nine is bounded as a whole", async () => {
   const batch = Array.from({ length: 9 }, (_, index) =>
     query(1 + index * 10_000, (index + 1) * 10_000),
   );
-  let told: Told[] = [];
+  let told: Reply[] = [];
   const cost = await costOf(async () => {
     told = (await ask(batch)).told;
   });

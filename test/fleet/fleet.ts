@@ -11,7 +11,7 @@ import {
   startGatewayProcess,
 } from "../support/gateway-process.ts";
 import { hasRedis, type RedisServer, startRedis } from "../support/redis-server.ts";
-import { asker, TOKEN, type Told } from "../support/scripted-admin.ts";
+import { type AdminResponse, asker, TOKEN } from "../support/scripted-admin.ts";
 
 export const canRunFleet = hasRedis && anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
@@ -38,7 +38,7 @@ export class FleetGateway {
   }
 
   /** Asks its administration; the answer is held against the OpenAPI document. */
-  admin(verb: string, path: string, body?: unknown): Promise<Told> {
+  admin(verb: string, path: string, body?: unknown): Promise<AdminResponse> {
     const admin = this.#running.metricsUrl.replace(/\/metrics$/, "");
     return asker((at, init) => fetch(admin + at, init))(verb, path, { body });
   }

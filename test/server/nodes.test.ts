@@ -114,7 +114,7 @@ describe("what a node can do", () => {
       if (call.method.startsWith("debug_")) return missing(call);
       return result(call, "null");
     });
-    const data = await mkdtemp(join(tmpdir(), "headgate-abilities-"));
+    const data = await mkdtemp(join(tmpdir(), "headgate-capabilities-"));
     const upstreams = [{ url: node.url, name: "a", probe: true }];
     const networks = { main: { family: "evm", chainId: 1, window: { blocks: 0 }, upstreams } };
     const first = await startGatewayProcess({ data, networks });

@@ -46,10 +46,10 @@ const target = (localAddress: string): AttackTarget => ({
   localAddress,
 });
 
-type Told = { status: number | undefined; id: unknown; socket: Socket; text: string };
+type HttpReply = { status: number | undefined; id: unknown; socket: Socket; text: string };
 
 /** One request over the agent. */
-async function ask(agent: Agent, path: string, body?: string): Promise<Told> {
+async function ask(agent: Agent, path: string, body?: string): Promise<HttpReply> {
   const { hostname, port } = new URL(gateway.url);
   const headers = { "content-type": "application/json" };
   const method = body ? "POST" : "GET";
@@ -67,7 +67,7 @@ async function ask(agent: Agent, path: string, body?: string): Promise<Told> {
   };
 }
 
-const callOver = (agent: Agent, body = CHAIN_ID): Promise<Told> =>
+const callOver = (agent: Agent, body = CHAIN_ID): Promise<HttpReply> =>
   ask(agent, "/main/v1/test-key", body);
 
 const connectionsOf = async (): Promise<Record<string, number>> => {

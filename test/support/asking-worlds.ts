@@ -32,7 +32,7 @@ export type UpstreamOfWorld = {
   readonly isBehind: boolean;
   readonly isStalled: boolean;
   /** It answers other calls all the time. */
-  readonly isHeard: boolean;
+  readonly hasReplied: boolean;
   readonly isOpen: boolean;
   readonly mayBeTried: boolean;
   /** It cannot be asked before. */
@@ -67,7 +67,7 @@ const upstreamOf = (temper: fc.Arbitrary<UpstreamOfWorld["temper"]>) =>
     times: fc.nat(30),
     isBehind: fc.boolean(),
     isStalled: fc.boolean(),
-    isHeard: fc.boolean(),
+    hasReplied: fc.boolean(),
     isOpen: fc.boolean(),
     mayBeTried: fc.boolean(),
     fromMs: fc.oneof(fc.constant(0), fc.nat(2_000)),
@@ -138,7 +138,7 @@ export function upstreamIn(spec: UpstreamOfWorld, index: number, now: () => numb
     health: {
       group: () => ({ breaker: spec.isOpen ? "open" : "closed" }),
       isStalled: () => spec.isStalled,
-      isSilent: ({ sentAt }: OpenCall) => !spec.isHeard && heardAtMs < sentAt,
+      isSilent: ({ sentAt }: OpenCall) => !spec.hasReplied && heardAtMs < sentAt,
       late: () => undefined,
     },
     budget: {
@@ -201,8 +201,12 @@ export const stateIn = (
   view: NetworkView,
 ): AskingState => ({
   question: {
-    ...{ method, paramsJson: "[]", traits: fakeTraits(method), isDoubtful: isNull },
-    options: { block, doubt: { name: "null", isDoubtful: isNull }, arrivalOf: () => 0 as const },
+    ...{ method, paramsJson: "[]", traits: fakeTraits(method), isUncertain: isNull },
+    options: {
+      block,
+      crossCheck: { name: "null", isUncertain: isNull },
+      arrivalOf: () => 0 as const,
+    },
   },
   ...{ view, rule, copies, plan: undefined, hasWaited: false },
 });

@@ -18,7 +18,7 @@ import { FakeClock } from "../../src/upstream/fake-clock.ts";
 export const TOKEN = "a-token-of-the-tests";
 
 export type Asked = { body?: unknown; headers?: Record<string, string> };
-export type Told = { status: number; headers: Headers; text: string; json: unknown };
+export type AdminResponse = { status: number; headers: Headers; text: string; json: unknown };
 type Sender = (path: string, request: RequestInit) => Response | Promise<Response>;
 
 export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
@@ -72,7 +72,11 @@ const configuredKey = {
 /** Asks with the token, in JSON. @throws When an answer is not as its route declares. */
 export const asker =
   (send: Sender) =>
-  async (verb: string, path: string, { body, headers = {} }: Asked = {}): Promise<Told> => {
+  async (
+    verb: string,
+    path: string,
+    { body, headers = {} }: Asked = {},
+  ): Promise<AdminResponse> => {
     const response = await send(path, {
       method: verb,
       headers: {

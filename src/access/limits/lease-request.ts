@@ -8,7 +8,7 @@ export type LeaseRequestParts = {
 };
 
 /** Longer no call waits for a lease: then the state counts as away. */
-const PATIENCE_MS = 1000;
+const TIMEOUT_MS = 1000;
 
 export class LeaseRequest {
   isRunning = false;
@@ -28,7 +28,7 @@ export class LeaseRequest {
     this.isRunning = true;
     this.triedAtMs = clock.now();
     this.coming = new Promise((resolve) => {
-      const cancel = clock.after(PATIENCE_MS, () => {
+      const cancel = clock.after(TIMEOUT_MS, () => {
         onLost();
         resolve();
       });

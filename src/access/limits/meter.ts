@@ -13,7 +13,7 @@ export type MeterOptions = AllowancesOptions & { readonly settings: LimitSetting
 /** Where a key says nothing: of each process, so that whole batches run in any of them. */
 const USUAL_CONCURRENT_CALLS = 2_000;
 /** Longer no call waits for leases. */
-const PATIENCE_MS = 1000;
+const TIMEOUT_MS = 1000;
 
 export class Meter {
   #settings: LimitSettings;
@@ -105,7 +105,7 @@ export class Meter {
 
   async #wait(units: number, first: Promise<void>): Promise<RateLimit | undefined> {
     const { clock } = this.#parts;
-    const untilMs = clock.now() + PATIENCE_MS;
+    const untilMs = clock.now() + TIMEOUT_MS;
     for (let coming = first; ; ) {
       await coming;
       const nowMs = clock.now();

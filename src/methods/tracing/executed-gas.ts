@@ -18,7 +18,7 @@ const NAME = "with a tracer in JavaScript";
 
 type Ended = { readonly left: GasLeft | undefined };
 
-/** A node that ran the tracer and does not know is not doubted: no other one is made to run it. */
+/** A node that ran the tracer and does not know is not cross-checked: no other one is made to run it. */
 const endedAs = (result: unknown): Ended | undefined =>
   isJson(result) && "last" in result ? { left: gasLeftIn(result) } : undefined;
 

@@ -34,9 +34,9 @@ export async function replay(
   const kept = known && keptParts(known, ["output", ...types], context);
   if (kept) return replayJson(inAgreement(kept));
   const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
-  const isTold = own.kind === "told";
-  const mined = known ?? (isTold ? undefined : await findMined(hash, context));
-  const parts = isTold ? own.value : await derived(own, { mined, types }, context);
+  const isReported = own.kind === "told";
+  const mined = known ?? (isReported ? undefined : await findMined(hash, context));
+  const parts = isReported ? own.value : await derived(own, { mined, types }, context);
   if (mined) keepParts(mined, parts, context);
   context.note({ source: "upstream", block: mined?.block, proof: "none" });
   return replayJson(parts);

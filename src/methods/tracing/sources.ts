@@ -36,9 +36,9 @@ export async function askSource<Subject, Value>(
     readOnce({ source, subject, paramsJson }, json);
   try {
     const json = await context.ask(source.method, paramsJson, {
-      doubt: {
+      crossCheck: {
         name: source.name,
-        isDoubtful: (reply) =>
+        isUncertain: (reply) =>
           mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
       },
       reaches: context.chain?.head.number,
@@ -83,7 +83,7 @@ export async function askReading<Reader extends StoppableReader>(
   };
   try {
     const value = await context.ask(method, JSON.stringify(params), {
-      doubt: { name, isDoubtful: mayKnowMore },
+      crossCheck: { name, isUncertain: mayKnowMore },
       reaches: context.chain?.head.number,
       variant: { name, isMissing: isAnotherKind },
       reader: () => {

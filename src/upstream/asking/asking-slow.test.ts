@@ -58,10 +58,10 @@ describe("a call whose node takes long", () => {
     });
 
     it.each([
-      { node: "says nothing", isHeard: false, ends: 4 * DELAY_MS },
-      { node: "answers others", isHeard: true, ends: 2_000 },
-    ])("waits $ends ms for a first one that $node", async ({ isHeard, ends }) => {
-      const { log, clock, answer } = asking([{ isHeard }, { isBehind: true }]);
+      { node: "says nothing", hasReplied: false, ends: 4 * DELAY_MS },
+      { node: "answers others", hasReplied: true, ends: 2_000 },
+    ])("waits $ends ms for a first one that $node", async ({ hasReplied, ends }) => {
+      const { log, clock, answer } = asking([{ hasReplied }, { isBehind: true }]);
       await clock.advance(DELAY_MS);
       await answer("b", result("old"));
       const then = log.length;

@@ -9,7 +9,7 @@ export type CallOptions = {
   /** Of the method; left out: they are looked for. */
   readonly traits?: MethodTraits | undefined;
   /** In what one node alone is not believed. */
-  readonly doubt?: Doubt | undefined;
+  readonly crossCheck?: CrossCheckRule | undefined;
   /** Told of each result and refusal before it is judged: to learn from those that do not count, too. */
   readonly onReply?: ((reply: FinalReply, upstream: string) => void) | undefined;
   /** The number of the block that the call speaks of: who seems not to have it is asked last. */
@@ -32,14 +32,14 @@ export type CallOptions = {
   readonly ledger?: AttemptLedger | undefined;
 };
 
-export type Doubt = {
-  /** Two calls that ask the same and have the same doubt are one question. */
+export type CrossCheckRule = {
+  /** Two calls that ask the same and cross-check the same replies are one question. */
   readonly name: string;
   /**
    * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
    * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
    */
-  readonly isDoubtful: (reply: Reply) => boolean;
+  readonly isUncertain: (reply: Reply) => boolean;
 };
 
 export type AttemptLedger = {

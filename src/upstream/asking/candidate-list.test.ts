@@ -98,7 +98,7 @@ describe("the nodes that a call may go to", () => {
     expect(taken()).toBe("");
   });
 
-  it("are, for an opinion, not those who were given up for this kind of work", () => {
+  it("are, for a cross-check, not those who were given up for this kind of work", () => {
     const nodes: Node[] = [{}, { breaker: "open" }, { breaker: "half-open" }, { breaker: "open" }];
     const one = listOf(nodes);
     one.list.dropOpen("state");
@@ -108,7 +108,7 @@ describe("the nodes that a call may go to", () => {
     expect(other.taken()).toBe("abcd");
   });
 
-  it("are, for an opinion, not those without budget either who were given up", () => {
+  it("are, for a cross-check, not those without budget either who were given up", () => {
     const { list } = listOf([{}, { waitMs: 5, breaker: "open" }, { waitMs: 9 }]);
     list.take();
     expect(list.advance()).toBeUndefined(); // they have been looked at

@@ -52,7 +52,7 @@ export class CandidateList {
     this.#next.push(...added);
   }
 
-  /** Those whose circuit breaker is open are not asked for another opinion. */
+  /** Those whose circuit breaker is open are not asked for a cross-check. */
   dropOpen(group: MethodGroup): void {
     const isAsked = ({ health }: Upstream): boolean => health.group(group).breaker !== "open";
     this.#next = this.#next.filter(isAsked);

@@ -9,11 +9,11 @@ function coalesced() {
   const asked: { question: string; signal: AbortSignal; end: (how: string | Error) => void }[] = [];
   const call = (method: string, paramsJson: string, signal: AbortSignal, options?: CallOptions) =>
     new Promise<Buffer>((resolve, reject) => {
-      const { variant, doubt } = options ?? {};
+      const { variant, crossCheck } = options ?? {};
       const end = (how: string | Error): void =>
         how instanceof Error ? reject(how) : resolve(Buffer.from(how));
       asked.push({
-        question: JSON.stringify([method, paramsJson, variant?.name, doubt?.name]),
+        question: JSON.stringify([method, paramsJson, variant?.name, crossCheck?.name]),
         signal,
         end,
       });
@@ -61,7 +61,7 @@ describe("equal calls at the same time", () => {
 
   it("are not those that differ in anything", () => {
     const { coalescing, asked } = coalesced();
-    const doubt = (name: string) => ({ name, isDoubtful: () => false });
+    const crossCheck = (name: string) => ({ name, isUncertain: () => false });
     const variant = (name: string) => ({ name, isMissing: () => false });
     const calls: [string, string, CallOptions?][] = [
       ["m", "[]"],
@@ -69,9 +69,9 @@ describe("equal calls at the same time", () => {
       ["n", "[]"],
       ["m", "[]", { variant: variant("a") }],
       ["m", "[]", { variant: variant("b") }],
-      ["m", "[]", { doubt: doubt("a") }],
-      ["m", "[]", { doubt: doubt("b") }],
-      ["m", "[]", { doubt: doubt("a"), variant: variant("a") }],
+      ["m", "[]", { crossCheck: crossCheck("a") }],
+      ["m", "[]", { crossCheck: crossCheck("b") }],
+      ["m", "[]", { crossCheck: crossCheck("a"), variant: variant("a") }],
       ["ma", "[]"],
       ["m a", "[]"],
     ];

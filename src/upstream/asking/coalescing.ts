@@ -53,7 +53,7 @@ export class Coalescing {
     return shared;
   }
 
-  /** The shared answer, or the end of this caller's patience. */
+  /** The shared answer, or this caller's timeout. */
   #wait(question: string, shared: SharedCall, signal: AbortSignal): Promise<Buffer> {
     shared.waiting += 1;
     return new Promise((resolve, reject) => {
@@ -87,7 +87,8 @@ export class Coalescing {
 
 /** Lengths make it unambiguous, whatever stands in a name. */
 function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
-  const { doubt: { name: doubt = "" } = {}, variant: { name: variant = "" } = {} } = options;
-  const lengths = `${method.length},${variant.length},${doubt.length}`;
-  return `${lengths},${method}${variant}${doubt}${paramsJson}`;
+  const { crossCheck: { name: crossCheck = "" } = {}, variant: { name: variant = "" } = {} } =
+    options;
+  const lengths = `${method.length},${variant.length},${crossCheck.length}`;
+  return `${lengths},${method}${variant}${crossCheck}${paramsJson}`;
 }

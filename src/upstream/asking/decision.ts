@@ -4,7 +4,7 @@ import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import type { CallOptions, Doubt, FinalReply } from "./call-options.ts";
+import type { CallOptions, CrossCheckRule, FinalReply } from "./call-options.ts";
 import type { NetworkCalls, Shortage } from "./network-calls.ts";
 
 export type UpstreamQuestion = {
@@ -13,7 +13,7 @@ export type UpstreamQuestion = {
   readonly traits: MethodTraits;
   readonly options: CallOptions;
   /** See `CallOptions`; of a call for the head it is the network that knows. */
-  readonly isDoubtful: Doubt["isDoubtful"] | undefined;
+  readonly isUncertain: CrossCheckRule["isUncertain"] | undefined;
 };
 
 /** What a decision looks at beyond the call itself: all of it are questions, which change nothing. */
@@ -98,12 +98,12 @@ export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason
   call: undefined,
 });
 
-/** Whether one upstream alone is not believed in this: it lacks what was asked of it, or the call doubts it. */
-export const isDoubted = (
-  { isDoubtful }: Pick<UpstreamQuestion, "isDoubtful">,
+/** Whether a reply needs a cross-check: it lacks what was asked of it, or the call cross-checks such replies. */
+export const isCrossChecked = (
+  { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
   reply: FinalReply,
 ): boolean =>
-  (reply.kind === "refused" && reply.lacks !== undefined) || (isDoubtful?.(reply) ?? false);
+  (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
 
 /**
  * What a caller is told when no upstream gave an answer.

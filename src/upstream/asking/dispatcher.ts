@@ -1,7 +1,7 @@
 // Puts a call to the upstreams of a network: whose word counts in it, and what its answer tells.
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
-import { headTold } from "../announcements.ts";
+import { headInReply } from "../announcements.ts";
 import type { Upstream } from "../upstream.ts";
 import type { TraitsOf } from "../upstream-options.ts";
 import { type AgreementRule, rulesByMethod } from "./agreement.ts";
@@ -20,7 +20,7 @@ export type DispatcherParts = NetworkCallsParts & { readonly traitsOf: TraitsOf 
 export class Dispatcher {
   #agreementOn: (method: string) => AgreementRule | undefined;
   /** The head that a caller was told last: it falls only when no upstream knows better. */
-  #toldHead = 0;
+  #lastHead = 0;
   readonly #network: NetworkCalls;
   #options: DispatcherOptions;
   readonly #traitsOf: TraitsOf;
@@ -62,11 +62,11 @@ export class Dispatcher {
     { signal, options }: { signal: AbortSignal; options: CallOptions },
   ): Promise<Buffer> {
     const { traits = this.#traitsOf(method) } = options;
-    const isDoubtful = options.doubt?.isDoubtful ?? this.#headDoubt(traits, paramsJson);
-    const question = { method, paramsJson, traits, options, isDoubtful };
+    const isUncertain = options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
+    const question = { method, paramsJson, traits, options, isUncertain };
     const reply = await this.#driver(question).outcome(signal);
     if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
-    this.#toldHead = headTold(traits, paramsJson, reply.json) ?? this.#toldHead;
+    this.#lastHead = headInReply(traits, paramsJson, reply.json) ?? this.#lastHead;
     return reply.json;
   }
 
@@ -86,12 +86,13 @@ export class Dispatcher {
   }
 
   /** A head that is behind what callers were told, or what upstreams tell, is one upstream's alone. */
-  #headDoubt(traits: MethodTraits, paramsJson: string): UpstreamQuestion["isDoubtful"] {
+  #headCrossCheck(traits: MethodTraits, paramsJson: string): UpstreamQuestion["isUncertain"] {
     if (!traits.tellsHead?.(paramsJson)) return undefined;
     return (reply) => {
-      const told = reply.kind === "result" ? headTold(traits, paramsJson, reply.json) : undefined;
+      const told =
+        reply.kind === "result" ? headInReply(traits, paramsJson, reply.json) : undefined;
       const tolerated = (this.#network.headNumber() ?? 0) - this.#options.toleratedLag;
-      return told !== undefined && told < Math.max(this.#toldHead, tolerated);
+      return told !== undefined && told < Math.max(this.#lastHead, tolerated);
     };
   }
 }

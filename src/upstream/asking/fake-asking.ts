@@ -35,7 +35,7 @@ type Node = {
   readonly isStalled?: boolean;
   readonly isBehind?: boolean;
   /** It answers other calls meanwhile. */
-  readonly isHeard?: boolean;
+  readonly hasReplied?: boolean;
   /** How long it has no budget. */
   readonly waitMs?: number;
   /** Its budget is only what it was found to take, a while ago. */
@@ -129,8 +129,8 @@ export function driven(
   { method, signal, options = {}, rule, copies = 1 }: Driven,
   parts: { clock: Clock; network: AskingNetwork },
 ): Promise<FinalReply> {
-  const isDoubtful = options.doubt?.isDoubtful;
-  const question = { method, paramsJson: "[]", traits: fakeTraits(method), options, isDoubtful };
+  const isUncertain = options.crossCheck?.isUncertain;
+  const question = { method, paramsJson: "[]", traits: fakeTraits(method), options, isUncertain };
   const state = { question, view: parts.network, rule, copies, plan: undefined, hasWaited: false };
   return new CallDriver(state, parts).outcome(signal);
 }
@@ -151,8 +151,8 @@ class ScriptedNodes {
   readonly #answers = new Map<string, (reply: Reply) => void>();
 
   add(name: string, node: Node): Upstream {
-    const { isHeard = false, isStalled = false, breaker = "closed", lacks, says = [] } = node;
-    const told = { isStalled: () => isStalled, isSilent: () => !isHeard, late: () => undefined };
+    const { hasReplied = false, isStalled = false, breaker = "closed", lacks, says = [] } = node;
+    const told = { isStalled: () => isStalled, isSilent: () => !hasReplied, late: () => undefined };
     const health = { ...told, group: () => ({ breaker }) };
     const rememberMissing = (what: string): void => void this.missing.push(`${name} ${what}`);
     const asked = { name, health, isMissing: (what: string) => what === lacks, rememberMissing };

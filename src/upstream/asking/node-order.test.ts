@@ -20,7 +20,7 @@ const those = (...nodes: readonly Node[]): RankedUpstream[] =>
       health: { group, inFlight: 0 },
       turns: { waiting: 0 },
       budget: { costOf: () => 1, waitMs: () => waitMs },
-      abilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },
+      capabilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },
       head: at === undefined ? undefined : { number: at, hash: `0x${at}` },
       isElsewhere,
     } as unknown as RankedUpstream;

@@ -56,7 +56,7 @@ export class NodeOrder {
 
 export type RankedUpstream = Pick<
   Upstream,
-  "name" | "options" | "health" | "turns" | "budget" | "abilities" | "head" | "isElsewhere"
+  "name" | "options" | "health" | "turns" | "budget" | "capabilities" | "head" | "isElsewhere"
 >;
 
 export type Wanted = {
@@ -112,7 +112,7 @@ function candidateOf(
     name: node.name,
     breaker,
     waitMs: node.budget.waitMs(node.budget.costOf(method)),
-    isLacking: place !== undefined && node.abilities.isLacking(traits.group, place),
+    isLacking: place !== undefined && node.capabilities.isLacking(traits.group, place),
     lag: lagOf(node, { reaches, head, toleratedLag }),
     errorRate,
     meanMs,

@@ -12,7 +12,7 @@ import {
   attemptAt,
   type Decision,
   FOR_REPLIES,
-  isDoubted,
+  isCrossChecked,
   NEVER,
   type NetworkView,
   type ReplyEvent,
@@ -133,7 +133,7 @@ export class OneAnswer {
   }
 
   #weigh(reply: FinalReply, attempt: Attempt, now: number): Decision {
-    const isBelieved = !isDoubted(this.#question, reply);
+    const isBelieved = !isCrossChecked(this.#question, reply);
     if (isBelieved && !this.#isHasty(attempt)) return this.#settle(reply);
     if (!this.#check) {
       this.#check = new CrossCheck(reply, attempt.order, { usualMs: this.#usualMs, now });
@@ -197,10 +197,10 @@ export class OneAnswer {
     const candidates = this.#candidates;
     this.#addNewcomers();
     if (candidates.advance()) return this.#askNext(undefined, now);
-    const isForOpinion = this.#check?.isPerhapsAll ?? false;
-    const insistent = isForOpinion ? undefined : candidates.insistent;
-    const opinionMs = isForOpinion ? crossCheckMs(this.#usualMs) : undefined;
-    const mostMs = insistent ? INSISTS_AFTER_MS : opinionMs;
+    const isCrossCheck = this.#check?.isPerhapsAll ?? false;
+    const insistent = isCrossCheck ? undefined : candidates.insistent;
+    const crossCheckTimeoutMs = isCrossCheck ? crossCheckMs(this.#usualMs) : undefined;
+    const mostMs = insistent ? INSISTS_AFTER_MS : crossCheckTimeoutMs;
     const mayWait = this.#view.mayWait("budget");
     if (mayWait && this.#budgetWait.begin(candidates.soonestMs, now, mostMs)) return this.#wait();
     return insistent ? this.#askInsistently(insistent, now) : this.#giveUp();

@@ -38,7 +38,7 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
       },
     };
   });
-  const isDoubtful = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
+  const isUncertain = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
   const network = {
     ...networkOf(nodes as unknown as Upstream[]),
     dissented: (name: string) => void dissenters.push(name),
@@ -47,7 +47,12 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const vote = async (): Promise<string> => {
     try {
       const { signal } = caller;
-      const call = { method: "m", signal, rule, options: { doubt: { name: "null", isDoubtful } } };
+      const call = {
+        method: "m",
+        signal,
+        rule,
+        options: { crossCheck: { name: "null", isUncertain } },
+      };
       const said = await driven(call, { clock, network });
       return said.kind === "result" ? String(said.json) : said.message;
     } catch (error) {

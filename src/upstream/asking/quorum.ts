@@ -15,7 +15,7 @@ import {
   type Attempt,
   type Decision,
   FOR_REPLIES,
-  isDoubted,
+  isCrossChecked,
   type ReplyEvent,
   type Settlement,
   settlementOf,
@@ -34,7 +34,7 @@ export class Quorum {
   #again: readonly Again[] = [];
   readonly #votes: Vote[] = [];
   /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
-  readonly #doubted: Vote[] = [];
+  readonly #uncertain: Vote[] = [];
   /** A vendor was not asked: too much waits for it. */
   #isOccupied = false;
   #settled: Settlement | undefined;
@@ -94,7 +94,7 @@ export class Quorum {
       this.#again = [...this.#again, { upstream, tries: tries + 1, atMs }];
       return this.#wait();
     }
-    (isDoubted(this.#question, reply) ? this.#doubted : this.#votes).push({
+    (isCrossChecked(this.#question, reply) ? this.#uncertain : this.#votes).push({
       name: upstream.name,
       reply,
     });
@@ -103,7 +103,7 @@ export class Quorum {
 
   #count(): Decision {
     const isLast = this.#attempts.underWay === 0 && this.#again.length === 0;
-    const votes = isLast ? [...this.#votes, ...this.#doubted] : this.#votes;
+    const votes = isLast ? [...this.#votes, ...this.#uncertain] : this.#votes;
     const verdict = verdictOf(votes, this.#rule.agree);
     if (verdict.kind === "agreed") return this.#settle(verdict.reply, verdict.dissenters);
     if (!isLast) return this.#wait();
@@ -127,7 +127,7 @@ export class Quorum {
     if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
     const { attempt, reply } = event;
     if (reply.kind !== "result" && reply.kind !== "refused") return settled;
-    if (isDoubted(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
+    if (isCrossChecked(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
     return { ...settled, dissenters: [attempt.upstream.name] };
   }
 }

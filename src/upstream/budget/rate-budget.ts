@@ -129,8 +129,8 @@ export class RateBudget {
    */
   limited(retryAfterMs: number | undefined, sentAtMs: number): void {
     const nowMs = this.#clock.now();
-    const isTold = retryAfterMs !== undefined && retryAfterMs > 0;
-    const toldMs = isTold ? Math.min(retryAfterMs, LONGEST_TOLD_PAUSE_MS) : undefined;
+    const isReported = retryAfterMs !== undefined && retryAfterMs > 0;
+    const toldMs = isReported ? Math.min(retryAfterMs, LONGEST_TOLD_PAUSE_MS) : undefined;
     this.#refusedAtMs = nowMs;
     this.#toldUntilMs = Math.max(this.#toldUntilMs, nowMs + (toldMs ?? 0));
     if (sentAtMs < this.#pausedUntilMs) {

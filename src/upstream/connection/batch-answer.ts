@@ -18,7 +18,7 @@ export type BatchOutcome =
   /** The calls may be fine; their answers are too long together. */
   | { readonly kind: "too large" };
 
-type Answered = Extract<Exchange, { kind: "answered" }>;
+type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
 /** For a batch of at least two calls. */
 export function readBatchAnswer(exchange: Exchange): BatchOutcome {
@@ -33,7 +33,7 @@ export function readBatchAnswer(exchange: Exchange): BatchOutcome {
 }
 
 /** The first answer to a call counts. */
-function eachOf(parts: readonly Buffer[], whole: Answered): BatchOutcome {
+function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome {
   const exchanges = new Map<number, Exchange>();
   const again = new Set<number>();
   for (const body of parts) {
@@ -52,7 +52,7 @@ const BATCH_WORD = /\bbatch/i;
 const LONGEST_TEXT = 1_000;
 
 /** One object, or something else, for many calls. */
-function readLone(exchange: Answered): BatchOutcome {
+function readLone(exchange: AnsweredExchange): BatchOutcome {
   const { status, body } = exchange;
   if (saysTooLarge(body)) return { kind: "too large" };
   const reply = readReply(exchange, idOf(body) ?? 0);
@@ -79,7 +79,7 @@ const refusesBatch = (body: Buffer): boolean =>
   speaksOfBatches(body) && /"code"\s*:\s*-32(6\d\d|010)\b/.test(body.toString("latin1"));
 
 /** So that an error that bears the id of one call is read by all. */
-function forAll(exchange: Answered): Exchange {
+function forAll(exchange: AnsweredExchange): Exchange {
   const { status, body } = exchange;
   const [error] = findMembers(body, ["error"]) ?? [];
   if (error) return { ...exchange, body: Buffer.from(`{"error":${textOf(body, error)}}`) };

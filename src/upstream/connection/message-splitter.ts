@@ -66,7 +66,7 @@ class BegunMessage {
   #whole: WholeBody | undefined;
   #start: Buffer = Buffer.alloc(0);
   #end: Buffer = Buffer.alloc(0);
-  #isTold = false;
+  #isReported = false;
   readonly #listener: MessageListener;
 
   constructor(options: SplitterOptions, listener: MessageListener) {
@@ -82,8 +82,8 @@ class BegunMessage {
     this.drop();
     // The rest may take its time: the caller need not wait for it.
     const callId = idNearStart(this.#start);
-    this.#isTold = callId !== undefined;
-    if (this.#isTold) this.#listener.onTooLarge(callId);
+    this.#isReported = callId !== undefined;
+    if (this.#isReported) this.#listener.onTooLarge(callId);
   }
 
   drop(): void {
@@ -93,7 +93,7 @@ class BegunMessage {
 
   end(): void {
     if (this.#whole) this.#listener.onMessage(this.#whole.finish());
-    else if (!this.#isTold) this.#listener.onTooLarge(idNearEnd(this.#end));
+    else if (!this.#isReported) this.#listener.onTooLarge(idNearEnd(this.#end));
   }
 }
 

@@ -9,7 +9,7 @@ type Meaning =
   | { readonly kind: "missing"; readonly isUnsure?: true }
   | { readonly kind: "busy" }
   /** See `Reply`. */
-  | { readonly kind: "failed"; readonly reason: string; readonly isTold?: true };
+  | { readonly kind: "failed"; readonly reason: string; readonly isReported?: true };
 
 /** A row of the table. All conditions must hold; one that is left out always does. */
 export type Dialect = {

@@ -2,10 +2,10 @@
 import type { Dialect } from "./dialect.ts";
 
 const syncing = { kind: "failed", reason: "the node is syncing" } as const;
-const outOfTime = { kind: "failed", reason: "the node ran out of time", isTold: true } as const;
+const outOfTime = { kind: "failed", reason: "the node ran out of time", isReported: true } as const;
 const behindIt = { kind: "failed", reason: "the node has nobody behind it" } as const;
 const alone = { kind: "failed", reason: "the node has lost its peers" } as const;
-const inside = { kind: "failed", reason: "the node failed inside", isTold: true } as const;
+const inside = { kind: "failed", reason: "the node failed inside", isReported: true } as const;
 
 export const FAILING_NODES: readonly Dialect[] = [
   {

@@ -112,23 +112,23 @@ describe("a node that says nothing", () => {
     expect(health.group("logs")).toMatchObject({ failures: 0, answers: 1 });
   });
 
-  it.each<{ ending: AttemptEnding; isHeard: boolean }>([
-    { ending: "result", isHeard: true },
-    { ending: "refused", isHeard: true },
-    { ending: "missing", isHeard: true },
-    { ending: "busy", isHeard: true },
-    { ending: "failed inside", isHeard: true },
-    { ending: "failed", isHeard: false },
-    { ending: "timeout", isHeard: false },
-    { ending: "aborted", isHeard: false },
-    { ending: "outrun", isHeard: false },
-  ])("is heard in $ending: $isHeard", ({ ending, isHeard }) => {
+  it.each<{ ending: AttemptEnding; hasReplied: boolean }>([
+    { ending: "result", hasReplied: true },
+    { ending: "refused", hasReplied: true },
+    { ending: "missing", hasReplied: true },
+    { ending: "busy", hasReplied: true },
+    { ending: "failed inside", hasReplied: true },
+    { ending: "failed", hasReplied: false },
+    { ending: "timeout", hasReplied: false },
+    { ending: "aborted", hasReplied: false },
+    { ending: "outrun", hasReplied: false },
+  ])("is heard in $ending: $hasReplied", ({ ending, hasReplied }) => {
     const { pass, send } = healthAt();
     const { isSilent } = send();
     const { end } = send();
     pass(100);
     end(ending);
-    expect(isSilent()).toBe(!isHeard);
+    expect(isSilent()).toBe(!hasReplied);
   });
 
   it("has failed each call that it was outrun in, and not when it was heard meanwhile", () => {

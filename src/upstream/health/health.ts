@@ -86,8 +86,8 @@ export class Health {
     this.#late.delete(call);
     const isAnswer = ending === "result" || ending === "refused";
     // `missing` is an honest no, `busy` the budget's affair.
-    const isHeard = ending === "missing" || ending === "busy" || ending === "failed inside";
-    if (isAnswer || isHeard) this.#hear(of, now);
+    const hasReplied = ending === "missing" || ending === "busy" || ending === "failed inside";
+    if (isAnswer || hasReplied) this.#hear(of, now);
     if (call.sentAt <= of.openedAt) return;
     if (isAnswer) of.window.answered(now - call.sentAt);
     if (ending === "outrun" || ending === "timeout") of.window.took(now - call.sentAt);

@@ -5,11 +5,11 @@ import type { HeadTimes } from "./head-times.ts";
 
 type ShownNode = Pick<
   Upstream,
-  "name" | "health" | "turns" | "budget" | "abilities" | "head" | "isElsewhere"
+  "name" | "health" | "turns" | "budget" | "capabilities" | "head" | "isElsewhere"
 >;
 
 export function snapshotOf(
-  { name, health, turns, budget, abilities, head, isElsewhere }: ShownNode,
+  { name, health, turns, budget, capabilities, head, isElsewhere }: ShownNode,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
 ): UpstreamSnapshot {
   return {
@@ -22,6 +22,6 @@ export function snapshotOf(
     waiting: turns.waiting,
     groups: health.groups.map((group) => ({ group, ...health.group(group) })),
     budget: budget.state(),
-    lackedMethods: abilities.snapshot().lackedMethods,
+    lackedMethods: capabilities.snapshot().lackedMethods,
   };
 }

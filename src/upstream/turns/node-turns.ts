@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { MemoryHolder } from "../../lib/memory-holder.ts";
 import { type Asker, FairQueue } from "./fair-queue.ts";
 
-/** An asker whose patience is known. */
+/** An asker that waits until a deadline. */
 export type HurriedAsker = Asker & {
   /** How long somebody waits for the answer from now on, in milliseconds. */
   readonly remainingMs: number;

@@ -103,7 +103,7 @@ async function expectTree(url: string, watched: Watched, one: Way): Promise<void
   if (whyNot(name, "trace") !== undefined) return;
   const { result, error } = await ask(url, "trace_replayTransaction", [hash, ["trace"]]);
   expect.soft(error, name).toBeUndefined();
-  const { trace, output } = (result ?? { trace: [], output: "" }) as Told;
+  const { trace, output } = (result ?? { trace: [], output: "" }) as ReplayReply;
   const wanted = expectedTraces(truth.top);
   expect
     .soft(trace.map(withoutMethod), name)
@@ -130,4 +130,4 @@ function withGasOfReceipt(
   return [{ ...top, result: { ...top.result, gasUsed } }, ...rest];
 }
 
-type Told = { readonly trace: readonly ExpectedTrace[]; readonly output: string };
+type ReplayReply = { readonly trace: readonly ExpectedTrace[]; readonly output: string };

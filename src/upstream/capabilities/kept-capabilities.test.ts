@@ -3,8 +3,8 @@ import { MemoryState } from "../../../test/support/memory-state.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
-import { Abilities } from "./abilities.ts";
-import { KeptAbilities } from "./kept-abilities.ts";
+import { Capabilities } from "./capabilities.ts";
+import { KeptCapabilities } from "./kept-capabilities.ts";
 
 const DAY_MS = 86_400_000;
 const KEY = "abilities eth node";
@@ -23,47 +23,51 @@ beforeEach(() => {
 
 /** A process that begins to know the node. */
 async function start(url = "https://node.example.com/s3cr3t") {
-  const abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
-  const kept = new KeptAbilities(
+  const capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
+  const kept = new KeptCapabilities(
     { network: "eth", upstream: "node", url },
-    { clock, state, abilities },
+    { clock, state, capabilities },
   );
   await kept.start();
-  return { abilities, kept };
+  return { capabilities, kept };
 }
 
 /** Has learned a little, and ended. */
 async function learned(version = "Geth/v1"): Promise<void> {
-  const { abilities, kept } = await start();
-  abilities.learnVersion(version);
-  abilities.missing.remember("trace_get");
-  abilities.learnFrom(traitsOf("evm")("eth_getBalance"), noState, PLACE);
-  abilities.probed("eth_getLogs");
-  abilities.batchLimitedTo(10);
+  const { capabilities, kept } = await start();
+  capabilities.learnVersion(version);
+  capabilities.missing.remember("trace_get");
+  capabilities.learnFrom(traitsOf("evm")("eth_getBalance"), noState, PLACE);
+  capabilities.probed("eth_getLogs");
+  capabilities.batchLimitedTo(10);
   await kept.close();
 }
 
 describe("what was learned of a node", () => {
   it("is there after a restart", async () => {
     await learned();
-    const { abilities } = await start();
-    expect(abilities.snapshot()).toMatchObject({ version: "Geth/v1", lackedMethods: 1, batch: 10 });
-    expect(abilities.missing.has("trace_get")).toBe(true);
-    expect(abilities.isLacking("state", PLACE)).toBe(true);
-    expect(abilities.wasProbed("eth_getLogs")).toBe(true);
-    abilities.learnVersion("Geth/v1");
-    expect(abilities.isLacking("state", PLACE)).toBe(true);
+    const { capabilities } = await start();
+    expect(capabilities.snapshot()).toMatchObject({
+      version: "Geth/v1",
+      lackedMethods: 1,
+      batch: 10,
+    });
+    expect(capabilities.missing.has("trace_get")).toBe(true);
+    expect(capabilities.isLacking("state", PLACE)).toBe(true);
+    expect(capabilities.wasProbed("eth_getLogs")).toBe(true);
+    capabilities.learnVersion("Geth/v1");
+    expect(capabilities.isLacking("state", PLACE)).toBe(true);
   });
 
   it("is forgotten when the node has another version", async () => {
     await learned();
-    const { abilities, kept } = await start();
-    abilities.learnVersion("Geth/v2");
+    const { capabilities, kept } = await start();
+    capabilities.learnVersion("Geth/v2");
     await kept.close();
     const after = await start();
-    expect(after.abilities.snapshot()).toMatchObject({ version: "Geth/v2", lackedMethods: 0 });
-    expect(after.abilities.isLacking("state", PLACE)).toBe(false);
-    expect(after.abilities.wasProbed("eth_getLogs")).toBe(false);
+    expect(after.capabilities.snapshot()).toMatchObject({ version: "Geth/v2", lackedMethods: 0 });
+    expect(after.capabilities.isLacking("state", PLACE)).toBe(false);
+    expect(after.capabilities.wasProbed("eth_getLogs")).toBe(false);
   });
 
   it.each([
@@ -72,24 +76,26 @@ describe("what was learned of a node", () => {
   ])("is believed for $days days of version $version", async ({ version, days }) => {
     await learned(version);
     await clock.advance(days * DAY_MS - 1);
-    const { abilities } = await start();
-    expect(abilities.isLacking("state", PLACE)).toBe(true);
+    const { capabilities } = await start();
+    expect(capabilities.isLacking("state", PLACE)).toBe(true);
     await clock.advance(1);
-    expect((await start()).abilities.isLacking("state", PLACE)).toBe(false);
-    abilities.learnVersion(version); // a process that runs so long forgets as well
-    expect(abilities.isLacking("state", PLACE)).toBe(false);
+    expect((await start()).capabilities.isLacking("state", PLACE)).toBe(false);
+    capabilities.learnVersion(version); // a process that runs so long forgets as well
+    expect(capabilities.isLacking("state", PLACE)).toBe(false);
   });
 
   it("is of that node, not of another one that got its name", async () => {
     await learned();
     expect(texts.get(KEY)).not.toContain("s3cr3t");
-    expect((await start("https://other.example.com")).abilities.snapshot().version).toBeUndefined();
+    expect(
+      (await start("https://other.example.com")).capabilities.snapshot().version,
+    ).toBeUndefined();
   });
 
   it("is written five seconds after it was learned, once", async () => {
-    const { abilities, kept } = await start();
-    abilities.missing.remember("a");
-    abilities.missing.remember("b");
+    const { capabilities, kept } = await start();
+    capabilities.missing.remember("a");
+    capabilities.missing.remember("b");
     await clock.advance(4_999);
     expect(state.changes).toBe(0);
     await clock.advance(1);
@@ -101,22 +107,22 @@ describe("what was learned of a node", () => {
 
   it("may be written by several processes: the last one's word counts", async () => {
     const [one, two] = [await start(), await start()];
-    one.abilities.missing.remember("one");
-    two.abilities.missing.remember("two");
+    one.capabilities.missing.remember("one");
+    two.capabilities.missing.remember("two");
     await one.kept.close();
     await two.kept.close();
-    expect((await start()).abilities.missing.has("two")).toBe(true);
+    expect((await start()).capabilities.missing.has("two")).toBe(true);
   });
 
   it("is learned again when the state is broken", async () => {
     state.isAway = true;
-    const abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
+    const capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
     const options = { network: "eth", upstream: "node", url: "" };
-    const kept = new KeptAbilities(options, { clock, state, abilities });
+    const kept = new KeptCapabilities(options, { clock, state, capabilities });
     await kept.start();
-    abilities.missing.remember("a");
+    capabilities.missing.remember("a");
     await kept.close();
-    expect(abilities.missing.has("a")).toBe(true);
+    expect(capabilities.missing.has("a")).toBe(true);
   });
 
   it.each<[string, (text: string) => string]>([
@@ -132,8 +138,8 @@ describe("what was learned of a node", () => {
   ])("is ignored where what is kept %s", async (_, spoiled) => {
     await learned();
     texts.set(KEY, spoiled(texts.get(KEY) ?? ""));
-    const { abilities } = await start();
-    expect(abilities.snapshot()).toMatchObject({ version: undefined, lackedMethods: 0 });
-    expect(abilities.isLacking("state", PLACE)).toBe(false);
+    const { capabilities } = await start();
+    expect(capabilities.snapshot()).toMatchObject({ version: undefined, lackedMethods: 0 });
+    expect(capabilities.isLacking("state", PLACE)).toBe(false);
   });
 });

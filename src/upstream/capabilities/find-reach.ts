@@ -2,13 +2,13 @@
 
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
-import type { Abilities } from "./abilities.ts";
+import type { Capabilities } from "./capabilities.ts";
 import type { Reach } from "./history.ts";
 import { learnFromProbe, probeAt } from "./probes.ts";
 
 type FindReachParts = {
   readonly ask: (method: string, paramsJson: string) => Promise<Reply>;
-  readonly abilities: Abilities;
+  readonly capabilities: Capabilities;
 };
 
 /** More than the halves of any chain: a node that contradicts itself is left alone. */
@@ -17,17 +17,17 @@ const MOST_QUESTIONS = 40;
 /** Nothing is asked where it is not known that something is lacking, and no more when an answer says nothing. */
 export async function findReach(
   { family, head, reach }: { family: Family; head: number; reach: Reach },
-  { ask, abilities }: FindReachParts,
+  { ask, capabilities }: FindReachParts,
 ): Promise<void> {
   for (let questions = 0; questions < MOST_QUESTIONS; questions += 1) {
-    const known = abilities.history.known()[reach];
+    const known = capabilities.history.known()[reach];
     if (known.kind !== "part") return;
     const { notAt, since = head } = known;
     const block = Math.floor((notAt + since) / 2);
     const probe = probeAt(family, { reach, block });
     if (since - notAt <= 1 || !probe) return;
-    learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, abilities });
-    const now = abilities.history.known()[reach];
+    learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, capabilities });
+    const now = capabilities.history.known()[reach];
     if (now.kind === "part" && now.notAt === notAt && (now.since ?? head) === since) return;
   }
 }

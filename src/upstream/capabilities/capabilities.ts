@@ -6,16 +6,16 @@ import type { Clock } from "../../lib/clock.ts";
 import type { MethodGroup, MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { TraitsOf } from "../upstream-options.ts";
-import { type AbilityRecord, type AbilitySnapshot, isOutdated } from "./ability-record.ts";
+import { type CapabilityRecord, type CapabilitySnapshot, isOutdated } from "./capability-record.ts";
 import { evidenceOf, History, type Place, type Reach } from "./history.ts";
 import { MissingMethods } from "./missing-methods.ts";
 
-export type AbilitiesParts = {
+export type CapabilitiesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
   readonly traitsOf: TraitsOf;
 };
 
-export class Abilities {
+export class Capabilities {
   readonly missing: MissingMethods;
   readonly history: History;
   #version: string | undefined;
@@ -25,10 +25,10 @@ export class Abilities {
   #widestLogs: number | undefined;
   #batch: number | undefined;
   #listener: () => void = () => undefined;
-  readonly #clock: AbilitiesParts["clock"];
+  readonly #clock: CapabilitiesParts["clock"];
   readonly #traitsOf: TraitsOf;
 
-  constructor({ clock, traitsOf }: AbilitiesParts) {
+  constructor({ clock, traitsOf }: CapabilitiesParts) {
     const onChange = (): void => this.#listener();
     this.#clock = clock;
     this.#traitsOf = traitsOf;
@@ -94,7 +94,7 @@ export class Abilities {
     if (before !== version) this.#listener();
   }
 
-  snapshot(): AbilitySnapshot {
+  snapshot(): CapabilitySnapshot {
     return {
       version: this.#version,
       learnedAtMs: this.#learnedAtMs,
@@ -105,7 +105,7 @@ export class Abilities {
     };
   }
 
-  toRecord(): AbilityRecord {
+  toRecord(): CapabilityRecord {
     return {
       format: 1,
       version: this.#version,
@@ -119,7 +119,7 @@ export class Abilities {
   }
 
   /** What is too old is left out. */
-  restore(record: AbilityRecord): void {
+  restore(record: CapabilityRecord): void {
     if (isOutdated(record, this.#clock.wallTime())) return;
     this.#version = record.version;
     this.#learnedAtMs = record.learnedAtMs;

@@ -4,7 +4,7 @@ import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
-import type { Abilities } from "./abilities.ts";
+import type { Capabilities } from "./capabilities.ts";
 import {
   HEAD_METHODS,
   isAnswered,
@@ -16,9 +16,9 @@ import {
   versionIn,
 } from "./probes.ts";
 
-export type InterviewParts = {
+export type ProberParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
-  readonly abilities: Abilities;
+  readonly capabilities: Capabilities;
   /** Says "busy" when the budget is used up. A failure is not held against the node. Never rejects. */
   readonly ask: (method: string, paramsJson: string, signal: AbortSignal) => Promise<Reply>;
   /** Whether the node may be asked now. */
@@ -31,7 +31,7 @@ const LEAST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 const BETWEEN_QUESTIONS_MS = 250;
 
-export class Interview {
+export class Prober {
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #isAsking = false;
   /** Times in a row that it ended without an answer. */
@@ -41,9 +41,9 @@ export class Interview {
   #cancelNext: () => void = () => undefined;
   readonly #closing = new AbortController();
   readonly #family: Family;
-  readonly #parts: InterviewParts;
+  readonly #parts: ProberParts;
 
-  constructor(options: { readonly family: Family }, parts: InterviewParts) {
+  constructor(options: { readonly family: Family }, parts: ProberParts) {
     this.#family = options.family;
     this.#parts = parts;
   }
@@ -79,19 +79,19 @@ export class Interview {
 
   /** @returns The reply that answers nothing, where one ended it. */
   async #askAll(): Promise<Reply | undefined> {
-    const { abilities } = this.#parts;
+    const { capabilities } = this.#parts;
     const version = await this.#ask(VERSION_METHODS[this.#family]);
     if (!isAnswered(version)) return version;
-    abilities.learnVersion(versionIn(version));
+    capabilities.learnVersion(versionIn(version));
     const newest = await this.#ask(HEAD_METHODS[this.#family]);
     if (!isAnswered(newest)) return newest;
     const head = numberIn(newest);
     for (const probe of [...methodProbes(this.#family), ...reachProbes(this.#family, head)]) {
-      if (isKnown(probe, head, abilities)) continue;
+      if (isKnown(probe, head, capabilities)) continue;
       const reply = await this.#askProbe(probe);
       if (!isAnswered(reply) && !this.#countFailure(probe, reply)) return reply;
-      abilities.probed(probe.name);
-      learnFromProbe(probe, reply, { head, abilities });
+      capabilities.probed(probe.name);
+      learnFromProbe(probe, reply, { head, capabilities });
     }
     return undefined;
   }
@@ -122,14 +122,18 @@ function restAfter(reply: Reply, times: number): number {
   return Math.min(LONGEST_REST_MS, Math.max(toldMs, ownMs));
 }
 
-function isKnown({ name, method, about }: Probe, head: number, abilities: Abilities): boolean {
-  if (abilities.wasProbed(name) || abilities.missing.has(method)) return true;
+function isKnown(
+  { name, method, about }: Probe,
+  head: number,
+  capabilities: Capabilities,
+): boolean {
+  if (capabilities.wasProbed(name) || capabilities.missing.has(method)) return true;
   if (!about) return false;
   const { reach, block } = about;
   // Of history more is asked than one question: who has the header may lack the receipts.
   return reach === "history"
-    ? abilities.history.isLacking(reach, block, head)
-    : abilities.history.isKnown(reach, block, head);
+    ? capabilities.history.isLacking(reach, block, head)
+    : capabilities.history.isKnown(reach, block, head);
 }
 
 /** -1 when it tells none. */

@@ -1,18 +1,18 @@
 // What was found out about a node, and what is remembered of it, as a person reads it.
-import type { AbilityRecord } from "./ability-record.ts";
+import type { CapabilityRecord } from "./capability-record.ts";
 import type { KnownReach } from "./history.ts";
-import type { Findings } from "./inspect.ts";
+import type { Inspection } from "./inspect.ts";
 
-export function renderFindings(name: string, findings: Findings): string[] {
-  switch (findings.kind) {
+export function renderInspection(name: string, inspection: Inspection): string[] {
+  switch (inspection.kind) {
     case "unusable":
-      return [`✗ ${name}: ${findings.reason}`];
+      return [`✗ ${name}: ${inspection.reason}`];
     case "wrong chain":
       return [
-        `✗ ${name}: is on chain ${findings.chainId}, the configuration wants ${findings.want}`,
+        `✗ ${name}: is on chain ${inspection.chainId}, the configuration wants ${inspection.want}`,
       ];
     case "usable": {
-      const { clientVersion, chainId, head, has, lacks, unclear, reaches } = findings;
+      const { clientVersion, chainId, head, has, lacks, unclear, reaches } = inspection;
       const { state, history, traces } = reaches;
       return [
         `✓ ${name}: ${clientVersion}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old`,
@@ -33,7 +33,7 @@ export const renderBatches = (takesBatches: TakesBatches): string =>
   `    batches: ${{ yes: "yes", no: "no, calls are sent each by itself", "nobody knows": "not known" }[takesBatches]}`;
 
 /** What earlier runs learned from the answers to callers. */
-export function renderMemory({ version, missing, widestLogs, batch }: AbilityRecord): string[] {
+export function renderMemory({ version, missing, widestLogs, batch }: CapabilityRecord): string[] {
   const names = missing.map(([method]) => method.replace(/[^\x20-\x7e]/g, "?"));
   const lacks =
     names.length > 0 ? `it lacked ${names.slice(-NAMED).join(", ")}` : "it lacked no method";

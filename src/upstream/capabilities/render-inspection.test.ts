@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
-import { Abilities } from "./abilities.ts";
-import { renderFindings } from "./render-findings.ts";
+import { Capabilities } from "./capabilities.ts";
+import { renderInspection } from "./render-inspection.ts";
 
 /** What is told of the states of a node that had that of block 1. */
 function stateLine(head: number): string | undefined {
-  const { history } = new Abilities({ clock: systemClock, traitsOf: traitsOf("evm") });
+  const { history } = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
   history.has("state", 1, head);
-  const lines = renderFindings("main / a", {
+  const lines = renderInspection("main / a", {
     kind: "usable",
     clientVersion: "Geth/v1",
     chainId: 1,

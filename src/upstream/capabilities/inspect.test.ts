@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { traitsOf } from "../../methods/catalogue.ts";
 import type { Connection } from "../connection/connection.ts";
-import { type Findings, inspect } from "./inspect.ts";
-import { renderFindings, renderMemory } from "./render-findings.ts";
+import { type Inspection, inspect } from "./inspect.ts";
+import { renderInspection, renderMemory } from "./render-inspection.ts";
 
 const EVM: Script = {
   eth_chainId: '"result":"0x1"',
@@ -15,7 +15,10 @@ const EVM: Script = {
 type Script = Record<string, string | ((params: readonly string[]) => string)>;
 
 /** Inspects a node that says `answers`, and lacks every other method. */
-async function findingsOf(answers: Script, family: "evm" | "conflux" = "evm"): Promise<Findings> {
+async function inspectionOf(
+  answers: Script,
+  family: "evm" | "conflux" = "evm",
+): Promise<Inspection> {
   const connection: Connection = {
     send: async ({ id, json }) => {
       const { method, params } = JSON.parse(json) as { method: string; params: string[] };
@@ -34,8 +37,8 @@ const clock = { now: () => 0, wallTime: () => 1_012_400 };
 
 describe("what is found out about a node", () => {
   it("is who it is, where its head is, and what it has", async () => {
-    const findings = await findingsOf(EVM);
-    expect(findings).toMatchObject({
+    const inspection = await inspectionOf(EVM);
+    expect(inspection).toMatchObject({
       kind: "usable",
       clientVersion: "Geth/v1.16.1",
       chainId: 1,
@@ -43,7 +46,7 @@ describe("what is found out about a node", () => {
       has: ["eth_getLogs", "trace_get"],
       lacks: expect.arrayContaining(["eth_getBlockReceipts", "debug_traceTransaction"]),
     });
-    expect(renderFindings("main / a", findings)).toEqual([
+    expect(renderInspection("main / a", inspection)).toEqual([
       "✓ main / a: Geth/v1.16.1, chain 1, head 100, 12 s old",
       "    has   eth_getLogs, trace_get",
       expect.stringMatching(/^ {4}lacks eth_getBlockReceipts, /),
@@ -53,7 +56,7 @@ describe("what is found out about a node", () => {
   });
 
   it("is the same for an epoch network", async () => {
-    const findings = await findingsOf(
+    const inspection = await inspectionOf(
       {
         cfx_getStatus: '"result":{"chainId":"0x1","epochNumber":"0x9"}',
         cfx_clientVersion: '"result":"conflux-rust-2.4.0"',
@@ -62,7 +65,7 @@ describe("what is found out about a node", () => {
       },
       "conflux",
     );
-    expect(findings).toMatchObject({ head: { number: 8 }, has: ["cfx_getLogs"] });
+    expect(inspection).toMatchObject({ head: { number: 8 }, has: ["cfx_getLogs"] });
   });
 
   it.each([
@@ -76,31 +79,31 @@ describe("what is found out about a node", () => {
     ["no block", { eth_getBlockByNumber: '"result":null' }, "no newest block in its answer"],
     ["a broken block", { eth_getBlockByNumber: '"result":{x}' }, "no newest block in its answer"],
   ])("is that it has %s", async (_, answers, want) => {
-    const findings = await findingsOf({ ...EVM, ...answers });
-    expect(renderFindings("n / a", findings)).toEqual([`✗ n / a: ${want}`]);
+    const inspection = await inspectionOf({ ...EVM, ...answers });
+    expect(renderInspection("n / a", inspection)).toEqual([`✗ n / a: ${want}`]);
   });
 
   it.each([
     ["a rate limit", '"error":{"code":429,"message":"slow down"}'],
     ["a broken answer", '"x":1'],
   ])("says nothing of methods that met %s", async (_, answer) => {
-    const findings = await findingsOf({
+    const inspection = await inspectionOf({
       ...EVM,
       eth_getBlockReceipts: answer,
       eth_getProof: answer,
     });
-    expect(findings).toMatchObject({
+    expect(inspection).toMatchObject({
       unclear: ["eth_getBlockReceipts", "eth_getProof"],
       lacks: expect.not.arrayContaining(["eth_getBlockReceipts"]),
     });
-    expect(renderFindings("n / a", findings)[3]).toBe(
+    expect(renderInspection("n / a", inspection)[3]).toBe(
       "    no answer to eth_getBlockReceipts, eth_getProof",
     );
   });
 
   it("does without a version", async () => {
     const { web3_clientVersion: _, ...others } = EVM;
-    expect(await findingsOf(others)).toMatchObject({ clientVersion: "unknown" });
+    expect(await inspectionOf(others)).toMatchObject({ clientVersion: "unknown" });
   });
 
   it("is that it cannot be reached", async () => {
@@ -108,11 +111,11 @@ describe("what is found out about a node", () => {
       send: async () => ({ kind: "unreachable", reason: "ECONNREFUSED" }),
       close: async () => undefined,
     };
-    const findings = await inspect(
+    const inspection = await inspect(
       { family: "evm", chainId: 1 },
       { connection, clock, traitsOf: traitsOf("evm") },
     );
-    expect(renderFindings("n / a", findings)).toEqual(["✗ n / a: ECONNREFUSED"]);
+    expect(renderInspection("n / a", inspection)).toEqual(["✗ n / a: ECONNREFUSED"]);
   });
 
   it.each([
@@ -126,24 +129,24 @@ describe("what is found out about a node", () => {
   ])("is the state of $want when it keeps $keeps", async ({ keeps, want }) => {
     const head = 10_000;
     const nothing = '"error":{"code":-32000,"message":"missing trie node"}';
-    const findings = await findingsOf({
+    const inspection = await inspectionOf({
       ...EVM,
       eth_getBlockByNumber: `"result":{"number":"0x${head.toString(16)}","timestamp":"0x3e8"}`,
       eth_getBalance: ([, block = ""]) =>
         Number(block) > head - keeps ? '"result":"0x0"' : nothing,
     });
-    expect(renderFindings("n / a", findings)).toContain(`    state of ${want}`);
+    expect(renderInspection("n / a", inspection)).toContain(`    state of ${want}`);
   });
 
   it("is the first block that it has", async () => {
-    const findings = await findingsOf({
+    const inspection = await inspectionOf({
       ...EVM,
       eth_getBlockByNumber: ([block = ""]) =>
         block === "latest" || Number(block) >= 4_321
           ? '"result":{"number":"0x2710","timestamp":"0x3e8"}'
           : '"result":null',
     });
-    expect(renderFindings("n / a", findings)).toContain(
+    expect(renderInspection("n / a", inspection)).toContain(
       "    blocks and receipts of the blocks from 4321 on",
     );
   });

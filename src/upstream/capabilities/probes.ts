@@ -3,8 +3,8 @@
 import { parsed } from "../../jsonrpc/parsed.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
-import type { Abilities } from "./abilities.ts";
-import { LONGEST_VERSION, UNKNOWN_VERSION } from "./ability-record.ts";
+import type { Capabilities } from "./capabilities.ts";
+import { LONGEST_VERSION, UNKNOWN_VERSION } from "./capability-record.ts";
 import type { Reach } from "./history.ts";
 
 export type Probe = {
@@ -115,10 +115,10 @@ export const isAnswered = ({ kind }: Reply): boolean =>
 export function learnFromProbe(
   { method, about }: Probe,
   reply: Reply,
-  { head, abilities }: { head: number; abilities: Pick<Abilities, "learnReach"> },
+  { head, capabilities }: { head: number; capabilities: Pick<Capabilities, "learnReach"> },
 ): void {
   if (!about) return;
-  abilities.learnReach(about.reach, { method, reply }, { block: about.block, head });
+  capabilities.learnReach(about.reach, { method, reply }, { block: about.block, head });
 }
 
 /** The cheapest question that tells whether a node has what it needs for this block. */

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
-import { Abilities } from "./abilities.ts";
-import { Interview } from "./interview.ts";
+import { Capabilities } from "./capabilities.ts";
+import { Prober } from "./prober.ts";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -11,8 +11,8 @@ const result = (json: string): Reply => ({ kind: "result", json: Buffer.from(jso
 const noState: Reply = { kind: "refused", code: -32000, message: "", json: "{}", lacks: "state" };
 
 let clock: FakeClock;
-let abilities: Abilities;
-let interview: Interview;
+let capabilities: Capabilities;
+let prober: Prober;
 let asked: string[];
 /** What the node says to a method, or to a method with these parameters. */
 let script: Record<string, Reply>;
@@ -29,14 +29,14 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  interview.close();
+  prober.close();
   expect(clock.waiting).toBe(0);
 });
 
 /** As after a start of the process, with nothing kept. */
 function begin(): void {
   let atOnce = 0;
-  abilities = new Abilities({ clock, traitsOf: traitsOf("evm") });
+  capabilities = new Capabilities({ clock, traitsOf: traitsOf("evm") });
   const ask = async (method: string, paramsJson: string): Promise<Reply> => {
     asked.push(method);
     atOnce += 1;
@@ -44,11 +44,11 @@ function begin(): void {
     await new Promise(setImmediate);
     atOnce -= 1;
     const reply = script[`${method} ${paramsJson}`] ?? script[method] ?? { kind: "missing" };
-    if (reply.kind === "missing") abilities.missing.remember(method);
+    if (reply.kind === "missing") capabilities.missing.remember(method);
     return reply;
   };
-  interview = new Interview({ family: "evm" }, { clock, abilities, ask, isUsable: () => isUsable });
-  interview.begin();
+  prober = new Prober({ family: "evm" }, { clock, capabilities, ask, isUsable: () => isUsable });
+  prober.begin();
 }
 
 /** Lets time pass in small steps, so that each question has its turn. */
@@ -70,8 +70,8 @@ describe("a node that is new", () => {
     expect(questions).toContain("debug_traceTransaction");
     expect(questions.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1); // it is missing
     expect(mostAtOnce).toBe(1);
-    expect(abilities.snapshot()).toMatchObject({ version: "Geth/v1" });
-    expect(abilities.missing.has("trace_block")).toBe(true);
+    expect(capabilities.snapshot()).toMatchObject({ version: "Geth/v1" });
+    expect(capabilities.missing.has("trace_block")).toBe(true);
   });
 
   it("is asked slowly: four questions a second", async () => {
@@ -87,15 +87,15 @@ describe("a node that is new", () => {
     script["eth_getBlockByNumber"] = result('{"number":"0x1"}');
     script["eth_getBlockReceipts"] = result("null");
     await pass(30_000);
-    const { reaches } = abilities.snapshot();
+    const { reaches } = capabilities.snapshot();
     expect(reaches.state).toMatchObject({ kind: "part", since: 9_000, notAt: 1 });
     expect(reaches.history).toMatchObject({ kind: "part", notAt: 1 }); // the block, without receipts
     expect(reaches.traces).toEqual({ kind: "unknown" });
   });
 
   it("is not asked what its answers to callers told before", async () => {
-    abilities.missing.remember("trace_get");
-    abilities.history.has("state", 1, 10_000);
+    capabilities.missing.remember("trace_get");
+    capabilities.history.has("state", 1, 10_000);
     await pass(30_000);
     expect(asked).not.toContain("trace_get");
     expect(asked).not.toContain("eth_getBalance");
@@ -109,14 +109,14 @@ describe("a node that is new", () => {
   ])("is of an unknown version when %s", async (_, reply) => {
     script["web3_clientVersion"] = reply;
     await pass(30_000);
-    expect(abilities.snapshot().version).toBe("unknown");
+    expect(capabilities.snapshot().version).toBe("unknown");
     expect(asked).toContain("debug_traceTransaction");
   });
 
   it("cannot write on the terminal by its version", async () => {
     script["web3_clientVersion"] = result(JSON.stringify(`\u001b[2J${"x".repeat(1_000)}`));
     await pass(1_000);
-    expect(abilities.snapshot().version).toMatch(/^\?\[2Jx{196}$/);
+    expect(capabilities.snapshot().version).toMatch(/^\?\[2Jx{196}$/);
   });
 });
 
@@ -140,12 +140,12 @@ describe("a node that is known", () => {
     await pass(HOUR_MS);
     await pass(30_000);
     expect(askedNow()).toContain("trace_get");
-    expect(abilities.missing.has("trace_get")).toBe(false);
-    expect(abilities.snapshot().version).toBe("Geth/v2");
+    expect(capabilities.missing.has("trace_get")).toBe(false);
+    expect(capabilities.snapshot().version).toBe("Geth/v2");
   });
 
   it("is asked after it recovered, once a minute at most, and not while it is away", async () => {
-    for (let times = 0; times < 10; times += 1) interview.begin();
+    for (let times = 0; times < 10; times += 1) prober.begin();
     await pass(20_000);
     expect(askedNow()).toEqual([]);
     await pass(MINUTE_MS);
@@ -154,7 +154,7 @@ describe("a node that is known", () => {
     await pass(2 * HOUR_MS);
     expect(askedNow()).toEqual([]);
     isUsable = true;
-    interview.begin();
+    prober.begin();
     await pass(1_000);
     expect(askedNow()).toEqual(["web3_clientVersion", "eth_blockNumber"]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { traitsOf } from "../../methods/catalogue.ts";
 import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
-import { Abilities } from "./abilities.ts";
+import { Capabilities } from "./capabilities.ts";
 
 const HEAD = 10_000;
 const result = (json: string): Reply => ({ kind: "result", json: Buffer.from(json) });
@@ -14,24 +14,31 @@ const refused = (message: string, data?: unknown): Reply => ({
 });
 
 const declared = traitsOf("evm");
-const unlearned = (): Abilities => new Abilities({ clock: new FakeClock(), traitsOf: declared });
+const unlearned = (): Capabilities =>
+  new Capabilities({ clock: new FakeClock(), traitsOf: declared });
 
 describe("what answers to callers tell of a node", () => {
   it("is that it lacks what an old block needs, of the kind of work that it was asked for", () => {
-    const abilities = unlearned();
-    abilities.learnFrom(declared("eth_getBlockByNumber"), result("null"), { block: 5, head: HEAD });
-    expect(abilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(true);
-    expect(abilities.isLacking("logs", { block: 4, head: HEAD })).toBe(true);
-    expect(abilities.isLacking("state", { block: 4, head: HEAD })).toBe(false);
-    abilities.learnFrom(declared("eth_getBlockByNumber"), result("{}"), { block: 3, head: HEAD });
-    expect(abilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(false);
+    const capabilities = unlearned();
+    capabilities.learnFrom(declared("eth_getBlockByNumber"), result("null"), {
+      block: 5,
+      head: HEAD,
+    });
+    expect(capabilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(true);
+    expect(capabilities.isLacking("logs", { block: 4, head: HEAD })).toBe(true);
+    expect(capabilities.isLacking("state", { block: 4, head: HEAD })).toBe(false);
+    capabilities.learnFrom(declared("eth_getBlockByNumber"), result("{}"), {
+      block: 3,
+      head: HEAD,
+    });
+    expect(capabilities.isLacking("blocks", { block: 4, head: HEAD })).toBe(false);
   });
 
   it("is nothing when a caller asks for what no block has", () => {
-    const abilities = unlearned();
+    const capabilities = unlearned();
     const method = "eth_getTransactionByBlockNumberAndIndex";
-    abilities.learnFrom(declared(method), result("null"), { block: 5, head: HEAD });
-    expect(abilities.isLacking("blocks", { block: 5, head: HEAD })).toBe(false);
+    capabilities.learnFrom(declared(method), result("null"), { block: 5, head: HEAD });
+    expect(capabilities.isLacking("blocks", { block: 5, head: HEAD })).toBe(false);
   });
 
   it.each([
@@ -39,18 +46,18 @@ describe("what answers to callers tell of a node", () => {
     ["block range exceeded", { note: "no number" }, undefined],
     ["query returned more than 10000 results", undefined, undefined], // of results, not of blocks
   ])("is the widest log query: %s", (message, data, want) => {
-    const abilities = unlearned();
-    abilities.learnFrom(declared("eth_getLogs"), refused(message, data), undefined);
-    expect(abilities.snapshot().widestLogs).toBe(want);
+    const capabilities = unlearned();
+    capabilities.learnFrom(declared("eth_getLogs"), refused(message, data), undefined);
+    expect(capabilities.snapshot().widestLogs).toBe(want);
   });
 
   it("is no log range when a contract says the same", () => {
-    const abilities = unlearned();
-    abilities.learnFrom(
+    const capabilities = unlearned();
+    capabilities.learnFrom(
       declared("eth_call"),
       refused("eth_getLogs is limited to a 10 range"),
       undefined,
     );
-    expect(abilities.snapshot().widestLogs).toBeUndefined();
+    expect(capabilities.snapshot().widestLogs).toBeUndefined();
   });
 });

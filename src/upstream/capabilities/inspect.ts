@@ -7,12 +7,12 @@ import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
 import { type Reply, readReply } from "../reply.ts";
 import { requestJson } from "../request-json.ts";
-import { Abilities, type AbilitiesParts } from "./abilities.ts";
+import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
 import { findReach } from "./find-reach.ts";
 import type { KnownReaches } from "./history.ts";
 import { learnFromProbe, methodProbes, reachProbes, VERSION_METHODS, versionIn } from "./probes.ts";
 
-export type Findings =
+export type Inspection =
   | {
       readonly kind: "usable";
       readonly clientVersion: string;
@@ -27,15 +27,15 @@ export type Findings =
   | { readonly kind: "wrong chain"; readonly chainId: number; readonly want: number }
   | { readonly kind: "unusable"; readonly reason: string };
 
-type InspectParts = AbilitiesParts & { readonly connection: Connection };
+type InspectParts = CapabilitiesParts & { readonly connection: Connection };
 
 type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
 
-/** Never rejects: what went wrong is a finding. @param options.secrets What is left out of it. */
+/** Never rejects: what went wrong is in the inspection. @param options.secrets What is left out of it. */
 export async function inspect(
   options: { family: Family; chainId: number; secrets?: readonly string[] },
   parts: InspectParts,
-): Promise<Findings> {
+): Promise<Inspection> {
   const ask = asker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
@@ -45,8 +45,8 @@ export async function inspect(
   if (!head) return { kind: "unusable", reason: "no newest block in its answer" };
   const clientVersion = versionIn(await ask(VERSION_METHODS[family]));
   const methods = await askMethods(family, ask);
-  const abilities = new Abilities(parts);
-  await askReaches({ family, head: head.number }, { ask, abilities });
+  const capabilities = new Capabilities(parts);
+  await askReaches({ family, head: head.number }, { ask, capabilities });
   return {
     kind: "usable",
     clientVersion,
@@ -58,7 +58,7 @@ export async function inspect(
     has: namesOf(methods, ["result", "refused"]), // a refusal shows that the node knows the method
     lacks: namesOf(methods, ["missing"]),
     unclear: namesOf(methods, ["busy", "failed", "timeout", "aborted"]),
-    reaches: abilities.history.known(),
+    reaches: capabilities.history.known(),
   };
 }
 
@@ -74,11 +74,11 @@ function asker(secrets: readonly string[], { connection, traitsOf }: InspectPart
   };
 }
 
-type Answered = { readonly method: string; readonly kind: Reply["kind"] };
+type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };
 
 /** One after the other: many at once are too much for some. */
-async function askMethods(family: Family, ask: Ask): Promise<Answered[]> {
-  const answered: Answered[] = [];
+async function askMethods(family: Family, ask: Ask): Promise<MethodReply[]> {
+  const answered: MethodReply[] = [];
   for (const { method, paramsJson } of methodProbes(family))
     answered.push({ method, kind: (await ask(method, paramsJson)).kind });
   return answered;
@@ -86,16 +86,18 @@ async function askMethods(family: Family, ask: Ask): Promise<Answered[]> {
 
 async function askReaches(
   { family, head }: { family: Family; head: number },
-  { ask, abilities }: { ask: Ask; abilities: Abilities },
+  { ask, capabilities }: { ask: Ask; capabilities: Capabilities },
 ): Promise<void> {
   for (const probe of reachProbes(family, head))
-    learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, abilities });
+    learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, capabilities });
   for (const reach of ["state", "history"] as const)
-    await findReach({ family, head, reach }, { ask, abilities });
+    await findReach({ family, head, reach }, { ask, capabilities });
 }
 
-const namesOf = (methods: readonly Answered[], kinds: readonly Answered["kind"][]): string[] =>
-  methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
+const namesOf = (
+  methods: readonly MethodReply[],
+  kinds: readonly MethodReply["kind"][],
+): string[] => methods.filter(({ kind }) => kinds.includes(kind)).map(({ method }) => method);
 
 /** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
 async function readHead(

@@ -5,15 +5,15 @@ import type { Reply } from "../reply.ts";
 import { asking, DELAY_MS, failed, lacking, result } from "./fake-asking.ts";
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";
-const doubtsNull = { options: { doubt: { name: "null", isDoubtful: isNull } } };
+const crossChecksNull = { options: { crossCheck: { name: "null", isUncertain: isNull } } };
 /** Of those who may have what another one lacks. */
-const LACK_PATIENCE_MS = 1_000;
+const LACK_TIMEOUT_MS = 1_000;
 
 describe("an answer that one node alone is not believed in", () => {
   it("counts when the others say the same", async () => {
     const { log, outcome, left, idle } = asking(
       [{ says: [result("null")] }, { says: [result("null")] }],
-      doubtsNull,
+      crossChecksNull,
     );
     await outcome;
     expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 b", "answered in 0", "null"]);
@@ -21,7 +21,7 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it("loses to a better one", async () => {
-    const { log, clock, answer } = asking([{ says: [result("null")] }, {}, {}], doubtsNull);
+    const { log, clock, answer } = asking([{ says: [result("null")] }, {}, {}], crossChecksNull);
     await clock.advance(0);
     await answer("b", result("2"));
     expect(log.slice(2)).toEqual(["doubted", "0 b", "answered in 0", "2"]);
@@ -30,7 +30,7 @@ describe("an answer that one node alone is not believed in", () => {
   it("counts when the others fail, the first one that was given", async () => {
     const { log, outcome } = asking(
       [{ says: [lacking] }, { says: [failed] }, { says: [result("null")] }],
-      doubtsNull,
+      crossChecksNull,
     );
     await outcome;
     expect(log.at(-1)).toBe("refused: missing trie node");
@@ -38,7 +38,7 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("counts when nobody gives a better one in four times as long as calls take", async () => {
     const { log, aborted, clock, left, idle } = asking([{ says: [result("null")] }, {}, {}], {
-      ...doubtsNull,
+      ...crossChecksNull,
       mayHedge: false,
     });
     await clock.advance(0);
@@ -53,15 +53,15 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("counts after a while also when some fail that are asked for a better one, and others hang", async () => {
     const nodes = [{ says: [result("null")] }, { says: [failed] }, {}, {}];
-    const { log, clock } = asking(nodes, { ...doubtsNull, mayHedge: false });
+    const { log, clock } = asking(nodes, { ...crossChecksNull, mayHedge: false });
     await clock.advance(0);
     await clock.advance(4 * DELAY_MS);
     expect(log.at(-1)).toBe("null");
   });
 
   it("counts after two seconds however slow such calls are", async () => {
-    const nodes = [{ says: [result("null")] }, { isHeard: true }];
-    const { log, clock } = asking(nodes, { ...doubtsNull, hedgeDelayMs: 2_000 });
+    const nodes = [{ says: [result("null")] }, { hasReplied: true }];
+    const { log, clock } = asking(nodes, { ...crossChecksNull, hedgeDelayMs: 2_000 });
     await clock.advance(0);
     await clock.advance(1_999);
     expect(log.slice(2)).toEqual(["doubted", "0 b"]);
@@ -70,12 +70,12 @@ describe("an answer that one node alone is not believed in", () => {
   });
 
   it.each([
-    { node: "that answers others", isHeard: true, ends: 2_050 },
-    { node: "that says nothing", isHeard: false, ends: 250 },
+    { node: "that answers others", hasReplied: true, ends: 2_050 },
+    { node: "that says nothing", hasReplied: false, ends: 250 },
   ])(
     "counts $ends ms after the call, when a better one was first asked, $node",
-    async ({ isHeard, ends }) => {
-      const { log, clock, answer } = asking([{ isHeard }, {}], doubtsNull);
+    async ({ hasReplied, ends }) => {
+      const { log, clock, answer } = asking([{ hasReplied }, {}], crossChecksNull);
       await clock.advance(DELAY_MS);
       await answer("b", result("null"));
       const then = log.length;
@@ -85,7 +85,7 @@ describe("an answer that one node alone is not believed in", () => {
   );
 
   it("that says what a node lacks is not believed while others work that answer at all", async () => {
-    const { log, clock, answer } = asking([{ says: [lacking] }, { isHeard: true }]);
+    const { log, clock, answer } = asking([{ says: [lacking] }, { hasReplied: true }]);
     await clock.advance(0);
     for (let count = 0; count < 100; count += 1) await clock.advance(4 * DELAY_MS);
     expect(log).toEqual(["0 a", "doubted", "0 b"]);
@@ -96,7 +96,7 @@ describe("an answer that one node alone is not believed in", () => {
   it("that says what a node lacks counts when all others are silent for a while", async () => {
     const { log, clock } = asking([{ says: [lacking] }, {}]);
     await clock.advance(0);
-    await clock.advance(LACK_PATIENCE_MS - 1);
+    await clock.advance(LACK_TIMEOUT_MS - 1);
     expect(log).toEqual(["0 a", "doubted", "0 b"]);
     await clock.advance(1);
     expect(log.at(-1)).toBe("refused: missing trie node");
@@ -117,7 +117,7 @@ describe("an answer that one node alone is not believed in", () => {
         { says: [result("3")] },
         { breaker: "open" },
       ],
-      doubtsNull,
+      crossChecksNull,
     );
     await outcome;
     expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 c", "answered in 0", "3"]);
@@ -125,7 +125,7 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("is checked with a node that has no budget once it has, when that is soon", async () => {
     const nodes = [{ says: [result("null")] }, { waitMs: 100 }];
-    const { log, clock, answer } = asking(nodes, doubtsNull);
+    const { log, clock, answer } = asking(nodes, crossChecksNull);
     await clock.advance(0);
     await clock.advance(100);
     await answer("b", result("2"));
@@ -134,14 +134,14 @@ describe("an answer that one node alone is not believed in", () => {
 
   it("counts at once when nobody has budget soon", async () => {
     const nodes = [{ says: [result("null")] }, { waitMs: 4 * DELAY_MS + 1, mayBeTried: true }];
-    const { log, outcome, left, idle } = asking(nodes, doubtsNull);
+    const { log, outcome, left, idle } = asking(nodes, crossChecksNull);
     await outcome;
     expect(log.slice(2)).toEqual(["null"]);
     expect(left()).toEqual(idle);
   });
 
   it("is checked with the node that is asked already", async () => {
-    const { log, clock, answer } = asking([{}, {}], doubtsNull);
+    const { log, clock, answer } = asking([{}, {}], crossChecksNull);
     await clock.advance(DELAY_MS);
     await answer("b", result("null"));
     await answer("a", result("1"));

@@ -40,10 +40,10 @@ const record = z.object({
   batch: z.number().int().positive().optional(),
 });
 
-export type AbilityRecord = z.infer<typeof record>;
+export type CapabilityRecord = z.infer<typeof record>;
 
 /** For metrics and for people. */
-export type AbilitySnapshot = {
+export type CapabilitySnapshot = {
   /** undefined while it was not read. */
   readonly version: string | undefined;
   readonly learnedAtMs: number;
@@ -57,17 +57,18 @@ export type AbilitySnapshot = {
 const LIVES_MS = 7 * 86_400_000;
 const UNKNOWN_LIVES_MS = 86_400_000;
 
-export const encodeAbilities = (abilities: AbilityRecord): string => JSON.stringify(abilities);
+export const encodeCapabilities = (capabilities: CapabilityRecord): string =>
+  JSON.stringify(capabilities);
 
 /** undefined when it is none, or one of another format. */
-export function decodeAbilities(text: string): AbilityRecord | undefined {
+export function decodeCapabilities(text: string): CapabilityRecord | undefined {
   if (text.length > LONGEST_TEXT) return undefined;
   return record.safeParse(parsed(text)).data;
 }
 
 /** Whether what was learned is too old to be believed, or from a future that a wrong clock made. */
 export function isOutdated(
-  { version = UNKNOWN_VERSION, learnedAtMs }: Pick<AbilityRecord, "version" | "learnedAtMs">,
+  { version = UNKNOWN_VERSION, learnedAtMs }: Pick<CapabilityRecord, "version" | "learnedAtMs">,
   wallTimeMs: number,
 ): boolean {
   const ageMs = wallTimeMs - learnedAtMs;

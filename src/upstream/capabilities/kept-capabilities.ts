@@ -2,43 +2,47 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
-import type { Abilities } from "./abilities.ts";
-import { type AbilityRecord, decodeAbilities, encodeAbilities } from "./ability-record.ts";
+import type { Capabilities } from "./capabilities.ts";
+import {
+  type CapabilityRecord,
+  decodeCapabilities,
+  encodeCapabilities,
+} from "./capability-record.ts";
 
-export type KeptAbilitiesOptions = {
+export type KeptCapabilitiesOptions = {
   readonly network: string;
   readonly upstream: string;
   /** A name may be given to another node: what is kept is of this one alone. */
   readonly url: string;
 };
 
-export type KeptAbilitiesParts = {
+export type KeptCapabilitiesParts = {
   readonly clock: Pick<Clock, "after">;
   readonly state: Pick<State, "get" | "update">;
-  readonly abilities: Pick<Abilities, "onChange" | "toRecord" | "restore">;
+  readonly capabilities: Pick<Capabilities, "onChange" | "toRecord" | "restore">;
 };
 
 /** A crash loses no more than what was learned in so long. */
 const WRITTEN_EVERY_MS = 5_000;
 
-export class KeptAbilities {
+export class KeptCapabilities {
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   #isClosed = false;
-  readonly #options: KeptAbilitiesOptions;
-  readonly #parts: KeptAbilitiesParts;
+  readonly #options: KeptCapabilitiesOptions;
+  readonly #parts: KeptCapabilitiesParts;
 
-  constructor(options: KeptAbilitiesOptions, parts: KeptAbilitiesParts) {
+  constructor(options: KeptCapabilitiesOptions, parts: KeptCapabilitiesParts) {
     this.#options = options;
     this.#parts = parts;
   }
 
   /** Takes up what is kept, and keeps what is learned from now on. */
   async start(): Promise<void> {
-    const { state, abilities } = this.#parts;
-    const record = await readAbilities(this.#options, state).catch(() => undefined);
-    if (record) abilities.restore(record);
-    abilities.onChange(() => this.#writeLater());
+    const { state, capabilities } = this.#parts;
+    const record = await readCapabilities(this.#options, state).catch(() => undefined);
+    if (record) capabilities.restore(record);
+    capabilities.onChange(() => this.#writeLater());
   }
 
   /** Writes what is not written yet. */
@@ -60,9 +64,9 @@ export class KeptAbilities {
 
   /** Never rejects. */
   async #write(): Promise<void> {
-    const { state, abilities } = this.#parts;
+    const { state, capabilities } = this.#parts;
     const key = keyOf(this.#options);
-    const next = `${nodeOf(this.#options)} ${encodeAbilities(abilities.toRecord())}`;
+    const next = `${nodeOf(this.#options)} ${encodeCapabilities(capabilities.toRecord())}`;
     try {
       // Others may write too, and the last one's word counts.
       await state.update([key], ([text]) => (text === next ? undefined : [next]));
@@ -73,18 +77,18 @@ export class KeptAbilities {
 }
 
 /** What is kept of a node; undefined when there is nothing, or nothing that can be read. */
-export async function readAbilities(
-  options: KeptAbilitiesOptions,
+export async function readCapabilities(
+  options: KeptCapabilitiesOptions,
   state: Pick<State, "get">,
-): Promise<AbilityRecord | undefined> {
+): Promise<CapabilityRecord | undefined> {
   const text = (await state.get(keyOf(options))) ?? "";
   const node = `${nodeOf(options)} `;
-  return text.startsWith(node) ? decodeAbilities(text.slice(node.length)) : undefined;
+  return text.startsWith(node) ? decodeCapabilities(text.slice(node.length)) : undefined;
 }
 
-const keyOf = ({ network, upstream }: KeptAbilitiesOptions): string =>
+const keyOf = ({ network, upstream }: KeptCapabilitiesOptions): string =>
   `abilities ${network} ${upstream}`;
 
 /** Not the URL itself, which may hold secrets. */
-const nodeOf = ({ url }: KeptAbilitiesOptions): string =>
+const nodeOf = ({ url }: KeptCapabilitiesOptions): string =>
   createHash("sha256").update(url).digest("hex").slice(0, 16);

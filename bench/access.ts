@@ -1,4 +1,4 @@
-// What the whole access path costs a call: the key's hash, its scope, its limits, its bill. It must stay
+// What the whole access path costs a call: the key's hash, its scope, its limits, its usage. It must stay
 // under 5 µs of the processor's time. One SHA-256 of a short text is measured beside it, as a yardstick.
 import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -107,7 +107,7 @@ async function measure(name: string, work: () => void): Promise<number> {
     const from = process.hrtime.bigint();
     for (let at = 0; at < CALLS_A_ROUND; at++) work();
     rounds.push(Number(process.hrtime.bigint() - from) / CALLS_A_ROUND);
-    await clock.yield(); // leases and bills are written meanwhile
+    await clock.yield(); // reservations and usage are written meanwhile
   }
   const { user, system } = process.threadCpuUsage(before);
   const mean = ((user + system) * 1000) / (ROUNDS * CALLS_A_ROUND);
@@ -121,7 +121,7 @@ const shown = (ns: number): string => `${ns.toFixed(0).padStart(6)} ns`;
 const alone = await openAccess("alone", true);
 const shared = await openAccess("shared", false);
 const { scope, meter, usage } = alone.grantOf();
-const { meter: leased } = shared.grantOf();
+const { meter: reserved } = shared.grantOf();
 
 await measure('one createHash("sha256")', () => {
   createHash("sha256").update("hg_0123456789abcdefghijklmnopq").digest("hex");
@@ -132,11 +132,11 @@ await measure("scope", () => {
   scope.forbidsCall(call);
 });
 await measure("limits, one process", () => meter.charge(5, clock.now()));
-await measure("limits, leased from the shared state", () => leased.charge(5, clock.now()));
+await measure("limits, reserved from the shared state", () => reserved.charge(5, clock.now()));
 await measure("bill", () => usage.record(counted));
 const all = [
   await measure("everything, one process", () => pass(alone)),
-  await measure("everything, leased from the shared state", () => pass(shared)),
+  await measure("everything, reserved from the shared state", () => pass(shared)),
 ];
 
 await alone.close();

@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { KeyBook } from "../access/keys/key-book.ts";
 import type { Guesses } from "../access/scope/guesses.ts";
-import type { Bill } from "../access/usage/bill.ts";
+import type { UsageReport } from "../access/usage/usage-report.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Status } from "./schemas.ts";
@@ -30,7 +30,7 @@ export type AdminServerParts = {
     KeyBook,
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"
   >;
-  readonly readBill: (asked: UsageAsked) => Promise<Bill | Mistakes>;
+  readonly readUsageReport: (asked: UsageAsked) => Promise<UsageReport | Mistakes>;
   readonly networks: () => Promise<Status["networks"]>;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;

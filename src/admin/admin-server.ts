@@ -1,4 +1,4 @@
-// HTTP for operators, on its own port: keys, the bill, metrics, and how the gateway does.
+// HTTP for operators, on its own port: keys, usage, metrics, and how the gateway does.
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";

@@ -1,5 +1,5 @@
-// The bill, how the gateway does, and the reload. Declarations: operation-routes.ts.
-import { type Bill, usageCsv } from "../access/usage/bill.ts";
+// The usage report, how the gateway does, and the reload. Declarations: operation-routes.ts.
+import { type UsageReport, usageCsv } from "../access/usage/usage-report.ts";
 import { type AdminApp, type AdminContext, tellChange } from "./admin-request.ts";
 import type { AdminServerParts, UsageAsked } from "./admin-server-parts.ts";
 import { adminDocument } from "./document.ts";
@@ -11,7 +11,7 @@ export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): voi
   const { metrics, networks, clock } = parts;
   const startedAtMs = clock.now();
   let document: ReturnType<typeof adminDocument> | undefined; // made when first asked for: it takes memory
-  addBills(app, parts);
+  addUsageReports(app, parts);
   app.openapi(operationRoutes.status, async (context) => {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
     return context.json({ version, uptimeSeconds, networks: await networks() }, 200);
@@ -32,39 +32,43 @@ export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): voi
   });
 }
 
-function addBills(app: AdminApp, parts: AdminServerParts): void {
+function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
   app.openapi(operationRoutes.usage, async (context) => {
     const { format, ...asked } = context.req.valid("query");
-    return tellBill(context, await readBill(parts, asked), format);
+    return answerUsageReport(context, await readUsageReport(parts, asked), format);
   });
   app.openapi(operationRoutes.usageOfKey, async (context) => {
     const { name: key } = context.req.valid("param");
     const { format, ...asked } = context.req.valid("query");
-    const bill = await readBill(parts, { ...asked, key });
-    // A key that was taken out of the file still has its bill.
-    if (bill.rows.length === 0 && !(await parts.keys.show(key)))
+    const report = await readUsageReport(parts, { ...asked, key });
+    // A key that was taken out of the file still has usage.
+    if (report.rows.length === 0 && !(await parts.keys.show(key)))
       throw problems.unknown(`there is no key of the name ${key}`);
-    return tellBill(context, bill, format);
+    return answerUsageReport(context, report, format);
   });
 }
 
-async function readBill(
-  parts: Pick<AdminServerParts, "readBill">,
+async function readUsageReport(
+  parts: Pick<AdminServerParts, "readUsageReport">,
   asked: UsageAsked,
-): Promise<Bill> {
-  const read = await parts.readBill(asked);
+): Promise<UsageReport> {
+  const read = await parts.readUsageReport(asked);
   if ("kind" in read) throw problems.mistakes(read.mistakes);
   return read;
 }
 
-function tellBill(context: AdminContext, bill: Bill, format: "json" | "csv" | undefined) {
+function answerUsageReport(
+  context: AdminContext,
+  report: UsageReport,
+  format: "json" | "csv" | undefined,
+) {
   const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
   context.header("Vary", "Accept");
   if (isCsv) {
     const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
-    return context.text(usageCsv(bill), 200, type);
+    return context.text(usageCsv(report), 200, type);
   }
-  return context.json({ ...bill, rows: [...bill.rows] }, 200);
+  return context.json({ ...report, rows: [...report.rows] }, 200);
 }
 
 /** JSON is what whoever takes everything gets. */

@@ -1,7 +1,7 @@
-// The declarations of everything but keys: the bill, how the gateway does, and the reload.
+// The declarations of everything but keys: usage, how the gateway does, and the reload.
 import { createRoute, z } from "@hono/zod-openapi";
 import { failures, json, keyParameter } from "./declare.ts";
-import { bill, reloaded, status } from "./schemas.ts";
+import { reloaded, status, usageReport } from "./schemas.ts";
 
 const range = {
   from: z.string().optional().openapi({
@@ -19,9 +19,9 @@ const range = {
     .openapi({ description: "Left out: as `Accept` says." }),
 };
 
-const billAnswer = {
+const usageAnswer = {
   description: "The bill.",
-  content: { "application/json": { schema: bill }, "text/csv": { schema: z.string() } },
+  content: { "application/json": { schema: usageReport }, "text/csv": { schema: z.string() } },
 };
 
 const plainText = (description: string) => ({
@@ -37,7 +37,7 @@ export const operationRoutes = {
     summary: "The bill of all keys, or of one.",
     tags: ["usage"],
     request: { query: z.strictObject({ ...range, key: z.string().optional() }) },
-    responses: { 200: billAnswer, ...failures(422, 503) },
+    responses: { 200: usageAnswer, ...failures(422, 503) },
   }),
   usageOfKey: createRoute({
     method: "get",
@@ -46,7 +46,7 @@ export const operationRoutes = {
     summary: "The bill of one key.",
     tags: ["keys", "usage"],
     request: { params: keyParameter, query: z.strictObject(range) },
-    responses: { 200: billAnswer, ...failures(404, 422, 503) },
+    responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
   status: createRoute({
     method: "get",

@@ -85,7 +85,7 @@ const usageRow = z
   .openapi("UsageRow");
 const sum = z.strictObject(counts).openapi("UsageSum");
 
-export const bill = z
+export const usageReport = z
   .strictObject({
     from: day,
     to: day,

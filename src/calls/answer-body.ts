@@ -4,7 +4,7 @@ import { type AnswerJson, successAfter, successBefore } from "../jsonrpc/envelop
 import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
-import type { Note } from "../methods/method.ts";
+import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes } from "./answer-sizes.ts";
 import { Batch } from "./batch.ts";
 import { Call, type CallParts } from "./call.ts";
@@ -45,7 +45,7 @@ export function bodyAnswerer(
       return reply;
     };
     const succeeded = (result: AnswerJson): RpcResponse =>
-      counted(success(message.id, result, call.notes));
+      counted(success(message.id, result, call.provenance));
     const failed = (thrown: unknown): RpcResponse => {
       const error = asVisible(thrown, caller, parts.log);
       // Who asks too often is refused by its limits alone, and let in as they allow.
@@ -107,9 +107,13 @@ export function bodyAnswerer(
 /** In bytes: to read what is larger takes a fifth of a millisecond or more. */
 const LARGE = 8_192;
 
-const success = (id: string, result: AnswerJson, notes: Note = MADE_HERE): RpcResponse => ({
+const success = (
+  id: string,
+  result: AnswerJson,
+  provenance: Provenance = MADE_HERE,
+): RpcResponse => ({
   status: 200,
-  notes,
+  provenance,
   pieces:
     typeof result === "string"
       ? [successBefore(id) + result + successAfter]
@@ -132,7 +136,7 @@ export function asVisible(
   return error;
 }
 
-const MADE_HERE: Note = { source: "local" };
+const MADE_HERE: Provenance = { source: "local" };
 
 /** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
 function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {

@@ -4,7 +4,7 @@ import { type AnswerJson, failure, heldBytesOf, lengthOf } from "../jsonrpc/enve
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
-import { commonNotes } from "./common-notes.ts";
+import { commonProvenance } from "./common-provenance.ts";
 import type { RequestScope } from "./request-scope.ts";
 import type { RpcResponse } from "./response.ts";
 
@@ -82,12 +82,12 @@ export class Batch {
 
   #whole(): RpcResponse {
     this.#parts.scope.hold("building", -this.#heldBytes);
-    const notes = commonNotes(this.#replies.map((reply) => reply?.notes));
+    const provenance = commonProvenance(this.#replies.map((reply) => reply?.provenance));
     const pieces = this.#messages.flatMap((_, index) => [
       index === 0 ? "[" : ",",
       ...this.#take(index),
     ]);
-    return { status: 200, pieces: [...pieces, "]"], notes };
+    return { status: 200, pieces: [...pieces, "]"], provenance };
   }
 
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {

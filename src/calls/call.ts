@@ -7,7 +7,7 @@ import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-holder.ts";
-import type { CallContext, HeadView, Method, NetworkFacts, Note } from "../methods/method.ts";
+import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
 import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
@@ -30,7 +30,7 @@ export class Call implements CallContext, HurriedAsker {
   /** undefined when the network has no such method. */
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
-  #notes: Note | undefined;
+  #provenance: Provenance | undefined;
   /** What it was charged when it came. */
   chargedUnits = 0;
   /** How often nodes were asked for it, or the head was that they tell. */
@@ -124,7 +124,7 @@ export class Call implements CallContext, HurriedAsker {
   get saving(): Saving | undefined {
     if (this.#asked > 0) return this.#asked === this.#work?.joined ? "merging" : undefined;
     if (this.method?.isOwn) return undefined;
-    return this.notes === undefined || this.notes.source === "local" ? "here" : "store";
+    return this.provenance === undefined || this.provenance.source === "local" ? "here" : "store";
   }
 
   /** What it was charged so far. */
@@ -161,14 +161,16 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.scope.signal();
   }
 
-  note(note: Note): void {
-    this.#notes = note;
+  setProvenance(provenance: Provenance): void {
+    this.#provenance = provenance;
   }
 
   /** What the answer stands on; undefined for one that was made here. */
-  get notes(): Note | undefined {
+  get provenance(): Provenance | undefined {
     const staleMs = this.#view?.staleness?.ms;
-    return staleMs === undefined ? this.#notes : this.#notes && { ...this.#notes, staleMs };
+    return staleMs === undefined
+      ? this.#provenance
+      : this.#provenance && { ...this.#provenance, staleMs };
   }
 
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
@@ -209,7 +211,7 @@ export class Call implements CallContext, HurriedAsker {
 
   #send(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
-    this.#notes ??= FROM_UPSTREAM;
+    this.#provenance ??= FROM_UPSTREAM;
     this.#asked += 1;
     // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
     // read while it comes has one reader.
@@ -254,4 +256,4 @@ const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
-const FROM_UPSTREAM: Note = { source: "upstream", proof: "none" };
+const FROM_UPSTREAM: Provenance = { source: "upstream", proof: "none" };

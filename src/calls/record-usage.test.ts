@@ -1,12 +1,12 @@
-// What comes on the bill of a call, and what counts as saved.
+// What a call adds to the usage of its key, and what counts as saved.
 import { describe, expect, it } from "vitest";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Call } from "./call.ts";
 import { recordUsage } from "./record-usage.ts";
 
-/** The bill, and the metric, after a call that ended so. */
+/** The usage, and the metric, after a call that ended so. */
 function recorded(answer: { pieces: readonly string[]; error?: RpcError }, saving?: string) {
-  const bill: object[] = [];
+  const usageLines: object[] = [];
   const saved: unknown[] = [];
   const call = {
     network: { name: "main" },
@@ -15,14 +15,14 @@ function recorded(answer: { pieces: readonly string[]; error?: RpcError }, savin
     upstreamCalls: 2,
     saving,
     message: { json: Buffer.alloc(40) },
-    caller: { grant: { usage: { record: (line: object) => bill.push(line) } } },
+    caller: { grant: { usage: { record: (line: object) => usageLines.push(line) } } },
   } as unknown as Call;
   const metrics = { callSaved: (...told: unknown[]) => saved.push(told) };
   recordUsage(call, answer, { metrics } as unknown as Parameters<typeof recordUsage>[2]);
-  return { line: bill[0], saved };
+  return { line: usageLines[0], saved };
 }
 
-describe("a call on the bill", () => {
+describe("the usage of a call", () => {
   it("has its price, its bytes both ways, and how often nodes were asked", () => {
     const { line, saved } = recorded({ pieces: ['{"result":', '"0x1"}'] });
     expect(line).toEqual({

@@ -1,4 +1,4 @@
-// Puts an answered call on the bill of its key.
+// Adds an answered call to the usage of its key.
 import { type AnswerJson, lengthOf } from "../jsonrpc/envelope.ts";
 import type { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Call } from "./call.ts";

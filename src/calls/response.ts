@@ -2,7 +2,7 @@
 import type { AnswerJson } from "../jsonrpc/envelope.ts";
 import { failure } from "../jsonrpc/envelope.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
-import type { Note } from "../methods/method.ts";
+import type { Provenance } from "../methods/method.ts";
 
 /** Pieces of JSON to be written one after the other. */
 export type RpcResponse = {
@@ -13,7 +13,7 @@ export type RpcResponse = {
   /** Set where the gateway has too much to do, in seconds. */
   readonly retryAfter?: number;
   /** What the answer stands on. */
-  readonly notes?: Note | undefined;
+  readonly provenance?: Provenance | undefined;
   /** What follows the pieces: made while the caller takes it, of a length that is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
 };

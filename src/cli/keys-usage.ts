@@ -1,13 +1,18 @@
-// `headgate keys usage`: the bill.
-import { type Bill, billOf, usageCsv } from "../access/usage/bill.ts";
-import { priceList } from "../access/usage/prices.ts";
+// `headgate keys usage`: what keys were used for.
+
 import { readRange } from "../access/usage/usage-days.ts";
-import { readUsage } from "../access/usage/usage-report.ts";
+import {
+  priceList,
+  readUsage,
+  type UsageReport,
+  usageCsv,
+  usageReportOf,
+} from "../access/usage/usage-report.ts";
 import type { KeysCommand } from "./keys-command.ts";
 import { type OptionValues, wrong } from "./keys-options.ts";
 import { table } from "./keys-print.ts";
 
-/** Ten years: the bill is printed row by row, however long it is. */
+/** Ten years: the report is printed row by row, however long it is. */
 const MOST_DAYS = 3660;
 
 export const keysUsage: KeysCommand = {
@@ -22,22 +27,22 @@ export const keysUsage: KeysCommand = {
     if (range.kind === "mistake") throw wrong(`--${range.field}: ${range.why}`);
     const query = { ...range, key: name || undefined, network: textOf(values["network"]) };
     const rows = await readUsage(state, query, { clock });
-    print(shown(billOf(rows, range, config.prices && priceList(config.prices)), values));
+    print(shown(usageReportOf(rows, range, config.prices && priceList(config.prices)), values));
   },
 };
 
 const textOf = (value: OptionValues[string]): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-function shown(bill: Bill, values: OptionValues): string {
-  if (values["csv"]) return usageCsv(bill).trimEnd();
-  return values["json"] ? JSON.stringify(bill, null, 2) : sums(bill);
+function shown(report: UsageReport, values: OptionValues): string {
+  if (values["csv"]) return usageCsv(report).trimEnd();
+  return values["json"] ? JSON.stringify(report, null, 2) : sums(report);
 }
 
 const HEADER = ["KEY", "CALLS", "UNITS", "BYTES", "ERRORS", "REFUSED", "COST", "SAVED"];
 
 /** One line a key: what was done in detail is for machines. */
-const sums = ({ keys, total, currency, from, to }: Bill): string =>
+const sums = ({ keys, total, currency, from, to }: UsageReport): string =>
   `${from} to ${to}${currency ? `, in ${currency}` : ""}\n${table([
     HEADER,
     ...[...Object.entries(keys), ["total", total] as const].map(([name, sum]) => [

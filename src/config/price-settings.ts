@@ -1,4 +1,4 @@
-// What calls would cost at a provider, and how long the bill is kept.
+// What calls would cost at a provider, and how long usage is kept.
 import { z } from "zod";
 import { besideOtherMistakes } from "./mapping.ts";
 import { amount, textOf, wholeNumber } from "./units.ts";

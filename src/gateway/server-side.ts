@@ -1,4 +1,4 @@
-// What stands between callers and the networks, joined: keys, limits, the bill, and the server itself.
+// What stands between callers and the networks, joined: keys, limits, usage, and the server itself.
 import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { Costs } from "../access/limits/costs.ts";

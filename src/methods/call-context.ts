@@ -58,9 +58,9 @@ export type CallContext = {
   readonly questionsLeft: number;
   /** Whether several vendors are asked for the method, and must give the same answer. */
   readonly isAgreedUpon: (method: string) => boolean;
-  /** What the answer stands on, for the response's headers. Of several notes the last counts. */
-  note(note: Note): void;
-  readonly notes: Note | undefined;
+  /** What the answer stands on, for the response's headers. The one that is set last counts. */
+  setProvenance(provenance: Provenance): void;
+  readonly provenance: Provenance | undefined;
   /** How wide a range the network's nodes take in one query. */
   readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
   /** The OpenRPC document of the network for this caller's key, as JSON. */
@@ -75,7 +75,7 @@ type Account = {
 };
 
 /** Where an answer comes from, and how far it is proven. */
-export type Note = {
+export type Provenance = {
   readonly source: "store" | "upstream" | "local";
   /** The block that it stands on. */
   readonly block?: Position | undefined;

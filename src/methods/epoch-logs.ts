@@ -19,7 +19,7 @@ import {
 } from "./epoch-pieces.ts";
 import { type EpochRange, settleEpochs } from "./epoch-range.ts";
 import { joinRuns } from "./join-logs.ts";
-import { type CallContext, defineMethod, type Note } from "./method.ts";
+import { type CallContext, defineMethod, type Provenance } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
 
 export const epochLogMethods = [
@@ -95,7 +95,7 @@ async function search(
     const from = Math.max(chain.tail, range.from);
     to = await storedLogs({ from, to }, matcher, { found, context });
     const isStored = found.isFull || to < range.from;
-    context.note({
+    context.setProvenance({
       source: isStored ? "store" : "upstream",
       block: chain.positionAt(range.to) ?? chain.head,
       proof: "none",
@@ -134,7 +134,7 @@ async function answerBlocks(
   if (blockHashes.length > MAX_HASHES) throw tooManyHashes(blockHashes.length);
   const hashes = [...new Set(blockHashes.map((hash) => hash.toLowerCase()))];
   const stored = storedLogsOf(hashes, criteria, context);
-  if (stored) context.note({ source: "store", block: context.chain?.head, proof: "none" });
+  if (stored) context.setProvenance({ source: "store", block: context.chain?.head, proof: "none" });
   found.add(stored ?? (await logsOfBlocks(hashes, criteria, context)));
   return answerOf(found, context);
 }
@@ -168,8 +168,8 @@ const withoutNulls = <Members extends object>(members: Members): Partial<Members
   ) as Partial<Members>;
 
 function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
-  if (found.hasMore) context.note({ ...(context.notes ?? FROM_NODES), isCut: true });
+  if (found.hasMore) context.setProvenance({ ...(context.provenance ?? FROM_NODES), isCut: true });
   return joinRuns(found.inOrder());
 }
 
-const FROM_NODES: Note = { source: "upstream", proof: "none" };
+const FROM_NODES: Provenance = { source: "upstream", proof: "none" };

@@ -5,7 +5,7 @@ import { heldBytesOf, isSource } from "../jsonrpc/envelope.ts";
 import { toldChanges } from "./filter-method.ts";
 import type { CallContext } from "./method.ts";
 
-const context = { note: () => undefined, chain: undefined } as unknown as CallContext;
+const context = { setProvenance: () => undefined, chain: undefined } as unknown as CallContext;
 const at = { number: 1, hash: "0x1" };
 
 describe("what a poll tells", () => {

@@ -69,10 +69,10 @@ export const createFilter = async (
 ): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
 
 export function toldChanges({ items, more, at }: Changes, context: CallContext): AnswerJson {
-  if ("sequence" in at) context.note({ source: "upstream", proof: "none" });
+  if ("sequence" in at) context.setProvenance({ source: "upstream", proof: "none" });
   else {
     const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";
-    context.note({ source: "store", block: at, proof });
+    context.setProvenance({ source: "store", block: at, proof });
   }
   if (!more) return joinJson(items);
   return joinLogs(more, items.length > 0 ? Buffer.from(joinJson(items)) : undefined);

@@ -67,7 +67,7 @@ async function logsOfChain(
     throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
   }
   const proof = view.blockAt(range.to)?.proof ?? "none";
-  context.note({
+  context.setProvenance({
     source: older.isFresh ? "upstream" : "store",
     block: view.positionAt(range.to),
     proof: older.proof === "full" ? proof : "partial",
@@ -101,7 +101,7 @@ async function olderLogs(
   context: CallContext,
 ): Promise<Buffer> {
   const { logs, isFresh, proof } = await findOlder(range, filter, context);
-  context.note({ source: isFresh ? "upstream" : "store", proof });
+  context.setProvenance({ source: isFresh ? "upstream" : "store", proof });
   return logs;
 }
 

@@ -15,7 +15,7 @@ export type {
   CallContext,
   HeadView,
   NetworkFacts,
-  Note,
+  Provenance,
 } from "./call-context.ts";
 export type { Family };
 

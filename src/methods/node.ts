@@ -38,7 +38,7 @@ export const nodeMethods = [
       const { chain } = context;
       if (!chain) return askBlockNumber(context);
       const head = chain.blockAt(chain.head.number);
-      context.note({ source: "store", block: chain.head, proof: head?.proof ?? "none" });
+      context.setProvenance({ source: "store", block: chain.head, proof: head?.proof ?? "none" });
       return `"${toQuantity(chain.head.number)}"`;
     },
   }),

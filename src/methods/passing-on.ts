@@ -54,7 +54,7 @@ export async function askAt(
   if (!chain) return context.ask(method, paramsJson);
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
-  context.note({ source: "upstream", block: position, proof: "none" });
+  context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (takesHash && position) {
     const args = { ...sent, [at]: { blockHash: position.hash } };
     const told = await askByHash(method, { args, block: number }, context);

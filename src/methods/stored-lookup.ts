@@ -8,7 +8,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import { type FixedPointer, isBeyondAnyChain } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
 
-type Asking = Pick<CallContext, "chain" | "signal" | "note">;
+type Asking = Pick<CallContext, "chain" | "signal" | "setProvenance">;
 
 /** The block that a reference means, if it is known at once: stored, and no question of canonicity or tags. */
 export function storedAt(
@@ -38,7 +38,7 @@ export async function findBlock(
 ): Promise<StoredBlock | "unknown" | "elsewhere"> {
   const { chain, signal } = context;
   if (!chain) return "elsewhere";
-  context.note({ source: "upstream", proof: "none" }); // of a "no"; a block that is found is noted then
+  context.setProvenance({ source: "upstream", proof: "none" }); // of a "no"; a block that is found sets its own
   if (pointer.kind === "hash") {
     return chain.blockOf(pointer.hash) ?? outcomeOf(await chain.fetch({ hash: pointer.hash }));
   }
@@ -79,12 +79,12 @@ function outcomeOf(sought: Sought): StoredBlock | "unknown" | "elsewhere" {
   return sought === "unanswered" ? "elsewhere" : sought;
 }
 
-/** Notes that the answer comes from the store. */
+/** Tells the context that the answer comes from the store. */
 export function fromStore<Json extends AnswerJson>(
   json: Json,
   block: StoredBlock,
-  context: Pick<CallContext, "note">,
+  context: Pick<CallContext, "setProvenance">,
 ): Json {
-  context.note({ source: "store", block, proof: block.proof });
+  context.setProvenance({ source: "store", block, proof: block.proof });
   return json;
 }

@@ -87,17 +87,18 @@ async function stream(
 }
 
 function headersOf(
-  { status, rateLimit, retryAfter, notes }: RpcResponse,
+  { status, rateLimit, retryAfter, provenance }: RpcResponse,
   options: ResponseOptions,
 ): string[] {
   const headers = ["Content-Type", "application/json", "X-Request-Id", options.requestId];
   if (options.allowOrigin) headers.push("Access-Control-Allow-Origin", options.allowOrigin);
-  if (notes) headers.push("X-Headgate-Source", notes.source);
-  if (notes?.proof) headers.push("X-Headgate-Proof", notes.proof);
-  if (notes?.block) headers.push("X-Headgate-Block", `${notes.block.number} ${notes.block.hash}`);
-  if (notes?.staleMs !== undefined)
-    headers.push("X-Headgate-Stale", String(Math.round(notes.staleMs / 1000)));
-  if (notes?.isCut) headers.push("X-Headgate-Truncated", "true");
+  if (provenance) headers.push("X-Headgate-Source", provenance.source);
+  if (provenance?.proof) headers.push("X-Headgate-Proof", provenance.proof);
+  if (provenance?.block)
+    headers.push("X-Headgate-Block", `${provenance.block.number} ${provenance.block.hash}`);
+  if (provenance?.staleMs !== undefined)
+    headers.push("X-Headgate-Stale", String(Math.round(provenance.staleMs / 1000)));
+  if (provenance?.isCut) headers.push("X-Headgate-Truncated", "true");
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");

@@ -1,4 +1,4 @@
-// A gateway that is killed under load loses at most a second of the bill, and never counts a call twice.
+// A gateway that is killed under load loses at most a second of the usage, and never counts a call twice.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

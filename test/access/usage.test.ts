@@ -1,12 +1,10 @@
-// The bill over the real process: known calls make an exact bill, and a killed gateway loses a second at most.
+// Usage over the real process: known calls make an exact report, and a killed gateway loses a second at most.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { billOf } from "../../src/access/usage/bill.ts";
-import { priceList } from "../../src/access/usage/prices.ts";
 import { daysIn, readRange } from "../../src/access/usage/usage-days.ts";
-import { readUsage } from "../../src/access/usage/usage-report.ts";
+import { priceList, readUsage, usageReportOf } from "../../src/access/usage/usage-report.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { lmdbPath } from "../../src/state/open-state.ts";
@@ -154,7 +152,7 @@ describe("known calls", () => {
     const prices = priceList({ currency: "USD", computeUnits: 0.4, methods: { web3_sha3: 2 } });
     const row = await until("it is written", async () => {
       const rows = await readUsage(state, { ...range, key: "silent" }, { clock: systemClock });
-      return billOf(rows, range, prices).rows.find(({ calls }) => calls === 50);
+      return usageReportOf(rows, range, prices).rows.find(({ calls }) => calls === 50);
     });
     await state.close();
     expect(daysIn(range)).toContain(row.day);

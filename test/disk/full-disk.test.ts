@@ -109,8 +109,8 @@ describe.skipIf(!disk)("a full disk", () => {
       expect(load.failures).toEqual([]);
       expect(load.calls).toBeGreaterThan(20);
       await until(
-        "the bill has all that was done",
-        async () => (await callsOnTheBill()) >= load.calls,
+        "the usage report has all that was done",
+        async () => (await callsInTheReport()) >= load.calls,
       );
     });
   });
@@ -149,9 +149,9 @@ describe.skipIf(!disk)("a full disk", () => {
     const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, "m").exec(text)?.[1];
     return value === undefined ? undefined : Number(value);
   }
-  async function callsOnTheBill(): Promise<number> {
-    const bill = (await (await adminCall("/usage")).json()) as { rows?: { calls: number }[] };
-    return (bill.rows ?? []).reduce((sum, { calls }) => sum + calls, 0);
+  async function callsInTheReport(): Promise<number> {
+    const report = (await (await adminCall("/usage")).json()) as { rows?: { calls: number }[] };
+    return (report.rows ?? []).reduce((sum, { calls }) => sum + calls, 0);
   }
 });
 

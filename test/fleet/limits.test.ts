@@ -1,4 +1,4 @@
-// Limits and the bill of keys that are used at two gateways, at one far more than at the other.
+// Limits and the usage of keys that are used at two gateways, at one far more than at the other.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
@@ -26,7 +26,7 @@ const KEYS = [
   { name: "after", key: "after-key", computeUnits: { perDay: PER_DAY } },
 ];
 
-type BillRow = { readonly method: string; readonly calls: number; readonly refused: number };
+type UsageRow = { readonly method: string; readonly calls: number; readonly refused: number };
 
 describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", () => {
   let fleet: Fleet;
@@ -113,9 +113,9 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
       for (const url of urls(name)) await ask(url, last);
       const rows = await until("both gateways have written their counts", async () => {
         const { json } = await first.admin("GET", `/usage?key=${name}`);
-        const bill = (json as { rows: readonly BillRow[] }).rows;
-        const marked = bill.find(({ method }) => method === last);
-        return marked && marked.calls + marked.refused === 2 ? bill : undefined;
+        const reported = (json as { rows: readonly UsageRow[] }).rows;
+        const marked = reported.find(({ method }) => method === last);
+        return marked && marked.calls + marked.refused === 2 ? reported : undefined;
       });
       expect(rows.find(({ method }) => method === METHOD)).toMatchObject(answered.get(name) ?? {});
     },

@@ -54,7 +54,7 @@ export function passed(ms: number): IsOver {
   return () => performance.now() > end;
 }
 
-/** Until nobody was served anything for two seconds: longer than leases that nobody uses are kept. */
+/** Until nobody was served anything for two seconds: longer than reservations that nobody uses are kept. */
 export function exhausted(): IsOver {
   let before = -1;
   let sinceMs = 0;

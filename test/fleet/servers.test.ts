@@ -1,4 +1,4 @@
-// Keys, limits and the bill of one gateway that is several processes over one LMDB.
+// Keys, limits and the usage of one gateway that is several processes over one LMDB.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../src/devnet/find-nodes.ts";
 import { call, processesOf } from "../processes/callers.ts";
@@ -21,7 +21,7 @@ const KEYS = [
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
-type BillRow = { readonly method: string; readonly calls: number; readonly refused: number };
+type UsageRow = { readonly method: string; readonly calls: number; readonly refused: number };
 
 describe.skipIf(!isHere)("two servers over one LMDB", () => {
   let anvil: AnvilNode;
@@ -50,9 +50,9 @@ describe.skipIf(!isHere)("two servers over one LMDB", () => {
     return new Set(calls.map((line) => line["process"]));
   };
 
-  const billed = async (name: string, method: string): Promise<BillRow | undefined> => {
+  const billed = async (name: string, method: string): Promise<UsageRow | undefined> => {
     const { json } = await gateway.admin("GET", `/usage?key=${name}`);
-    const { rows } = json as { rows: readonly BillRow[] };
+    const { rows } = json as { rows: readonly UsageRow[] };
     return rows.find((row) => row.method === method);
   };
 

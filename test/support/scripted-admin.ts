@@ -10,7 +10,7 @@ import { adminApp } from "../../src/admin/admin-app.ts";
 import type { AdminServerParts } from "../../src/admin/admin-server-parts.ts";
 import { Token } from "../../src/admin/admission.ts";
 import { declaredRoutes, isAt } from "../../src/admin/document.ts";
-import { billReader } from "../../src/admin/read-bill.ts";
+import { usageReportReader } from "../../src/admin/read-usage-report.ts";
 import { problem } from "../../src/admin/schemas.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { FakeClock } from "../../src/upstream/fake-clock.ts";
@@ -44,7 +44,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
         contentType: "text/plain; version=0.0.4",
       },
       keys,
-      readBill: billReader({ state, clock, prices: () => undefined }),
+      readUsageReport: usageReportReader({ state, clock, prices: () => undefined }),
       networks: async () => [],
       whyNotReady: async () => [],
       reload: async () => ({ kind: "reloaded", changed: [] }),

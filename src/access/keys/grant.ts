@@ -4,7 +4,7 @@ import type { Scope } from "../scope/scope.ts";
 import type { KeyUsage } from "../usage/key-usage.ts";
 
 export type Grant = {
-  /** Unique among all keys, and kept when the key's text is changed: filters, limits and the bill go by it. */
+  /** Unique among all keys, and kept when the key's text is changed: filters, limits and usage go by it. */
   readonly name: string;
   readonly scope: Scope;
   readonly meter: Meter;

@@ -7,13 +7,13 @@ export type Allowance = {
   /** Only when it does not lack them. */
   take(computeUnits: number, nowMs: number): void;
   /**
-   * For a call that it lacks: what a 429 tells, "coming" when a lease is under way that may bring
+   * For a call that it lacks: what a 429 tells, "coming" when a reservation is under way that may bring
    * enough, undefined when there is enough after all.
    */
   shortage(computeUnits: number, nowMs: number): RateLimit | "coming" | undefined;
   /** What a 429 tells. */
   told(nowMs: number, computeUnits: number): RateLimit;
-  /** Resolves when the lease has ended that was under way, or takes too long. */
+  /** Resolves when the reservation has ended that was under way, or takes too long. */
   readonly coming: Promise<void>;
   /** Once a second: gives back what nobody uses, looks whether the state is there again. */
   tend(nowMs: number): void;

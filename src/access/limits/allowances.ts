@@ -1,9 +1,9 @@
 // The limits that one key has: made when they are configured, and kept while they are.
 import type { Allowance } from "./allowance.ts";
-import type { LeaseParts } from "./lease.ts";
 import type { LimitSettings } from "./limit-settings.ts";
 import { Quota } from "./quota.ts";
 import type { RateBounds } from "./rate-short.ts";
+import type { ReservationParts } from "./reservation.ts";
 import { SharedRate } from "./shared-rate.ts";
 import { TokenBucket } from "./token-bucket.ts";
 import type { WindowKind } from "./windows.ts";
@@ -21,9 +21,9 @@ export class Allowances {
   /** Those that there are; the one that lasts longest is told first. */
   all: readonly Allowance[] = [];
   readonly #options: AllowancesOptions;
-  readonly #parts: LeaseParts;
+  readonly #parts: ReservationParts;
 
-  constructor(options: AllowancesOptions, parts: LeaseParts) {
+  constructor(options: AllowancesOptions, parts: ReservationParts) {
     this.#options = options;
     this.#parts = parts;
   }

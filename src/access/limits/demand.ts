@@ -1,18 +1,18 @@
-// How much a process asks of one limit: so that it leases what it needs for the next moments, and no more.
+// How much a process asks of one limit: so that it reserves what it needs for the next moments, and no more.
 
-/** For how long a lease should last. The next one is asked for when half of it is gone. */
-const LEASE_MS = 200;
+/** For how long a reservation should last. The next one is asked for when half of it is gone. */
+const RESERVATION_MS = 200;
 
 export class Demand {
   #askedUnits = 0;
   #calls = 0;
-  /** A look lasts as long as a lease at least: shorter ones take a batch for a stream. */
+  /** A look lasts as long as a reservation at least: shorter ones take a batch for a stream. */
   #sinceMs: number;
   /** Units a millisecond, of the look before. */
   #before = 0;
   #waitingUnits = 0;
   #leastWaiting = Number.POSITIVE_INFINITY;
-  /** What a lease should hold; grows to the double at most from one lease to the next. */
+  /** What a reservation should hold; grows to the double at most from one reservation to the next. */
   #target = 0;
   /** A process that holds less asks ahead. */
   lowWater = 0;
@@ -27,7 +27,7 @@ export class Demand {
     this.#askedUnits += units;
   }
 
-  /** A call waits for the lease. */
+  /** A call waits for the reservation. */
   wait(units: number): void {
     this.#waitingUnits += units;
     this.#leastWaiting = Math.min(this.#leastWaiting, units);
@@ -41,24 +41,24 @@ export class Demand {
   wanted(held: number, nowMs: number, most: number): { least: number; wanted: number } {
     const waiting = this.#waitingUnits;
     const lookMs = nowMs - this.#sinceMs;
-    const before = lookMs > 2 * LEASE_MS ? 0 : this.#before;
-    const perMs = Math.max(before, this.#askedUnits / Math.max(lookMs, LEASE_MS));
-    const steady = Math.min(perMs, most / 1000) * LEASE_MS;
+    const before = lookMs > 2 * RESERVATION_MS ? 0 : this.#before;
+    const perMs = Math.max(before, this.#askedUnits / Math.max(lookMs, RESERVATION_MS));
+    const steady = Math.min(perMs, most / 1000) * RESERVATION_MS;
     const target = Math.min(steady, 2 * this.#target + waiting);
     const least = waiting > 0 ? Math.max(0, this.#leastWaiting - held) : 0;
     return { least, wanted: Math.ceil(Math.max(target, waiting) - held) };
   }
 
-  /** The lease has ended: who still waits asks again. */
+  /** The reservation has ended: who still waits asks again. */
   ended(nowMs: number, most: number): void {
     const { wanted } = this.wanted(0, nowMs, most);
     this.#target = wanted;
-    // A call now and then is not worth a lease ahead, which would only go back unused.
+    // A call now and then is not worth a reservation ahead, which would only go back unused.
     this.lowWater = this.#calls > 1 ? wanted / 2 : 0;
     this.#waitingUnits = 0;
     this.#leastWaiting = Number.POSITIVE_INFINITY;
     const lookMs = nowMs - this.#sinceMs;
-    if (lookMs < LEASE_MS) return;
+    if (lookMs < RESERVATION_MS) return;
     this.#before = this.#askedUnits / lookMs;
     this.#calls = 0;
     this.#askedUnits = 0;

@@ -2,9 +2,9 @@
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-holder.ts";
 import { Allowances, type AllowancesOptions } from "./allowances.ts";
-import type { LeaseParts } from "./lease.ts";
 import type { LimitSettings } from "./limit-settings.ts";
 import { type LimitsSnapshot, snapshotOf } from "./limits-snapshot.ts";
+import type { ReservationParts } from "./reservation.ts";
 
 export type { LimitSettings } from "./limit-settings.ts";
 
@@ -12,7 +12,7 @@ export type MeterOptions = AllowancesOptions & { readonly settings: LimitSetting
 
 /** Where a key says nothing: of each process, so that whole batches run in any of them. */
 const USUAL_CONCURRENT_CALLS = 2_000;
-/** Longer no call waits for leases. */
+/** Longer no call waits for reservations. */
 const TIMEOUT_MS = 1000;
 
 export class Meter {
@@ -21,9 +21,9 @@ export class Meter {
   /** What waits in memory for its calls. */
   readonly memory: MemoryHolder;
   readonly #allowances: Allowances;
-  readonly #parts: LeaseParts;
+  readonly #parts: ReservationParts;
 
-  constructor(options: MeterOptions, parts: LeaseParts) {
+  constructor(options: MeterOptions, parts: ReservationParts) {
     this.#allowances = new Allowances(options, parts);
     this.#parts = parts;
     this.memory = memoryHolder(options.name);
@@ -41,7 +41,7 @@ export class Meter {
   /**
    * Takes the compute units from all limits, or from none.
    *
-   * @returns undefined when taken, else what a 429 tells. A promise only while a lease is under way.
+   * @returns undefined when taken, else what a 429 tells. A promise only while a reservation is under way.
    */
   charge(units: number, nowMs: number): RateLimit | undefined | Promise<RateLimit | undefined> {
     for (const allowance of this.#allowances.all) {

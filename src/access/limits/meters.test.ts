@@ -77,7 +77,7 @@ describe("a rate under full load", () => {
 });
 
 describe("calls that come at once", () => {
-  it("wait for one lease, which is for all of them", async () => {
+  it("wait for one reservation, which is for all of them", async () => {
     state.latencyMs = 3;
     const [one] = await start({ computeUnits: { perDay: 10_000 } }, [{ isAlone: true }]);
     state.roundTrips = 0;

@@ -1,4 +1,4 @@
-// The meters of all keys by name, and what keeps their leases in order.
+// The meters of all keys by name, and what keeps their reservations in order.
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 import { Members } from "./members.ts";

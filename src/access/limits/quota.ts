@@ -1,7 +1,7 @@
 // So many compute units in a UTC day or month, for all processes together.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import type { Allowance, AllowanceState } from "./allowance.ts";
-import { Lease, type LeaseParts } from "./lease.ts";
+import { Reservation, type ReservationParts } from "./reservation.ts";
 import { type CountedWindow, type WindowKind, windowAt } from "./windows.ts";
 
 /** What is held goes back when the key was quiet for so long: at the end of a quota others miss it. */
@@ -19,36 +19,36 @@ export class Quota implements Allowance {
   #window: CountedWindow;
   /** By the clock that never goes backwards: calls do not ask for the wall time. */
   #endsAtMs: number;
-  #lease: Lease;
+  #reservation: Reservation;
   readonly #options: QuotaOptions;
-  readonly #parts: LeaseParts;
+  readonly #parts: ReservationParts;
 
-  constructor(options: QuotaOptions, parts: LeaseParts) {
+  constructor(options: QuotaOptions, parts: ReservationParts) {
     this.#options = options;
     this.#parts = parts;
     this.#limit = options.limit;
     const wallMs = parts.clock.wallTime();
     this.#window = windowAt(options.kind, wallMs);
     this.#endsAtMs = this.#endsAt(wallMs);
-    this.#lease = this.#newLease();
+    this.#reservation = this.#newReservation();
   }
 
   resize(limit: number): void {
     this.#limit = limit;
-    this.#lease.resize({ size: limit, perSecond: 0 });
+    this.#reservation.resize({ size: limit, perSecond: 0 });
   }
 
   lacks(units: number, nowMs: number): boolean {
     if (nowMs >= this.#endsAtMs) this.#lookAtTheTime();
-    return this.#lease.lacks(units);
+    return this.#reservation.lacks(units);
   }
 
   take(units: number, nowMs: number): void {
-    this.#lease.take(units, nowMs);
+    this.#reservation.take(units, nowMs);
   }
 
   shortage(units: number, nowMs: number): RateLimit | "coming" | undefined {
-    const found = this.#lease.find(units, nowMs);
+    const found = this.#reservation.find(units, nowMs);
     if (found === "none") return this.told(nowMs);
     return found === "coming" ? found : undefined;
   }
@@ -63,17 +63,17 @@ export class Quota implements Allowance {
   }
 
   get coming(): Promise<void> {
-    return this.#lease.coming;
+    return this.#reservation.coming;
   }
 
   /** The wall time is looked at again: it may have been set meanwhile. */
   tend(nowMs: number): void {
     this.#lookAtTheTime();
-    this.#lease.tend(nowMs, IDLE_MS);
+    this.#reservation.tend(nowMs, IDLE_MS);
   }
 
   close(): Promise<void> {
-    return this.#lease.close();
+    return this.#reservation.close();
   }
 
   get state(): AllowanceState {
@@ -82,7 +82,7 @@ export class Quota implements Allowance {
   }
 
   #remaining(nowMs: number): number {
-    return Math.max(0, Math.floor(this.#lease.left(nowMs)));
+    return Math.max(0, Math.floor(this.#reservation.left(nowMs)));
   }
 
   #lookAtTheTime(): void {
@@ -92,16 +92,16 @@ export class Quota implements Allowance {
     this.#window = window;
     this.#endsAtMs = this.#endsAt(wallMs);
     if (!isAnother) return;
-    void this.#lease.close(); // never rejects
-    this.#lease = this.#newLease();
+    void this.#reservation.close(); // never rejects
+    this.#reservation = this.#newReservation();
   }
 
   #endsAt(wallMs: number): number {
     return this.#parts.clock.now() + (this.#window.endsAtMs - wallMs);
   }
 
-  #newLease(): Lease {
+  #newReservation(): Reservation {
     const key = `limits ${this.#options.name} ${this.#window.label}`;
-    return new Lease({ key, bounds: { size: this.#limit, perSecond: 0 } }, this.#parts);
+    return new Reservation({ key, bounds: { size: this.#limit, perSecond: 0 } }, this.#parts);
   }
 }

@@ -1,61 +1,61 @@
 // A rate that several processes share.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import type { Allowance, AllowanceState } from "./allowance.ts";
-import { Lease, type LeaseParts } from "./lease.ts";
 import { type RateBounds, rateShort } from "./rate-short.ts";
+import { Reservation, type ReservationParts } from "./reservation.ts";
 
 /** What is held goes back when the key was quiet for so long. */
 const IDLE_MS = 2000;
 
 export class SharedRate implements Allowance {
   #bounds: RateBounds;
-  readonly #lease: Lease;
-  readonly #clock: LeaseParts["clock"];
+  readonly #reservation: Reservation;
+  readonly #clock: ReservationParts["clock"];
 
-  constructor(options: { name: string; bounds: RateBounds }, parts: LeaseParts) {
+  constructor(options: { name: string; bounds: RateBounds }, parts: ReservationParts) {
     const { name, bounds } = options;
     this.#bounds = bounds;
-    this.#lease = new Lease({ key: `limits ${name} rate`, bounds }, parts);
+    this.#reservation = new Reservation({ key: `limits ${name} rate`, bounds }, parts);
     this.#clock = parts.clock;
   }
 
   resize(bounds: RateBounds): void {
     this.#bounds = bounds;
-    this.#lease.resize(bounds);
+    this.#reservation.resize(bounds);
   }
 
   lacks(units: number): boolean {
-    return this.#lease.lacks(Math.min(units, this.#bounds.size));
+    return this.#reservation.lacks(Math.min(units, this.#bounds.size));
   }
 
   take(units: number, nowMs: number): void {
-    this.#lease.take(Math.min(units, this.#bounds.size), nowMs);
+    this.#reservation.take(Math.min(units, this.#bounds.size), nowMs);
   }
 
   shortage(units: number, nowMs: number): RateLimit | "coming" | undefined {
-    const found = this.#lease.find(Math.min(units, this.#bounds.size), nowMs);
+    const found = this.#reservation.find(Math.min(units, this.#bounds.size), nowMs);
     if (found === "none") return this.told(nowMs, units);
     return found === "coming" ? found : undefined;
   }
 
   told(nowMs: number, units: number): RateLimit {
-    return rateShort(this.#bounds, units, this.#lease.left(nowMs));
+    return rateShort(this.#bounds, units, this.#reservation.left(nowMs));
   }
 
   get coming(): Promise<void> {
-    return this.#lease.coming;
+    return this.#reservation.coming;
   }
 
   tend(nowMs: number): void {
-    this.#lease.tend(nowMs, IDLE_MS);
+    this.#reservation.tend(nowMs, IDLE_MS);
   }
 
   close(): Promise<void> {
-    return this.#lease.close();
+    return this.#reservation.close();
   }
 
   get state(): AllowanceState {
-    const left = this.#lease.left(this.#clock.now());
+    const left = this.#reservation.left(this.#clock.now());
     return { limit: this.#bounds.perSecond, remaining: Math.floor(left) };
   }
 }

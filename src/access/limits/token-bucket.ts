@@ -47,11 +47,11 @@ export class TokenBucket implements Allowance {
   }
 
   tend(): void {
-    // Nothing is leased.
+    // Nothing is reserved.
   }
 
   async close(): Promise<void> {
-    // Nothing is leased.
+    // Nothing is reserved.
   }
 
   get state(): AllowanceState {

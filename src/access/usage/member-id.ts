@@ -1,4 +1,4 @@
-// Who writes an entry of the bill: the same process after a restart, and no other.
+// The name under which a process writes its usage: the same after a restart, and no other process has it.
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

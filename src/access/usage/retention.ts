@@ -1,4 +1,4 @@
-// Days of the bill that are too old are taken out of the state, once a day, and when fewer are to be kept.
+// Removes usage that is too old from the state: once a day, and when fewer days are to be kept.
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 import { DAY_MS, dayOf, daysIn } from "./usage-days.ts";

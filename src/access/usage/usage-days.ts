@@ -1,4 +1,4 @@
-// Days of the bill: UTC, written 2026-11-21.
+// Days of usage: UTC, written 2026-11-21.
 
 export const DAY_MS = 86_400_000;
 

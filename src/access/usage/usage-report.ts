@@ -1,7 +1,17 @@
-// The bill: what all members wrote of a range of days, added up by day, key, network and method.
+// The usage report: what all members wrote of a range of days, added up by day, key, network and method; what it
+// would have cost; sums by key; and the same as CSV.
 import type { Clock } from "../../lib/clock.ts";
+import { byPrecedence } from "../../lib/pattern.ts";
 import type { Entry, State } from "../../state/state.ts";
-import { addTotals, type Counts, type Totals, totalsOfText } from "./counts.ts";
+import {
+  addCounts,
+  addTotals,
+  type Counts,
+  FIELDS,
+  noCounts,
+  type Totals,
+  totalsOfText,
+} from "./counts.ts";
 import { type DayRange, daysIn } from "./usage-days.ts";
 
 export type UsageRow = Readonly<Counts> & {
@@ -92,3 +102,118 @@ function appendRows(
 
 const inOrder = <Value>(map: ReadonlyMap<string, Value>): [string, Value][] =>
   [...map].sort(([one], [other]) => (one < other ? -1 : 1));
+
+export type PriceSettings = {
+  readonly currency: string;
+  /** For a million compute units, where the method has no price of its own. */
+  readonly computeUnits: number;
+  /** For a million calls, by method or pattern. */
+  readonly methods: Readonly<Record<string, number>>;
+};
+
+type Cost = {
+  /** Of all calls. */
+  readonly cost: number;
+  /** Of those that no node was asked for. */
+  readonly savedCost: number;
+};
+
+export type PriceList = {
+  readonly currency: string;
+  costOf(counts: Readonly<Counts> & { readonly method: string }): Cost;
+};
+
+/** A method's own price wins over patterns, of these the longest, and all of them over compute units. */
+export function priceList({ currency, computeUnits, methods }: PriceSettings): PriceList {
+  const patterns = byPrecedence(methods);
+  const known = new Map<string, number | undefined>();
+  const priceOf = (method: string): number | undefined => {
+    if (!known.has(method)) {
+      known.set(method, patterns.find(({ isOf }) => isOf(method))?.value);
+    }
+    return known.get(method);
+  };
+  return {
+    currency,
+    costOf: (row) => {
+      const price = priceOf(row.method);
+      const { calls, savedComputeUnits } = row;
+      if (price === undefined) {
+        return costs(computeUnits, row.computeUnits, savedComputeUnits);
+      }
+      return costs(price, calls, savedCalls(row));
+    },
+  };
+}
+
+const savedCalls = ({ savedByStore, savedByMerging, savedHere }: Readonly<Counts>): number =>
+  savedByStore + savedByMerging + savedHere;
+
+const costs = (perMillion: number, all: number, saved: number): Cost => ({
+  cost: rounded((all * perMillion) / 1_000_000),
+  savedCost: rounded((saved * perMillion) / 1_000_000),
+});
+
+/** To a billionth of the currency: what is behind is noise of floating point. */
+const rounded = (amount: number): number => Math.round(amount * 1e9) / 1e9;
+
+/** The costs are left out where no prices are configured. */
+type PricedRow = UsageRow & Partial<Cost>;
+type Sum = Readonly<Counts> & Partial<Cost>;
+
+export type UsageReport = DayRange & {
+  readonly currency: string | undefined;
+  readonly rows: readonly PricedRow[];
+  /** By the key's name. */
+  readonly keys: Readonly<Record<string, Sum>>;
+  readonly total: Sum;
+};
+
+/** @param prices undefined where none are configured. */
+export function usageReportOf(
+  rows: readonly UsageRow[],
+  { from, to }: DayRange,
+  prices: PriceList | undefined,
+): UsageReport {
+  const priced = rows.map((row) => (prices ? { ...row, ...prices.costOf(row) } : row));
+  const keys = Map.groupBy(priced, ({ key }) => key);
+  return {
+    from,
+    to,
+    currency: prices?.currency,
+    rows: priced,
+    keys: Object.fromEntries([...keys].map(([key, ofKey]) => [key, sumOf(ofKey, prices)])),
+    total: sumOf(priced, prices),
+  };
+}
+
+function sumOf(rows: readonly PricedRow[], prices: PriceList | undefined): Sum {
+  const counts = noCounts();
+  for (const row of rows) addCounts(counts, row);
+  if (!prices) return counts;
+  return {
+    ...counts,
+    cost: rounded(rows.reduce((sum, { cost = 0 }) => sum + cost, 0)),
+    savedCost: rounded(rows.reduce((sum, { savedCost = 0 }) => sum + savedCost, 0)),
+  };
+}
+
+const COLUMNS = ["day", "key", "network", "method", ...FIELDS, "cost", "savedCost"] as const;
+
+/** RFC 4180: a header line, fields with a comma, a quote or a line break in quotes, CRLF. */
+export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currency">): string =>
+  [
+    [...COLUMNS, "currency"],
+    ...rows.map((row) => [...COLUMNS.map((name) => fieldOf(row[name])), currency ?? ""]),
+  ]
+    .map((fields) => `${fields.map(quoted).join(",")}\r\n`)
+    .join("");
+
+/** Numbers without an exponent: 4e-7 is a text to many programs. */
+const fieldOf = (value: string | number | undefined): string =>
+  typeof value === "number" && !Number.isInteger(value)
+    ? value.toFixed(9).replace(/0+$/, "")
+    : String(value ?? "");
+
+const quoted = (field: string): string =>
+  /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;

@@ -36,7 +36,7 @@ export async function tracesOfBlock(
   context: CallContext,
 ): Promise<readonly unknown[]> {
   const own = await askSource(ownTraces, asked(block), context);
-  context.note({ source: "upstream", block: block.position, proof: "none" });
+  context.setProvenance({ source: "upstream", block: block.position, proof: "none" });
   if (own.kind === "told") return own.value;
   const trees = await treesOf(block, { isGasWanted: true }, context);
   return block.transactions.flatMap((transaction, index) =>
@@ -109,7 +109,7 @@ export async function blockReplays(
   const block = await findMinedBlock(reference, context);
   if (!block) return undefined;
   const own = await askSource(ownReplays(types), asked(block), context);
-  context.note({ source: "upstream", block: block.position, proof: "none" });
+  context.setProvenance({ source: "upstream", block: block.position, proof: "none" });
   if (own.kind === "told") return joined(own.value);
   const isGasWanted = !types.includes("vmTrace");
   const trees = types.includes("trace") ? await treesOf(block, { isGasWanted }, context) : [];

@@ -32,7 +32,7 @@ export function keptParts(
     if (!json) return undefined;
     parts[part] = json;
   }
-  context.note({ source: "store", block, proof: "none" });
+  context.setProvenance({ source: "store", block, proof: "none" });
   const more = context.chain?.keptTrace(block.hash, { index, part: "more" });
   return more ? { ...parts, more } : parts;
 }

@@ -38,7 +38,7 @@ export async function replay(
   const mined = known ?? (isReported ? undefined : await findMined(hash, context));
   const parts = isReported ? own.value : await derived(own, { mined, types }, context);
   if (mined) keepParts(mined, parts, context);
-  context.note({ source: "upstream", block: mined?.block, proof: "none" });
+  context.setProvenance({ source: "upstream", block: mined?.block, proof: "none" });
   return replayJson(parts);
 }
 

@@ -38,7 +38,7 @@ export async function tracesOf(
     output === undefined ? parts : { ...parts, output: JSON.stringify(output) },
     context,
   );
-  context.note({ source: "upstream", block: mined.block, proof: "none" });
+  context.setProvenance({ source: "upstream", block: mined.block, proof: "none" });
   return placed(traces, lowerHash, mined);
 }
 

@@ -6,17 +6,17 @@ import { Outbox } from "../../lib/outbox.ts";
 import { type Bounds, grantOf, NOTHING_TAKEN, type TakeRequest, takenAt } from "../../lib/taken.ts";
 import type { State, TakeResult } from "../../state/state.ts";
 import { Demand } from "./demand.ts";
-import { LeaseRequest } from "./lease-request.ts";
-import { mostOf, pauseMsOf, shareOf } from "./lease-sizes.ts";
 import { LocalShare } from "./local-share.ts";
+import { ReservationRequest } from "./reservation-request.ts";
+import { mostOf, pauseMsOf, shareOf } from "./reservation-sizes.ts";
 
-export type LeaseOptions = {
+export type ReservationOptions = {
   /** Under which the state has it. */
   readonly key: string;
   readonly bounds: Bounds;
 };
 
-export type LeaseParts = {
+export type ReservationParts = {
   readonly state: Pick<State, "take">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   /** How many processes share the limit, as far as is known. */
@@ -28,7 +28,7 @@ const LOOK_AGAIN_MS = 1000;
 /** What was granted longer ago than half of this, and not heard of, is lost to the caller. */
 const KEPT_MS = 3_600_000;
 
-export class Lease {
+export class Reservation {
   #held = 0;
   #usedAtMs = Number.NEGATIVE_INFINITY;
   /** The limit was emptied: asking earlier would bring crumbs. */
@@ -41,14 +41,14 @@ export class Lease {
   #taken = NOTHING_TAKEN;
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #bounds: Bounds;
-  readonly #request: LeaseRequest;
+  readonly #request: ReservationRequest;
   readonly #outbox: Outbox<TakeRequest, TakeResult>;
   readonly #demand: Demand;
-  readonly #parts: LeaseParts;
+  readonly #parts: ReservationParts;
 
-  constructor({ key, bounds }: LeaseOptions, parts: LeaseParts) {
+  constructor({ key, bounds }: ReservationOptions, parts: ReservationParts) {
     this.#bounds = bounds;
-    this.#request = new LeaseRequest({ clock: parts.clock, onLost: () => this.#lose() });
+    this.#request = new ReservationRequest({ clock: parts.clock, onLost: () => this.#lose() });
     this.#outbox = new Outbox(
       { keptMs: KEPT_MS },
       {

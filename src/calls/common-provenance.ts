@@ -1,18 +1,18 @@
-// What the answer to a batch stands on.
-import type { Note } from "../methods/method.ts";
+// The provenance of the response to a batch.
+import type { Provenance } from "../methods/method.ts";
 
 const PROOFS = ["none", "partial", "full"] as const;
 
 /** The source that all members share, the weakest proof, and the newest block. */
-export function commonNotes(all: readonly (Note | undefined)[]): Note | undefined {
-  const notes = all.filter((note) => note !== undefined);
-  const chained = notes.filter(({ source }) => source !== "local");
+export function commonProvenance(all: readonly (Provenance | undefined)[]): Provenance | undefined {
+  const known = all.filter((each) => each !== undefined);
+  const chained = known.filter(({ source }) => source !== "local");
   const [first] = chained;
-  if (!first) return notes[0];
+  if (!first) return known[0];
   const isStored = chained.every(({ source }) => source === "store");
   const proofs = chained.map(({ proof }) => proof ?? "none");
   const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
-  const stale = notes.map(({ staleMs }) => staleMs).filter((ms) => ms !== undefined);
+  const stale = known.map(({ staleMs }) => staleMs).filter((ms) => ms !== undefined);
   return {
     ...(stale.length > 0 ? { staleMs: Math.max(...stale) } : {}),
     source: isStored ? "store" : "upstream",

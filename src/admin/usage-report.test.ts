@@ -7,7 +7,7 @@ beforeEach(async () => {
 });
 afterEach(() => admin.close());
 
-describe("the bill", () => {
+describe("the usage report", () => {
   const written = async () => {
     for (const day of ["1970-01-01", "1970-01-02"]) {
       const text = JSON.stringify({ "eth-mainnet": { eth_call: [3, 15, 900] } });
@@ -25,9 +25,9 @@ describe("the bill", () => {
     { query: "?from=1970-01-02&to=1970-01-02", rows: 2 },
   ])("of /usage$query has $rows rows", async ({ query, rows }) => {
     const { ask } = await written();
-    const bill = (await ask("GET", `/usage${query}`)).json as { rows: object[]; total: object };
-    expect(bill.rows).toHaveLength(rows);
-    expect(bill.total).toMatchObject({ calls: rows * 3, computeUnits: rows * 15 });
+    const report = (await ask("GET", `/usage${query}`)).json as { rows: object[]; total: object };
+    expect(report.rows).toHaveLength(rows);
+    expect(report.total).toMatchObject({ calls: rows * 3, computeUnits: rows * 15 });
   });
 
   it("of one key has nothing of others", async () => {

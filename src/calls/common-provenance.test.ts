@@ -1,16 +1,16 @@
 // What is said of a batch, out of what is said of its members.
 import { describe, expect, it } from "vitest";
-import type { Note } from "../methods/method.ts";
-import { commonNotes } from "./common-notes.ts";
+import type { Provenance } from "../methods/method.ts";
+import { commonProvenance } from "./common-provenance.ts";
 
 const block = (number: number) => ({ number, hash: `0x${number}` });
-const stored = (number: number, more: Partial<Note> = {}): Note =>
-  ({ source: "store", proof: "full", block: block(number), ...more }) as Note;
-const asked: Note = { source: "upstream", proof: "none" };
-const local: Note = { source: "local" };
+const stored = (number: number, more: Partial<Provenance> = {}): Provenance =>
+  ({ source: "store", proof: "full", block: block(number), ...more }) as Provenance;
+const asked: Provenance = { source: "upstream", proof: "none" };
+const local: Provenance = { source: "local" };
 
-describe("the note of a batch", () => {
-  it.each<{ what: string; all: readonly (Note | undefined)[]; want: object | undefined }>([
+describe("the provenance of a batch", () => {
+  it.each<{ what: string; all: readonly (Provenance | undefined)[]; want: object | undefined }>([
     { what: "of nothing that says anything", all: [undefined, undefined], want: undefined },
     { what: "of what was made here", all: [local, undefined, local], want: local },
     {
@@ -39,11 +39,11 @@ describe("the note of a batch", () => {
       want: { staleMs: 4_000 },
     },
   ])("$what", ({ all, want }) => {
-    if (want === undefined) expect(commonNotes(all)).toBeUndefined();
-    else expect(commonNotes(all)).toMatchObject(want);
+    if (want === undefined) expect(commonProvenance(all)).toBeUndefined();
+    else expect(commonProvenance(all)).toMatchObject(want);
   });
 
   it("has no age where nothing is stale", () => {
-    expect(commonNotes([stored(7)])).not.toHaveProperty("staleMs");
+    expect(commonProvenance([stored(7)])).not.toHaveProperty("staleMs");
   });
 });

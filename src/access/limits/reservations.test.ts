@@ -109,7 +109,7 @@ const rate: LimitSettings = {
   computeUnits: {},
 };
 
-describe("leases of a rate", () => {
+describe("reservations of a rate", () => {
   it(
     "give burst + rate × time together, whoever asks, dies or is slow",
     () =>
@@ -167,7 +167,7 @@ describe("leases of a rate", () => {
 const LIMIT = 2000;
 const day: LimitSettings = { computeUnits: { perDay: LIMIT } };
 
-describe("leases of a day", () => {
+describe("reservations of a day", () => {
   it(
     "never give more than the limit, and all of it but what died with a process",
     () =>

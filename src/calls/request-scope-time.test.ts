@@ -1,6 +1,6 @@
 // What one request has: time from the first moment it waits, memory until its end, and who is told that it left.
 import { beforeEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { RequestScope } from "./request-scope.ts";
 
 const DEADLINE_MS = 1_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { RequestScope } from "./request-scope.ts";
 
 function scopes(count: number, { isOver = false } = {}) {

@@ -4,6 +4,7 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Costs } from "../access/limits/costs.ts";
 import { Meter } from "../access/limits/meter.ts";
 import { Scope } from "../access/scope/scope.ts";
@@ -13,7 +14,6 @@ import { MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { bodyAnswerer } from "./answer-body.ts";
 import type { Caller } from "./caller.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
 
 /** Nodes a, b, c that answer after so many milliseconds; `log` has who was asked when, and what came. */

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns } from "../lib/turns.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { BlockSource } from "./block-source.ts";
 import type { AskedNode, Fetched } from "./dialect.ts";
 import { Prover } from "./prover.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Confirmation } from "./confirmation.ts";
 
 const said = async (...pausesMs: number[]): Promise<Confirmation> => {

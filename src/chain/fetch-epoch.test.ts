@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns } from "../lib/turns.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { recordOf } from "./block-record.ts";
 import type { AskedNode } from "./dialect.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { withPath } from "./cursor-path.ts";
 import type { CursorPosition } from "./filter-record.ts";
 import type { Formatter } from "./formatter.ts";

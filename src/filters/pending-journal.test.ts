@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { PendingJournal } from "./pending-journal.ts";
 
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;

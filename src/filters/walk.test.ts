@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { blockFormatters } from "./formatters.ts";
 import { Lost, walk } from "./walk.ts";
 

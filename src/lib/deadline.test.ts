@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { deadline, TOO_LATE } from "./deadline.ts";
 
 describe("a deadline", () => {

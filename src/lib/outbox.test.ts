@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Outbox } from "./outbox.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { StallWatch } from "./stall-watch.ts";
 
 it("a process that stood still counts it, and tells it once a minute", async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainNews } from "../chain/chain-writer.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { WriterAway, WriterLink } from "./writer-link.ts";
 import { WriterService } from "./writer-service.ts";
 

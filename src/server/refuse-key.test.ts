@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { RequestScope } from "../calls/request-scope.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
-import { FakeClock } from "../upstream/fake-clock.ts";
 import { refuseKey } from "./refuse-key.ts";
 
 const INVALID = { code: -32000, status: 401, message: "invalid API key" };

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../upstream/fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { SlowReaders } from "./slow-readers.ts";
 
 /** A connection as it looks from here: what was written, and what of it waits. */

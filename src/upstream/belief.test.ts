@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Work } from "../lib/long-work.ts";
 import { Turns } from "../lib/turns.ts";
 import { Belief } from "./belief.ts";
-import { FakeClock } from "./fake-clock.ts";
 import type { Reply } from "./reply.ts";
 
 const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });

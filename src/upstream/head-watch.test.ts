@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "./fake-clock.ts";
+import { FakeClock } from "../../test/support/fake-clock.ts";
 import { HeadWatch } from "./head-watch.ts";
 import type { Reply } from "./reply.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { CHAIN_1, DOWN, saying, startedPoolOf } from "../../test/support/fake-pool.ts";
 import type { Exchange } from "./connection/connection.ts";
-import { CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "../../test/support/fake-pool.ts";
 import type { Session } from "./asking/call-options.ts";
 import type { Exchange } from "./connection/connection.ts";
-import { type Answer, CHAIN_1, DOWN, saying, startedPoolOf } from "./fake-pool.ts";
 import type { Reply } from "./reply.ts";
 
 describe("a call", () => {

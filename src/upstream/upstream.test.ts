@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { CHAIN_1, DOWN, poolOf, saying, startedPoolOf } from "../../test/support/fake-pool.ts";
 import type { Exchange } from "./connection/connection.ts";
-import { CHAIN_1, DOWN, poolOf, saying, startedPoolOf } from "./fake-pool.ts";
 import type { Pool } from "./pool.ts";
 import type { Upstream } from "./upstream.ts";
 import type { AskOptions } from "./upstream-options.ts";

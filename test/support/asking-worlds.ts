@@ -8,12 +8,12 @@ import {
   type NetworkView,
   type Settlement,
 } from "../../src/upstream/asking/decision.ts";
-import { lacking, refused, result } from "../../src/upstream/asking/fake-asking.ts";
 import { type AskingState, next } from "../../src/upstream/asking/next.ts";
-import { fakeTraits } from "../../src/upstream/fake-pool.ts";
 import type { OpenCall } from "../../src/upstream/health/health.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 import type { Upstream } from "../../src/upstream/upstream.ts";
+import { lacking, refused, result } from "./fake-asking.ts";
+import { fakeTraits } from "./fake-pool.ts";
 
 const TEMPERS = [
   ...["honest", "lying", "refusing", "unknowing", "lacking", "without block", "silent"],

@@ -13,7 +13,7 @@ import { declaredRoutes, isAt } from "../../src/admin/document.ts";
 import { usageReportReader } from "../../src/admin/read-usage-report.ts";
 import { problem } from "../../src/admin/schemas.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
-import { FakeClock } from "../../src/upstream/fake-clock.ts";
+import { FakeClock } from "./fake-clock.ts";
 
 export const TOKEN = "a-token-of-the-tests";
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
 import { apiKey, type ConfiguredKey, hashedKey } from "../../config/key-settings.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";
 import type { KeyUsage } from "../usage/key-usage.ts";
 import { KeyBook } from "./key-book.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import { Members } from "./members.ts";
 
 let clock: FakeClock;

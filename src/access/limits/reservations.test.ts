@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type FakeProcess, pass, startFakeProcess } from "../../../test/support/fake-fleet.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import type { LimitSettings } from "./meter.ts";
 
 const PERIOD_MS = 10;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../upstream/fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 const start = (size: number, perSecond: number) => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { day } from "../../../test/support/counted-calls.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import { keepRemovingOldUsage, prefixesBefore } from "./retention.ts";
 
 const DAY_MS = 86_400_000;

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import { okCall } from "../../../test/support/counted-calls.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage-report.ts";
 

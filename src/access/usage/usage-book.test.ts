@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { day, okCall } from "../../../test/support/counted-calls.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../../upstream/fake-clock.ts";
 import { UsageBook } from "./usage-book.ts";
 import { readUsage } from "./usage-report.ts";
 

@@ -1,10 +1,17 @@
 // A call for which no node has budget left: it waits, or insists.
 import { describe, expect, it } from "vitest";
+import {
+  asking,
+  DELAY_MS,
+  failed,
+  lacking,
+  outcomeOf,
+  result,
+} from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { RateBudget } from "../budget/rate-budget.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import { asking, DELAY_MS, failed, lacking, outcomeOf, result } from "./fake-asking.ts";
 
 const busy = (retryAfterMs: number): Reply => ({ kind: "busy", retryAfterMs });
 

@@ -1,11 +1,18 @@
 // A call whose node takes long: another one is asked too.
 import { describe, expect, it } from "vitest";
+import {
+  asking,
+  DELAY_MS,
+  failed,
+  outcomeOf,
+  refused,
+  result,
+} from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { OUTRUN } from "../ask-decisions.ts";
-import { FakeClock } from "../fake-clock.ts";
 import { Health } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import { asking, DELAY_MS, failed, outcomeOf, refused, result } from "./fake-asking.ts";
 
 const timeout: Reply = { kind: "timeout" };
 

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
+import {
+  asking,
+  DELAY_MS,
+  failed,
+  lacking,
+  neverSent,
+  refused,
+  result,
+} from "../../../test/support/fake-asking.ts";
 import type { Reply } from "../reply.ts";
-import { asking, DELAY_MS, failed, lacking, neverSent, refused, result } from "./fake-asking.ts";
 
 const timeout: Reply = { kind: "timeout" };
 const busy = (retryAfterMs: number): Reply => ({ kind: "busy", retryAfterMs });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { driven, failed, networkOf, result } from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { Arrival } from "./call-options.ts";
-import { driven, failed, networkOf, result } from "./fake-asking.ts";
 
 const hash = result('"0xab"');
 const refusal = (message: string): Reply => ({

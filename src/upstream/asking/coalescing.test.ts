@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countedSignal } from "../fake-signal.ts";
+import { countedSignal } from "../../../test/support/counted-signal.ts";
 import type { CallOptions } from "./call-options.ts";
 import { Coalescing } from "./coalescing.ts";
 

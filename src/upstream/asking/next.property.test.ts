@@ -14,10 +14,10 @@ import {
   viewOf,
   type World,
 } from "../../../test/support/asking-worlds.ts";
-import { FakeClock } from "../fake-clock.ts";
+import { networkOf } from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { CallDriver } from "./call-driver.ts";
 import type { Settlement } from "./decision.ts";
-import { networkOf } from "./fake-asking.ts";
 
 const RUNS = { numRuns: 1_000 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fakeTraits } from "../fake-pool.ts";
+import { fakeTraits } from "../../../test/support/fake-pool.ts";
 import { headOf, inOrder, type RankedUpstream, takersOf, type Wanted } from "./node-order.ts";
 
 type Node = {

@@ -1,9 +1,9 @@
 // A call that finds no upstream that can be asked: it waits a little, among not too many.
 import { expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
-import { countedSignal } from "../fake-signal.ts";
+import { countedSignal } from "../../../test/support/counted-signal.ts";
+import { driven, networkOf, result } from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import type { Upstream } from "../upstream.ts";
-import { driven, networkOf, result } from "./fake-asking.ts";
 import { NetworkCalls } from "./network-calls.ts";
 
 /** Calls of a network whose only upstream is away; `done` has the end of each, with the time. */

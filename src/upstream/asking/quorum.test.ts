@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { driven, networkOf } from "../../../test/support/fake-asking.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import { driven, networkOf } from "./fake-asking.ts";
 
 type Answer = Reply | Promise<Reply>;
 

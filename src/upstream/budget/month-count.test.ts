@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
 import type { State, Updated } from "../../state/state.ts";
-import { FakeClock } from "../fake-clock.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 import { RateBudget } from "./rate-budget.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { FakeClock } from "../fake-clock.ts";
 import { RateBudget, type RateBudgetOptions } from "./rate-budget.ts";
 
 const nothingKept = new MemoryState();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import { Capabilities } from "./capabilities.ts";
 

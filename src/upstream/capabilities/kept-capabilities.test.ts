@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { Reply } from "../reply.ts";
 import { Capabilities } from "./capabilities.ts";
 import { KeptCapabilities } from "./kept-capabilities.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MissingMethods } from "./missing-methods.ts";
 
 const MINUTE_MS = 60_000;

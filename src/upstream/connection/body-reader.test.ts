@@ -1,8 +1,8 @@
 // Answers that are read while they come.
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import * as fake from "../../../test/support/fake-node.ts";
 import type { BodyReader, Connection, Exchange } from "./connection.ts";
-import * as fake from "./fake-node.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { httpNode, ipcNode, webSocketNode } from "../../../test/support/fake-node.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { connect } from "./connect.ts";
 import type { Connection, Exchange } from "./connection.ts";
-import { httpNode, ipcNode, webSocketNode } from "./fake-node.ts";
 
 const LIMITS = { headers: {}, connections: 2, timeoutMs: 5_000, responseBytes: 1_000 };
 const never = new AbortController().signal;

@@ -1,9 +1,9 @@
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import * as fake from "../../../test/support/fake-node.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { ConnectionOptions, Exchange } from "./connection.ts";
-import * as fake from "./fake-node.ts";
 import { HttpConnection } from "./http-connection.ts";
 
 const request = { id: 1, json: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' };

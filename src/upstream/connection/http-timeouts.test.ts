@@ -2,9 +2,9 @@
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import * as fake from "../../../test/support/fake-node.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import * as fake from "./fake-node.ts";
 import { HttpConnection } from "./http-connection.ts";
 
 const request = { id: 1, json: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}' };

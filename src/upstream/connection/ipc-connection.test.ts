@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { relative } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { type IpcAnswer, ipcNode } from "../../../test/support/fake-node.ts";
 import type { BodyReader, ConnectionOptions, Exchange } from "./connection.ts";
-import { type IpcAnswer, ipcNode } from "./fake-node.ts";
 import { ipcConnection } from "./ipc-connection.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
-import { listening } from "./fake-node.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { listening } from "../../../test/support/fake-node.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { readRetryAfter } from "./retry-after.ts";
 

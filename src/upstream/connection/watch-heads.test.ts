@@ -1,13 +1,13 @@
 // New heads as a node announces them, over real sockets.
 import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
+import { fakeTraits } from "../../../test/support/fake-pool.ts";
 import { Turns } from "../../lib/turns.ts";
-import { FakeClock } from "../fake-clock.ts";
-import { fakeTraits } from "../fake-pool.ts";
 import { requestJson } from "../request-json.ts";
 import { Upstream } from "../upstream.ts";
 import { connect } from "./connect.ts";
-import { type WebSocketAnswer, webSocketNode } from "./fake-node.ts";
 
 const never = new AbortController().signal;
 const undo: (() => unknown)[] = [];

@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { WebSocketServer } from "ws";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { listening, type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
 import { MemoryBudget } from "../../lib/memory-budget.ts";
-import { FakeClock } from "../fake-clock.ts";
 import type { ConnectionOptions, Exchange } from "./connection.ts";
-import { listening, type WebSocketAnswer, webSocketNode } from "./fake-node.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;

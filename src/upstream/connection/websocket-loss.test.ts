@@ -2,8 +2,14 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
-import { httpNode, listening, rawNode, type WebSocketAnswer, webSocketNode } from "./fake-node.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import {
+  httpNode,
+  listening,
+  rawNode,
+  type WebSocketAnswer,
+  webSocketNode,
+} from "../../../test/support/fake-node.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;

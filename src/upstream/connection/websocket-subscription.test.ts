@@ -2,11 +2,11 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import { FakeClock } from "../fake-clock.ts";
-import { countedSignal } from "../fake-signal.ts";
+import { countedSignal } from "../../../test/support/counted-signal.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
+import { type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
 import { requestJson } from "../request-json.ts";
 import type { Exchange } from "./connection.ts";
-import { type WebSocketAnswer, webSocketNode } from "./fake-node.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;

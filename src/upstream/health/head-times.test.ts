@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { HeadTimes } from "./head-times.ts";
 
 it("tells for how long a node has been behind", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../fake-clock.ts";
+import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type HurriedAsker, NodeTurns } from "./node-turns.ts";
 
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 // For tests: a clock that moves only when told to.
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../../src/lib/clock.ts";
 
 export class FakeClock implements Clock {
   #now = 0;

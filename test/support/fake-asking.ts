@@ -1,14 +1,14 @@
 // For tests: one call to nodes that say what they are told to, or nothing until they are told.
 
-import type { Clock } from "../../lib/clock.ts";
-import { FakeClock } from "../fake-clock.ts";
-import { fakeTraits } from "../fake-pool.ts";
-import { countedSignal } from "../fake-signal.ts";
-import type { Reply } from "../reply.ts";
-import type { Upstream } from "../upstream.ts";
-import type { AgreementRule } from "./agreement.ts";
-import { type AskingNetwork, CallDriver } from "./call-driver.ts";
-import type { CallOptions, FinalReply } from "./call-options.ts";
+import type { Clock } from "../../src/lib/clock.ts";
+import type { AgreementRule } from "../../src/upstream/asking/agreement.ts";
+import { type AskingNetwork, CallDriver } from "../../src/upstream/asking/call-driver.ts";
+import type { CallOptions, FinalReply } from "../../src/upstream/asking/call-options.ts";
+import type { Reply } from "../../src/upstream/reply.ts";
+import type { Upstream } from "../../src/upstream/upstream.ts";
+import { countedSignal } from "./counted-signal.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { fakeTraits } from "./fake-pool.ts";
 
 /** After which a second node is asked. */
 export const DELAY_MS = 50;

@@ -1,12 +1,12 @@
 // For tests: a pool over nodes that say what they are told to.
 import pino from "pino";
-import { Turns } from "../lib/turns.ts";
-import type { MethodTraits } from "../namespaces/known-method.ts";
-import { unknownMethod } from "../namespaces/known-methods.ts";
-import type { CallOptions } from "./asking/call-options.ts";
-import type { Connection, Exchange } from "./connection/connection.ts";
+import { Turns } from "../../src/lib/turns.ts";
+import type { MethodTraits } from "../../src/namespaces/known-method.ts";
+import { unknownMethod } from "../../src/namespaces/known-methods.ts";
+import type { CallOptions } from "../../src/upstream/asking/call-options.ts";
+import type { Connection, Exchange } from "../../src/upstream/connection/connection.ts";
+import { Pool, type PoolOptions } from "../../src/upstream/pool.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { Pool, type PoolOptions } from "./pool.ts";
 
 const never = new AbortController().signal;
 export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };

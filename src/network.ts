@@ -19,7 +19,7 @@ import { JournalReader } from "./filters/journal-reader.ts";
 import { PendingJournal } from "./filters/pending-journal.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
-import { Occupancy } from "./lib/occupancy.ts";
+import { Occupancy } from "./lib/mutex.ts";
 import type { Turns } from "./lib/turns.ts";
 import { type Catalogue, catalogueFor, traitsOf } from "./methods/catalogue.ts";
 import { openRpcDocument } from "./methods/describe.ts";

@@ -1,5 +1,7 @@
 // The journal of pending transactions for a process that does not listen to nodes: the writer does.
+
 import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
 import type { State } from "../state/state.ts";
 import { JournalCopy } from "./journal-copy.ts";
 import { type Journal, type Pending, pendingOf } from "./pending-journal.ts";
@@ -18,8 +20,7 @@ const TOLD_EVERY_MS = 30_000;
 export class JournalReader implements Journal {
   readonly #copy: JournalCopy;
   #toldAtMs = Number.NEGATIVE_INFINITY;
-  /** One at a time. */
-  #reading: Promise<unknown> = Promise.resolve();
+  readonly #reading = new Mutex();
   readonly #parts: { readonly writer: MempoolWriter; readonly clock: Pick<Clock, "now"> };
 
   constructor(
@@ -37,7 +38,7 @@ export class JournalReader implements Journal {
   async start(): Promise<void> {}
 
   async close(): Promise<void> {
-    await this.#reading;
+    await this.#reading.idle();
   }
 
   begin(): Promise<number> {
@@ -46,9 +47,7 @@ export class JournalReader implements Journal {
 
   async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
     this.#tellWriter();
-    const reading = this.#reading.then(() => this.#copy.catchUp());
-    this.#reading = reading.catch(() => undefined);
-    await reading;
+    await this.#reading.run(() => this.#copy.catchUp());
     return pendingOf(this.#copy.since(sequence, most), sequence);
   }
 

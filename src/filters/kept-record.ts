@@ -1,6 +1,8 @@
 // The record of one filter as the state has it. Other processes change it too; and what could not be
 // written, since the state was away, is owed to it.
+
 import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
 import type { State, Texts, Updated } from "../state/state.ts";
 import { decodeFilter, encodeFilter, type FilterRecord } from "./filter-record.ts";
 
@@ -26,8 +28,7 @@ export class KeptRecord {
   #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
   #isPaying = false;
   #isClosed = false;
-  /** What runs, or did. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Mutex();
   readonly #key: string;
   readonly #parts: KeptRecordParts;
 
@@ -40,20 +41,18 @@ export class KeptRecord {
 
   /** One task after the other. One that fails holds up nobody. */
   inTurn<Value>(task: () => Promise<Value>): Promise<Value> {
-    const turn = this.#turn.then(task);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    return this.#turns.run(task);
   }
 
   /** Resolves when nothing is left to be written, or the state is away. */
   async atRest(): Promise<void> {
-    await this.#turn;
+    await this.#turns.idle();
   }
 
   /** As `atRest`, and what cannot be written is not tried again. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#turn;
+    await this.#turns.idle();
   }
 
   get isOwed(): boolean {

@@ -1,8 +1,10 @@
 // The pending transactions of one network, as its nodes tell them: merged, each hash once, in the order
 // first seen, and not without bound. Nodes are listened to only while somebody has a filter for it. All
 // gateways that listen write the journal, and whoever is first has written a hash for all.
+
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
 import { within } from "../lib/within.ts";
 import type { State } from "../state/state.ts";
 import type { Pool } from "../upstream/pool.ts";
@@ -59,7 +61,7 @@ export class PendingJournal implements Journal {
   /** undefined while nobody is listened to. */
   #listening: AbortController | undefined;
   /** What is done to the state, one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Mutex();
   #isFlushPlanned = false;
   readonly #parts: JournalParts;
 
@@ -82,7 +84,7 @@ export class PendingJournal implements Journal {
   async close(): Promise<void> {
     if (!this.#listening) return;
     this.#listening.abort();
-    await this.#inTurn(() => this.#flush()).catch(() => undefined);
+    await this.#turns.run(() => this.#flush()).catch(() => undefined);
   }
 
   /** @throws RpcError -32601 when no node tells of pending transactions, 503 when none could be asked. */
@@ -101,7 +103,7 @@ export class PendingJournal implements Journal {
 
   async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
     this.listen();
-    await this.#inTurn(() => this.#flush());
+    await this.#turns.run(() => this.#flush());
     if (sequence > this.#copy.end) this.#least = sequence; // the state lost what was told
     return pendingOf(this.#copy.since(sequence, most), sequence);
   }
@@ -110,7 +112,7 @@ export class PendingJournal implements Journal {
   async #caughtUp(): Promise<number> {
     const { clock } = this.#parts;
     await within(TIMEOUT_MS, this.#sources.catchUp(), { clock });
-    await this.#inTurn(() => this.#flush());
+    await this.#turns.run(() => this.#flush());
     return this.#copy.end;
   }
 
@@ -120,7 +122,7 @@ export class PendingJournal implements Journal {
     if (this.#listening) return;
     const listening = new AbortController();
     this.#listening = listening;
-    this.#inTurn(() => this.#flush()).catch(() => undefined);
+    this.#turns.run(() => this.#flush()).catch(() => undefined);
     this.#sources.listen(listening.signal);
     void this.#flushAgainAndAgain(listening);
   }
@@ -135,7 +137,7 @@ export class PendingJournal implements Journal {
         this.#listening = undefined;
         listening.abort();
       }
-      await this.#inTurn(() => this.#flush()).catch(() => undefined); // the state is away
+      await this.#turns.run(() => this.#flush()).catch(() => undefined); // the state is away
     }
   }
 
@@ -145,19 +147,13 @@ export class PendingJournal implements Journal {
     if (this.#unwritten.size > WAITING_AT_MOST) this.#leaveOldest();
     if (this.#isFlushPlanned) return;
     this.#isFlushPlanned = true;
-    this.#inTurn(() => this.#flush()).catch(() => undefined); // then within a second
+    this.#turns.run(() => this.#flush()).catch(() => undefined); // then within a second
   }
 
   #leaveOldest(): void {
     const [oldest] = this.#unwritten;
     if (oldest !== undefined) this.#unwritten.delete(oldest);
     this.#left += 1;
-  }
-
-  #inTurn<Value>(task: () => Promise<Value>): Promise<Value> {
-    const turn = this.#turn.then(task);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
   }
 
   /** Writes what was heard, and reads what others wrote. */

@@ -1,9 +1,11 @@
 // Another configuration for a running gateway: compared, made ready, and taken as one step.
+
 import type { Logger } from "pino";
 import type { Reloaded } from "../admin/admin-server-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { Mutex } from "../lib/mutex.ts";
 import type { NetworksChange } from "./networks.ts";
 
 export type ReloadParts = {
@@ -20,7 +22,7 @@ export class Reload {
   /** What runs. */
   #config: Config;
   /** One after the other: each is compared with what the one before left. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #reloads = new Mutex();
   #isStopping = false;
   readonly #parts: ReloadParts;
 
@@ -31,9 +33,7 @@ export class Reload {
 
   /** Takes the configuration, or leaves everything as it is. Never rejects. */
   to(config: Config): Promise<Reloaded> {
-    const reloaded = this.#last.then(() => this.#reload(config));
-    this.#last = reloaded;
-    return reloaded;
+    return this.#reloads.run(() => this.#reload(config));
   }
 
   /**
@@ -50,7 +50,7 @@ export class Reload {
   /** From now on everything is refused; resolves when nothing is under way. */
   async close(): Promise<void> {
     this.#isStopping = true;
-    await this.#last;
+    await this.#reloads.idle();
   }
 
   async #reload(config: Config): Promise<Reloaded> {

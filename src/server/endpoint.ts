@@ -10,7 +10,7 @@ import { type RpcResponse, refusal } from "../calls/response.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { Occupancy } from "../lib/occupancy.ts";
+import type { Occupancy } from "../lib/mutex.ts";
 import { announcedBytes, CALLER_GONE } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import { type PaidBodyParts, paidBody } from "./paid-body.ts";

@@ -1,7 +1,9 @@
 // The shared state of many machines: Redis or Valkey, alone, behind Sentinels or as a Cluster. Each
 // operation is one script, and one round trip.
+
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { Mutex } from "../lib/mutex.ts";
 import type { OperationId } from "../lib/outbox.ts";
 import type { TakeRequest } from "../lib/taken.ts";
 import { RedisLink, type RedisStateParts } from "./redis-link.ts";
@@ -29,7 +31,7 @@ export class RedisState implements State {
   readonly #prefix: string;
   readonly #link: RedisLink;
   /** Updates of this process do not stand in each other's way: by their first key, the last of them. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Map<string, Mutex>();
 
   constructor(settings: SharedStateSettings, parts: RedisStateParts) {
     this.#prefix = settings.prefix;
@@ -69,14 +71,14 @@ export class RedisState implements State {
 
   update(keys: readonly string[], next: Next, options: UpdateOptions = {}): Promise<Updated> {
     const [first = ""] = keys;
-    const update = (): Promise<Updated> => this.#update(keys, next, options);
-    const turn = (this.#turns.get(first) ?? Promise.resolve()).then(update, update);
-    this.#turns.set(first, turn);
+    const turns = this.#turns.get(first) ?? new Mutex();
+    this.#turns.set(first, turns);
     const forget = (): void => {
-      if (this.#turns.get(first) === turn) this.#turns.delete(first);
+      if (turns.isIdle) this.#turns.delete(first);
     };
-    turn.then(forget, forget);
-    return turn;
+    const updated = turns.run(() => this.#update(keys, next, options));
+    updated.then(forget, forget);
+    return updated;
   }
 
   async replace(

@@ -2,7 +2,7 @@
 // places in one step.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../lib/clock.ts";
-import type { Occupancy } from "../lib/occupancy.ts";
+import type { Occupancy } from "../lib/mutex.ts";
 import { within } from "../lib/within.ts";
 import type { Upstream } from "./upstream.ts";
 import type { UpstreamOptions } from "./upstream-options.ts";

@@ -1,5 +1,5 @@
 // The nodes of one network. Others may take their places while calls are in flight.
-import { Occupancy } from "../lib/occupancy.ts";
+import { Occupancy } from "../lib/mutex.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { AgreementRule } from "./asking/agreement.ts";

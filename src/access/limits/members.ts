@@ -1,5 +1,7 @@
 // How many processes share the limits: each leaves a sign of life in the state.
+
 import type { Clock } from "../../lib/clock.ts";
+import { Mutex } from "../../lib/mutex.ts";
 import type { State } from "../../state/state.ts";
 
 export type MembersParts = {
@@ -20,7 +22,7 @@ export class Members {
   #sign: string | undefined;
   #beats = 0;
   #isClosed = false;
-  #beating: Promise<void> = Promise.resolve();
+  readonly #beating = new Mutex();
   readonly #key: string;
   readonly #parts: MembersParts;
 
@@ -36,13 +38,12 @@ export class Members {
 
   /** Once a second. Never rejects. */
   beat(): Promise<void> {
-    this.#beating = this.#beating.then(() => this.#beat()).catch(() => undefined);
-    return this.#beating;
+    return this.#beating.run(() => this.#beat()).catch(() => undefined);
   }
 
   /** The others need not wait until we look dead. Never rejects. */
   async close(): Promise<void> {
-    await this.#beating;
+    await this.#beating.idle();
     this.#isClosed = true;
     await this.#parts.state.replace(this.#key, this.#sign, undefined).catch(() => false);
   }

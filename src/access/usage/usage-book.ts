@@ -1,6 +1,8 @@
 // What was done with each key: counted in memory, and added to the state's counters twice a second.
+
 import type { Logger } from "pino";
 import type { Clock } from "../../lib/clock.ts";
+import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
 import type { Addition, State } from "../../state/state.ts";
 import { DayUsage } from "./day-usage.ts";
@@ -37,9 +39,8 @@ export class UsageBook {
   readonly #days = new Map<string, DayUsage>();
   readonly #outbox: Outbox<readonly Addition[], void>;
   readonly #closing = new AbortController();
-  /** The write that runs, or has run last. Never rejects. */
-  #running: Promise<unknown> = Promise.resolve();
-  /** The one that will begin after it. */
+  readonly #writing = new Mutex();
+  /** The write that will begin after the one that runs. */
   #next: Promise<void> | undefined;
   #isFailing = false;
   #loop: Promise<unknown> = Promise.resolve();
@@ -100,11 +101,9 @@ export class UsageBook {
 
   /** Everything that was counted before this call is in the state when it resolves. @throws When the state is away. */
   write(): Promise<void> {
-    this.#next ??= this.#running.then(() => {
+    this.#next ??= this.#writing.run(() => {
       this.#next = undefined;
-      const writing = this.#writeOnce();
-      this.#running = writing.catch(() => undefined);
-      return writing;
+      return this.#writeOnce();
     });
     return this.#next;
   }

@@ -1,5 +1,7 @@
 // How much was used of an upstream in this calendar month, by all processes; it survives them.
+
 import type { Clock } from "../../lib/clock.ts";
+import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
 import type { State, Texts, Updated } from "../../state/state.ts";
 import { type CalendarMonth, monthAt } from "./calendar-month.ts";
@@ -40,7 +42,7 @@ export class MonthCount {
   #running: Tally;
   #cancelWrite: (() => void) | undefined;
   /** One at a time, or the same use would be added twice. */
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new Mutex();
   #isClosed = false;
   /** As the state had it last. */
   #known: Texts | undefined;
@@ -71,8 +73,7 @@ export class MonthCount {
 
   /** Takes up what is kept; while the state is away it begins without, and takes it up later. */
   start(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#writeOrTryAgain());
-    return this.#writing;
+    return this.#writing.run(() => this.#writeOrTryAgain());
   }
 
   get used(): number {
@@ -93,7 +94,7 @@ export class MonthCount {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelWrite?.();
-    await this.#writing;
+    await this.#writing.idle();
     if (this.#tallies.some(({ unwritten }) => unwritten > 0)) await this.#write();
   }
 
@@ -116,7 +117,7 @@ export class MonthCount {
   #writeLater(): void {
     this.#cancelWrite = this.#parts.clock.after(WRITTEN_EVERY_MS, () => {
       this.#cancelWrite = undefined;
-      this.#writing = this.#writing.then(() => this.#writeOrTryAgain());
+      void this.#writing.run(() => this.#writeOrTryAgain());
     });
   }
 

@@ -1,6 +1,8 @@
 // Keeps what was learned of a node over restarts. It is no loss when it cannot: then it is learned again.
+
 import { createHash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
+import { Mutex } from "../../lib/mutex.ts";
 import type { State } from "../../state/state.ts";
 import type { Capabilities } from "./capabilities.ts";
 import {
@@ -27,7 +29,7 @@ const WRITTEN_EVERY_MS = 5_000;
 
 export class KeptCapabilities {
   #cancelWrite: (() => void) | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new Mutex();
   #isClosed = false;
   readonly #options: KeptCapabilitiesOptions;
   readonly #parts: KeptCapabilitiesParts;
@@ -50,7 +52,7 @@ export class KeptCapabilities {
     this.#isClosed = true;
     const isUnwritten = this.#cancelWrite !== undefined;
     this.#cancelWrite?.();
-    await this.#writing;
+    await this.#writing.idle();
     if (isUnwritten) await this.#write();
   }
 
@@ -58,7 +60,7 @@ export class KeptCapabilities {
     if (this.#cancelWrite || this.#isClosed) return;
     this.#cancelWrite = this.#parts.clock.after(WRITTEN_EVERY_MS, () => {
       this.#cancelWrite = undefined;
-      this.#writing = this.#writing.then(() => this.#write());
+      void this.#writing.run(() => this.#write());
     });
   }
 

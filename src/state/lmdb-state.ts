@@ -8,7 +8,7 @@ import { NotWritable } from "../disk/write-failure.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/taken.ts";
+import type { TakeRequest } from "../lib/token-bucket.ts";
 import { refuseDamagedState } from "./damaged-state.ts";
 import {
   addIn,

@@ -1,7 +1,7 @@
 // The operations of a state over a table of texts, for those who change it inside a transaction of their
 // own. Redis has the same in Lua (redis-scripts.ts). Nothing is changed by one that throws.
 import type { OperationId } from "../lib/outbox.ts";
-import { readTaken, type TakeRequest, takeFrom, textOfTaken } from "../lib/taken.ts";
+import { readTaken, type TakeRequest, takeFrom, textOfTaken } from "../lib/token-bucket.ts";
 import {
   type Addition,
   type AppendRequest,

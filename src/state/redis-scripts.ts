@@ -1,7 +1,7 @@
 // What Redis does in one step, so that no other client sees half of it: the operations of operations.ts
 // in Lua. A group has two keys: a hash of its texts by name, and a sorted set of the names, all of score
 // 0, which Redis orders by bytes. A third key remembers the last operation of one slot.
-import { SET_BACK_MS } from "../lib/taken.ts";
+import { SET_BACK_MS } from "../lib/token-bucket.ts";
 import { MOST_ITEMS, TOO_LATE } from "./state.ts";
 
 /** A page of a list holds so many entries at most, and ends after so many bytes: others wait for it. */

@@ -5,7 +5,7 @@ import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/taken.ts";
+import type { TakeRequest } from "../lib/token-bucket.ts";
 import { RedisLink, type RedisStateParts } from "./redis-link.ts";
 import { doneKey, groupKeys } from "./redis-scripts.ts";
 import {

@@ -8,7 +8,7 @@
 // sent again under that id: it happens once, and the repetition is told what the first was
 // (lib/outbox.ts does so), for as long as the id says.
 import type { OperationId } from "../lib/outbox.ts";
-import type { TakeRequest } from "../lib/taken.ts";
+import type { TakeRequest } from "../lib/token-bucket.ts";
 
 export type State = {
   /** The text under a key; undefined when there is none. */

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Outbox } from "../../src/lib/outbox.ts";
-import type { TakeRequest } from "../../src/lib/taken.ts";
+import type { TakeRequest } from "../../src/lib/token-bucket.ts";
 import type { TakeResult, Updated } from "../../src/state/state.ts";
 import { DroppingProxy } from "../support/dropping-proxy.ts";
 import { until } from "../support/processes.ts";

@@ -1,7 +1,7 @@
 // A state in memory for tests: it may be slow or away, lose the answers to what it did, and do late what it
 // was asked.
 import type { OperationId } from "../../src/lib/outbox.ts";
-import type { TakeRequest } from "../../src/lib/taken.ts";
+import type { TakeRequest } from "../../src/lib/token-bucket.ts";
 import {
   addIn,
   appendIn,

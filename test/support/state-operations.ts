@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/lib/outbox.ts";
-import { type TakeRequest, takeFrom } from "../../src/lib/taken.ts";
+import { type TakeRequest, takeFrom } from "../../src/lib/token-bucket.ts";
 import { addIn } from "../../src/state/operations.ts";
 import type { Addition, CounterTree, State } from "../../src/state/state.ts";
 

@@ -1,11 +1,11 @@
 // The limits that one key has: made when they are configured, and kept while they are.
 import type { Allowance } from "./allowance.ts";
 import type { LimitSettings } from "./limit-settings.ts";
+import { OwnRate } from "./own-rate.ts";
 import { Quota } from "./quota.ts";
 import type { RateBounds } from "./rate-short.ts";
 import type { ReservationParts } from "./reservation.ts";
 import { SharedRate } from "./shared-rate.ts";
-import { TokenBucket } from "./token-bucket.ts";
 import type { WindowKind } from "./windows.ts";
 
 export type AllowancesOptions = {
@@ -15,7 +15,7 @@ export type AllowancesOptions = {
 };
 
 export class Allowances {
-  rate: SharedRate | TokenBucket | undefined;
+  rate: SharedRate | OwnRate | undefined;
   day: Quota | undefined;
   month: Quota | undefined;
   /** Those that there are; the one that lasts longest is told first. */
@@ -38,12 +38,12 @@ export class Allowances {
     for (const each of before) if (!this.all.includes(each)) void each.close();
   }
 
-  #rateOf(bounds: RateBounds): SharedRate | TokenBucket {
+  #rateOf(bounds: RateBounds): SharedRate | OwnRate {
     const known = this.rate;
     known?.resize(bounds);
     if (known) return known;
     const { name, isAlone } = this.#options;
-    if (isAlone) return new TokenBucket(bounds, this.#parts);
+    if (isAlone) return new OwnRate(bounds, this.#parts);
     return new SharedRate({ name, bounds }, this.#parts);
   }
 

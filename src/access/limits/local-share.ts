@@ -1,5 +1,5 @@
 // One process's part of a limit while the state is away.
-import { type Bounds, type Taken, takenAt } from "../../lib/taken.ts";
+import { type Bounds, type Taken, takenAt } from "../../lib/token-bucket.ts";
 
 export class LocalShare {
   readonly #bounds: Bounds;

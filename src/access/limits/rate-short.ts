@@ -1,6 +1,6 @@
 // What a 429 tells of a rate.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
-import type { Bounds } from "../../lib/taken.ts";
+import type { Bounds } from "../../lib/token-bucket.ts";
 
 /** `size` is the burst. */
 export type RateBounds = Bounds;

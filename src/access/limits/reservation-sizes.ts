@@ -1,5 +1,5 @@
 // How much of a limit one process may ask for, and how soon again. Pure.
-import type { Bounds } from "../../lib/taken.ts";
+import type { Bounds } from "../../lib/token-bucket.ts";
 
 /** At most so often a limit is asked that gives as fast as it can. */
 const SHORTEST_PAUSE_MS = 5;

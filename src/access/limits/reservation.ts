@@ -3,7 +3,13 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { Outbox } from "../../lib/outbox.ts";
-import { type Bounds, grantOf, NOTHING_TAKEN, type TakeRequest, takenAt } from "../../lib/taken.ts";
+import {
+  type Bounds,
+  grantOf,
+  NOTHING_TAKEN,
+  type TakeRequest,
+  takenAt,
+} from "../../lib/token-bucket.ts";
 import type { State, TakeResult } from "../../state/state.ts";
 import { Demand } from "./demand.ts";
 import { LocalShare } from "./local-share.ts";

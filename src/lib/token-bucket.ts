@@ -1,5 +1,6 @@
-// How much of a limit is taken, as one entry of the state tells it. What is taken from a rate comes back
-// with time; what is taken from a quota does not. Pure.
+// The token bucket: it holds so many tokens at most, and so many come back each second. Rates are buckets; a
+// quota is one that nothing comes back to. `TokenBucket` is one process's own; what processes share is one
+// entry of the state, `Taken`, which pure functions take from.
 
 export type Bounds = {
   /** What can be taken of the untouched limit: the burst of a rate, the whole of a quota. */
@@ -8,6 +9,71 @@ export type Bounds = {
   readonly perSecond: number;
 };
 
+/** What sums of fractions may be off by, in tokens. */
+const ROUNDING = 1e-6;
+
+export class TokenBucket {
+  /** At `#atMs`. Below zero: a debt. */
+  #tokens: number;
+  #atMs: number;
+  #bounds: Bounds;
+
+  /** @param tokens Left out: the bucket is full. */
+  constructor(bounds: Bounds, nowMs: number, tokens = bounds.size) {
+    this.#bounds = bounds;
+    this.#tokens = tokens;
+    this.#atMs = nowMs;
+  }
+
+  get bounds(): Bounds {
+    return this.#bounds;
+  }
+
+  /** What is there, and what is owed, stays; what the smaller bucket does not hold is lost. */
+  resize(bounds: Bounds, nowMs: number): void {
+    this.#tokens = Math.min(bounds.size, this.left(nowMs));
+    this.#atMs = nowMs;
+    this.#bounds = bounds;
+  }
+
+  left(nowMs: number): number {
+    const { size, perSecond } = this.#bounds;
+    const passedMs = Math.max(0, nowMs - this.#atMs);
+    return Math.min(size, this.#tokens + (passedMs / 1000) * perSecond);
+  }
+
+  has(tokens: number, nowMs: number): boolean {
+    return this.#priceOf(tokens) <= this.left(nowMs) + ROUNDING;
+  }
+
+  /** How long until `has` is true, in whole milliseconds; Infinity when it will never be. */
+  waitMs(tokens: number, nowMs: number): number {
+    const missing = this.#priceOf(tokens) - this.left(nowMs) - ROUNDING;
+    return missing <= 0 ? 0 : Math.ceil((missing / this.#bounds.perSecond) * 1000);
+  }
+
+  /** Takes them when it has them. @returns Whether it had. */
+  take(tokens: number, nowMs: number): boolean {
+    const isThere = this.has(tokens, nowMs);
+    if (isThere) this.spend(this.#priceOf(tokens), nowMs);
+    return isThere;
+  }
+
+  /** Takes them, whether it has them or not. @param most What is owed afterwards at most, in tokens. */
+  spend(tokens: number, nowMs: number, most = Number.POSITIVE_INFINITY): void {
+    const left = this.left(nowMs);
+    this.#tokens = Math.max(left - tokens, Math.min(left, -most));
+    this.#atMs = nowMs;
+  }
+
+  /** What is dearer than a full bucket of a rate takes all of it: it would never pass otherwise. */
+  #priceOf(tokens: number): number {
+    const { size, perSecond } = this.#bounds;
+    return perSecond > 0 ? Math.min(tokens, size) : tokens;
+  }
+}
+
+/** How much of a limit is taken, as one entry of the state has it. */
 export type Taken = { readonly units: number; readonly atMs: number };
 
 /** What one process asks of a limit in one step, in the limit's units. */

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { OwnRate } from "./own-rate.ts";
 
 const start = (size: number, perSecond: number) => {
-  const bucket = new TokenBucket({ size, perSecond }, { clock: new FakeClock() });
+  const bucket = new OwnRate({ size, perSecond }, { clock: new FakeClock() });
   const take = (units: number, nowMs: number): boolean => {
     const isEnough = !bucket.lacks(units, nowMs);
-    if (isEnough) bucket.take(units);
+    if (isEnough) bucket.take(units, nowMs);
     return isEnough;
   };
   return { bucket, take };

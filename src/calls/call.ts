@@ -6,7 +6,7 @@ import type { ChainView } from "../chain/chain-view.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
 import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";

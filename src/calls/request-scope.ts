@@ -1,8 +1,7 @@
 // The time and attention one HTTP request has: a deadline, and a caller who may go away; and what waits in
 // memory for it.
 import type { Clock } from "../lib/clock.ts";
-import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 
 /** Made once: an abort without a reason makes an exception with a stack, for every answered call. */

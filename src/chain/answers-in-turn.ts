@@ -1,6 +1,6 @@
 // The same asked of several nodes: one after the other, the next one early when one takes long.
 import type { Clock } from "../lib/clock.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 
 export type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 

@@ -1,7 +1,7 @@
 // What one block leaves in the tables of the store, and how that is taken out again: inside a
 // transaction of the store.
 
-import { atOnce, eachInSteps, type Work } from "../lib/long-work.ts";
+import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
 import {
   type BlockRecord,
   eachTransactionHash,

@@ -2,7 +2,7 @@
 // together from. Pure: bytes in, bytes out.
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
-import { atOnce, type Work } from "../lib/long-work.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-directory.ts";
 
 /** How much of a block was proven against its hash. */

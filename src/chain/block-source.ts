@@ -2,8 +2,7 @@
 import type { Logger } from "pino";
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Work } from "../lib/long-work.ts";
-import type { Turns } from "../lib/turns.ts";
+import type { Turns, Work } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";

@@ -2,7 +2,7 @@
 // are read from the store, so all processes of a machine see one and the same; the rest the writer tells.
 import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";

@@ -3,7 +3,7 @@
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/parsed.ts";
-import { eachInSteps, type Work } from "../lib/long-work.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,

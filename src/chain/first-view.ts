@@ -1,6 +1,6 @@
 // What is done while the chain is not followed yet: waiting a little, or going by a node's word.
 import type { Clock } from "../lib/clock.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { ChainView } from "./chain-view.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
 import type { Position } from "./store-keys.ts";

@@ -1,6 +1,6 @@
 // Huge blocks that left the window or the budget: nobody sees them any more, and what is left of them is
 // erased in many transactions, between which others get their turn; after a crash, from the start again.
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
 import type { BlockTables } from "./block-tables.ts";
 import type { StoreRoom } from "./store-room.ts";

@@ -3,7 +3,7 @@
 import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findList } from "../jsonrpc/members.ts";
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 
 export type LogPlace = {
   /** Which receipt of the block has it. */

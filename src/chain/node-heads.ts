@@ -1,6 +1,6 @@
 // What each node told last of its head; and asking them for it.
 import type { Clock } from "../lib/clock.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
 import type { Position } from "./store-keys.ts";
 

@@ -1,6 +1,6 @@
 // What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
 import type { Logger } from "pino";
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
 import { type Proof, proveInSteps } from "../proofs/prove-block.ts";

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../lib/clock.ts";
-import { atOnce } from "../lib/long-work.ts";
-import { Turns } from "../lib/turns.ts";
+import { atOnce, Turns } from "../lib/turns.ts";
 import { KeptStates, withoutUnreachedHashes } from "./kept-states.ts";
 
 const ACCOUNTS = '{"accounts":{"0xa":{"nonce":18446744073709551615}},"storage":{}';

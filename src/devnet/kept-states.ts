@@ -3,8 +3,7 @@
 import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
-import type { Work } from "../lib/long-work.ts";
-import { Turns } from "../lib/turns.ts";
+import { Turns, type Work } from "../lib/turns.ts";
 
 /** BLOCKHASH reaches 256 blocks back, and anvil may have written the block's own hash, too. */
 const REACHED_HASHES = 257;

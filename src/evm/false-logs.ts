@@ -2,7 +2,7 @@
 import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import { TOO_DEEP, whyUnreadable } from "../jsonrpc/readable.ts";
-import { atOnce, type Work } from "../lib/long-work.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import type { LogMatcher } from "./log-matcher.ts";
 import { ADDRESS } from "./log-terms.ts";
 import { isHash, isQuantity, toNumber } from "./values.ts";

@@ -3,7 +3,7 @@ import type { Position } from "../chain/block-store.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { orAborted } from "../lib/or-aborted.ts";
+import { orAborted } from "../lib/waiting.ts";
 import { withPath } from "./cursor-path.ts";
 import type { Criteria, Cursor, FilterQuestion } from "./filter-record.ts";
 import type { Formatter, Formatters } from "./formatter.ts";

@@ -3,7 +3,7 @@ import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/envelope.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { orAborted } from "../lib/or-aborted.ts";
+import { orAborted } from "../lib/waiting.ts";
 import type { Cursor, FilterRecord } from "./filter-record.ts";
 import { KeptRecord, type KeptRecordParts } from "./kept-record.ts";
 

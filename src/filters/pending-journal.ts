@@ -5,7 +5,7 @@
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { JournalCopy } from "./journal-copy.ts";

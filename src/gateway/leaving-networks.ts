@@ -1,5 +1,5 @@
 // Networks that are served no longer, until their calls in flight have ended and they are closed.
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { Network, NetworkParts } from "../network.ts";
 
 export type LeavingOptions = {

@@ -3,8 +3,7 @@ import { totalmem } from "node:os";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
-import { MemoryBudget } from "../lib/memory-budget.ts";
-import { defaultBudget } from "../lib/memory-rooms.ts";
+import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
 import type { Metrics } from "../observe/metrics.ts";
 
 type MemorySettings = Pick<Config, "limits">;

@@ -1,6 +1,6 @@
 // Whether every reader of a JSON text reads the same in it. Of members with one name some readers take
 // the last (JSON.parse), others the first, and some, as Go's, do not look at the case of letters.
-import { atOnce, type Work } from "../lib/long-work.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import { CLOSE_BRACE, COLON, isSpace, OPEN_BRACE, QUOTE } from "./ascii.ts";
 import { skipString } from "./members.ts";
 import { OpenObjects } from "./open-objects.ts";

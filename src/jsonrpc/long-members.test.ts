@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { atOnce } from "../lib/long-work.ts";
+import { atOnce } from "../lib/turns.ts";
 import { findLongMembers } from "./long-members.ts";
 import { findMembers } from "./members.ts";
 

@@ -1,5 +1,5 @@
 // `findMembers` of a text so long that others would wait for it.
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import { CLOSE_BRACE, COLON, COMMA, isSpace, OPEN_BRACE, QUOTE } from "./ascii.ts";
 import { MORE, ValueScanner } from "./element-stream-value.ts";
 import { keyText, type Span, skipString } from "./members.ts";

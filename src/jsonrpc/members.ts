@@ -1,6 +1,6 @@
 // Finds the members of a JSON object without parsing it, so that results and ids are passed on as
 // the very bytes that came.
-import { atOnce, type Work } from "../lib/long-work.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import {
   BACKSLASH,
   CLOSE_BRACE,

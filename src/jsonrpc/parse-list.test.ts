@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { atOnce } from "../lib/long-work.ts";
+import { atOnce } from "../lib/turns.ts";
 import { parseList } from "./parse-list.ts";
 
 const parse = (text: string, path: readonly string[], most = 100) =>

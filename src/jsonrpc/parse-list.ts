@@ -1,5 +1,5 @@
 // A long JSON text parsed in steps: the elements of one array in it one by one, then what is around them.
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import { ElementStream } from "./element-stream.ts";
 import { parsed } from "./parsed.ts";
 

@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MemoryBudget, type MemoryRefusal, memoryKinds } from "./memory-budget.ts";
-import { memoryHolder } from "./memory-holder.ts";
-import { defaultBudget } from "./memory-rooms.ts";
+import {
+  defaultBudget,
+  MemoryBudget,
+  type MemoryRefusal,
+  memoryHolder,
+  memoryKinds,
+} from "./memory-budget.ts";
 
 const MB = 2 ** 20;
 

@@ -1,8 +1,6 @@
 // The bytes that wait in this process, counted by what they wait for. While they are many, less is begun:
-// large work is refused first, so that what is cheap to keep is kept to the end; and who has much waiting
-// is refused before others are.
-import { type MemoryHolder, shareOf } from "./memory-holder.ts";
-import { rooms } from "./memory-rooms.ts";
+// large work is refused first, so that what is cheap to keep is kept to the end; and a key for which much
+// waits is refused before others are.
 
 /**
  * `bodies` of requests; `arriving`: answers of nodes as they come; `building`: answers that are put
@@ -25,6 +23,54 @@ export type MemoryBudgetParts = {
     holder: MemoryHolder | undefined,
   ) => void;
 };
+
+/** One key, on whose behalf bytes wait. The budget alone writes it, so that the sum is known without a search. */
+export type MemoryHolder = {
+  /** Of the key. */
+  readonly name: string;
+  /** As in `Asker`. */
+  weight: number;
+  /** What waits. */
+  bytes: number;
+  /** So much of it is beyond the key's share. */
+  excessBytes: number;
+};
+
+export const memoryHolder = (name: string): MemoryHolder => ({
+  name,
+  weight: 1,
+  bytes: 0,
+  excessBytes: 0,
+});
+
+/** Above which a call of so many compute units is not begun. */
+const CALLS: readonly { readonly below: number; readonly room: number }[] = [
+  { below: 4, room: 1 }, // computed here, or one small thing of the store
+  { below: 10, room: 1 / 2 },
+  { below: Number.POSITIVE_INFINITY, room: 3 / 16 }, // logs, receipts of blocks, traces
+];
+const forCall = (computeUnits: number): number =>
+  CALLS.find(({ below }) => computeUnits < below)?.room ?? 0;
+
+/** A caller who asks for many things at once can ask for them one by one. */
+const IN_BATCH = 1 / 3;
+
+/** Parts of the budget: how much may wait before what is no longer begun. */
+const rooms = {
+  any: 1,
+  forCall,
+  forBatch: (computeUnits: number): number => forCall(computeUnits) * IN_BATCH,
+  /** Above it answers of nodes that turn out to be large are not read on: more waits then than was to be begun. */
+  largeAnswer: 3 / 32,
+  /** Above it a batch has one call under way. */
+  calm: 1 / 16,
+  /** What keys share of each other's room: of it a key of weight 1 may take a half, however much waits for it. */
+  againstOthers: 1 / 24,
+  /** Above it nothing is begun for one key. */
+  ofOneKey: 3 / 4,
+  /** Above it nothing but cheap work is begun for any. */
+  inAll: 7 / 8,
+} as const;
 
 /** In bytes: less of one key is in nobody's way, however small the budget. */
 const LARGE = 65_536;
@@ -65,7 +111,7 @@ export class MemoryBudget {
     return this.#byKind[kind];
   }
 
-  /** By whom it waits for: keys, callers without one, and the gateway, which follows chains. */
+  /** For whom it waits: keys, callers without one, and the gateway, which follows chains. */
   get waitingFor(): Readonly<Record<"keys" | "strangers" | "gateway", number>> {
     const [keys, gateway] = [this.#ofKeys, this.#ofNodes];
     return { keys, gateway, strangers: this.#waiting - keys - gateway };
@@ -159,4 +205,25 @@ export class MemoryBudget {
       this.#waiting <= this.#bytes * Math.max(room, rooms.inAll)
     );
   }
+}
+
+/** What counts against others, of the room that all have: a half of it for one of weight 1. */
+const shareOf = ({ weight }: MemoryHolder, room: number): number =>
+  Math.floor((room * weight) / (weight + 1));
+
+const MOST = 2 ** 30;
+const OF_THE_MACHINE = 1 / 4;
+
+/**
+ * What may wait where nothing is configured, in bytes.
+ *
+ * @param memory.constrained What the process may use of the machine's memory; 0 or absurdly large: all.
+ */
+export function defaultBudget(memory: {
+  readonly total: number;
+  readonly constrained: number;
+}): number {
+  const { total, constrained } = memory;
+  const usable = constrained > 0 ? Math.min(total, constrained) : total;
+  return Math.min(MOST, Math.floor(usable * OF_THE_MACHINE));
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "./clock.ts";
-import type { Work } from "./long-work.ts";
-import { Turns } from "./turns.ts";
+import { atOnce, Turns, type Work } from "./turns.ts";
 
 /** So many slices, each over in a moment of a clock that only work moves. */
 async function work(slices: number, parts: { turns: Turns; spend: () => void }): Promise<void> {
@@ -82,5 +81,16 @@ describe("turns", () => {
   it("are not taken by work that is short", () => {
     const turns = new Turns({ clock: systemClock });
     expect(turns.isOver).toBe(false);
+  });
+});
+
+function* counting(to: number): Work<number> {
+  for (let step = 0; step < to; step += 1) yield;
+  return to;
+}
+
+describe("long work", () => {
+  it("is done at once", () => {
+    expect(atOnce(counting(1000))).toBe(1000);
   });
 });

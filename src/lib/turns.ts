@@ -1,7 +1,31 @@
-// Long work that is done in slices: all of it together takes a few milliseconds of each turn of the event
-// loop, one piece of work after the other, so that a small question is never behind many large ones.
+// Long work in slices: a generator that pauses now and then, and stays pure. It is done at once, or in turns:
+// all of it together takes a few milliseconds of each turn of the event loop, one piece of work after the
+// other, so that a small question is never behind many large ones.
 import type { Clock } from "./clock.ts";
-import type { Work } from "./long-work.ts";
+
+/** It yields nothing: only the chance to do something else. */
+export type Work<Result> = Generator<void, Result, void>;
+
+/** So many small things are looked at between two pauses: well under a millisecond's work. */
+const STEP = 64;
+
+/** Each of the items with its index, with pauses between them. */
+export function* eachInSteps<Item>(
+  items: readonly Item[],
+  look: (item: Item, index: number) => void,
+): Work<void> {
+  for (let index = 0; index < items.length; index += 1) {
+    if (index % STEP === STEP - 1) yield;
+    look(items[index] as Item, index);
+  }
+}
+
+export function atOnce<Result>(work: Work<Result>): Result {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
 
 /** What all slices of one turn take together, in milliseconds. */
 const TURN_MS = 4;

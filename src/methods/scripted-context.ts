@@ -1,7 +1,7 @@
 // The surroundings of a call, for tests: upstreams that answer by a script, and a head that stands still.
 
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { atOnce } from "../lib/long-work.ts";
+import { atOnce } from "../lib/turns.ts";
 import { declaredMethods } from "./catalogue.ts";
 import type { CallContext, NetworkFacts } from "./method.ts";
 import { checkParams } from "./validate.ts";

@@ -2,7 +2,7 @@
 // in order as the pool does.
 
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { atOnce } from "../lib/long-work.ts";
+import { atOnce } from "../lib/turns.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { LearnedRange } from "../upstream/learned-range.ts";
 import type { Reply } from "../upstream/reply.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { matcherOf } from "../evm/log-matcher.ts";
-import { atOnce } from "../lib/long-work.ts";
+import { atOnce } from "../lib/turns.ts";
 import { BlockBloom, bloomTestOf } from "./bloom.ts";
 
 const address = (byte: string): string => `0x${byte.repeat(20)}`;

@@ -1,7 +1,7 @@
 // The filter over the addresses and topics of logs, as receipts and headers carry it (Yellow Paper, 4.3.1).
 import { keccakBytes } from "../evm/keccak.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
-import { eachInSteps, type Work } from "../lib/long-work.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
 import { isJson, type Json } from "./json.ts";
 
 /** The blooms of one block: what occurs in several logs is hashed once. */

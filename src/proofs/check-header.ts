@@ -1,5 +1,5 @@
 // The header against its hash, and the short lists that it covers: withdrawals and uncles.
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
 import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";

@@ -1,6 +1,6 @@
 // Transactions, receipts and logs against the roots and the bloom of the header.
 import { keccak256 } from "../evm/keccak.ts";
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
 import { isAbsent, type Json, sameHex, shown } from "./json.ts";
 import { hashTrie } from "./ordered-trie.ts";

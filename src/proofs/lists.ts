@@ -1,6 +1,6 @@
 // What headers cover beside transactions and receipts: withdrawals and uncles.
 import { keccak256 } from "../evm/keccak.ts";
-import { eachInSteps, type Work } from "../lib/long-work.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
 import { encodingOfHash } from "./header.ts";
 import { isJson, type Json, sameHex } from "./json.ts";
 import { hashTrie } from "./ordered-trie.ts";

@@ -1,7 +1,7 @@
 // The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers
 // carry it for transactions, receipts and withdrawals. Nothing of the trie is kept.
 import { keccak256, keccakBytes } from "../evm/keccak.ts";
-import { atOnce, eachInSteps, type Work } from "../lib/long-work.ts";
+import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /** The hash of the RLP of nothing: the root of an empty list. */

@@ -1,7 +1,7 @@
 // What no root covers, but must agree: where transactions, receipts and logs say that they stand, and
 // what nodes derive from the block for convenience.
 import { keccakBytes } from "../evm/keccak.ts";
-import type { Work } from "../lib/long-work.ts";
+import type { Work } from "../lib/turns.ts";
 import { type BlockLists, isForeignTransaction, type Transaction } from "./check-lists.ts";
 import { effectiveGasPrice, numberOf } from "./fees.ts";
 import { isAbsent, isJson, type Json, sameHex, shown } from "./json.ts";

@@ -1,6 +1,6 @@
 // Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
 // has answered this block. Pure, and never throws whatever the node wrote.
-import { atOnce, type Work } from "../lib/long-work.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
 import { isAbsent, isJson, type Json } from "./json.ts";

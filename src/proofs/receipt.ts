@@ -1,5 +1,5 @@
 // The encoding of a receipt, as the receipts root covers it.
-import { eachInSteps, type Work } from "../lib/long-work.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
 import { isAbsent, isJson, type Json } from "./json.ts";
 import type { RlpWriter } from "./rlp-writer.ts";
 

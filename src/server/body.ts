@@ -2,8 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
-import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { isPacked, type Unpacking } from "./unpacking.ts";
 
 /** The caller went away before the body was whole: nobody is left to be answered. */

@@ -3,7 +3,7 @@
 import type { Grant } from "../access/keys/grant.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { MemoryHolder } from "../lib/memory-budget.ts";
 import {
   announcedBytes,
   type BodyParts,

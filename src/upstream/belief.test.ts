@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { Work } from "../lib/long-work.ts";
-import { Turns } from "../lib/turns.ts";
+import { Turns, type Work } from "../lib/turns.ts";
 import { Belief } from "./belief.ts";
 import type { Reply } from "./reply.ts";
 

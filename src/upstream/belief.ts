@@ -1,9 +1,7 @@
 // Whether a node's result can be so at all: who tells what cannot is told of once, then counted.
 import type { Logger } from "pino";
-import { atOnce, type Work } from "../lib/long-work.ts";
-import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
-import type { Turns } from "../lib/turns.ts";
+import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
+import { atOnce, type Turns, type Work } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Reply } from "./reply.ts";
 

@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import { parsed } from "../jsonrpc/parsed.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deadline } from "../lib/deadline.ts";
+import { deadline } from "../lib/waiting.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { Reply } from "./reply.ts";
 

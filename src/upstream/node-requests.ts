@@ -2,9 +2,9 @@
 
 import { findLongMembers } from "../jsonrpc/long-members.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deadline, TOO_LATE } from "../lib/deadline.ts";
-import type { MemoryHolder } from "../lib/memory-holder.ts";
+import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
+import { deadline, TOO_LATE } from "../lib/waiting.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
   BodyReader,

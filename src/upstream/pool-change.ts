@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../lib/clock.ts";
 import type { Occupancy } from "../lib/mutex.ts";
-import { within } from "../lib/within.ts";
+import { within } from "../lib/waiting.ts";
 import type { Upstream } from "./upstream.ts";
 import type { UpstreamOptions } from "./upstream-options.ts";
 

@@ -1,6 +1,6 @@
 // How much a key may still do: its rate, its day, its month, and its calls at the same time.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
-import { type MemoryHolder, memoryHolder } from "../../lib/memory-holder.ts";
+import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
 import { Allowances, type AllowancesOptions } from "./allowances.ts";
 import type { LimitSettings } from "./limit-settings.ts";
 import { type LimitsSnapshot, snapshotOf } from "./limits-snapshot.ts";

@@ -1,7 +1,7 @@
 // Calls of one moment as one HTTP request, for nodes that count requests. What a node refuses is
 // learned, and its calls are sent again, each by itself.
 import type { Clock } from "../../lib/clock.ts";
-import type { MemoryHolder } from "../../lib/memory-holder.ts";
+import type { MemoryHolder } from "../../lib/memory-budget.ts";
 import { type BatchOutcome, readBatchAnswer } from "./batch-answer.ts";
 import { BatchedCall } from "./batched-call.ts";
 import type { BodyReader, Connection, Exchange, NodeRequest } from "./connection.ts";

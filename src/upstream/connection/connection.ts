@@ -1,7 +1,7 @@
 // What a connection to one node is, whatever it is made of.
 
 import type { Span } from "../../jsonrpc/members.ts";
-import type { MemoryHolder } from "../../lib/memory-holder.ts";
+import type { MemoryHolder } from "../../lib/memory-budget.ts";
 
 export type ConnectionOptions = {
   /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */

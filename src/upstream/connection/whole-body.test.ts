@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryBudget } from "../../lib/memory-budget.ts";
-import { memoryHolder } from "../../lib/memory-holder.ts";
+import { MemoryBudget, memoryHolder } from "../../lib/memory-budget.ts";
 import { WholeBody } from "./whole-body.ts";
 
 const KB = 1024;

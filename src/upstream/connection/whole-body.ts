@@ -1,6 +1,5 @@
 // An answer as one buffer, up to a length; counted while it comes.
-import type { MemoryBudget } from "../../lib/memory-budget.ts";
-import type { MemoryHolder } from "../../lib/memory-holder.ts";
+import type { MemoryBudget, MemoryHolder } from "../../lib/memory-budget.ts";
 import type { BodyReader, ConnectionOptions } from "./connection.ts";
 
 export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLargeAnswer">;

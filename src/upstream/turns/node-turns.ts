@@ -1,7 +1,7 @@
 // What may be sent to one node at once, and whose turn it is when more wants to be sent. Where nothing
 // waits, nothing is delayed.
 import type { Clock } from "../../lib/clock.ts";
-import type { MemoryHolder } from "../../lib/memory-holder.ts";
+import type { MemoryHolder } from "../../lib/memory-budget.ts";
 import { type Asker, FairQueue } from "./fair-queue.ts";
 
 /** An asker that waits until a deadline. */

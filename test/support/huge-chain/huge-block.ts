@@ -3,7 +3,7 @@
 
 import { keccak256 } from "../../../src/evm/keccak.ts";
 import { toQuantity } from "../../../src/evm/values.ts";
-import { atOnce } from "../../../src/lib/long-work.ts";
+import { atOnce } from "../../../src/lib/turns.ts";
 import { headerHash } from "../../../src/proofs/header.ts";
 import { orderedTrieRoot } from "../../../src/proofs/ordered-trie.ts";
 import { encodeReceipt } from "../../../src/proofs/receipt.ts";

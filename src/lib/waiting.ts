@@ -1,0 +1,59 @@
+// Waiting that ends: when time is up, or when a signal aborts.
+import type { Clock } from "./clock.ts";
+
+/** Why it aborted when time was up. Made once: an error has a stack. */
+export const TOO_LATE = new Error("time is up");
+const NO_LONGER_AWAITED = new Error("no longer waited for");
+
+/**
+ * A signal that ends with another one, or when time is up.
+ *
+ * @returns The signal, and what frees the timer: to be called when the work is done.
+ */
+export function deadline(
+  ms: number,
+  outer: AbortSignal,
+  clock: Pick<Clock, "after">,
+): { readonly signal: AbortSignal; readonly done: () => void } {
+  const controller = new AbortController();
+  const end = (): void => controller.abort(outer.reason);
+  if (outer.aborted) end();
+  const cancel = clock.after(ms, () => controller.abort(TOO_LATE));
+  outer.addEventListener("abort", end, { once: true });
+  const done = (): void => {
+    cancel();
+    outer.removeEventListener("abort", end);
+  };
+  return { signal: controller.signal, done };
+}
+
+/** What the work gives; undefined when it takes longer, or the signal ends the waiting. The work goes on. */
+export async function within<Value>(
+  ms: number,
+  work: Promise<Value>,
+  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal?: AbortSignal },
+): Promise<Value | undefined> {
+  const timeout = new AbortController();
+  const either = signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal;
+  const nothing = (): undefined => undefined;
+  try {
+    return await Promise.race([work, clock.sleep(ms, either).then(nothing, nothing)]);
+  } finally {
+    timeout.abort(NO_LONGER_AWAITED);
+  }
+}
+
+/** What the promise gives, or what `why` makes, thrown, when the signal aborts first. */
+export function orAborted<Value>(
+  promise: Promise<Value>,
+  signal: AbortSignal,
+  why: () => Error,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(why());
+    // In any case, so that what comes too late is nobody's unhandled rejection.
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}

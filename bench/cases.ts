@@ -1,64 +1,88 @@
-// What is measured: the same request at the gateway and at its yardsticks.
-import type { Target } from "./measure.ts";
+// What is measured, and what it may cost beside Y: a `node:http` server that reads the body, parses it, and writes
+// the same answer.
+import { BUSY_BLOCKS, QUIET_BLOCKS } from "./chains.ts";
 
-export type Case = { readonly name: string; readonly target: Target; readonly body: string };
-type Targets = Readonly<Record<"constant" | "upstream" | "proxy" | "gateway", Target>>;
+type Network = "quiet" | "busy";
 
-/** Of a ratio, the gateway's case and its yardstick; above 1 the gateway is the better one. */
-export type Ratio = {
+export type Case = {
   readonly name: string;
-  readonly gateway: string;
-  readonly yardstick: string;
-  readonly aim?: number;
+  readonly network: Network;
+  readonly bodies: readonly string[];
+  readonly aim: Aim;
 };
 
-const call = (method: string, params: readonly unknown[]): object => ({
-  jsonrpc: "2.0",
-  id: 1,
-  method,
-  params,
-});
-
-const code = call("eth_getCode", [`0x${"11".repeat(20)}`, "0x10"]);
-const bodies = {
-  sha3: JSON.stringify(call("web3_sha3", ["0x68656c6c6f20776f726c64"])),
-  code: JSON.stringify(code),
-  batch: JSON.stringify(Array.from({ length: 100 }, () => code)),
-  logs: JSON.stringify(call("eth_getLogs", [{ fromBlock: "0x10", toBlock: "0x19" }])),
+/** Times Y, microseconds beyond Y, or microseconds; and of the node, microseconds a member of a batch. */
+export type Aim = {
+  readonly timesY?: number;
+  readonly beyondY?: number;
+  readonly micros?: number;
+  readonly nodeAMember?: number;
 };
 
-/** The cases of one group are measured in turns. */
-export const groupsOf = ({ constant, upstream, proxy, gateway }: Targets): Case[][] => {
-  const threeWays = (what: string, body: string): Case[] => [
-    { name: `upstream, ${what}`, target: upstream, body },
-    { name: `proxy, ${what}`, target: proxy, body },
-    { name: `gateway, ${what}`, target: gateway, body },
-  ];
+const BATCH = 100;
+/** So many different texts: calls in flight are never the same, so that none is merged with another. */
+const TEXTS = 6_400;
+
+const hex = (number: number): string => `0x${number.toString(16)}`;
+const call = (method: string, params: readonly unknown[], id = 1): string =>
+  JSON.stringify({ jsonrpc: "2.0", id, method, params });
+const many = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+const batch = (make: (member: number) => string): string => `[${many(BATCH, make).join(",")}]`;
+const word = (number: number): string => number.toString(16).padStart(64, "0");
+const contract = `0x${"11".repeat(20)}`;
+/** As a caller of ERC-20 asks for a balance. */
+const balanceOf = (owner: number, id?: number): string =>
+  call("eth_call", [{ to: contract, data: `0x70a08231${word(owner)}` }, "latest"], id);
+
+/** @param transactions Hashes of transactions in the blocks of `busy`. */
+export function casesFor(transactions: readonly string[]): readonly Case[] {
+  const receipt = (index: number, id?: number): string =>
+    call("eth_getTransactionReceipt", [transactions[index % transactions.length]], id);
+  const lastTen = BUSY_BLOCKS - 10;
   return [
-    [
-      { name: "constant server", target: constant, body: bodies.sha3 },
-      { name: "gateway, web3_sha3", target: gateway, body: bodies.sha3 },
-    ],
-    threeWays("eth_getCode", bodies.code),
-    threeWays("batch of 100", bodies.batch),
-    threeWays("1 MB of logs", bodies.logs),
+    {
+      ...{ name: "chain id", network: "quiet", aim: { timesY: 1.4 } },
+      bodies: [call("eth_chainId", [])],
+    },
+    {
+      ...{ name: "receipt from the store", network: "busy", aim: { timesY: 1.8 } },
+      bodies: many(transactions.length, (index) => receipt(index)),
+    },
+    {
+      ...{ name: "block with its transactions", network: "busy", aim: { timesY: 2 } },
+      bodies: many(BUSY_BLOCKS - 1, (index) =>
+        call("eth_getBlockByNumber", [hex(index + 1), true]),
+      ),
+    },
+    {
+      ...{ name: "logs of 10 blocks", network: "busy", aim: { beyondY: 300 } },
+      bodies: many(lastTen, (index) =>
+        call("eth_getLogs", [{ fromBlock: hex(index + 1), toBlock: hex(index + 10) }]),
+      ),
+    },
+    {
+      ...{ name: "logs of 2,000 blocks, no hit", network: "quiet", aim: { timesY: 2 } },
+      bodies: many(QUIET_BLOCKS - 2000, (index) =>
+        call("eth_getLogs", [
+          { address: contract, fromBlock: hex(index + 1), toBlock: hex(index + 2000) },
+        ]),
+      ),
+    },
+    {
+      ...{ name: "batch of 100 receipts", network: "busy", aim: { micros: 600 } },
+      bodies: many(64, (index) => batch((member) => receipt(index * BATCH + member, member))),
+    },
+    {
+      ...{ name: "forwarded call", network: "quiet", aim: { timesY: 3 } },
+      bodies: many(TEXTS, (index) => balanceOf(index)),
+    },
+    {
+      ...{ name: "batch of 100 forwarded", network: "quiet" },
+      aim: { micros: 2000, nodeAMember: 40 },
+      bodies: many(256, (index) => batch((member) => balanceOf(index * BATCH + member, member))),
+    },
   ];
-};
+}
 
-const besideProxy = (what: string): Ratio => ({
-  name: `${what} / proxy`,
-  gateway: `gateway, ${what}`,
-  yardstick: `proxy, ${what}`,
-});
-
-export const ratios: readonly Ratio[] = [
-  {
-    name: "web3_sha3 / constant",
-    gateway: "gateway, web3_sha3",
-    yardstick: "constant server",
-    aim: 0.7,
-  },
-  { ...besideProxy("eth_getCode"), aim: 0.6 },
-  besideProxy("batch of 100"),
-  besideProxy("1 MB of logs"),
-];
+export const membersOf = (body: string): number => (body.startsWith("[") ? BATCH : 1);

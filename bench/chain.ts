@@ -237,11 +237,11 @@ async function compare(
 ): Promise<(Measured | undefined)[]> {
   const runs = targets.map((): Measured[] => []);
   for (const target of targets)
-    await measure(target, { body: text, seconds: 1, connections }, worker);
+    await measure(target, { bodies: [text], seconds: 1, connections }, worker);
   for (let round = 0; round < ROUNDS; round += 1)
     for (const [index, target] of targets.entries())
       runs[index]?.push(
-        await measure(target, { body: text, seconds: SECONDS, connections }, worker),
+        await measure(target, { bodies: [text], seconds: SECONDS, connections }, worker),
       );
   return runs.map(middleRun);
 }

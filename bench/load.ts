@@ -4,7 +4,8 @@ import autocannon from "autocannon";
 
 export type Load = {
   readonly url: string;
-  readonly body: string;
+  /** Each connection sends its share of them over and over; all of them where there are fewer than connections. */
+  readonly bodies: readonly string[];
   readonly seconds: number;
   readonly connections: number;
 };
@@ -24,18 +25,24 @@ process.on("message", (load: Load) => {
   void putOn(load).then((seen) => process.send?.(seen));
 });
 
-async function putOn({ url, body, seconds, connections }: Load): Promise<Seen> {
+async function putOn({ url, bodies, seconds, connections }: Load): Promise<Seen> {
   const before = process.cpuUsage();
   const times: number[] = [];
+  let opened = 0;
+  const shareOf = (connection: number) =>
+    (bodies.length < connections
+      ? bodies
+      : bodies.filter((_, index) => index % connections === connection % connections)
+    ).map((body) => ({ method: "POST" as const, body }));
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     const run = autocannon(
       {
         url,
         method: "POST",
         headers: { "content-type": "application/json" },
-        body,
         connections,
         duration: seconds,
+        setupClient: (client) => client.setRequests(shareOf(opened++)),
       },
       (error, outcome) => (error ? reject(error) : resolve(outcome)),
     );

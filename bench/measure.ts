@@ -1,15 +1,24 @@
 // Starts servers, puts load on them, and reads what that cost their processes.
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import type { Readable } from "node:stream";
 import type { Load, Seen } from "./load.ts";
 import { cpuSeconds } from "./process-cost.ts";
 
-export type Target = { readonly url: string; readonly pid: number };
+export type Target = {
+  readonly url: string;
+  readonly pid: number;
+  /** The node that it asks. */
+  readonly nodePid?: number;
+};
 
 export type Measured = Seen & {
   readonly perSecond: number;
   /** CPU time of the server's process a request; undefined where the system does not tell. */
   readonly cpuMicros: number | undefined;
+  /** The same of the node that the server asks. */
+  readonly nodeMicros: number | undefined;
 };
 
 const started: ChildProcess[] = [];
@@ -19,15 +28,27 @@ export const stopAll = (): void => {
   for (const child of started) child.kill("SIGKILL");
 };
 
+export type Server = Target & { send(order: string): void; stop(): void };
+
 /** A server script of this folder, in a process of its own. */
-export async function startServer(name: string, args: readonly string[] = []): Promise<Target> {
+export async function startServer(name: string, args: readonly string[] = []): Promise<Server> {
   const script = new URL(`servers/${name}.ts`, import.meta.url).pathname;
   const child = spawn(process.execPath, [script, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
   started.push(child);
-  const [line] = (await once(child.stdout, "data")) as [Buffer];
-  return { url: line.toString().trim(), pid: child.pid ?? 0 };
+  const [line] = (await once(child.stdout as Readable, "data")) as [Buffer];
+  return {
+    ...{ url: line.toString().trim(), pid: child.pid ?? 0 },
+    send: (order) => void child.send(order),
+    stop: () => void child.kill("SIGKILL"),
+  };
+}
+
+/** All threads of a process on one core; nothing where the system has no `taskset`. */
+export function pin(pid: number, core: number): void {
+  if (availableParallelism() > 1)
+    spawnSync("taskset", ["-a", "-p", "-c", String(core), String(pid)]);
 }
 
 /** Any program, whose output nobody reads. */
@@ -47,13 +68,16 @@ export async function measure(
   load: Omit<Load, "url">,
   worker: ChildProcess,
 ): Promise<Measured> {
-  const before = cpuSeconds(target.pid);
+  const pids = [target.pid, target.nodePid ?? 0];
+  const before = pids.map(cpuSeconds);
   worker.send({ ...load, url: target.url });
   const [seen] = (await once(worker, "message")) as [Seen];
-  const after = cpuSeconds(target.pid);
   if (seen.failures > 0) throw new Error(`${target.url}: ${seen.failures} requests failed`);
-  const cpuMicros = after > 0 ? ((after - before) * 1e6) / seen.requests : undefined;
-  return { ...seen, perSecond: seen.requests / seen.seconds, cpuMicros };
+  const [cpuMicros, nodeMicros] = pids.map((pid, index) => {
+    const used = cpuSeconds(pid) - (before[index] ?? 0);
+    return pid > 0 && used > 0 ? (used * 1e6) / seen.requests : undefined;
+  });
+  return { ...seen, perSecond: seen.requests / seen.seconds, cpuMicros, nodeMicros };
 }
 
 /** The run in the middle by requests a second: its figures belong together. */

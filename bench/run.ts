@@ -1,64 +1,194 @@
-// `npm run bench`: the gateway next to what everyone knows, in one run of about two minutes.
+// `npm run bench`: what calls cost the gateway beside Y, the least that a `node:http` server does for the same
+// answer, in one run of about six minutes. `--against NAME=URL[,PID]` puts another gateway's endpoint for the
+// node's chains into the table; `--only TEXT` takes the cases whose name has the text.
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { ask } from "../test/support/ask.ts";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
-import { type Case, groupsOf } from "./cases.ts";
-import { type Measured, measure, middleRun, startLoad, startServer, stopAll } from "./measure.ts";
-import { printFigures } from "./report.ts";
+import { until } from "../test/support/processes.ts";
+import { type Case, casesFor, membersOf } from "./cases.ts";
+import { BUSY_BLOCKS, QUIET_BLOCKS } from "./chains.ts";
+import {
+  measure,
+  middleRun,
+  pin,
+  startLoad,
+  startServer,
+  stopAll,
+  type Target,
+} from "./measure.ts";
+import type { OpenLoad, OpenLoadSeen } from "./open-load.ts";
+import { memory } from "./process-cost.ts";
+import { printCases, printLatency, type Row } from "./report.ts";
 
-const CONNECTIONS = 32;
+const CONNECTIONS = 64;
 const ROUNDS = 3;
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 2.5);
 /** After 1 s, V8 still compiles on other threads, and that is charged to whoever is young. */
 const WARM_UP_SECONDS = 3;
+const OPEN = { perSecond: 500, seconds: 8 * SECONDS, connections: CONNECTIONS };
+/** The servers that are measured have the one core, what asks and what is asked the other. */
+const [MEASURED_CORE, OTHER_CORE] = [0, 1];
 
+const { values: options } = parseArgs({
+  options: {
+    against: { type: "string", multiple: true, default: [] },
+    only: { type: "string", default: "" },
+  },
+});
 process.on("exit", stopAll);
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => process.exit(1));
+const folder = mkdtempSync(join(tmpdir(), "headgate-bench-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const constant = await startServer("constant");
-const upstream = await startServer("upstream");
-const proxy = await startServer("proxy", [upstream.url]);
+const node = await startServer("node");
+pin(node.pid, OTHER_CORE);
+pin(process.pid, OTHER_CORE);
+const networkOver = (chain: string) => ({
+  ...{ family: "evm", chainId: 1, upstreams: [{ url: `${node.url}/${chain}` }] },
+  ...{ window: { blocks: QUIET_BLOCKS + 10 }, limits: { logs: { blocks: 10_000 } } },
+});
 const running = await startGatewayProcess({
   log: { level: "info" },
-  networks: { main: { family: "evm", chainId: 1, upstreams: [{ url: upstream.url }] } },
+  networks: {
+    quiet: networkOver("quiet"),
+    busy: networkOver("busy"),
+    growing: networkOver("growing"),
+  },
 });
 process.on("exit", () => running.process.kill("SIGKILL"));
-const gateway = { url: running.endpoint("main"), pid: running.process.pid ?? 0 };
-const worker = startLoad();
+const pid = running.process.pid ?? 0;
+const gatewayAt = (network: string): Target => ({
+  ...{ url: running.endpoint(network), pid, nodePid: node.pid },
+});
+await until("all blocks are stored", async () => {
+  const firsts = ["quiet", "busy", "growing"].map(async (network) => {
+    const response = await post(running.endpoint(network), blockCall("0x1"));
+    return response.headers.get("x-headgate-source") === "store";
+  });
+  return (await Promise.all(firsts)).every(Boolean);
+});
+pin(pid, MEASURED_CORE);
 
-const figures = new Map<string, Measured>();
-for (const group of groupsOf({ constant, upstream, proxy, gateway })) {
-  for (const [name, figure] of await compare(group)) figures.set(name, figure);
+const worker = startLoad();
+const cases = casesFor(await transactionsOf("busy", BUSY_BLOCKS - 1));
+const rows: Row[] = [];
+for (const one of cases) {
+  if (one.name.includes(options.only)) rows.push(await compare(one));
 }
-printFigures(figures);
+printCases(rows);
+if ("receipts while heads come".includes(options.only)) await receiptsWhileHeadsCome();
+const { all, own, file } = memory(pid);
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
+process.stdout.write(
+  `\nThe gateway's memory after all this: ${megabytes(all)} resident, of them ${megabytes(own)} its own and ${megabytes(file)} of files.\n`,
+);
 await running.stop();
 process.exit();
 
-/** Turn by turn, so that a machine that slows down slows down all: A B A B A B. */
-async function compare(group: readonly Case[]): Promise<[string, Measured][]> {
-  const runs = group.map((): Measured[] => []);
-  for (const one of group) {
-    await checkAnswer(one);
-    await run(one, WARM_UP_SECONDS);
-  }
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [index, one] of group.entries()) runs[index]?.push(await run(one, SECONDS));
-  }
-  return group.flatMap(({ name }, index) => {
-    const middle = middleRun(runs[index] ?? []);
-    return middle ? [[name, middle]] : [];
+/** Turn by turn, so that a machine that slows down slows down all: Y, gateway, Y, gateway. */
+async function compare(one: Case): Promise<Row> {
+  const yardstick = await startYardstick(one);
+  pin(yardstick.pid, MEASURED_CORE);
+  const targets = [yardstick, gatewayAt(one.network), ...othersFor(one)];
+  for (const target of targets) await run(one, target, WARM_UP_SECONDS);
+  const runs = targets.map((): Awaited<ReturnType<typeof run>>[] => []);
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const [index, target] of targets.entries())
+      runs[index]?.push(await run(one, target, SECONDS));
+  yardstick.stop();
+  const [y, gateway, ...others] = runs.map(middleRun);
+  if (!y || !gateway) throw new Error(`nothing was measured of ${one.name}`);
+  return {
+    ...{ case: one, y, gateway, members: membersOf(one.bodies[0] ?? "") },
+    others: others.map((measured, index) => ({ name: againstNames()[index] ?? "", measured })),
+  };
+}
+
+function run({ name, bodies }: Case, target: Target, seconds: number) {
+  tell(`${name}: ${target.url}, ${seconds} s`);
+  return measure(target, { bodies, seconds, connections: CONNECTIONS }, worker);
+}
+
+/** Y for a case: it answers what the gateway answers. A gateway that answers with an error is no measure of anything. */
+async function startYardstick(one: Case) {
+  const request = one.bodies[0] ?? "";
+  const response = await post(running.endpoint(one.network), request);
+  const body = await response.text();
+  if (body.split('"result":').length - 1 !== membersOf(request))
+    throw new Error(`${one.name} does not answer as it should: ${body.slice(0, 300)}`);
+  const headers = [...response.headers].filter(([name]) => !isOfTheConnection(name)).flat();
+  const path = join(folder, "answer.json");
+  writeFileSync(path, JSON.stringify({ headers, body }));
+  return await startServer("yardstick", [path]);
+}
+
+/** Node writes them itself. */
+function isOfTheConnection(header: string): boolean {
+  return ["connection", "keep-alive", "date", "transfer-encoding"].includes(header);
+}
+
+function againstNames(): string[] {
+  return options.against.map((text) => text.split("=", 1)[0] ?? "");
+}
+
+/** `{network}` in the URL of another gateway becomes the network's name. */
+function othersFor({ network }: Case): Target[] {
+  return options.against.map((text) => {
+    const [url = "", otherPid = "0"] = text.slice(text.indexOf("=") + 1).split(",");
+    return { url: url.replace("{network}", network), pid: Number(otherPid), nodePid: node.pid };
   });
 }
 
-function run({ name, target, body }: Case, seconds: number): Promise<Measured> {
-  process.stderr.write(`${name}: ${seconds} s\n`);
-  return measure(target, { body, seconds, connections: CONNECTIONS }, worker);
+/** Receipts at planned moments, while nothing happens and while a block of 600 logs comes each second. */
+async function receiptsWhileHeadsCome(): Promise<void> {
+  const load = fork(new URL("open-load.ts", import.meta.url).pathname);
+  process.on("exit", () => load.kill("SIGKILL"));
+  pin(load.pid ?? 0, OTHER_CORE);
+  const hashes = await transactionsOf("growing", 8);
+  const bodies = hashes.map((hash) =>
+    JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getTransactionReceipt", params: [hash] }),
+  );
+  const putOn = async (seconds: number): Promise<OpenLoadSeen> => {
+    const order: OpenLoad = { ...OPEN, seconds, url: running.endpoint("growing"), bodies };
+    load.send(order);
+    const [seen] = (await once(load, "message")) as [OpenLoadSeen];
+    return seen;
+  };
+  tell("receipts at 500 a second, with and without heads");
+  await putOn(WARM_UP_SECONDS);
+  const still = await putOn(OPEN.seconds);
+  node.send("grow");
+  await putOn(WARM_UP_SECONDS);
+  const growing = await putOn(OPEN.seconds);
+  node.send("rest");
+  printLatency([
+    ["while no head comes", still],
+    ["while a block of 600 logs comes each second", growing],
+  ]);
 }
 
-/** A server that answers with an error is fast, and no measure of anything. */
-async function checkAnswer({ name, target, body }: Case): Promise<void> {
-  const headers = { "content-type": "application/json" };
-  const response = await fetch(target.url, { method: "POST", headers, body });
-  const text = await response.text();
-  const members = body.startsWith("[") ? JSON.parse(body).length : 1;
-  if (text.split('"result":').length - 1 === members) return;
-  throw new Error(`${name} does not answer as it should: ${text.slice(0, 200)}`);
+async function transactionsOf(network: string, blocks: number): Promise<string[]> {
+  const hashes: string[] = [];
+  for (let number = 1; number <= blocks; number += 1) {
+    const { result } = await ask(running.endpoint(network), "eth_getBlockByNumber", [
+      `0x${number.toString(16)}`,
+      false,
+    ]);
+    hashes.push(...(result as { transactions: string[] }).transactions);
+  }
+  return hashes;
+}
+
+function blockCall(number: string): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["${number}",false]}`;
+}
+
+function post(url: string, body: string): Promise<Response> {
+  return fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }

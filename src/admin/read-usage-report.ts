@@ -1,8 +1,8 @@
 // The usage report that an operator asks for: the range checked, what is written read, prices put to it.
 
-import { readRange } from "../access/usage/usage-days.ts";
 import type { PriceList } from "../access/usage/usage-report.ts";
 import { readUsage, usageReportOf } from "../access/usage/usage-report.ts";
+import { readRange } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";

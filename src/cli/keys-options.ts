@@ -1,6 +1,6 @@
 // The options of `headgate keys`, declared once: parsing, help and the request are made from this.
 import type { ParseArgsConfig } from "node:util";
-import { isoText } from "../config/key-settings.ts";
+import { isoText } from "../lib/calendar.ts";
 import { CommandFailure } from "./read-config.ts";
 
 export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;

@@ -1,6 +1,5 @@
 // `headgate keys usage`: what keys were used for.
 
-import { readRange } from "../access/usage/usage-days.ts";
 import {
   priceList,
   readUsage,
@@ -8,6 +7,7 @@ import {
   usageCsv,
   usageReportOf,
 } from "../access/usage/usage-report.ts";
+import { readRange } from "../lib/calendar.ts";
 import type { KeysCommand } from "./keys-command.ts";
 import { type OptionValues, wrong } from "./keys-options.ts";
 import { table } from "./keys-print.ts";

@@ -1,9 +1,9 @@
 // What a changed configuration changes: one line for each setting, with old and new values where these
 // are no secrets, and whether it can be applied while the gateway runs. Pure.
-import { listChanges } from "./compare-lists.ts";
-import type { Path } from "./path.ts";
+import { isoText } from "../lib/calendar.ts";
 import type { Config } from "./schema.ts";
-import { shownChange, writtenPath } from "./shown-change.ts";
+import { type Path, pathText, withoutHeader } from "./setting-names.ts";
+import { isMapping } from "./units.ts";
 
 type ConfigChange = {
   readonly path: Path;
@@ -52,13 +52,7 @@ function differences(path: Path, before: unknown, after: unknown): readonly Conf
   if (Object.is(before, after)) return [];
   if (isMapping(before) && isMapping(after)) return mappingChanges(path, before, after);
   if (Array.isArray(before) && Array.isArray(after)) {
-    const inside = (at: number, one: unknown, other: unknown): readonly ConfigChange[] =>
-      differences([...path, at], one, other);
-    const found = listChanges(before, after, inside);
-    if (found !== "plain")
-      return found.map((each) =>
-        "line" in each ? each : change([...path, ...each.at], each.what),
-      );
+    if (areNamed(before) && areNamed(after)) return listChanges(path, before, after);
     if (JSON.stringify(before) === JSON.stringify(after)) return [];
   }
   return [change(path, shownChange(path, before, after))];
@@ -86,5 +80,91 @@ const change = (path: Path, what: string): ConfigChange => ({
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-const isMapping = (value: unknown): value is Mapping =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+type Named = { readonly name: string };
+
+/** Entries with names (keys, upstreams) are compared by name, wherever they stand; told by where they stand now. */
+function listChanges(
+  path: Path,
+  before: readonly Named[],
+  after: readonly Named[],
+): readonly ConfigChange[] {
+  const partners = partnersOf(before, after);
+  const stay = new Set(partners.values());
+  const removed = before.flatMap((entry, at) =>
+    stay.has(entry) ? [] : [change([...path, at], `removed (${entry.name})`)],
+  );
+  const kept = after.flatMap((entry, at) => {
+    const partner = partners.get(entry);
+    return partner
+      ? differences([...path, at], partner, entry)
+      : [change([...path, at], `added (${entry.name})`)];
+  });
+  const found = [...removed, ...kept];
+  const isSameOrder = after.every(({ name }, at) => before[at]?.name === name);
+  return found.length > 0 || isSameOrder ? found : [change(path, "another order")];
+}
+
+/** By name; of those left, by place: a node is named after its URL, and may have another one now. */
+function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Named, Named> {
+  const byName = new Map(before.map((entry) => [entry.name, entry]));
+  const names = new Set(after.map(({ name }) => name));
+  const partners = new Map<Named, Named>();
+  after.forEach((entry, at) => {
+    const inPlace = before[at];
+    const partner =
+      byName.get(entry.name) ?? (inPlace && !names.has(inPlace.name) ? inPlace : undefined);
+    if (partner) partners.set(entry, partner);
+  });
+  return partners;
+}
+
+const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
+  list.every((entry) => typeof entry === "object" && entry !== null && "name" in entry);
+
+/** Texts that are shown. Whatever is not named here may be a secret: then only that it changed is told. */
+const SHOWN = new Set(
+  "level family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
+    " ",
+  ),
+);
+/** Settings with another name inside than in the file. */
+const WRITTEN: Readonly<Record<string, string>> = {
+  computeUnitsPerSecond: "computeUnits",
+  burstComputeUnits: "burst",
+  responseBytes: "response",
+  bodyBytes: "body",
+  memoryBytes: "memory",
+  batchResponseBytes: "batchResponse",
+  bytesPerSecond: "atLeast",
+  expiresAtMs: "expires",
+  isPrivate: "private",
+};
+
+/** A path as the file has it. */
+const writtenPath = (path: Path): string => pathText(withoutHeader(path).map(writtenName));
+
+const writtenName = (part: PropertyKey): PropertyKey =>
+  typeof part === "string" ? (WRITTEN[part] ?? part.replace(/(?<=[a-z])Ms$/, "")) : part;
+
+/** `100 → 200`, or `changed` where the value may be a secret. */
+function shownChange(path: Path, before: unknown, after: unknown): string {
+  const [from, to] = [shown(path, before), shown(path, after)];
+  return from === undefined || to === undefined ? "changed" : `${from} → ${to}`;
+}
+
+/** undefined: a secret. */
+function shown(path: Path, value: unknown): string | undefined {
+  if (value === undefined) return "none";
+  if (typeof value === "boolean") return String(value);
+  const name = String(path.at(-1));
+  if (typeof value === "number")
+    return name.endsWith("AtMs") ? isoText(value) : shownNumber(name, value);
+  // By the last name alone: networks are called what their owners like.
+  if (!SHOWN.has(name) || path.at(-2) === "headers") return undefined;
+  if (typeof value === "string") return value;
+  const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");
+  return isTexts ? `[${value.join(", ")}]` : undefined;
+}
+
+const shownNumber = (name: string, value: number): string =>
+  value === Number.POSITIVE_INFINITY ? "off" : name.endsWith("Ms") ? `${value}ms` : String(value);

@@ -1,9 +1,132 @@
-// One API key: who may call, what, from where and how much. Its text does not get past the parse.
+// One API key: what it may be used for, from where and how much; the same terms for keys of the file and for keys
+// made at runtime. The text of a key does not get past the parse.
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { keyName, keyTerms } from "./key-terms.ts";
-import { besideOtherMistakes } from "./mapping.ts";
-import { textOf } from "./units.ts";
+import { isoText, readTime } from "../lib/calendar.ts";
+import {
+  addressOrRange,
+  besideOtherMistakes,
+  byteSize,
+  type DeepReadonly,
+  METHOD_OR_PATTERN,
+  textOf,
+  wholeNumber,
+} from "./units.ts";
+
+const method = textOf(
+  METHOD_OR_PATTERN,
+  "a method or a pattern such as eth_*, of letters, digits, _, . and *",
+);
+
+const origin = textOf(
+  /^(\*|(https?:\/\/)?(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?)$/,
+  "an origin such as https://app.example.com, a host such as app.example.com or *.example.com, or *",
+).transform((text) => text.toLowerCase());
+
+const contract = textOf(
+  /^(0x[0-9a-f]{40}|(cfx|cfxtest|net\d{1,10}):(type\.[a-z]+:)?[0-9a-hjkmnprs-z]{42})$/i,
+  "a contract's address, 0x and 40 hex digits or cfx:…",
+).transform((text) => text.toLowerCase());
+
+const unitsASecond = z
+  .number({ error: "expected a number above 0" })
+  .positive({ error: "expected a number above 0" });
+
+const unitRate = z
+  .strictObject({
+    computeUnits: unitsASecond.describe("The compute units that come back each second."),
+    burst: unitsASecond
+      .optional()
+      .describe("The most compute units that can be saved up; left out: computeUnits."),
+  })
+  .transform(({ computeUnits: perSecond, burst = perSecond }) => ({
+    computeUnitsPerSecond: perSecond,
+    burstComputeUnits: burst,
+  }));
+
+const computeUnits = z.strictObject({
+  perDay: wholeNumber(1).optional().describe("The most in one day, UTC; left out: no limit."),
+  perMonth: wholeNumber(1)
+    .optional()
+    .describe("The most in one calendar month, UTC; left out: no limit."),
+});
+
+const limits = z.strictObject({
+  logs: z
+    .strictObject({
+      blocks: wholeNumber(1)
+        .optional()
+        .describe("The widest block range of one log query; left out: that of the network."),
+    })
+    .prefault({})
+    .describe("Limits of log queries."),
+  batch: wholeNumber(1, 1000)
+    .optional()
+    .describe("The most calls in one batch; left out: that of the server."),
+  batchResponse: byteSize
+    .optional()
+    .describe("The most bytes of answers to one batch; left out: that of the server."),
+  upstreamCalls: wholeNumber(1)
+    .optional()
+    .describe("How often one call may ask nodes; left out: what the network says."),
+});
+
+const keyName = textOf(
+  /^[a-z0-9._-]{1,64}$/,
+  "1 to 64 characters of a-z, 0-9, '.', '_' and '-'",
+).describe("What logs, the bill and the dashboard call this key; unique.");
+
+const keyTerms = {
+  profile: z
+    .enum(["browser", "server"], { error: "expected browser or server" })
+    .optional()
+    .describe(
+      "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, 100 calls at once, where nothing else is written. server: no origins.",
+    ),
+  networks: z.array(z.string()).optional().describe("The networks it may use; left out: all."),
+  methods: z
+    .array(method)
+    .optional()
+    .describe("The methods it may call, or patterns; left out: all that the network serves."),
+  origins: z
+    .array(origin)
+    .optional()
+    .describe(
+      "The web origins that may use it: with a scheme, or hosts of any scheme; *.example.com is its subdomains, not itself. Left out: all, and callers that are no browser.",
+    ),
+  addresses: z
+    .array(addressOrRange)
+    .optional()
+    .describe("The IP addresses and ranges it may be used from; left out: all."),
+  contracts: z
+    .array(contract)
+    .optional()
+    .describe("The contracts that calls, code and log queries may be about; left out: all."),
+  readOnly: z
+    .boolean({ error: "expected true or false" })
+    .optional()
+    .describe("Whether it may send no transactions; left out: it may."),
+  expires: z.iso
+    .datetime({ offset: true, error: "expected a date and time such as 2027-01-31T00:00:00Z" })
+    .transform(readTime)
+    .optional()
+    .describe("When it stops working; an ISO date and time with its offset from UTC."),
+  rate: unitRate.optional().describe("How fast it may spend compute units; left out: no limit."),
+  computeUnits: computeUnits
+    .prefault({})
+    .describe("How many compute units it may spend in longer times."),
+  concurrentCalls: wholeNumber(1)
+    .optional()
+    .describe(
+      "The most calls that may run at once; left out: 2000 in each process, browser: 100 in all.",
+    ),
+  weight: wholeNumber(1, 100)
+    .optional()
+    .describe(
+      "How many turns its calls have where others have one, when calls of several keys wait for a node, and its share of what waits in memory; left out: 1.",
+    ),
+  limits: limits.prefault({}).describe("Limits of this key, beside those of the network."),
+};
 
 const terms = z.strictObject({ name: keyName, ...keyTerms });
 
@@ -36,7 +159,7 @@ export const apiKey = configured
 /** With its hash only, whichever was written. */
 export const hashedKey = ({ key, hash, ...settings }: z.output<typeof apiKey>) => ({
   ...settings,
-  hash: hash ?? `sha256:${sha256(key ?? "")}`,
+  hash: hash ?? hashOf(key ?? ""),
 });
 
 /** Changed or lost, no key that was made at runtime is known any more. */
@@ -55,8 +178,6 @@ export type KeyRequest = z.input<typeof keyRequest>;
 export type KeySettings = DeepReadonly<z.output<typeof keyRequest>>;
 export type ConfiguredKey = DeepReadonly<ReturnType<typeof hashedKey>>;
 
-type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
-
 /** As a person would write it: the inverse of the parse. */
 export function asWritten(settings: KeySettings): KeyRequest {
   const { expiresAtMs, rate, ...rest } = structuredClone(settings) as z.output<typeof keyRequest>;
@@ -69,26 +190,20 @@ export function asWritten(settings: KeySettings): KeyRequest {
   };
 }
 
-// biome-ignore lint/style/noRestrictedGlobals: this writes a time, it does not read the clock.
-export const isoText = (wallTimeMs: number): string => new Date(wallTimeMs).toISOString();
-
 const BROWSER = {
   readOnly: true,
   rate: { computeUnitsPerSecond: 50, burstComputeUnits: 100 },
-  batch: 20,
-  batchResponse: 10 * 2 ** 20,
   concurrentCalls: 100,
 };
+const BROWSER_LIMITS = { batch: 20, batchResponse: 10 * 2 ** 20 };
 
 function settingsOf({ profile, expires, ...entry }: z.output<typeof terms>) {
   const isBrowser = profile === "browser";
-  const { readOnly, rate, batch, batchResponse, concurrentCalls } = isBrowser ? BROWSER : {};
-  const { limits } = entry;
   return {
-    ...(isBrowser ? { readOnly, rate, concurrentCalls } : {}),
+    ...(isBrowser ? BROWSER : {}),
     ...entry,
     ...(expires === undefined ? {} : { expiresAtMs: expires }),
-    limits: isBrowser ? { batch, batchResponse, ...limits } : limits,
+    limits: isBrowser ? { ...BROWSER_LIMITS, ...entry.limits } : entry.limits,
   };
 }
 
@@ -105,4 +220,6 @@ function checkProfile(
   if (message) context.addIssue({ code: "custom", message, path: ["origins"] });
 }
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+/** How the configuration writes the hash of a key. */
+export const hashOf = (keyText: string): string =>
+  `sha256:${createHash("sha256").update(keyText).digest("hex")}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readRange } from "../access/usage/usage-days.ts";
+import { readRange } from "../lib/calendar.ts";
 import type { CallContext } from "./method.ts";
 import { ownMethods } from "./own.ts";
 import { call } from "./scripted-context.ts";

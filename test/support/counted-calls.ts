@@ -1,6 +1,6 @@
 // A call to be counted, and the day that it is counted on.
 import type { CountedCall } from "../../src/access/usage/key-usage.ts";
-import { dayOf } from "../../src/access/usage/usage-days.ts";
+import { dayOf } from "../../src/lib/calendar.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 
 export const okCall: CountedCall = {

@@ -2,10 +2,10 @@
 import {
   asWritten,
   type ConfiguredKey,
-  isoText,
   type KeyRequest,
   type KeySettings,
 } from "../../config/key-settings.ts";
+import { isoText } from "../../lib/calendar.ts";
 import type { KeyRecord } from "./key-record.ts";
 
 export type KeyView = {

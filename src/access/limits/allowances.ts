@@ -1,4 +1,6 @@
 // The limits that one key has: made when they are configured, and kept while they are.
+
+import type { PeriodKind } from "../../lib/calendar.ts";
 import type { Allowance } from "./allowance.ts";
 import type { LimitSettings } from "./limit-settings.ts";
 import { OwnRate } from "./own-rate.ts";
@@ -6,7 +8,6 @@ import { Quota } from "./quota.ts";
 import type { RateBounds } from "./rate-short.ts";
 import type { ReservationParts } from "./reservation.ts";
 import { SharedRate } from "./shared-rate.ts";
-import type { WindowKind } from "./windows.ts";
 
 export type AllowancesOptions = {
   readonly name: string;
@@ -47,7 +48,7 @@ export class Allowances {
     return new SharedRate({ name, bounds }, this.#parts);
   }
 
-  #quotaOf(kind: WindowKind, limit: number | undefined, known?: Quota): Quota | undefined {
+  #quotaOf(kind: PeriodKind, limit: number | undefined, known?: Quota): Quota | undefined {
     if (limit === undefined) return undefined;
     known?.resize(limit);
     const { name } = this.#options;

@@ -1,9 +1,10 @@
 // The meters of all keys by name, and what keeps their reservations in order.
+
+import { isLongOver } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
 import { Members } from "./members.ts";
 import { type LimitSettings, Meter } from "./meter.ts";
-import { isLongOver } from "./windows.ts";
 
 export type MetersOptions = {
   /** Of this process among all that share the state, those of other machines too. */

@@ -1,22 +1,22 @@
 // So many compute units in a UTC day or month, for all processes together.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
+import { type CalendarPeriod, type PeriodKind, periodAt } from "../../lib/calendar.ts";
 import type { Allowance, AllowanceState } from "./allowance.ts";
 import { Reservation, type ReservationParts } from "./reservation.ts";
-import { type CountedWindow, type WindowKind, windowAt } from "./windows.ts";
 
 /** What is held goes back when the key was quiet for so long: at the end of a quota others miss it. */
 const IDLE_MS = 5000;
 
 export type QuotaOptions = {
   readonly name: string;
-  readonly kind: WindowKind;
+  readonly kind: PeriodKind;
   readonly limit: number;
 };
 
 export class Quota implements Allowance {
   /** Changes when the configuration does. */
   #limit: number;
-  #window: CountedWindow;
+  #window: CalendarPeriod;
   /** By the clock that never goes backwards: calls do not ask for the wall time. */
   #endsAtMs: number;
   #reservation: Reservation;
@@ -28,7 +28,7 @@ export class Quota implements Allowance {
     this.#parts = parts;
     this.#limit = options.limit;
     const wallMs = parts.clock.wallTime();
-    this.#window = windowAt(options.kind, wallMs);
+    this.#window = periodAt(options.kind, wallMs);
     this.#endsAtMs = this.#endsAt(wallMs);
     this.#reservation = this.#newReservation();
   }
@@ -87,7 +87,7 @@ export class Quota implements Allowance {
 
   #lookAtTheTime(): void {
     const wallMs = this.#parts.clock.wallTime();
-    const window = windowAt(this.#options.kind, wallMs);
+    const window = periodAt(this.#options.kind, wallMs);
     const isAnother = window.label !== this.#window.label;
     this.#window = window;
     this.#endsAtMs = this.#endsAt(wallMs);

@@ -1,8 +1,9 @@
 // What was done with one key: counted here with every call, told to its holder.
+
+import { DAY_MS, type DayRange, dayOf, type ReadRange, readRange } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Counts } from "./counts.ts";
 import type { DayUsage } from "./day-usage.ts";
-import { DAY_MS, type DayRange, dayOf, type ReadRange, readRange } from "./usage-days.ts";
 import type { UsageRow } from "./usage-report.ts";
 
 export type CountedCall = {

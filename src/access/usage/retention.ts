@@ -1,7 +1,8 @@
 // Removes usage that is too old from the state: once a day, and when fewer days are to be kept.
+
+import { DAY_MS, dayOf, daysIn } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
-import { DAY_MS, dayOf, daysIn } from "./usage-days.ts";
 
 type Parts = { readonly state: Pick<State, "list" | "replace">; readonly clock: Clock };
 

@@ -1,6 +1,7 @@
 // What was done with each key: counted in memory, and added to the state's counters twice a second.
 
 import type { Logger } from "pino";
+import { DAY_MS, dayOf } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
@@ -8,7 +9,6 @@ import type { Addition, State } from "../../state/state.ts";
 import { DayUsage } from "./day-usage.ts";
 import { KeyUsage, type KeyUsageParts } from "./key-usage.ts";
 import { keepRemovingOldUsage, sleptFully } from "./retention.ts";
-import { DAY_MS, dayOf } from "./usage-days.ts";
 import { readUsage, usageEntryKey } from "./usage-report.ts";
 
 /** A killed process loses what it counted in this time. */

@@ -1,5 +1,7 @@
 // The usage report: what all members wrote of a range of days, added up by day, key, network and method; what it
 // would have cost; sums by key; and the same as CSV.
+
+import { type DayRange, daysIn } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { byPrecedence } from "../../lib/pattern.ts";
 import type { Entry, State } from "../../state/state.ts";
@@ -12,7 +14,6 @@ import {
   type Totals,
   totalsOfText,
 } from "./counts.ts";
-import { type DayRange, daysIn } from "./usage-days.ts";
 
 export type UsageRow = Readonly<Counts> & {
   readonly day: string;

@@ -1,10 +1,10 @@
 // How much was used of an upstream in this calendar month, by all processes; it survives them.
 
+import { type CalendarPeriod, DAY_MS, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
 import type { State, Texts, Updated } from "../../state/state.ts";
-import { type CalendarMonth, monthAt } from "./calendar-month.ts";
 
 export type MonthCountOptions = {
   /** Under which it is kept. */
@@ -19,7 +19,7 @@ export type MonthCountParts = {
 };
 
 type Tally = {
-  readonly month: CalendarMonth;
+  readonly month: CalendarPeriod;
   /** As the state had it when it was read or written last. */
   kept: number;
   /** By this process since then. */
@@ -31,7 +31,7 @@ const WRITTEN_EVERY_MS = 1000;
 /** Two: a clock that is set wrong and then right again finds what was counted before. */
 const MONTHS_KEPT = 2;
 /** The state may be away for half as long, and each use is counted once. */
-const KEPT_MS = 62 * 86_400_000;
+const KEPT_MS = 62 * DAY_MS;
 
 /** What one write adds, to the tallies of this process. */
 type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
@@ -68,7 +68,7 @@ export class MonthCount {
         },
       },
     );
-    this.#running = this.#begin(monthAt(parts.clock.wallTime()));
+    this.#running = this.#begin(periodAt("month", parts.clock.wallTime()));
   }
 
   /** Takes up what is kept; while the state is away it begins without, and takes it up later. */
@@ -101,11 +101,12 @@ export class MonthCount {
   #now(): Tally {
     const wallMs = this.#parts.clock.wallTime();
     const { beginsAtMs, endsAtMs } = this.#running.month;
-    if (wallMs < beginsAtMs || wallMs >= endsAtMs) this.#running = this.#begin(monthAt(wallMs));
+    if (wallMs < beginsAtMs || wallMs >= endsAtMs)
+      this.#running = this.#begin(periodAt("month", wallMs));
     return this.#running;
   }
 
-  #begin(month: CalendarMonth): Tally {
+  #begin(month: CalendarPeriod): Tally {
     const { label } = month;
     const known = this.#tallies.find((tally) => tally.month.label === label);
     const running = known ?? { month, kept: 0, unwritten: 0 };

@@ -1,4 +1,5 @@
 // How long a node that has had enough wants to be left alone.
+import { readTime } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 /** Nobody is left alone for longer: a slip of the node's clock must not cost us the node. */
@@ -18,5 +19,4 @@ export function readRetryAfter(
 
 /** NaN when the text is no date. */
 const untilDate = (text: string, clock: Pick<Clock, "wallTime">): number =>
-  // biome-ignore lint/style/noRestrictedGlobals: this reads a text, not the clock.
-  HTTP_DATE.test(text) ? Date.parse(text) - clock.wallTime() : Number.NaN;
+  HTTP_DATE.test(text) ? readTime(text) - clock.wallTime() : Number.NaN;

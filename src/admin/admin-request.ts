@@ -3,7 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { plainAddress } from "../access/scope/ip-address.ts";
-import { isMapping } from "../config/mapping.ts";
+import { isMapping } from "../config/units.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";
 import { isJson } from "./admission.ts";
 import { problems } from "./problem.ts";

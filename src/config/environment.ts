@@ -2,7 +2,7 @@
 // and `$$` for a dollar sign. Works on the tree, so that what is put in never becomes structure.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { type Document, isMap, isScalar, isSeq, type Node, Scalar } from "yaml";
-import type { Path } from "./path.ts";
+import type { Path } from "./setting-names.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

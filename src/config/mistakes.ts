@@ -1,10 +1,9 @@
 // Says in one line what is wrong with a setting, where, and what was expected; and never shows what
 // may be a secret.
 import type { z } from "zod";
-import { knownSettings } from "./json-schema.ts";
-import { isMapping } from "./mapping.ts";
-import { type Path, pathText } from "./path.ts";
-import { didYouMean } from "./suggestion.ts";
+import { knownSettings } from "./schema.ts";
+import { didYouMean, type Path, pathText, withoutHeader } from "./setting-names.ts";
+import { isMapping } from "./units.ts";
 
 export type Mistake = { path: Path; message: string };
 
@@ -55,9 +54,6 @@ const mayBeSecret = (path: Path): boolean =>
   path[0] === "keySecret" ||
   path.includes("upstreams") ||
   path.includes("token");
-
-/** The names of headers are whatever is written there. */
-const withoutHeader = (path: Path): Path => (path.at(-2) === "headers" ? path.slice(0, -1) : path);
 
 function shown(value: unknown, message: string, isSecret: boolean): string {
   if (value === null || value === undefined) return "nothing";

@@ -1,8 +1,16 @@
-// One network: its family, its nodes, what of it is served and how much at once.
+// One network: its family, its upstreams, which methods are served and how much at once, and how calls are spread
+// over the upstreams.
 import { z } from "zod";
 import { GROUPS, type MethodGroupName, whyItOpensNothing } from "../namespaces/known-methods.ts";
-import { agreement, hedging } from "./failover-settings.ts";
-import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
+import {
+  amount,
+  byteSize,
+  duration,
+  METHOD_OR_PATTERN,
+  mappingOf,
+  textOf,
+  wholeNumber,
+} from "./units.ts";
 import { upstreams } from "./upstream-settings.ts";
 
 const familyDefaults = {
@@ -11,7 +19,7 @@ const familyDefaults = {
   conflux: { allow: ["cfx_*", "pos_*"], blocks: undefined, results: 5000 },
 };
 
-const pattern = textOf(/^[A-Za-z0-9_.*]+$/, "a method or a pattern such as eth_*");
+const pattern = textOf(METHOD_OR_PATTERN, "a method or a pattern such as eth_*");
 
 const methods = z.strictObject({
   allow: z
@@ -99,6 +107,33 @@ const window = z.strictObject({
     .describe("What the store may take on disk; the oldest blocks leave first."),
 });
 
+const hedging = z
+  .strictObject({
+    share: amount(0, 1)
+      .prefault(0.1)
+      .describe("At most so many calls, as a share of all, are given to a second node; 0: none."),
+    least: duration.prefault("25ms").describe("A call waits for its node at least so long."),
+    most: duration.prefault("2s").describe("And at most so long."),
+  })
+  .describe("A call that takes longer than the method's 95th percentile is asked of a second node.")
+  .transform(({ share, least, most }) => ({ share, leastMs: least, mostMs: most }));
+
+const rule = z
+  .strictObject({
+    ask: wholeNumber(2, 10).prefault(3).describe("How many nodes are asked, of different vendors."),
+    agree: wholeNumber(2, 10).prefault(2).describe("How many of them must give the same answer."),
+  })
+  .refine(({ ask, agree }) => agree <= ask, { error: "cannot want more to agree than are asked" });
+
+/** By method or pattern; the first that fits. */
+const agreement = mappingOf(
+  METHOD_OR_PATTERN,
+  rule,
+  "one of the names is no method and no pattern such as eth_*",
+).describe(
+  "Methods, or patterns, whose answers count when several vendors give the same, since nothing proves them.",
+);
+
 const host = textOf(
   /^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/,
   "a host name without scheme, port and path",
@@ -161,25 +196,20 @@ export const network = z
         "How long no node may confirm the followed head before the network counts as not ready, and nodes are asked for what is newest. Left out: 5 block times, 10s to 1m.",
       ),
   })
-  .transform(({ headAge, staleAfter, ...settings }) => ({
-    ...settings,
-    limits: {
-      logs: {
-        blocks: settings.limits.logs.blocks ?? familyDefaults[settings.family].blocks,
-        results: settings.limits.logs.results ?? familyDefaults[settings.family].results,
+  .transform(({ headAge, staleAfter, limits: { response, ...limitsOf }, ...settings }) => {
+    const { allow, blocks, results } = familyDefaults[settings.family];
+    const { logs } = limitsOf;
+    return {
+      ...settings,
+      limits: {
+        ...limitsOf,
+        logs: { blocks: logs.blocks ?? blocks, results: logs.results ?? results },
+        responseBytes: response,
       },
-      traces: settings.limits.traces,
-      upstreamCalls: settings.limits.upstreamCalls,
-      block: settings.limits.block,
-      responseBytes: settings.limits.response,
-    },
-    methods: {
-      allow: settings.methods.allow ?? familyDefaults[settings.family].allow,
-      groups: settings.methods.groups,
-      deny: settings.methods.deny,
-    },
-    ...(headAge === undefined
-      ? {}
-      : { headAgeMs: headAge === "off" ? Number.POSITIVE_INFINITY : headAge }),
-    ...(staleAfter === undefined ? {} : { staleAfterMs: staleAfter }),
-  }));
+      methods: { ...settings.methods, allow: settings.methods.allow ?? allow },
+      ...(headAge === undefined
+        ? {}
+        : { headAgeMs: headAge === "off" ? Number.POSITIVE_INFINITY : headAge }),
+      ...(staleAfter === undefined ? {} : { staleAfterMs: staleAfter }),
+    };
+  });

@@ -1,8 +1,8 @@
 // From the text of a configuration file to the configuration, or to everything that is wrong with it.
 import { type Environment, substitute } from "./environment.ts";
 import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
-import { type Path, pathText } from "./path.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { type Path, pathText } from "./setting-names.ts";
 import { locate, readYaml, toValue } from "./yaml-document.ts";
 
 export type ParsedConfig =

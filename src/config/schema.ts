@@ -1,15 +1,22 @@
 // The whole configuration as one schema: what may be written, what it means, and what is taken where
-// nothing is written. Its input is the file as a value, its output is what the gateway is told.
+// nothing is written. Its input is the file as a value, its output is what the gateway is told. Editors get the same
+// schema as JSON Schema (docs/headgate.schema.json).
 import { z } from "zod";
-import { admin } from "./admin-settings.ts";
-import { disagreements } from "./agreement.ts";
-import { costs } from "./cost-settings.ts";
+import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
-import { besideOtherMistakes } from "./mapping.ts";
 import { network } from "./network-settings.ts";
-import { prices, usage } from "./price-settings.ts";
-import { log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
+import { admin, log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
+import type { Path } from "./setting-names.ts";
 import { state } from "./state-settings.ts";
+import {
+  amount,
+  besideOtherMistakes,
+  type DeepReadonly,
+  METHOD_OR_PATTERN,
+  mappingOf,
+  textOf,
+  wholeNumber,
+} from "./units.ts";
 
 const networkName = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
@@ -31,6 +38,44 @@ const networks = z
     }
   }, besideOtherMistakes)
   .meta({ minProperties: 1, propertyNames: { pattern: networkName.source, maxLength: 63 } });
+
+/**
+ * In compute units, instead of the catalogue's prices. A name goes before patterns, and the longest pattern before
+ * shorter ones.
+ */
+const costs = z.record(z.string(), amount(0)).superRefine((value, context) => {
+  for (const name of Object.keys(value).filter((each) => !METHOD_OR_PATTERN.test(each))) {
+    const message =
+      "a method or a pattern such as trace_*, of letters, digits, _, . and *, is needed here";
+    context.addIssue({ code: "custom", message, path: [name] });
+  }
+});
+
+/** What calls would cost at a provider. */
+const prices = z.strictObject({
+  currency: textOf(/^[A-Z]{3,5}$/, "a currency such as USD")
+    .prefault("USD")
+    .describe("The currency of the prices: 3 to 5 capital letters, shown as they are."),
+  computeUnits: amount(0)
+    .prefault(0)
+    .describe("The price of a million compute units, for methods without a price of their own."),
+  methods: mappingOf(
+    METHOD_OR_PATTERN,
+    amount(0),
+    "one of the names is no method and no pattern such as trace_*",
+  )
+    .prefault({})
+    .describe(
+      "The price of a million calls, by method or pattern; a method wins over patterns, of these the longest.",
+    ),
+});
+
+/** What is kept of what each key did. */
+const usage = z.strictObject({
+  keptDays: wholeNumber(1, 4000)
+    .prefault(400)
+    .describe("How many days of what each key did are kept."),
+});
 
 export const configSchema = z
   .strictObject({
@@ -66,7 +111,7 @@ export const configSchema = z
     networks: networks.describe("The networks by name; the name is the first label of its host."),
   })
   .superRefine((value, context) => {
-    for (const { path, message } of disagreements(value)) {
+    for (const { path, message } of contradictionsIn(value)) {
       context.addIssue({ code: "custom", path, message });
     }
   }, besideOtherMistakes)
@@ -76,4 +121,58 @@ export const configSchema = z
 /** What the operator wants, complete: every default is filled in, every unit is in the name. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 
-type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
+
+/** JSON Schema (draft 2020-12) of what may be written in a configuration file. */
+export const configJsonSchema = (): object => ({
+  ...withVariables(settingsSchema()),
+  title: "Headgate configuration",
+  $defs: {
+    variable: {
+      description: "Read from the environment.",
+      type: "string",
+      pattern: "\\$\\{[A-Za-z_]\\w*(:-[^}]*)?\\}",
+    },
+  },
+});
+
+/** The names of the settings that the mapping at this path may have. */
+export function knownSettings(path: Path): readonly string[] {
+  const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, settingsSchema());
+  return typeof found === "object" ? Object.keys(found.properties ?? {}) : [];
+}
+
+const settingsSchema = (): JsonSchema =>
+  z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" });
+
+function within(
+  schema: JsonSchemaOrBoolean | undefined,
+  step: PropertyKey,
+): JsonSchemaOrBoolean | undefined {
+  if (typeof schema !== "object") return undefined;
+  if (typeof step === "number") return Array.isArray(schema.items) ? undefined : schema.items;
+  return schema.properties?.[String(step)] ?? schema.additionalProperties;
+}
+
+/** The schema sees the file before variables are replaced: each value may be one instead. */
+function withVariables(schema: JsonSchema): JsonSchema {
+  const { properties, items, additionalProperties } = schema;
+  if (properties) {
+    const each = Object.entries(properties).map(([name, inner]) => [name, orBoolean(inner)]);
+    return { ...schema, properties: Object.fromEntries(each) };
+  }
+  if (items && !Array.isArray(items)) return { ...schema, items: orBoolean(items) };
+  if (additionalProperties) {
+    return { ...schema, additionalProperties: orBoolean(additionalProperties) };
+  }
+  const { description, default: fallback, anyOf, ...rest } = schema;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(fallback === undefined ? {} : { default: fallback }),
+    anyOf: [...(anyOf ?? [rest]), { $ref: "#/$defs/variable" }],
+  };
+}
+
+const orBoolean = (schema: JsonSchemaOrBoolean): JsonSchemaOrBoolean =>
+  typeof schema === "boolean" ? schema : withVariables(schema);

@@ -1,10 +1,10 @@
-// The settings of the process: where it listens, how it logs, what it takes from one caller at most.
+// The settings of the process: where callers and operators reach it, how it logs, and what it takes from callers
+// at most.
 import { z } from "zod";
-import { proxySettings } from "./proxy-settings.ts";
-import { byteSize, duration, textOf, wholeNumber } from "./units.ts";
+import { addressOrRange, byteSize, duration, textOf, wholeNumber } from "./units.ts";
 
 /** A place to listen. @param port Where nothing is configured. */
-export const listenOn = (port: number) =>
+const listenOn = (port: number) =>
   z.strictObject({
     host: textOf(/^[A-Za-z0-9.:_%-]+$/, "an IP address or a host name")
       .prefault("127.0.0.1")
@@ -12,8 +12,44 @@ export const listenOn = (port: number) =>
     port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
   });
 
+/** Which proxies between callers and the server are believed. */
+const proxySettings = {
+  trustedProxies: z
+    .array(addressOrRange)
+    .prefault([])
+    .describe(
+      "The addresses and ranges of proxies that are believed about who called them; left out: none, and the header of a stranger is ignored.",
+    ),
+  forwardedHeader: z
+    .enum(["x-forwarded-for", "forwarded"], { error: "expected x-forwarded-for or forwarded" })
+    .prefault("x-forwarded-for")
+    .describe(
+      "The header in which trusted proxies tell the caller's address: each appends it, and none passes on what a caller wrote into it as its own.",
+    ),
+};
+
 /** Where callers come in. */
 export const publicListen = listenOn(8545).extend(proxySettings);
+
+/** Where operators come in. Beyond this machine they need the token (contradictions.ts). */
+export const admin = z.strictObject({
+  listen: listenOn(8546).prefault({}).describe("Where metrics and administration listen."),
+  token: textOf(
+    /^[A-Za-z0-9._~+/-]{16,256}=*$/,
+    "16 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~', '+', '/' and '-'",
+  )
+    .optional()
+    .describe(
+      "What every request must carry as `Authorization: Bearer …`; needed beyond loopback. Take it from a variable.",
+    ),
+});
+
+/**
+ * Whether only this machine reaches the address. Other names than localhost are not looked up: what
+ * they mean is decided elsewhere, and may change.
+ */
+export const isLoopback = (host: string): boolean =>
+  /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host);
 
 export const log = z.strictObject({
   level: z

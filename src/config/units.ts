@@ -83,3 +83,31 @@ function toBytes(text: string): number {
   const [, count, unit = ""] = /^(\d+)(KiB|MiB|GiB)$/.exec(text) ?? [];
   return Number(count) * (bytesPerUnit.get(unit) ?? Number.NaN);
 }
+
+export const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Runs a check of a whole mapping also beside mistakes within it: otherwise one mistake would hide the next. */
+export const besideOtherMistakes = {
+  when: ({ value }: { value: unknown }): boolean => isMapping(value),
+};
+
+/** A mapping of which each name has the form; `error` is told when one does not. */
+export const mappingOf = <Value extends z.ZodType>(form: RegExp, value: Value, error: string) =>
+  z
+    .record(z.string(), value)
+    .refine((mapping) => Object.keys(mapping).every((name) => form.test(name)), {
+      error,
+      ...besideOtherMistakes,
+    });
+
+/** The form of a method's name, and of a pattern such as `eth_*`. */
+export const METHOD_OR_PATTERN = /^[A-Za-z0-9_.*]+$/;
+
+export const addressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: "expected an IP address or a range such as 10.0.0.0/8",
+});
+
+export type DeepReadonly<T> = T extends object
+  ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+  : T;

@@ -1,22 +1,15 @@
 // The nodes and providers of one network, and the names by which logs and metrics know them.
 import { z } from "zod";
-import { besideOtherMistakes } from "./mapping.ts";
-import { amount, duration, textOf, wholeNumber } from "./units.ts";
+import { amount, duration, mappingOf, textOf, wholeNumber } from "./units.ts";
 
 const schemes = new Set(["http:", "https:", "ws:", "wss:", "ipc:"]);
 const expectedUrl = "expected a URL with http, https, ws, wss or ipc";
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-const headers = z
-  .record(
-    z.string(),
-    textOf(/^[\t\x20-\x7e\x80-\xff]*$/, "each header to be a text that fits in one line"),
-  )
-  .refine((value) => Object.keys(value).every((name) => headerName.test(name)), {
-    error: "one of the names cannot be a header's name",
-    ...besideOtherMistakes,
-  });
+const headers = mappingOf(
+  /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
+  textOf(/^[\t\x20-\x7e\x80-\xff]*$/, "each header to be a text that fits in one line"),
+  "one of the names cannot be a header's name",
+);
 
 const rate = z
   .strictObject({

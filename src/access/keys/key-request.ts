@@ -5,9 +5,9 @@ import {
   type KeySettings,
   keyRequest,
 } from "../../config/key-settings.ts";
-import { isMapping } from "../../config/mapping.ts";
 import { mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
-import { didYouMean } from "../../config/suggestion.ts";
+import { didYouMean } from "../../config/setting-names.ts";
+import { isMapping } from "../../config/units.ts";
 import { whyItOpensNothing } from "../../namespaces/known-methods.ts";
 
 export type ReadRequest =

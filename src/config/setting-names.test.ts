@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { didYouMean } from "./suggestion.ts";
+import { didYouMean } from "./setting-names.ts";
 
 describe("a suggestion", () => {
   const known = ["url", "name", "headers", "connections", "timeout", "upstreams"];

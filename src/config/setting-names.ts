@@ -1,4 +1,20 @@
-// Guesses what a mistyped name was meant to be.
+// Settings as people write them: the path of one, such as `networks.eth-mainnet.upstreams[0].url`, and what a
+// mistyped name was meant to be.
+
+export type Path = readonly PropertyKey[];
+
+export const pathText = (path: Path): string =>
+  path.length === 0 ? "the file" : path.map(stepText).join("").replace(/^\./, "");
+
+function stepText(step: PropertyKey): string {
+  if (typeof step === "number") return `[${step}]`;
+  const name = String(step);
+  // Quoted, so that a name with a line break still makes one line.
+  return /^[\w-]{1,64}$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
+}
+/** The path without the name of a header, which is whatever is written there and may be a secret. */
+export const withoutHeader = (path: Path): Path =>
+  path.at(-2) === "headers" ? path.slice(0, -1) : path;
 
 /** `; did you mean upstreams?`, or nothing when no known name is one letter or two off. */
 export function didYouMean(name: string, known: readonly string[]): string {

@@ -1,16 +1,15 @@
-// What no setting can know alone: that names are given once, and that what is named exists. Looks at
+// Settings that contradict each other: a name is given twice, or something is named that does not exist. Reads
 // whatever can be read of a configuration, so that other mistakes do not hide these.
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { whyItOpensNothing } from "../namespaces/known-methods.ts";
-import { isLoopback } from "./admin-settings.ts";
-import { type Path, pathText } from "./path.ts";
-import { didYouMean } from "./suggestion.ts";
+import { hashOf } from "./key-settings.ts";
+import { isLoopback } from "./server-settings.ts";
+import { didYouMean, type Path, pathText } from "./setting-names.ts";
 
-type Disagreement = { path: (string | number)[]; message: string };
+type Contradiction = { path: (string | number)[]; message: string };
 
 /** Everything in which the settings contradict each other. */
-export function disagreements(config: unknown): readonly Disagreement[] {
+export function contradictionsIn(config: unknown): readonly Contradiction[] {
   const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
   return [
@@ -68,7 +67,7 @@ const readable = z
   .catch({ keys: [], networks: {}, admin: { listen: {}, token: undefined } });
 
 /** A stranger who reaches the administration can make keys. */
-const tokenNeeded = ({ listen, token }: z.output<typeof readableAdmin>): Disagreement[] =>
+const tokenNeeded = ({ listen, token }: z.output<typeof readableAdmin>): Contradiction[] =>
   token !== undefined || listen.host === undefined || isLoopback(listen.host)
     ? []
     : [
@@ -81,9 +80,9 @@ const tokenNeeded = ({ listen, token }: z.output<typeof readableAdmin>): Disagre
 type Named = { path: (string | number)[]; value: string | undefined };
 
 /** All but the first of those that are alike. */
-function repeats(all: readonly Named[]): Disagreement[] {
+function repeats(all: readonly Named[]): Contradiction[] {
   const firstByValue = new Map<string, Path>();
-  const found: Disagreement[] = [];
+  const found: Contradiction[] = [];
   for (const { path, value } of all) {
     if (value === undefined) continue;
     const first = firstByValue.get(value);
@@ -97,17 +96,15 @@ function repeats(all: readonly Named[]): Disagreement[] {
 function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
   return entry.key === undefined
     ? { path: ["keys", at, "hash"], value: entry.hash?.toLowerCase() }
-    : { path: ["keys", at, "key"], value: `sha256:${sha256(entry.key)}` };
+    : { path: ["keys", at, "key"], value: hashOf(entry.key) };
 }
-
-const sha256 = (value: string): string => createHash("sha256").update(value).digest("hex");
 
 /** @param named What networks open, by patterns and full names. */
 const uselessMethods = (
   entries: readonly (string | undefined)[],
   at: number,
   named: readonly string[],
-): Disagreement[] =>
+): Contradiction[] =>
   entries.flatMap((entry, place) => {
     const message = entry === undefined ? undefined : whyItOpensNothing(entry, named);
     return message === undefined ? [] : [{ path: ["keys", at, "methods", place], message }];
@@ -117,7 +114,7 @@ const unknownNetworks = (
   names: readonly (string | undefined)[],
   at: number,
   known: readonly string[],
-): Disagreement[] =>
+): Contradiction[] =>
   names.flatMap((name, place) =>
     name === undefined || known.includes(name)
       ? []

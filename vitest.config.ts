@@ -21,7 +21,12 @@ const measured = globSync([
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));
 
-const longTimeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
+/** The gateway as a process begins with its bundle. */
+const overProcesses = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  globalSetup: "scripts/bundle.mjs",
+};
 
 export default defineConfig({
   test: {
@@ -42,7 +47,7 @@ export default defineConfig({
           name: "system",
           include: ["test/**/*.test.ts"],
           exclude: [...without(measured, asksForDepth), ...alone],
-          ...longTimeouts,
+          ...overProcesses,
         },
       },
       {
@@ -51,12 +56,12 @@ export default defineConfig({
           name: "deep",
           include: without(asksForDepth, [...measured, ...alone]),
           provide: { isDeep: true },
-          ...longTimeouts,
+          ...overProcesses,
         },
       },
       {
         extends: true,
-        test: { name: "alone", include: alone, ...oneByOne, ...longTimeouts },
+        test: { name: "alone", include: alone, ...oneByOne, ...overProcesses },
       },
       {
         extends: true,
@@ -65,7 +70,7 @@ export default defineConfig({
           include: measured,
           provide: { isDeep: true },
           ...oneByOne,
-          ...longTimeouts,
+          ...overProcesses,
         },
       },
     ],

@@ -34,7 +34,7 @@ const gateway = await startGatewayProcess(
       },
     },
   },
-  { NODE_OPTIONS: `--import ${coverage}` },
+  { NODE_OPTIONS: `--import ${coverage}`, HEADGATE_UNBUNDLED: "1" },
 );
 
 try {

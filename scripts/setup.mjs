@@ -14,11 +14,11 @@ function isInstalled() {
   if (!existsSync(installed)) return false;
   const have = packagesIn(installed);
   return Object.entries(packagesIn("package-lock.json")).every(
-    ([path, { version, optional, extraneous, dev }]) =>
+    ([path, { version, optional, extraneous, dev, devOptional }]) =>
       path === "" ||
       optional ||
       extraneous ||
-      (withoutDev && dev) ||
+      (withoutDev && (dev || devOptional)) ||
       have[path]?.version === version,
   );
 }
@@ -42,6 +42,12 @@ if (!isInstalled()) {
 }
 
 if (!withoutDev && !isThere("redis-server")) installRedis();
+
+// By our own Node.js, which npm finds first from now on. Without a bundle the gateway begins with its sources.
+spawnSync("node", ["scripts/bundle.mjs"], {
+  stdio: "inherit",
+  shell: process.platform === "win32",
+});
 
 /** The tests of the shared state need a real Redis. Without one they are skipped, or fail where CI is set. */
 function installRedis() {

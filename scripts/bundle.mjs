@@ -1,0 +1,100 @@
+// Writes the code of `src`, and of the packages that it needs, into a few files: a process that reads a thousand
+// begins later. `npm start` and the tests over real processes begin with this; bin/headgate.mjs finds it.
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { BUNDLES, bundleFolder } from "../bin/bundled.mjs";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** They have native code, or look for files of their own. */
+const APART = [
+  "lmdb",
+  "pino",
+  "pino-pretty",
+  "ioredis",
+  "@xcfx/node",
+  "cive",
+  "bufferutil",
+  "utf-8-validate",
+];
+
+/** A process may still read an older one; and what a killed writer left is here too. */
+const KEPT = 6;
+
+/** Nothing is done where the bundle is there already. Without rolldown for this platform there is none. */
+export async function setup() {
+  const folder = bundleFolder();
+  if (existsSync(folder)) return;
+  const { rolldown } = await import("rolldown").catch(() => ({}));
+  if (!rolldown) return;
+  mkdirSync(BUNDLES, { recursive: true });
+  const written = mkdtempSync(join(BUNDLES, "written-"));
+  chmodSync(written, 0o755); // a gateway may run as another user than who installed it
+  await write(rolldown, written);
+  // Several may write at once, and sources may change meanwhile: only what is whole gets the name.
+  if (bundleFolder() === folder && !existsSync(folder)) {
+    try {
+      renameSync(written, folder);
+    } catch (error) {
+      if (!existsSync(folder)) throw error;
+    }
+  }
+  rmSync(written, { recursive: true, force: true });
+  removeOld();
+}
+
+async function write(rolldown, folder) {
+  const build = await rolldown({
+    cwd: ROOT,
+    input: { main: "src/main.ts" },
+    platform: "node",
+    logLevel: "silent",
+    external: APART,
+    plugins: [placesOfSources(folder)],
+  });
+  await build.write({
+    dir: folder,
+    format: "esm",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+    sourcemap: "hidden",
+    sourcemapExcludeSources: true,
+  });
+  await build.close();
+}
+
+/** What a source finds beside itself it finds there still. */
+const placesOfSources = (folder) => ({
+  name: "places-of-sources",
+  transform: {
+    filter: { id: /\.ts$/, code: /import\.meta\.(dirname|url)/ },
+    // Lines stay the lines they were: traces need no other map.
+    handler: (code, id) => ({
+      map: null,
+      code: code.replace(/import\.meta\.(dirname|url)/g, (_, what) =>
+        what === "url"
+          ? `new URL(${JSON.stringify(relative(folder, id))}, import.meta.url).href`
+          : `(import.meta.dirname + ${JSON.stringify(`/${relative(folder, dirname(id))}`)})`,
+      ),
+    }),
+  },
+});
+
+function removeOld() {
+  const changedAt = (name) =>
+    statSync(join(BUNDLES, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const newestFirst = readdirSync(BUNDLES).sort((a, b) => changedAt(b) - changedAt(a));
+  for (const name of newestFirst.slice(KEPT))
+    rmSync(join(BUNDLES, name), { recursive: true, force: true });
+}
+
+if (import.meta.main) await setup();

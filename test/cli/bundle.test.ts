@@ -1,0 +1,82 @@
+// How a process begins: with the bundle of the sources as they are, or with the sources.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+/** A project of two sources that begins as Headgate does. */
+let project: string;
+
+beforeEach(async () => {
+  project = await mkdtemp(join(tmpdir(), "headgate-bundle-"));
+  await Promise.all(["src", "scripts", "node_modules"].map((name) => mkdir(join(project, name))));
+  await cp("bin", join(project, "bin"), { recursive: true });
+  await cp("scripts/bundle.mjs", join(project, "scripts/bundle.mjs"));
+  await symlink(
+    join(process.cwd(), "node_modules/rolldown"),
+    join(project, "node_modules/rolldown"),
+  );
+  await writeFile(join(project, "package.json"), '{ "type": "module" }');
+  await write("main", 'import { hail } from "./hail.ts";\n\nconsole.log(hail());\n');
+  await write("hail", hailing("first"));
+});
+
+afterEach(() => rm(project, { recursive: true, force: true }));
+
+const write = (name: string, source: string): Promise<void> =>
+  writeFile(join(project, "src", `${name}.ts`), source);
+
+/** Its trace's first position is line 3. */
+const hailing = (word: string): string =>
+  `type Hail = string;\n\nexport const hail = (): Hail => new Error("${word}").stack + "\\n" + import.meta.dirname;\n`;
+
+async function run(script: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
+  const child = spawn(process.execPath, [join(project, script)], {
+    cwd: tmpdir(),
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.on("data", (chunk) => {
+    text += chunk;
+  });
+  await once(child, "close");
+  return text;
+}
+
+const bundles = (): Promise<string[]> =>
+  readdir(join(project, "node_modules/.cache/headgate/bundles"));
+
+it("begins with the sources where there is no bundle", async () => {
+  expect(await run("bin/headgate.mjs")).toContain("Error: first\n");
+});
+
+it("is read once it is there, and its traces and folders are those of the sources", async () => {
+  await run("scripts/bundle.mjs");
+  const [folder = ""] = await bundles();
+  const bundle = join(project, "node_modules/.cache/headgate/bundles", folder, "main.mjs");
+  const text = await run("bin/headgate.mjs");
+  expect(text).toContain("src/hail.ts:3:");
+  expect(text).toContain("src/main.ts:3:");
+  expect(join(text.trimEnd().split("\n").at(-1) ?? "")).toBe(join(project, "src"));
+
+  await writeFile(bundle, 'console.log("the bundle");\n');
+  expect(await run("bin/headgate.mjs")).toBe("the bundle\n");
+  expect(await run("bin/headgate.mjs", { HEADGATE_UNBUNDLED: "1" })).toContain("Error: first\n");
+});
+
+it("is not read after a source changed", async () => {
+  await run("scripts/bundle.mjs");
+  await write("hail", hailing("later"));
+  expect(await run("bin/headgate.mjs")).toContain("Error: later\n");
+  await run("scripts/bundle.mjs");
+  expect(await bundles()).toHaveLength(2);
+  expect(await run("bin/headgate.mjs")).toContain("Error: later\n");
+});
+
+it("is written once by several at a time", async () => {
+  await Promise.all([1, 2, 3].map(() => run("scripts/bundle.mjs")));
+  expect(await bundles()).toEqual([expect.stringMatching(/^[0-9a-f]{40}$/)]);
+});

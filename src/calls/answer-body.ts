@@ -1,6 +1,6 @@
 // A request body in, a response body out: one envelope, or a batch of them in the order asked.
 import type { Logger } from "pino";
-import { type AnswerJson, successAfter, successBefore } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -12,7 +12,7 @@ import { batchWorkOf } from "./call-work.ts";
 import { type Caller, factsFor } from "./caller.ts";
 import { type LifeParts, lifeOfACall, REFUSED_UNITS } from "./life-of-a-call.ts";
 import { recordUsage } from "./record-usage.ts";
-import { type RpcResponse, refusal } from "./response.ts";
+import { type RpcResponse, refusal, successAfter, successBefore } from "./response.ts";
 import { type SharedView, viewOf } from "./shared-view.ts";
 
 export type AnswerBody = (body: Buffer, caller: Caller) => RpcResponse | Promise<RpcResponse>;

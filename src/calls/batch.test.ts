@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import type { CallMessage } from "../jsonrpc/request.ts";
 import { Batch } from "./batch.ts";
 import type { RpcResponse } from "./response.ts";

@@ -1,12 +1,13 @@
 // A batch on its way: its members are begun in their order, as many as their answers can be held, and
 // answered in their order. What is too large to be held is sent while later members are still to be begun.
-import { type AnswerJson, failure, heldBytesOf, lengthOf } from "../jsonrpc/envelope.ts";
+
+import { type AnswerJson, heldBytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
 import { commonProvenance } from "./common-provenance.ts";
 import type { RequestScope } from "./request-scope.ts";
-import type { RpcResponse } from "./response.ts";
+import { failure, type RpcResponse } from "./response.ts";
 
 export type BatchOptions = {
   /** The most bytes of all answers together. */

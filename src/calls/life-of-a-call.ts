@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { Costs } from "../access/limits/costs.ts";
 import type { Meter } from "../access/limits/meter.ts";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";

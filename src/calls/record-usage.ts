@@ -1,5 +1,5 @@
 // Adds an answered call to the usage of its key.
-import { type AnswerJson, lengthOf } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Call } from "./call.ts";
 import type { LifeParts } from "./life-of-a-call.ts";

@@ -1,6 +1,5 @@
 // What callers are sent back.
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
-import { failure } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 
@@ -24,3 +23,13 @@ export function refusal(id: string, error: RpcError): RpcResponse {
   if (error.status === 429) return { ...reply, rateLimit: error.data as RateLimit };
   return error.retryAfter === undefined ? reply : { ...reply, retryAfter: error.retryAfter };
 }
+
+/** `id` is JSON text too: the very characters that the caller sent. */
+export const successBefore = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
+export const successAfter = "}";
+
+export const failure = (id: string, error: RpcError): string =>
+  `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
+
+const errorObject = ({ code, message, data }: RpcError): string =>
+  JSON.stringify(data === undefined ? { code, message } : { code, message, data });

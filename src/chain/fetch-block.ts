@@ -1,7 +1,8 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
+
+import { parseList } from "../jsonrpc/element-stream.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { parseList } from "../jsonrpc/parse-list.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {
   AskedNode,

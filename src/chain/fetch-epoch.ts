@@ -2,7 +2,7 @@
 // parent; the blocks of the epoch in the place of transactions, each with its logs in that of a receipt.
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type {

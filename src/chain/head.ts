@@ -1,7 +1,7 @@
 // The head of a network as its nodes tell it, and the one view of it that a batch gets.
 
 import { toQuantity } from "../evm/values.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { Pool } from "../upstream/pool.ts";

@@ -1,6 +1,6 @@
 // Logs that were found in stored blocks: where they stand, and themselves as long as they are few. Many are
 // read again when they are sent, by the hash of their block: what another chain has at its number does not matter.
-import type { JsonSource } from "../jsonrpc/envelope.ts";
+import type { JsonSource } from "../jsonrpc/raw-json.ts";
 import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
 import type { LogPlace } from "./log-directory.ts";

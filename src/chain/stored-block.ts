@@ -1,6 +1,6 @@
 // One block of the store, and the answers that are put together from its parts.
 
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import {
   aroundTransactions,
   blockWithHashes,

@@ -1,7 +1,6 @@
 // What a node told as the answer to a log query, held against the query: what cannot be its answer.
-import { ambiguityIn } from "../jsonrpc/ambiguity.ts";
+import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
-import { TOO_DEEP, whyUnreadable } from "../jsonrpc/readable.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
 import type { LogMatcher } from "./log-matcher.ts";
 import { ADDRESS } from "./log-terms.ts";

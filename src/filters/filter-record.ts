@@ -2,7 +2,7 @@
 import type { Position } from "../chain/block-store.ts";
 import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 
 /** Which of them is the network's family's. */
 export type Criteria = LogFilter | EpochLogFilter;

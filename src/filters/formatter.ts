@@ -3,7 +3,7 @@ import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
 
 /** The filters of one family. */

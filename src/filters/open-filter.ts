@@ -1,6 +1,6 @@
 // One filter while it is used: one poll after the other, and how far its client was told for certain.
 import type { LogSelection } from "../chain/log-selection.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { orAborted } from "../lib/waiting.ts";

@@ -5,7 +5,7 @@ import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deliveredBlocks, takenBack, withPath } from "./cursor-path.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ElementReader } from "./element-reader.ts";
 import { findElements, textOf } from "./members.ts";
-import { parsed } from "./parsed.ts";
+import { parsed } from "./raw-json.ts";
 
 /** What is read, and whether it is one array. */
 function read(text: string): { values: unknown[]; texts: string[]; isBroken: boolean } {

@@ -2,7 +2,7 @@
 // and transfers are, no byte is looked at but by the runtime's own search and parser.
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from "./ascii.ts";
 import { skipSpace, skipValue } from "./members.ts";
-import { parsed } from "./parsed.ts";
+import { parsed } from "./raw-json.ts";
 
 export class ElementReader {
   /** Of the last element: where it stands, its text, and what that stands for; undefined when it is no JSON. */

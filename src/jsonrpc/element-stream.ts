@@ -1,10 +1,18 @@
 // Reads a JSON document that is larger than memory should hold: the elements of one array in it are
-// handed out one by one as their bytes arrive, and only the rest is kept.
-
-import { CLOSE_BRACE, COLON, COMMA, isSpace, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
-import { ArrayReader } from "./element-stream-array.ts";
-import { GrowingBytes } from "./element-stream-bytes.ts";
-import { BROKEN, ValueScanner } from "./element-stream-value.ts";
+// handed out one by one as their bytes arrive, in chunks that are cut anywhere, and only the rest is kept.
+import type { Work } from "../lib/turns.ts";
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  isSpace,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "./ascii.ts";
+import { parsed } from "./raw-json.ts";
+import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
 export type ElementStreamOptions = {
   /** Where the array is, e.g. ["result", "structLogs"]: members of objects from the top. */
@@ -14,8 +22,8 @@ export type ElementStreamOptions = {
   readonly maxRestBytes: number;
 };
 
-type KeyPlace = "behind brace" | "behind comma" | "in key" | "behind key";
-type Place = KeyPlace | "before value" | "in value" | "behind value" | "in array" | "at end";
+type KeyState = "behind brace" | "behind comma" | "in key" | "behind key";
+type State = KeyState | "before value" | "in value" | "behind value" | "in array" | "at end";
 
 export class ElementStream {
   readonly #path: readonly string[];
@@ -25,7 +33,7 @@ export class ElementStream {
   /** From here on the current chunk is still to go to the rest; undefined within the array, which never does. */
   #restFrom: number | undefined = 0;
   #keyStartInRest = 0;
-  #place: Place = "before value";
+  #state: State = "before value";
   /** How many objects are open, all of them on the path: others are passed over as one value. */
   #depth = 0;
   /** Whether the keys down to the value that comes next are those of the path. */
@@ -61,28 +69,28 @@ export class ElementStream {
    * @returns undefined when it was cut off, malformed, too large, or neither an object nor an array.
    */
   finish(): Buffer | undefined {
-    return this.#place === "at end" && !this.#isBroken ? this.#rest.view() : undefined;
+    return this.#state === "at end" && !this.#isBroken ? this.#rest.view() : undefined;
   }
 
-  /** The place to go on from, MORE or BROKEN. */
+  /** The offset to go on from, MORE or BROKEN. */
   #step(chunk: Buffer, at: number): number {
-    if (this.#place === "in array") return this.#endArray(this.#array.read(chunk, at));
-    if (this.#place === "in value") return this.#endValue(this.#value.scan(chunk, at));
-    if (this.#place === "in key") return this.#endKey(chunk, this.#value.scan(chunk, at));
+    if (this.#state === "in array") return this.#endArray(this.#array.read(chunk, at));
+    if (this.#state === "in value") return this.#endValue(this.#value.scan(chunk, at));
+    if (this.#state === "in key") return this.#endKey(chunk, this.#value.scan(chunk, at));
     return isSpace(chunk[at] ?? 0) ? at + 1 : this.#takeToken(chunk, at);
   }
 
   #takeToken(chunk: Buffer, at: number): number {
     const byte = chunk[at] ?? 0;
-    const place = this.#place;
-    if (place === "before value") return this.#beginValue(chunk, at);
-    if (byte === QUOTE && (place === "behind brace" || place === "behind comma")) {
+    const state = this.#state;
+    if (state === "before value") return this.#beginValue(chunk, at);
+    if (byte === QUOTE && (state === "behind brace" || state === "behind comma")) {
       this.#keyStartInRest = this.#rest.length + at - (this.#restFrom ?? at);
       return this.#goTo("in key", this.#value.begin(byte) ? at : BROKEN);
     }
-    if (byte === COLON && place === "behind key") return this.#goTo("before value", at + 1);
-    if (byte === COMMA && place === "behind value") return this.#goTo("behind comma", at + 1);
-    if (byte === CLOSE_BRACE && (place === "behind brace" || place === "behind value")) {
+    if (byte === COLON && state === "behind key") return this.#goTo("before value", at + 1);
+    if (byte === COMMA && state === "behind value") return this.#goTo("behind comma", at + 1);
+    if (byte === CLOSE_BRACE && (state === "behind brace" || state === "behind value")) {
       this.#depth -= 1;
       return this.#endValue(at + 1);
     }
@@ -127,8 +135,8 @@ export class ElementStream {
     return this.#goTo("behind key", end);
   }
 
-  #goTo(place: Place, at: number): number {
-    this.#place = place;
+  #goTo(state: State, at: number): number {
+    this.#state = state;
     return at;
   }
 
@@ -138,5 +146,187 @@ export class ElementStream {
     const from = this.#restFrom;
     this.#restFrom = end;
     return this.#rest.append(chunk, from, end);
+  }
+}
+
+export type ParsedList =
+  | {
+      readonly kind: "parsed";
+      /** The text, with an empty array in place of the one that was looked for. */
+      readonly around: unknown;
+      readonly elements: readonly unknown[];
+    }
+  /** What stands behind them was not looked at. */
+  | { readonly kind: "too many" }
+  | { readonly kind: "malformed" };
+
+/** Bytes between two pauses: under a millisecond's work. */
+const STEP = 1 << 16;
+
+/**
+ * Parses a long text in steps: the elements of one array in it one by one, then what is around them.
+ *
+ * @param options.path See `ElementStreamOptions`. @param options.most Elements.
+ */
+export function* parseList(
+  json: Buffer,
+  options: { readonly path: readonly string[]; readonly most: number },
+): Work<ParsedList> {
+  const { path, most } = options;
+  const elements: unknown[] = [];
+  const stream = new ElementStream(
+    { path, maxElementBytes: json.length, maxRestBytes: json.length },
+    (element) => {
+      elements.push(element);
+      return elements.length <= most;
+    },
+  );
+  for (let at = 0; at < json.length; at += STEP) {
+    if (!stream.add(json.subarray(at, at + STEP))) return { kind: "malformed" };
+    if (elements.length > most) return { kind: "too many" };
+    yield;
+  }
+  const rest = stream.finish();
+  const around = rest && parsed(rest);
+  return around === undefined ? { kind: "malformed" } : { kind: "parsed", around, elements };
+}
+
+type ArrayState = "behind bracket" | "behind comma" | "in element" | "behind element" | "skipping";
+
+/** Reads one JSON array, an element at a time. */
+class ArrayReader {
+  readonly #onElement: (element: unknown) => boolean;
+  readonly #maxElementBytes: number;
+  /** Of the element that earlier chunks began, what they held; empty for one that began in this chunk. */
+  readonly #begun: GrowingBytes;
+  readonly #value = new ValueScanner();
+  #isWanted = true;
+  #state: ArrayState = "behind bracket";
+
+  constructor(
+    options: { readonly maxElementBytes: number },
+    onElement: (element: unknown) => boolean,
+  ) {
+    this.#maxElementBytes = options.maxElementBytes;
+    this.#begun = new GrowingBytes(options.maxElementBytes);
+    this.#onElement = onElement;
+  }
+
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#begun.heldBytes;
+  }
+
+  /** To be called behind the opening bracket of each array. */
+  begin(): void {
+    if (this.#isWanted) this.#state = "behind bracket";
+    else this.#skip();
+  }
+
+  /** The offset behind the array, MORE or BROKEN. */
+  read(chunk: Buffer, from: number): number {
+    let at = from;
+    while (at >= 0 && at < chunk.length) {
+      if (this.#state === "skipping") return this.#value.scan(chunk, at);
+      const byte = chunk[at] ?? 0;
+      if (this.#state === "in element") {
+        at = this.#readElement(chunk, at);
+      } else if (isSpace(byte)) {
+        at += 1;
+      } else if (byte === CLOSE_BRACKET && this.#state !== "behind comma") {
+        return at + 1;
+      } else if (this.#state === "behind element") {
+        if (byte !== COMMA) return BROKEN;
+        this.#state = "behind comma";
+        at += 1;
+      } else {
+        if (!this.#value.begin(byte)) return BROKEN;
+        this.#state = "in element";
+      }
+    }
+    return at < 0 ? at : MORE;
+  }
+
+  #readElement(chunk: Buffer, from: number): number {
+    const end = this.#value.scan(chunk, from);
+    if (end === BROKEN) return BROKEN;
+    if (end === MORE) return this.#begun.append(chunk, from, chunk.length) ? MORE : BROKEN;
+    const text = this.#takeText(chunk, from, end);
+    if (text === undefined) return BROKEN;
+    let element: unknown;
+    try {
+      element = JSON.parse(text);
+    } catch {
+      return BROKEN;
+    }
+    this.#isWanted = this.#onElement(element);
+    if (this.#isWanted) this.#state = "behind element";
+    else this.#skip();
+    return end;
+  }
+
+  /** undefined when the element is too large. */
+  #takeText(chunk: Buffer, from: number, end: number): string | undefined {
+    if (this.#begun.length === 0) {
+      return end - from > this.#maxElementBytes ? undefined : chunk.toString("utf8", from, end);
+    }
+    if (!this.#begun.append(chunk, from, end)) return undefined;
+    const text = this.#begun.view().toString("utf8");
+    this.#begun.clear();
+    return text;
+  }
+
+  #skip(): void {
+    this.#value.beginInArray();
+    this.#state = "skipping";
+  }
+}
+
+const FIRST_CAPACITY = 1024;
+
+/** Bytes that arrive piece by piece, up to a limit: one copy of each, in one buffer that grows. */
+class GrowingBytes {
+  readonly #maxBytes: number;
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#buffer.length;
+  }
+
+  /** @returns false when it would be more than the limit; then nothing is added. */
+  append(chunk: Buffer, start: number, end: number): boolean {
+    const length = this.#length + end - start;
+    if (length > this.#maxBytes) return false;
+    if (length > this.#buffer.length) this.#widen(length);
+    chunk.copy(this.#buffer, this.#length, start, end);
+    this.#length = length;
+    return true;
+  }
+
+  /** What is there, from an offset on. Valid until the next change. */
+  view(from = 0): Buffer {
+    return this.#buffer.subarray(from, this.#length);
+  }
+
+  /** Empties it; the room is kept for what comes next. */
+  clear(): void {
+    this.#length = 0;
+  }
+
+  #widen(needed: number): void {
+    const doubled = Math.min(this.#maxBytes, this.#buffer.length * 2);
+    const wider = Buffer.allocUnsafe(Math.max(needed, doubled, FIRST_CAPACITY));
+    this.#buffer.copy(wider, 0, 0, this.#length);
+    this.#buffer = wider;
   }
 }

@@ -12,6 +12,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from "./ascii.ts";
+import { MORE, ValueScanner } from "./value-scanner.ts";
 
 /** Where a value stands in the bytes: from `start` up to, not including, `end`. */
 export type Span = { readonly start: number; readonly end: number };
@@ -39,6 +40,50 @@ export function findMembers(
     if (name >= 0) found[name] = value;
   });
   return end === undefined ? undefined : found;
+}
+
+/** Bytes between two pauses: a tenth of a millisecond. */
+const BYTES_STEP = 1 << 16;
+
+/** The same in steps, for a text so long that others would wait for it. */
+export function* findLongMembers(
+  json: Buffer,
+  names: readonly string[],
+): Work<(Span | undefined)[] | undefined> {
+  const found: (Span | undefined)[] = names.map(() => undefined);
+  let at = skipSpace(json, 0);
+  if (json[at] !== OPEN_BRACE) return undefined;
+  at = skipSpace(json, at + 1);
+  if (json[at] === CLOSE_BRACE) return skipSpace(json, at + 1) === json.length ? found : undefined;
+  for (;;) {
+    const keyEnd = json[at] === QUOTE ? skipString(json, at) : -1;
+    const key = keyEnd < 0 ? undefined : keyText(json, at, keyEnd);
+    if (key === undefined) return undefined;
+    at = skipSpace(json, keyEnd);
+    if (json[at] !== COLON) return undefined;
+    const start = skipSpace(json, at + 1);
+    const end = yield* skipLongValue(json, start);
+    if (end === undefined) return undefined;
+    const name = names.indexOf(key);
+    if (name >= 0) found[name] = { start, end };
+    at = skipSpace(json, end);
+    if (json[at] === CLOSE_BRACE)
+      return skipSpace(json, at + 1) === json.length ? found : undefined;
+    if (json[at] !== COMMA) return undefined;
+    at = skipSpace(json, at + 1);
+  }
+}
+
+function* skipLongValue(json: Buffer, start: number): Work<number | undefined> {
+  const value = new ValueScanner();
+  if (!value.begin(json[start] ?? 0)) return undefined;
+  for (let from = start; from < json.length; from += BYTES_STEP) {
+    const end = value.scan(json.subarray(from, from + BYTES_STEP), 0);
+    if (end >= 0) return from + end;
+    if (end !== MORE) return undefined;
+    yield;
+  }
+  return undefined;
 }
 
 /**
@@ -101,7 +146,7 @@ function* elementsAt(json: Buffer, start: number): Work<List | undefined> {
 export const textOf = (json: Buffer, span: Span): string =>
   json.toString("utf8", span.start, span.end);
 
-/** Visits the members of the object and gives the place behind it; undefined when it is malformed. */
+/** Visits the members of the object and gives the offset behind it; undefined when it is malformed. */
 function eachMember(json: Buffer, visit: (key: string, value: Span) => void): number | undefined {
   let at = skipSpace(json, 0);
   if (json[at] !== OPEN_BRACE) return undefined;
@@ -149,7 +194,7 @@ export function skipSpace(json: Buffer, from: number): number {
   }
 }
 
-/** The place behind the value that starts at `at`, or -1. */
+/** The offset behind the value that starts at `at`, or -1. */
 export function skipValue(json: Buffer, at: number): number {
   const first = json[at];
   if (first === QUOTE) return skipString(json, at);
@@ -167,7 +212,7 @@ function skipScalar(json: Buffer, from: number): number {
   return at > from ? at : -1;
 }
 
-/** The place behind the closing quote of the string that opens at `open`, or -1. */
+/** The offset behind the closing quote of the string that opens at `open`, or -1. */
 export function skipString(json: Buffer, open: number): number {
   const { length } = json;
   let at = open + 1;
@@ -203,7 +248,7 @@ function deepen(): void {
   closers = wider;
 }
 
-/** The place behind the array or object that opens at `open`, or -1. The loop that large answers pass through. */
+/** The offset behind the array or object that opens at `open`, or -1. The loop that large answers pass through. */
 function skipNested(json: Buffer, open: number): number {
   const { length } = json;
   let depth = 0;

@@ -1,6 +1,7 @@
 // All receipts of one block, from whichever dialect the upstreams speak.
-import type { RawJson } from "../jsonrpc/envelope.ts";
+
 import { findMembers, textOf } from "../jsonrpc/members.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import {
   type BlockOutline,

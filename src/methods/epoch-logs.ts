@@ -6,7 +6,7 @@ import { tooManyHashes } from "../conflux/epoch-words.ts";
 import { epochLog } from "../conflux/values.ts";
 import type { LogMatcher } from "../evm/log-matcher.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../chain/fake-log-selection.ts";
 import { itemsOf } from "../filters/formatter.ts";
-import { heldBytesOf, isSource } from "../jsonrpc/envelope.ts";
+import { heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
 import { toldChanges } from "./filter-method.ts";
 import type { CallContext } from "./method.ts";
 

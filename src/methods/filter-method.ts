@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
-import type { AnswerJson, RawJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { anyContract, type ContractsOf } from "../namespaces/read-contracts.ts";
 import { joinJson } from "./join-json.ts";
 import { joinLogs } from "./join-logs.ts";

@@ -1,6 +1,6 @@
 // One JSON array of values that are JSON already.
 import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 
 /** @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {

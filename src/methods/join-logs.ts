@@ -1,7 +1,7 @@
 // The answer to a log query: a few logs as one text, many as they are sent.
 import type { LogSelection } from "../chain/log-selection.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
-import type { AnswerJson, JsonSource } from "../jsonrpc/envelope.ts";
+import type { AnswerJson, JsonSource } from "../jsonrpc/raw-json.ts";
 import { joinJson } from "./join-json.ts";
 import { isSelection, type LogRun } from "./newest-logs.ts";
 

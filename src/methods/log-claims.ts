@@ -4,7 +4,7 @@ import type { LogFilter } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { inBatches } from "./in-batches.ts";
 import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-blocks.ts";

@@ -2,7 +2,7 @@
 // their refusals teach.
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 import type { LogRange } from "./log-range.ts";

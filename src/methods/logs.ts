@@ -6,7 +6,7 @@ import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { matcherOf } from "../evm/log-matcher.ts";
 import { log } from "../evm/results.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { logsOfBlock } from "./block-logs.ts";

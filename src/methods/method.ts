@@ -1,6 +1,6 @@
 // A method is declared once: checks, prices, documentation and tests all read the declaration.
 import type { z } from "zod";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import {
   type DeclaredTraits,
   type Family,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { address, quantity, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
 

@@ -1,7 +1,7 @@
 // The header of a block that a node gave with the hashes of its transactions, held against its own hash.
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { checkHeader } from "../proofs/check-header.ts";
 import { isJson } from "../proofs/json.ts";
 

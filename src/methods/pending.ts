@@ -1,6 +1,7 @@
 // What is not on the chain yet has no place there, whatever the node says (specification: states).
-import type { RawJson } from "../jsonrpc/envelope.ts";
+
 import { findMembers, type Span } from "../jsonrpc/members.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { isNull } from "./block-lookup.ts";
 import type { NetworkFacts } from "./method.ts";
 

@@ -3,7 +3,7 @@ import type { Sought } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
-import type { AnswerJson } from "../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type FixedPointer, isBeyondAnyChain } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";

@@ -3,8 +3,8 @@
 // computed here: a node that tells another one is not believed.
 import { meaningOf, type Refusal } from "../evm/submission-refusals.ts";
 import type { SignedHash } from "../evm/transaction-hash.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findMembers } from "../jsonrpc/members.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
 import { MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";

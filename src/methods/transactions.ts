@@ -4,7 +4,7 @@ import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { isBeyondAnyBlock, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { askAt } from "./passing-on.ts";

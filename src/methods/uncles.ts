@@ -4,8 +4,8 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, blockReference } from "../evm/block-reference.ts";
 import { uncle } from "../evm/results.ts";
 import { quantity, toNumber, toQuantity } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/envelope.ts";
 import { findElements, findMembers } from "../jsonrpc/members.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type FixedPointer,

@@ -1,7 +1,7 @@
 // An answer as the chunks in which it is written: each is made, or cut off, when the one before was taken.
 
 import type { RpcResponse } from "../calls/response.ts";
-import { type AnswerJson, isSource } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, isSource } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 
 /**

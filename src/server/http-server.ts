@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Logger } from "pino";
 import { RequestScope } from "../calls/request-scope.ts";
 import { refusal } from "../calls/response.ts";
-import { heldBytesOf } from "../jsonrpc/envelope.ts";
+import { heldBytesOf } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";

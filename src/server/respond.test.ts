@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
-import type { JsonSource } from "../jsonrpc/envelope.ts";
+import type { JsonSource } from "../jsonrpc/raw-json.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { acceptsGzip, respond } from "./respond.ts";

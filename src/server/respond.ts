@@ -5,7 +5,7 @@ import { Readable, type Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
-import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/envelope.ts";
+import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 import { answerChunks } from "./answer-chunks.ts";
 

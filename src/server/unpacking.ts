@@ -10,8 +10,8 @@ import {
   type Inflate,
   type InflateRaw,
 } from "node:zlib";
+import { TOO_DEEP } from "../jsonrpc/ambiguity.ts";
 import { BodyScan } from "../jsonrpc/body-scan.ts";
-import { TOO_DEEP } from "../jsonrpc/readable.ts";
 import { MAX_BODY_DEPTH } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 

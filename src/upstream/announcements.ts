@@ -1,5 +1,5 @@
 // What a node tells of its head and of pending transactions, by itself or when asked.
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 
 export type AnnouncedHead = { readonly number: number; readonly hash: string };

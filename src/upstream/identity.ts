@@ -1,6 +1,6 @@
 // Makes sure that a node is there and of the right chain, before it is asked and after it failed.
 import type { Logger } from "pino";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { Family } from "../namespaces/known-method.ts";

@@ -1,6 +1,6 @@
 // What one node is sent, and what it says to that: numbered, and counted.
 
-import { findLongMembers } from "../jsonrpc/long-members.ts";
+import { findLongMembers } from "../jsonrpc/members.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";

@@ -1,6 +1,6 @@
 // What a node's answer means. Pure; the results themselves are never parsed.
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/parsed.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Exchange } from "./connection/connection.ts";
 import type { Dialect, Lack, Saying } from "./error-dialects/dialect.ts";
 import { dialectOf, isRevert } from "./error-dialects/dialects.ts";

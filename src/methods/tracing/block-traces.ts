@@ -1,8 +1,7 @@
 // The traces of whole blocks: a node's own, or put together from its transactions' ones.
 import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
 import { toQuantity } from "../../evm/values.ts";
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
-import { JsonPacker, PackedJson } from "../../jsonrpc/packed-json.ts";
+import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
 import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
 import { blockEntries, isOfBlock } from "./block-entries.ts";

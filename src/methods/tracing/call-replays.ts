@@ -1,7 +1,7 @@
 // What a call would do, as trace_call answers it: a node's own words, or from its debug_traceCall.
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-object.ts";
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import type { TreeOptions } from "../../traces/call-tree.ts";
 import { intrinsicGas } from "../../traces/intrinsic-gas.ts";

@@ -1,6 +1,5 @@
 // Traces of final blocks do not change: they are kept with the block.
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
-import { PackedJson } from "../../jsonrpc/packed-json.ts";
+import { type AnswerJson, PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { Trace } from "../../traces/call-tree.ts";
 import { withGasLeft } from "../../traces/executed-gas.ts";
 import type { CallContext } from "../method.ts";

@@ -1,7 +1,6 @@
 // What a mined transaction did, in the parts of a replay: from the store, in a node's own words, or put
 // together from what nodes have instead.
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
-import { JsonPacker, PackedJson } from "../../jsonrpc/packed-json.ts";
+import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfFlat } from "../../traces/flat-traces.ts";

@@ -1,7 +1,7 @@
 // Reads the steps of a transaction off the wire and writes its vmTrace while they come: of any number of
 // steps, only the packed text is held.
 import { ElementStream } from "../../jsonrpc/element-stream.ts";
-import { JsonPacker, type PackedJson } from "../../jsonrpc/packed-json.ts";
+import { JsonPacker, type PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { GasLeft } from "../../traces/executed-gas.ts";
 import { type VmTraceOptions, type VmTraceOutcome, VmTraceWriter } from "../../traces/vm-trace.ts";
 

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { blockNumberOrTag } from "../../evm/block-reference.ts";
 import { address, toNumber, toQuantity } from "../../evm/values.ts";
-import type { AnswerJson } from "../../jsonrpc/envelope.ts";
+import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { settleNumber } from "../block-lookup.ts";

@@ -1,6 +1,6 @@
 // The vmTrace of a mined transaction: a node's own, or written from the steps that it tells.
 import { isData, toQuantity } from "../../evm/values.ts";
-import { type AnswerJson, heldBytesOf } from "../../jsonrpc/envelope.ts";
+import { type AnswerJson, heldBytesOf } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson } from "../../proofs/json.ts";
 import { type GasLeft, gasLeftAfter } from "../../traces/executed-gas.ts";

@@ -1,5 +1,5 @@
 // Answers that nothing proves, asked of several vendors: what enough of them say counts. Pure.
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import { matcherOf } from "../../lib/pattern.ts";
 import type { FinalReply } from "./call-options.ts";
 

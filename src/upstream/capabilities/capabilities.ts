@@ -1,7 +1,7 @@
 // What one node can do, as its answers told: which methods it lacks, how far back it reaches, how much it
 // takes at once.
 import { sizeRefusal } from "../../evm/log-refusals.ts";
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodGroup, MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";

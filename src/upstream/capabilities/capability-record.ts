@@ -1,6 +1,6 @@
 // What was learned of a node, as it is kept over restarts. Pure; what others wrote there is not believed.
 import { z } from "zod";
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { KnownReaches } from "./history.ts";
 
 /** What a node that does not tell its version is taken to be. */

@@ -1,6 +1,6 @@
 // What `headgate check` finds out about a node: who it is, where its head is, what it can do.
 
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { readChainId } from "../identity.ts";

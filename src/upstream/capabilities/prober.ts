@@ -1,6 +1,6 @@
 // Asks one node what it can do: once when it is new or upgraded, one question after the other, and its
 // version now and then. What its answers to callers told is not asked.
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";

@@ -1,6 +1,6 @@
 // What is asked of a node to find out what it can do: questions that cost it nothing.
 
-import { parsed } from "../../jsonrpc/parsed.ts";
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";

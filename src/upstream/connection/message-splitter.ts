@@ -1,7 +1,7 @@
 // Where one message ends and the next begins, on a socket that carries JSON and nothing between: each
 // byte is looked at once, however it was cut.
 import { isSpace, OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
-import { BROKEN, MORE, ValueScanner } from "../../jsonrpc/element-stream-value.ts";
+import { BROKEN, MORE, ValueScanner } from "../../jsonrpc/value-scanner.ts";
 import { idNearEnd, idNearStart, NEAR_THE_EDGE } from "./message-id.ts";
 import { type ArrivingMemory, WholeBody } from "./whole-body.ts";
 
@@ -42,7 +42,7 @@ export class MessageSplitter {
     this.#begun = undefined;
   }
 
-  /** The place to go on from, MORE or BROKEN. */
+  /** The offset to go on from, MORE or BROKEN. */
   #step(chunk: Buffer, from: number): number {
     if (!this.#begun) {
       const byte = chunk[from] ?? 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BROKEN, MORE, ValueScanner } from "./element-stream-value.ts";
+import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 
 /** Where the value ends that the text begins with, read in chunks of `size` bytes. */
 function endOf(text: string, size = text.length): number {

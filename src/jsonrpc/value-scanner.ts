@@ -1,5 +1,5 @@
-// Finds where a JSON value ends when its bytes come in chunks that are cut anywhere. It keeps the
-// nesting and whether it stands in a string, never the bytes.
+// Finds where a JSON string, or any JSON value, ends when its bytes come in chunks that are cut anywhere. What is
+// kept is the nesting and whether it stands in a string, never the bytes.
 
 import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 
@@ -14,11 +14,46 @@ export const MORE = -1;
 /** In place of an end: no further byte can put this right. */
 export const BROKEN = -2;
 
-export class ValueScanner {
-  #isScalar = false;
-  #isInString = false;
+export class StringScanner {
+  /** Whether the bytes so far end within a string. */
+  isInString = false;
   /** In a string, whether the next byte belongs to an escape that has begun. */
   #isEscaped = false;
+
+  /** The offset behind the closing quote, or MORE. `from` is behind the opening quote, or where the next chunk begins. */
+  scan(chunk: Buffer, from: number): number {
+    const { length } = chunk;
+    let at = this.#isEscaped ? from + 1 : from;
+    this.#isEscaped = false;
+    this.isInString = false;
+    const soon = Math.min(at + SHORT_STRING, length);
+    while (at < soon) {
+      const byte = chunk[at];
+      if (byte === QUOTE) return at + 1;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    while (at < length) {
+      const quote = chunk.indexOf(QUOTE, at);
+      const end = quote < 0 ? length : quote;
+      const isEscaped = endsInEscape(chunk, at, end);
+      if (quote >= 0 && !isEscaped) return quote + 1;
+      at = isEscaped ? end + 1 : end;
+    }
+    this.isInString = true;
+    this.#isEscaped = at > length;
+    return MORE;
+  }
+
+  /** The next bytes begin outside of strings. */
+  reset(): void {
+    this.isInString = false;
+    this.#isEscaped = false;
+  }
+}
+
+export class ValueScanner {
+  #isScalar = false;
+  readonly #string = new StringScanner();
   #depth = 0;
   /** For each open bracket, the byte that closes it. */
   #closers = new Uint8Array(64);
@@ -29,8 +64,7 @@ export class ValueScanner {
    * @returns false when no value begins so.
    */
   begin(first: number): boolean {
-    this.#isInString = false;
-    this.#isEscaped = false;
+    this.#string.reset();
     this.#depth = 0;
     this.#isScalar = first !== QUOTE && first !== OPEN_BRACE && first !== OPEN_BRACKET;
     return !this.#isScalar || isScalarStart(first);
@@ -42,12 +76,12 @@ export class ValueScanner {
     this.#open(OPEN_BRACKET);
   }
 
-  /** The place behind the value, MORE or BROKEN. */
+  /** The offset behind the value, MORE or BROKEN. */
   scan(chunk: Buffer, from: number): number {
     if (this.#isScalar) return scanScalar(chunk, from);
     let at = from;
-    if (this.#isInString) {
-      at = this.#scanString(chunk, at);
+    if (this.#string.isInString) {
+      at = this.#string.scan(chunk, at);
       if (at < 0 || this.#depth === 0) return at;
     }
     return this.#scanNested(chunk, at);
@@ -61,7 +95,7 @@ export class ValueScanner {
       const byte = chunk[at] ?? 0;
       at += 1;
       if (byte === QUOTE) {
-        at = this.#scanString(chunk, at);
+        at = this.#string.scan(chunk, at);
         if (at < 0 || this.#depth === 0) return at;
       } else if ((byte | BRACE_BIT) === OPEN_BRACE) {
         if (!this.#open(byte)) return BROKEN;
@@ -84,30 +118,6 @@ export class ValueScanner {
     this.#closers[this.#depth] = byte + 2; // in ASCII, both closing brackets stand two behind their opening one
     this.#depth += 1;
     return true;
-  }
-
-  /** The place behind the closing quote, or MORE. `from` is behind the opening quote, or where the chunk begins. */
-  #scanString(chunk: Buffer, from: number): number {
-    const { length } = chunk;
-    let at = this.#isEscaped ? from + 1 : from;
-    this.#isEscaped = false;
-    this.#isInString = false;
-    const soon = Math.min(at + SHORT_STRING, length);
-    while (at < soon) {
-      const byte = chunk[at];
-      if (byte === QUOTE) return at + 1;
-      at += byte === BACKSLASH ? 2 : 1;
-    }
-    while (at < length) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote < 0 ? length : quote;
-      const isEscaped = endsInEscape(chunk, at, end);
-      if (quote >= 0 && !isEscaped) return quote + 1;
-      at = isEscaped ? end + 1 : end;
-    }
-    this.#isInString = true;
-    this.#isEscaped = at > length;
-    return MORE;
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonPacker, PackedJson } from "./packed-json.ts";
+import { JsonPacker, PackedJson } from "./raw-json.ts";
 
 const MEGABYTE = 1 << 20;
 

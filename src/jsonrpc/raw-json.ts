@@ -1,6 +1,44 @@
-// JSON text too large to be held as it is: written piece by piece, kept compressed, read out in pieces.
+// JSON text that is passed on as it is: its parts, how long it is, and how what is too large to be held is kept.
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { JsonSource } from "./envelope.ts";
+
+/** Text made here, or the bytes of a node. */
+export type RawJson = string | Buffer;
+
+/** JSON text too large to be held: it is made while its reader takes it. */
+export type JsonSource = {
+  /** Of the text, in bytes. */
+  readonly length: number;
+  /** What is held meanwhile, in bytes. */
+  readonly heldBytes: number;
+  /** The text from its start. @throws When what it is made from is gone. */
+  chunks(): Iterable<Buffer>;
+};
+
+/** What callers are answered: also text that is too large to be held. */
+export type AnswerJson = RawJson | JsonSource;
+
+export const isSource = (json: AnswerJson): json is JsonSource =>
+  typeof json !== "string" && !Buffer.isBuffer(json);
+
+/** In bytes of UTF-8. */
+export const lengthOf = (pieces: readonly AnswerJson[]): number =>
+  pieces.reduce(
+    (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
+    0,
+  );
+
+/** What the pieces take in memory, in bytes. */
+export const heldBytesOf = (pieces: readonly AnswerJson[]): number =>
+  pieces.reduce((sum, piece) => sum + (isSource(piece) ? piece.heldBytes : piece.length), 0);
+
+/** The value that a text stands for; undefined when it is no JSON: what a node writes must never make us throw. */
+export function parsed(json: Buffer | string): unknown {
+  try {
+    return JSON.parse(json.toString());
+  } catch {
+    return undefined;
+  }
+}
 
 /** In bytes. What is shorter in all is not packed. */
 const CHUNK = 1 << 20;

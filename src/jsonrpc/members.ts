@@ -35,26 +35,10 @@ export function findMembers(
   names: readonly string[],
 ): (Span | undefined)[] | undefined {
   const found: (Span | undefined)[] = names.map(() => undefined);
-  const end = eachMember(json, (key, value) => {
-    const name = names.indexOf(key);
-    if (name >= 0) found[name] = value;
-  });
-  return end === undefined ? undefined : found;
-}
-
-/** Bytes between two pauses: a tenth of a millisecond. */
-const BYTES_STEP = 1 << 16;
-
-/** The same in steps, for a text so long that others would wait for it. */
-export function* findLongMembers(
-  json: Buffer,
-  names: readonly string[],
-): Work<(Span | undefined)[] | undefined> {
-  const found: (Span | undefined)[] = names.map(() => undefined);
   let at = skipSpace(json, 0);
   if (json[at] !== OPEN_BRACE) return undefined;
   at = skipSpace(json, at + 1);
-  if (json[at] === CLOSE_BRACE) return skipSpace(json, at + 1) === json.length ? found : undefined;
+  if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? found : undefined;
   for (;;) {
     const keyEnd = json[at] === QUOTE ? skipString(json, at) : -1;
     const key = keyEnd < 0 ? undefined : keyText(json, at, keyEnd);
@@ -62,28 +46,30 @@ export function* findLongMembers(
     at = skipSpace(json, keyEnd);
     if (json[at] !== COLON) return undefined;
     const start = skipSpace(json, at + 1);
-    const end = yield* skipLongValue(json, start);
-    if (end === undefined) return undefined;
+    const end = skipValue(json, start);
+    if (end < 0) return undefined;
     const name = names.indexOf(key);
     if (name >= 0) found[name] = { start, end };
     at = skipSpace(json, end);
-    if (json[at] === CLOSE_BRACE)
-      return skipSpace(json, at + 1) === json.length ? found : undefined;
+    if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? found : undefined;
     if (json[at] !== COMMA) return undefined;
     at = skipSpace(json, at + 1);
   }
 }
 
-function* skipLongValue(json: Buffer, start: number): Work<number | undefined> {
-  const value = new ValueScanner();
-  if (!value.begin(json[start] ?? 0)) return undefined;
-  for (let from = start; from < json.length; from += BYTES_STEP) {
-    const end = value.scan(json.subarray(from, from + BYTES_STEP), 0);
-    if (end >= 0) return from + end;
-    if (end !== MORE) return undefined;
-    yield;
-  }
-  return undefined;
+/** The same in steps, for a text so long that others would wait for it. */
+export function* findLongMembers(
+  json: Buffer,
+  names: readonly string[],
+): Work<(Span | undefined)[] | undefined> {
+  const found: (Span | undefined)[] = names.map(() => undefined);
+  const isWhole = yield* readMembers(json, function* (key, start) {
+    const end = yield* skipLongValue(json, start);
+    const name = names.indexOf(key);
+    if (name >= 0) found[name] = { start, end };
+    return end;
+  });
+  return isWhole ? found : undefined;
 }
 
 /**
@@ -105,22 +91,58 @@ export type List = Span & { readonly elements: Span[] };
 /** The array that the object in `json` has under the name; of several the last. In steps: it may be long. */
 export function* findList(json: Buffer, name: string): Work<List | undefined> {
   let found: List | undefined;
+  const isWhole = yield* readMembers(json, function* (key, start) {
+    if (key !== name) return skipValue(json, start);
+    found = yield* elementsAt(json, start);
+    return found?.end ?? -1;
+  });
+  return isWhole ? found : undefined;
+}
+
+/**
+ * Reads the members of the object in steps.
+ *
+ * @param readValue Gives the offset behind the value that starts there, or -1.
+ * @returns Whether the bytes are one object.
+ */
+function* readMembers(
+  json: Buffer,
+  readValue: (key: string, start: number) => Work<number>,
+): Work<boolean> {
   let at = skipSpace(json, 0);
-  if (json[at] !== OPEN_BRACE) return undefined;
-  do {
-    at = skipSpace(json, at + 1);
-    const keyEnd = json[at] === QUOTE ? skipString(json, at) : -1;
-    if (keyEnd < 0) return undefined;
-    const isIt = keyText(json, at, keyEnd) === name;
+  if (json[at] !== OPEN_BRACE) return false;
+  at = skipSpace(json, at + 1);
+  if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1);
+  while (json[at] === QUOTE) {
+    const keyEnd = skipString(json, at);
+    const key = keyEnd < 0 ? undefined : keyText(json, at, keyEnd);
+    if (key === undefined) return false;
     at = skipSpace(json, keyEnd);
-    if (json[at] !== COLON) return undefined;
-    at = skipSpace(json, at + 1);
-    if (isIt) found = yield* elementsAt(json, at);
-    at = isIt ? (found?.end ?? -1) : skipValue(json, at);
-    if (at < 0) return undefined;
+    if (json[at] !== COLON) return false;
+    at = yield* readValue(key, skipSpace(json, at + 1));
+    if (at < 0) return false;
     at = skipSpace(json, at);
-  } while (json[at] === COMMA);
-  return json[at] === CLOSE_BRACE && isEnd(json, at + 1) ? found : undefined;
+    if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1);
+    if (json[at] !== COMMA) return false;
+    at = skipSpace(json, at + 1);
+  }
+  return false;
+}
+
+/** Bytes between two pauses: a tenth of a millisecond. */
+const BYTES_STEP = 1 << 16;
+
+/** As `skipValue`. */
+function* skipLongValue(json: Buffer, start: number): Work<number> {
+  const value = new ValueScanner();
+  if (!value.begin(json[start] ?? 0)) return -1;
+  for (let from = start; from < json.length; from += BYTES_STEP) {
+    const end = value.scan(json.subarray(from, from + BYTES_STEP), 0);
+    if (end >= 0) return from + end;
+    if (end !== MORE) return -1;
+    yield;
+  }
+  return -1;
 }
 
 /** Elements between two pauses. */
@@ -146,33 +168,8 @@ function* elementsAt(json: Buffer, start: number): Work<List | undefined> {
 export const textOf = (json: Buffer, span: Span): string =>
   json.toString("utf8", span.start, span.end);
 
-/** Visits the members of the object and gives the offset behind it; undefined when it is malformed. */
-function eachMember(json: Buffer, visit: (key: string, value: Span) => void): number | undefined {
-  let at = skipSpace(json, 0);
-  if (json[at] !== OPEN_BRACE) return undefined;
-  at = skipSpace(json, at + 1);
-  if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? at + 1 : undefined;
-  for (;;) {
-    if (json[at] !== QUOTE) return undefined;
-    const keyEnd = skipString(json, at);
-    if (keyEnd < 0) return undefined;
-    const key = keyText(json, at, keyEnd);
-    if (key === undefined) return undefined;
-    at = skipSpace(json, keyEnd);
-    if (json[at] !== COLON) return undefined;
-    at = skipSpace(json, at + 1);
-    const end = skipValue(json, at);
-    if (end < 0) return undefined;
-    visit(key, { start: at, end });
-    at = skipSpace(json, end);
-    if (json[at] === CLOSE_BRACE) return isEnd(json, at + 1) ? at + 1 : undefined;
-    if (json[at] !== COMMA) return undefined;
-    at = skipSpace(json, at + 1);
-  }
-}
-
 /** undefined for a broken escape. */
-export function keyText(json: Buffer, start: number, end: number): string | undefined {
+function keyText(json: Buffer, start: number, end: number): string | undefined {
   const raw = json.toString("utf8", start + 1, end - 1);
   if (!raw.includes("\\")) return raw;
   try {

@@ -113,11 +113,8 @@ async function askPart(range: LogRange, asking: Asking): Promise<PartReply> {
         name: isEmptyUncertain ? "logs, and none" : "logs",
         isUncertain: (reply) => replies.isUncertain(reply),
       },
-      *isFalse(given) {
-        const isFalse = yield* areFalse(given, { matcher, within: range, most });
-        if (isFalse) asking.onLie();
-        return isFalse;
-      },
+      isFalse: (given) => areFalse(given, { matcher, within: range, most }),
+      onFalse: asking.onLie,
       block: range.from, // the first that a node may not have any more
       reaches: range.to,
     });

@@ -78,7 +78,10 @@ export function askingNodes(
       state.calls += 1;
       const reply = node({ ...range, ...filter }, state.calls);
       const found = reply.kind === "result" && options.isFalse?.(reply.json, `node ${index}`);
-      if (typeof found === "object" ? atOnce(found) : found) continue;
+      if (typeof found === "object" ? atOnce(found) : found) {
+        options.onFalse?.();
+        continue;
+      }
       if (reply.kind !== "result" && reply.kind !== "refused") continue;
       options.onReply?.(reply, `node ${index}`);
       if (!options.crossCheck?.isUncertain(reply)) return said(reply);

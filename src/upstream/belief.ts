@@ -25,6 +25,8 @@ const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isRepor
 
 type Judging = {
   readonly isFalse?: IsFalse | undefined;
+  /** Called when it is. */
+  readonly onFalse?: (() => void) | undefined;
   /** On whose behalf it was asked for. */
   readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;
 };
@@ -40,16 +42,22 @@ export class Belief {
   }
 
   /** The reply, or a failure of the node in its place. A promise where that takes long. */
-  judged(reply: Reply, method: string, { isFalse, asker }: Judging): Reply | Promise<Reply> {
+  judged(
+    reply: Reply,
+    method: string,
+    { isFalse, onFalse, asker }: Judging,
+  ): Reply | Promise<Reply> {
     if (reply.kind !== "result" || !isFalse) return reply;
     const { json } = reply;
     const found = isFalse(json, this.#options.upstream);
+    const judge = (isCaught: boolean): Reply => {
+      if (!isCaught) return reply;
+      onFalse?.();
+      return this.#caught(method);
+    };
     if (typeof found !== "boolean" && json.length > LONG)
-      return this.#inTurns(found, json.length, asker?.memory).then((isCaught) =>
-        isCaught ? this.#caught(method) : reply,
-      );
-    const isLie = typeof found === "boolean" ? found : atOnce(found);
-    return isLie ? this.#caught(method) : reply;
+      return this.#inTurns(found, json.length, asker?.memory).then(judge);
+    return judge(typeof found === "boolean" ? found : atOnce(found));
   }
 
   async #inTurns(

@@ -29,6 +29,7 @@ export type AskOptions = Urgency & {
   readonly onOpen?: (call: OpenCall) => void;
   /** See `Belief`. */
   readonly isFalse?: IsFalse | undefined;
+  readonly onFalse?: (() => void) | undefined;
   /** On whose behalf; left out: it does not wait for its turn. */
   readonly asker?: HurriedAsker | undefined;
   /** What the call speaks of, where that is known. */

@@ -156,13 +156,14 @@ export class CallDriver implements Waiting {
 
   #askOptions(attempt: Attempt): AskOptions {
     const { traits, options } = this.#state.question;
-    const { block, variant, reader, isFalse, asker } = options;
+    const { block, variant, reader, isFalse, onFalse, asker } = options;
     const head = block === undefined ? undefined : this.#parts.network.headNumber();
     return {
       traits,
       reader: reader?.(),
       way: variant?.name,
       isFalse,
+      onFalse,
       place: block === undefined || head === undefined ? undefined : { block, head },
       isInsistent: attempt.isInsistent,
       asker,

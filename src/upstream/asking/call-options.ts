@@ -24,6 +24,8 @@ export type CallOptions = {
   readonly reader?: (() => BodyReader) | undefined;
   /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
   readonly isFalse?: IsFalse | undefined;
+  /** Called for each result that is false. */
+  readonly onFalse?: (() => void) | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
   /** On whose behalf; left out: the gateway's own. */

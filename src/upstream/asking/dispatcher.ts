@@ -72,7 +72,7 @@ export class Dispatcher {
 
   #driver(question: UpstreamQuestion): CallDriver {
     const view = this.#network;
-    const { reader, arrivalOf, isFalse, asker, ledger, onReply } = question.options;
+    const { reader, arrivalOf, isFalse, onFalse, asker, ledger, onReply } = question.options;
     const rule = reader ? undefined : this.#agreementOn(question.method);
     const copies = arrivalOf ? (this.#options.broadcast ?? 1) : 1;
     const state = { question, view, rule, copies, plan: undefined, hasWaited: false };
@@ -81,7 +81,7 @@ export class Dispatcher {
       return new CallDriver(state, this.#driverParts);
     }
     // Several are asked at once, all in one way, and of the call's block nothing is learned.
-    const options = { arrivalOf, isFalse, asker, ledger, onReply };
+    const options = { arrivalOf, isFalse, onFalse, asker, ledger, onReply };
     return new CallDriver({ ...state, question: { ...question, options } }, this.#driverParts);
   }
 

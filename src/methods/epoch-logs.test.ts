@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing, type Script } from "./scripted-context.ts";
+import { call, refusing, type Script } from "../../test/support/scripted-context.ts";
 
 const CHAIN_ID = 1234;
 const contract = "net1234:accevwy4mh5ewcfbz777wggwj3rxy68yya5whpve87";

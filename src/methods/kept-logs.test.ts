@@ -1,8 +1,4 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { UpstreamLogs } from "../chain/kept-segments.ts";
-import type { SegmentPlace } from "../chain/store-keys.ts";
-import { LearnedRange } from "../upstream/learned-range.ts";
-import { logsOfNodes } from "./log-pieces.ts";
 import {
   askingNodes,
   isWithin,
@@ -10,7 +6,11 @@ import {
   lacking,
   refused,
   told,
-} from "./scripted-log-nodes.ts";
+} from "../../test/support/scripted-log-nodes.ts";
+import type { UpstreamLogs } from "../chain/kept-segments.ts";
+import type { SegmentPlace } from "../chain/store-keys.ts";
+import { LearnedRange } from "../upstream/learned-range.ts";
+import { logsOfNodes } from "./log-pieces.ts";
 
 /** The followed chain, as far as it keeps logs; all that it is given is final. */
 class Keeping {

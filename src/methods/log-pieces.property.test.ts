@@ -1,8 +1,5 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { RpcError } from "../jsonrpc/rpc-error.ts";
-import { LearnedRange } from "../upstream/learned-range.ts";
-import { logsOfNodes } from "./log-pieces.ts";
 import {
   askingNodes,
   failed,
@@ -12,7 +9,10 @@ import {
   refused,
   told,
   whole,
-} from "./scripted-log-nodes.ts";
+} from "../../test/support/scripted-log-nodes.ts";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { LearnedRange } from "../upstream/learned-range.ts";
+import { logsOfNodes } from "./log-pieces.ts";
 
 const BLOCKS = 6_000;
 const MOST_IN_BLOCK = 4;

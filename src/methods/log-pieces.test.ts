@@ -1,7 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { errors } from "../jsonrpc/rpc-error.ts";
-import { LearnedRange } from "../upstream/learned-range.ts";
-import { logsOfNodes } from "./log-pieces.ts";
 import {
   askingNodes,
   failed,
@@ -10,7 +7,10 @@ import {
   lacking,
   refused,
   told,
-} from "./scripted-log-nodes.ts";
+} from "../../test/support/scripted-log-nodes.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { LearnedRange } from "../upstream/learned-range.ts";
+import { logsOfNodes } from "./log-pieces.ts";
 
 const hex = (value: number): string => `0x${value.toString(16)}`;
 const logAt = (block: number) => ({

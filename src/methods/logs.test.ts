@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing, type Surroundings } from "./scripted-context.ts";
-import { whole } from "./scripted-log-nodes.ts";
+import { call, refusing, type Surroundings } from "../../test/support/scripted-context.ts";
+import { whole } from "../../test/support/scripted-log-nodes.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { call } from "../../test/support/scripted-context.ts";
 import { declaredMethods } from "./catalogue.ts";
 import type { CallContext } from "./method.ts";
-import { call } from "./scripted-context.ts";
 
 const data = "0x68656c6c6f20776f726c64"; // hello world
 const keccak = "0x47173285a8d7341e5e972fc677286384f802f8ef42a5ec5f03bbfa254cb01fad";

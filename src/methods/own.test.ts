@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { call } from "../../test/support/scripted-context.ts";
 import { readRange } from "../lib/calendar.ts";
 import type { CallContext } from "./method.ts";
 import { ownMethods } from "./own.ts";
-import { call } from "./scripted-context.ts";
 import { checkParams } from "./validate.ts";
 
 const row = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing } from "./scripted-context.ts";
+import { call, refusing } from "../../test/support/scripted-context.ts";
 
 const hashOf = (digit: string): string => `0x${digit.repeat(64)}`;
 const blockHash = hashOf("b");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing } from "./scripted-context.ts";
+import { call, refusing } from "../../test/support/scripted-context.ts";
 
 const address = `0x${"cd".repeat(20)}`;
 const hash = `0x${"ab".repeat(32)}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { call, refusing, type Script } from "../../test/support/scripted-context.ts";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { call, refusing, type Script } from "./scripted-context.ts";
 
 /** Without a type, of EIP-1559, and of a type that only some network knows. */
 const raw = "0xc20102";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { call, refusing, type Script } from "../../test/support/scripted-context.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { call, refusing, type Script } from "./scripted-context.ts";
 
 const word = (byte: string): string => `0x${byte.repeat(32)}`;
 const account = (byte: string): string => `0x${byte.repeat(20)}`;

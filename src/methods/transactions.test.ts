@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing } from "./scripted-context.ts";
+import { call, refusing } from "../../test/support/scripted-context.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const mined = { blockHash: hash, blockNumber: "0x5", transactionIndex: "0x0" };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { call } from "./scripted-context.ts";
+import { call } from "../../test/support/scripted-context.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const header = { number: "0x5", hash, uncles: [] };

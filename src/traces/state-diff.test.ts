@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isBalanced } from "./balanced.ts";
+import { isBalanced } from "../../test/support/balanced.ts";
 import { normaliseStateDiff } from "./normalise-state-diff.ts";
 import { stateDiffOf } from "./state-diff.ts";
 

@@ -1,6 +1,6 @@
 // How the last operation of a frame ends, which few nodes tell.
 import { describe, expect, it } from "vitest";
-import { A, B, below, log, opsOf, tell } from "./told-steps.ts";
+import { A, B, below, log, opsOf, tell } from "../../test/support/vm-trace-steps.ts";
 
 /** The top frame ends with it. */
 const endOf = (last: object) => opsOf([last])[0];

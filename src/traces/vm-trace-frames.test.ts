@@ -1,6 +1,6 @@
 // What calls and creates enter, and what they do not.
 import { describe, expect, it } from "vitest";
-import { A, B, below, log, opsOf, tell } from "./told-steps.ts";
+import { A, B, below, log, opsOf, tell } from "../../test/support/vm-trace-steps.ts";
 
 /** Of the stack, top last. */
 const callOf = (op: string, rest = {}) => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { B, below, log, tell } from "./told-steps.ts";
+import { B, below, log, tell } from "../../test/support/vm-trace-steps.ts";
 
 describe("the text", () => {
   const call = log("STATICCALL", ["0x0", "0x0", "0x0", "0x0", B, "0x3c"], { gasCost: 63 });

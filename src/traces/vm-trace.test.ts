@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { B, log, opsOf, tell } from "./told-steps.ts";
+import { B, log, opsOf, tell } from "../../test/support/vm-trace-steps.ts";
 import { VmTraceWriter } from "./vm-trace.ts";
 
 const word = (digits: string): string => digits.padStart(64, "0");

@@ -2,9 +2,9 @@
 // OpenEthereum's rules make of the whole accounts before and after.
 import { readdirSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { isBalanced } from "../../src/traces/balanced.ts";
 import { normaliseStateDiff } from "../../src/traces/normalise-state-diff.ts";
 import { type StateDiff, stateDiffOf } from "../../src/traces/state-diff.ts";
+import { isBalanced } from "../support/balanced.ts";
 import { executionChainAvailable } from "../support/execution-chain.ts";
 import { answerOf, dialects } from "./dialects.ts";
 import { diffModeOf } from "./geth-prestate.ts";

@@ -1,5 +1,9 @@
 // What the tests of vmTraces tell a writer, and what it makes of it.
-import { type VmTraceOptions, type VmTraceOutcome, VmTraceWriter } from "./vm-trace.ts";
+import {
+  type VmTraceOptions,
+  type VmTraceOutcome,
+  VmTraceWriter,
+} from "../../src/traces/vm-trace.ts";
 
 export const A = `0x${"a".repeat(40)}`;
 export const B = `0x${"b".repeat(40)}`;

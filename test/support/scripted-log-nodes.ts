@@ -1,12 +1,12 @@
 // For tests: nodes that answer log queries of a made-up chain, each with limits and words of its own, asked
 // in order as the pool does.
 
-import { errors } from "../jsonrpc/rpc-error.ts";
-import { atOnce } from "../lib/turns.ts";
-import type { CallOptions } from "../upstream/asking/call-options.ts";
-import type { LearnedRange } from "../upstream/learned-range.ts";
-import type { Reply } from "../upstream/reply.ts";
-import type { LogRange } from "./log-range.ts";
+import { errors } from "../../src/jsonrpc/rpc-error.ts";
+import { atOnce } from "../../src/lib/turns.ts";
+import type { LogRange } from "../../src/methods/log-range.ts";
+import type { CallOptions } from "../../src/upstream/asking/call-options.ts";
+import type { LearnedRange } from "../../src/upstream/learned-range.ts";
+import type { Reply } from "../../src/upstream/reply.ts";
 
 export type Filter = { readonly address?: string };
 export type Log = { readonly address: string; readonly blockNumber: string; readonly data: string };

@@ -1,10 +1,10 @@
 // The surroundings of a call, for tests: upstreams that answer by a script, and a head that stands still.
 
-import { errors } from "../jsonrpc/rpc-error.ts";
-import { atOnce } from "../lib/turns.ts";
-import { declaredMethods } from "./catalogue.ts";
-import type { CallContext, NetworkFacts } from "./method.ts";
-import { checkParams } from "./validate.ts";
+import { errors } from "../../src/jsonrpc/rpc-error.ts";
+import { atOnce } from "../../src/lib/turns.ts";
+import { declaredMethods } from "../../src/methods/catalogue.ts";
+import type { CallContext, NetworkFacts } from "../../src/methods/method.ts";
+import { checkParams } from "../../src/methods/validate.ts";
 
 /** By method: what the upstreams answer. A function is given the parameters, and may throw. */
 export type Script = Readonly<Record<string, unknown>>;

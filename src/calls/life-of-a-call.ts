@@ -6,8 +6,7 @@ import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { Outcome } from "../methods/method.ts";
-import { checkAddresses, checkParams } from "../methods/validate.ts";
+import { checkAddresses, checkParams, type Outcome } from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
 import { type Call, forbidden } from "./call.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
+import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
 import {
   type BlockRecord,
   decodeOutline,
@@ -193,7 +193,7 @@ describe("the logs of a block", () => {
     const { log: wanted } = logs.find((each) => each.log.topics.length === 2) ?? { log: log(0) };
     const terms = [
       hashTerm(wanted.address, ADDRESS),
-      ...wanted.topics.map((topic, index) => hashTerm(topic, placeOfTopic(index))),
+      ...wanted.topics.map((topic, index) => hashTerm(topic, fieldOfTopic(index))),
     ];
     const found = logsIn(
       record,

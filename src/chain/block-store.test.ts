@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ADDRESS, hashTerm } from "../evm/log-terms.ts";
+import { ADDRESS, hashTerm } from "../evm/log-filter.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import { BlockStore, type StoreOptions } from "./block-store.ts";
 import { SEGMENT_BLOCKS } from "./postings.ts";

@@ -1,7 +1,6 @@
 // The followed chain as one call, or all calls of one batch, see it: with one head.
 
-import type { LogRange } from "../evm/log-filter.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
+import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { BlockStore, Position } from "./block-store.ts";

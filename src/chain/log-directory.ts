@@ -1,6 +1,6 @@
 // Where each log of a block stands in its receipts, with the terms it is found by: a query reads this
 // first, and of the receipts only what matches.
-import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
+import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findList } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
@@ -75,7 +75,7 @@ function placeOf(
   if (typeof address !== "string" || !areTopics(topics)) return undefined;
   const terms = [
     hashTerm(address, ADDRESS),
-    ...topics.map((topic, index) => hashTerm(topic, placeOfTopic(index))),
+    ...topics.map((topic, index) => hashTerm(topic, fieldOfTopic(index))),
   ];
   return {
     addressAt: placeOfText(log, `"address":"${address}"`, '"address":"'.length),

@@ -1,8 +1,6 @@
 // Log queries over the stored blocks: the index names the blocks that may have matching logs, their
 // directories name the logs that may match, and only those are read and compared.
-import type { LogRange } from "../evm/log-filter.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
-import { ADDRESS } from "../evm/log-terms.ts";
+import { ADDRESS, type LogMatcher, type LogRange } from "../evm/log-filter.ts";
 import type { Turns } from "../lib/turns.ts";
 import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
@@ -126,8 +124,8 @@ function mayMatch(
   { conditions, leastTopics }: LogMatcher,
 ): boolean {
   if (topics < leastTopics) return false;
-  for (const { place, terms } of conditions) {
-    if (!terms.has(words[firstTerm + place] ?? 0)) return false;
+  for (const { field, terms } of conditions) {
+    if (!terms.has(words[firstTerm + field] ?? 0)) return false;
   }
   return true;
 }
@@ -136,10 +134,10 @@ function matches(log: Buffer, place: LogPlace, { conditions }: LogMatcher): bool
   let topics: readonly string[] | undefined;
   for (const condition of conditions) {
     let value: string | undefined;
-    if (condition.place === ADDRESS) value = addressIn(log, place);
+    if (condition.field === ADDRESS) value = addressIn(log, place);
     else {
       topics ??= topicsIn(log, place);
-      value = topics[condition.place - 1];
+      value = topics[condition.field - 1];
     }
     if (value === undefined || !condition.values.has(value.toLowerCase())) return false;
   }

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LogMatcher } from "../evm/log-matcher.ts";
-import { ADDRESS, hashTerm, placeOfTopic } from "../evm/log-terms.ts";
+import { ADDRESS, fieldOfTopic, hashTerm, type LogMatcher } from "../evm/log-filter.ts";
 import { readAddress } from "./address.ts";
 import type { EpochLogFilter } from "./epoch-log-filter.ts";
 import { epochMatcher } from "./epoch-matcher.ts";
@@ -41,9 +40,9 @@ function isFound(log: Log, matcher: LogMatcher | "nothing"): boolean {
   if (matcher === "nothing" || log.topics.length < matcher.leastTopics) return false;
   const values = [log.address, ...log.topics];
   return matcher.conditions.every((condition) => {
-    const value = values[condition.place] ?? "";
+    const value = values[condition.field] ?? "";
     return (
-      condition.terms.has(hashTerm(value, condition.place)) &&
+      condition.terms.has(hashTerm(value, condition.field)) &&
       condition.values.has(value.toLowerCase())
     );
   });
@@ -82,7 +81,10 @@ it("finds what a node would", () => {
 const shapeOf = (conditions: Conditions) => {
   const matcher = epochMatcher(conditions, 1234);
   if (matcher === "nothing") return matcher;
-  return [matcher.conditions.map(({ place, values }) => [place, ...values]), matcher.leastTopics];
+  return [
+    matcher.conditions.map(({ field: place, values }) => [place, ...values]),
+    matcher.leastTopics,
+  ];
 };
 
 describe("an epoch matcher", () => {
@@ -104,7 +106,7 @@ describe("an epoch matcher", () => {
     const matcher = epochMatcher({ address: A, topics: [T] }, 1234) as LogMatcher;
     expect(matcher.conditions.map(({ terms }) => [...terms])).toEqual([
       [hashTerm(withoutType(A), ADDRESS), hashTerm(A.toUpperCase(), ADDRESS)],
-      [hashTerm(T, placeOfTopic(0))],
+      [hashTerm(T, fieldOfTopic(0))],
     ]);
   });
 });

@@ -1,6 +1,11 @@
 // An epoch log filter made ready for comparing. Unlike geth's, empty alternatives match nothing.
-import type { LogMatcher } from "../evm/log-matcher.ts";
-import { ADDRESS, hashTerm, placeOfTopic, type TermPlace } from "../evm/log-terms.ts";
+import {
+  ADDRESS,
+  fieldOfTopic,
+  hashTerm,
+  type LogField,
+  type LogMatcher,
+} from "../evm/log-filter.ts";
 import { readAddress } from "./address.ts";
 import type { EpochLogFilter } from "./epoch-log-filter.ts";
 
@@ -22,7 +27,7 @@ export function epochMatcher(
   topics?.forEach((position, index) => {
     if (position === null) return;
     const values = typeof position === "string" ? [position] : position;
-    conditions.push(conditionOf(placeOfTopic(index), values));
+    conditions.push(conditionOf(fieldOfTopic(index), values));
   });
   if (conditions.some(({ values }) => values.size === 0)) return "nothing";
   return { conditions, leastTopics: leastTopicsOf(topics ?? []) };
@@ -39,10 +44,10 @@ const leastTopicsOf = (topics: NonNullable<Conditions["topics"]>): number =>
   topics.findLastIndex((position) => position !== null) + 1;
 
 const conditionOf = (
-  place: TermPlace,
+  field: LogField,
   values: readonly string[],
 ): LogMatcher["conditions"][number] => ({
-  place,
-  terms: new Set(values.map((value) => hashTerm(value, place))),
+  field,
+  terms: new Set(values.map((value) => hashTerm(value, field))),
   values: new Set(values.map((value) => value.toLowerCase())),
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findFalse, whyFalse } from "./false-logs.ts";
-import { matcherOf } from "./log-matcher.ts";
+import { matcherOf } from "./log-filter.ts";
 
 const ADDRESS = `0x${"aa".repeat(20)}`;
 const TOPIC = `0x${"11".repeat(32)}`;

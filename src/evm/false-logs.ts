@@ -2,8 +2,7 @@
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
-import type { LogMatcher } from "./log-matcher.ts";
-import { ADDRESS } from "./log-terms.ts";
+import { ADDRESS, type LogMatcher } from "./log-filter.ts";
 import { isHash, isQuantity, toNumber } from "./values.ts";
 
 export type LogQuestion = {
@@ -133,8 +132,8 @@ function matches(
   topics: readonly string[],
 ): boolean {
   if (topics.length < leastTopics) return false;
-  return conditions.every(({ place, values }) => {
-    const value = place === ADDRESS ? address : topics[place - 1];
+  return conditions.every(({ field, values }) => {
+    const value = field === ADDRESS ? address : topics[field - 1];
     return value !== undefined && values.has(value.toLowerCase());
   });
 }

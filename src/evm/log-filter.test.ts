@@ -1,6 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { conditionsOf, logFilter, scopeOf } from "./log-filter.ts";
+import {
+  ADDRESS,
+  conditionsOf,
+  criteriaHash,
+  fieldOfTopic,
+  hashTerm,
+  type LogFilter,
+  logFilter,
+  matcherOf,
+  scopeOf,
+} from "./log-filter.ts";
 
 const topic = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;
@@ -74,4 +84,71 @@ describe("a log filter", () => {
       ),
     );
   });
+});
+
+const A = `0x${"aB".repeat(20)}`;
+const T = `0x${"cD".repeat(32)}`;
+
+const shapeOf = (filter: Parameters<typeof matcherOf>[0]) => {
+  const { conditions, leastTopics } = matcherOf(filter);
+  return [conditions.map(({ field: place, values }) => [place, ...values]), leastTopics];
+};
+
+it.each([
+  { filter: {}, want: [[], 0] },
+  { filter: { address: [], topics: [] }, want: [[], 0] },
+  { filter: { address: null, topics: null }, want: [[], 0] },
+  { filter: { address: A }, want: [[[0, A.toLowerCase()]], 0] },
+  { filter: { address: [A, A.toLowerCase()] }, want: [[[0, A.toLowerCase()]], 0] },
+  { filter: { topics: [null, T] }, want: [[[2, T.toLowerCase()]], 2] },
+  { filter: { topics: [[T, null]] }, want: [[], 1] }, // as geth: a null takes anything
+  { filter: { topics: [[], null, null] }, want: [[], 3] }, // but three topics there must be
+])("$filter wants $want", ({ filter, want }) => {
+  expect(shapeOf(filter)).toEqual(want);
+});
+
+it("has terms that do not depend on the case of digits, but on the place", () => {
+  expect(hashTerm(T, fieldOfTopic(0))).toBe(hashTerm(T.toLowerCase(), fieldOfTopic(0)));
+  const places = [ADDRESS, ...[0, 1, 2, 3].map(fieldOfTopic)];
+  expect(new Set(places.map((place) => hashTerm(T, place))).size).toBe(5);
+});
+
+it("spreads values that differ in one digit over all 32 bits", () => {
+  const terms = Array.from({ length: 20_000 }, (_, index) =>
+    hashTerm(`0x${index.toString(16).padStart(64, "0")}`, fieldOfTopic(1)),
+  );
+  expect(new Set(terms).size).toBeGreaterThan(19_990);
+  expect(new Set(terms.map((term) => term >>> 24)).size).toBe(256);
+});
+
+const a = `0x${"ab".repeat(20)}`;
+const b = `0x${"cd".repeat(20)}`;
+const t = `0x${"12".repeat(32)}`;
+const u = `0x${"ef".repeat(32)}`;
+const nameOf = (filter: LogFilter): string => criteriaHash(filter).toString("hex");
+
+describe("filters that search for the same have one name", () => {
+  const cases: [LogFilter, LogFilter][] = [
+    [{}, { address: [], topics: [] }],
+    [{ address: null, topics: null }, { fromBlock: "0x1" }],
+    [{ address: a }, { address: [a.toUpperCase().replace("0X", "0x")] }],
+    [{ address: [a, b] }, { address: [b, a, b] }],
+    [{ topics: [t] }, { topics: [[t]] }],
+    [{ topics: [[t, u], null] }, { topics: [[u, t], []] }],
+    [{ topics: [null, t] }, { topics: [[t, null], t] }],
+  ];
+  it.each(cases)("%j and %j", (one, other) => expect(nameOf(one)).toBe(nameOf(other)));
+});
+
+describe("others have another", () => {
+  const cases: [LogFilter, LogFilter][] = [
+    [{}, { topics: [null] }],
+    [{ topics: [null] }, { topics: [null, null] }],
+    [{ address: a }, { address: b }],
+    [{ address: a }, { address: [a, b] }],
+    [{ topics: [t, u] }, { topics: [u, t] }],
+    [{ topics: [t, u] }, { topics: [[t, u]] }],
+    [{ topics: [null, t] }, { topics: [t] }],
+  ];
+  it.each(cases)("%j and %j", (one, other) => expect(nameOf(one)).not.toBe(nameOf(other)));
 });

@@ -1,7 +1,9 @@
-// What log queries and log filters ask for (specification: log filter object).
+// A log filter: what log queries and filters ask for (specification: log filter object), which logs match it, by
+// which terms these are found, and one name for all filters that search for the same.
 import { z } from "zod";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { blockNumberOrTag } from "./block-reference.ts";
+import { keccakBytes } from "./keccak.ts";
 import { address, hash } from "./values.ts";
 
 /** docs/decisions/0035: how many addresses, and how many alternatives in one topic position. */
@@ -68,8 +70,85 @@ export function scopeOf({ blockHash, fromBlock, toBlock }: LogFilter): LogScope 
   return { kind: "block", blockHash };
 }
 
-/** The conditions of a filter without its place; what is null is left out. */
+/** The conditions of a filter without its range; what is null is left out. */
 export const conditionsOf = ({ address: contracts, topics: positions }: LogFilter) => ({
   ...(contracts ? { address: contracts } : {}),
   ...(positions ? { topics: positions } : {}),
 });
+
+type Conditions = Pick<LogFilter, "address" | "topics">;
+
+/** In lower case. null for any: an empty list, and a null among the alternatives, take anything. */
+function alternativesOf(
+  values: string | readonly (string | null)[] | null | undefined,
+): readonly string[] | null {
+  const listed = typeof values === "string" ? [values] : (values ?? []);
+  if (listed.length === 0 || listed.includes(null)) return null;
+  return listed.map((value) => String(value).toLowerCase());
+}
+
+/**
+ * 32 bytes, the same for all filters that search for the same. Order and case of alternatives do not count,
+ * nor do the ways to say "any"; how many topics there are does: a log with fewer does not match (as geth).
+ */
+export function criteriaHash(filter: Conditions): Buffer {
+  const criteria = [filter.address, ...(filter.topics ?? [])].map((values) => {
+    const alternatives = alternativesOf(values);
+    return alternatives && [...new Set(alternatives)].sort();
+  });
+  const [contracts, ...positions] = criteria;
+  return Buffer.from(keccakBytes(Buffer.from(JSON.stringify([contracts, positions]))));
+}
+
+/** Which part of a log a term speaks of: its address, or the topic in one of four positions. */
+export type LogField = 0 | 1 | 2 | 3 | 4;
+export const ADDRESS: LogField = 0;
+export const fieldOfTopic = (position: number): LogField => (position + 1) as LogField;
+
+/** One thing that every matching log has, in one of several forms. */
+type Condition = {
+  readonly field: LogField;
+  readonly terms: ReadonlySet<number>;
+  /** In lower case. */
+  readonly values: ReadonlySet<string>;
+};
+
+/** A log filter made ready for comparing: what each matching log has, and the terms to find it by. */
+export type LogMatcher = {
+  readonly conditions: readonly Condition[];
+  /** A log with fewer topics does not match, also where a position takes any (as geth). */
+  readonly leastTopics: number;
+};
+
+export function matcherOf(filter: Conditions): LogMatcher {
+  const conditions: Condition[] = [];
+  const add = (field: LogField, values: readonly string[] | null): void => {
+    if (!values) return;
+    const terms = new Set(values.map((value) => hashTerm(value, field)));
+    conditions.push({ field, terms, values: new Set(values) });
+  };
+  add(ADDRESS, alternativesOf(filter.address));
+  filter.topics?.forEach((position, index) => {
+    add(fieldOfTopic(index), alternativesOf(position));
+  });
+  return { conditions, leastTopics: filter.topics?.length ?? 0 };
+}
+
+/**
+ * 32 bits of a value in its field, to index logs by. Not one to one: whoever finds something by it compares the
+ * value itself. Without regard to case, since callers may write hex digits in either.
+ */
+export function hashTerm(value: string, field: LogField): number {
+  return mix(value, 0x811c9dc5 ^ field) >>> 0;
+}
+
+/** FNV-1a over the hex digits; `| 0x20` makes letters lower-case and leaves digits what they are. */
+function mix(value: string, seed: number): number {
+  let state = seed;
+  for (let at = 2; at < value.length; at += 1) {
+    state = Math.imul(state ^ (value.charCodeAt(at) | 0x20), 0x01000193);
+  }
+  // FNV's low bits of equal-length inputs are weak: mixed once more.
+  state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+  return state ^ (state >>> 13);
+}

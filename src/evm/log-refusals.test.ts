@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { logRefusalDialects } from "./log-refusal-dialects.ts";
-import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
+import { hasTooManyCriteria, logRefusalDialects, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
 const rows = logRefusalDialects.flatMap(({ of, about, seen }) =>

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { block, log, receipt, transaction, uncle } from "./results.ts";
+import { asRemoved, block, log, receipt, transaction, uncle } from "./results.ts";
 
 type Sample = {
   readonly file: string;
@@ -44,4 +44,14 @@ describe.skipIf(!isThere)("recorded answers (skipped: ../shared is absent)", () 
     const checked = schemaByMethod.get(request?.method ?? "")?.safeParse(response?.result);
     expect(checked?.error?.issues ?? []).toEqual([]);
   });
+});
+
+it.each([
+  ['{"data":"0x","removed":false}', '{"data":"0x","removed":true}'],
+  ['{"removed": false ,"data":"removed"}', '{"removed": true ,"data":"removed"}'],
+  ['{"data":"0x"}', '{"data":"0x","removed":true}'],
+  ['{"data":"0x","topics":["}"],"removed":true}', '{"data":"0x","topics":["}"],"removed":true}'],
+  ['{"a":{"removed":false}}', '{"a":{"removed":false},"removed":true}'],
+])("tells %s as %s", (json, want) => {
+  expect(asRemoved(Buffer.from(json)).toString()).toBe(want);
 });

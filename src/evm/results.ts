@@ -1,6 +1,7 @@
 // The objects that nodes answer with, as the specification describes them. Fields beyond it are
 // passed on: networks differ, and new forks add some.
 import { z } from "zod";
+import { findMembers } from "../jsonrpc/members.ts";
 import { address, bloom, data, hash, proofOfWorkNonce, quantity } from "./values.ts";
 
 const pendingNull = "null while pending.";
@@ -127,3 +128,19 @@ export const replay = z
     vmTrace: z.looseObject({}).nullable().describe("null when not requested."),
   })
   .meta({ id: "Replay", description: "What a transaction did." });
+
+const TRUE = Buffer.from("true");
+const REMOVED = Buffer.from(',"removed":true');
+
+/**
+ * A log that is no longer part of the chain.
+ *
+ * @param json The log as a node wrote it. @returns The same with `removed` true, where it was or at its end.
+ */
+export function asRemoved(json: Buffer): Buffer {
+  const [removed] = findMembers(json, ["removed"]) ?? [];
+  if (removed)
+    return Buffer.concat([json.subarray(0, removed.start), TRUE, json.subarray(removed.end)]);
+  const end = json.lastIndexOf("}");
+  return Buffer.concat([json.subarray(0, end), REMOVED, json.subarray(end)]);
+}

@@ -1,7 +1,6 @@
 // What the kinds of filters tell of blocks: their hashes, or their matching logs.
-import type { LogFilter } from "../evm/log-filter.ts";
-import { matcherOf } from "../evm/log-matcher.ts";
-import { asRemoved } from "../evm/removed-log.ts";
+import { type LogFilter, matcherOf } from "../evm/log-filter.ts";
+import { asRemoved } from "../evm/results.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { type Formatter, type Formatters, itemsOf } from "./formatter.ts";
 

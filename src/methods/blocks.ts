@@ -7,11 +7,18 @@ import { hash, quantity, toQuantity } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { isNull, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
+import {
+  findBlock,
+  findNumbered,
+  fromStore,
+  isNull,
+  MAY_LAG,
+  nullWhenUnknown,
+  storedAt,
+} from "./block-lookup.ts";
 import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
 import { askAt } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
-import { findBlock, findNumbered, fromStore, storedAt } from "./stored-lookup.ts";
 
 const fullTransactions = z
   .boolean({ error: "want true or false" })

@@ -1,7 +1,7 @@
 // Which methods a network serves: those declared here, and those known by name, as far as its settings open them.
 import { z } from "zod";
 import { isWild, matcherOf } from "../lib/pattern.ts";
-import { type KnownMethod, opensByPattern } from "../namespaces/known-method.ts";
+import { type Family, type KnownMethod, opensByPattern } from "../namespaces/known-method.ts";
 import {
   GROUPS,
   isNeverServed,
@@ -17,7 +17,7 @@ import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
 import { filterMethods } from "./filters.ts";
 import { logMethods } from "./logs.ts";
-import type { Family, Method } from "./method.ts";
+import type { Method } from "./method.ts";
 import { nodeMethods } from "./node.ts";
 import { ownMethods } from "./own.ts";
 import { receiptMethods } from "./receipts.ts";

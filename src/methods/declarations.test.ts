@@ -121,9 +121,9 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^cli\/check\./, "as by hand"],
   [/^devnet\//, "what the development nodes are told to do"],
-  [/^upstream\/error-dialects\/|^evm\/log-refusal-dialects\./, "samples of what nodes say"],
+  [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "samples of what nodes say"],
   [
-    /^methods\/(?!catalogue|method|validate|call-context|passing-on)/,
+    /^methods\/(?!catalogue|method|passing-on)/,
     "methods are declared here, and ask nodes for others",
   ],
   [/^jsonrpc\/rpc-error\./, "what callers are told to do instead"],
@@ -132,7 +132,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
 
 /** What a name looks like counts where nobody declared it, and in what nodes say and lack. */
 const GUESSES =
-  /^namespaces\/known-methods\.|^upstream\/error-dialects\/|^evm\/log-refusal-dialects\.|^methods\/tracing\/sources\./;
+  /^namespaces\/known-methods\.|^upstream\/error-dialects\/|^evm\/log-refusals\.|^methods\/tracing\/sources\./;
 
 /** Without comments: these may tell of methods. */
 const codeOf = (path: string): string =>

@@ -1,9 +1,9 @@
 // Documentation from the declarations: the OpenRPC document of a network, and docs/METHODS.md.
 import { z } from "zod";
 import { matcherOf } from "../lib/pattern.ts";
-import { opensByPattern } from "../namespaces/known-method.ts";
+import { type Family, opensByPattern } from "../namespaces/known-method.ts";
 import { GROUPS, isNeverServed } from "../namespaces/known-methods.ts";
-import type { Family, Method, Parameter } from "./method.ts";
+import type { Method, Parameter } from "./method.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

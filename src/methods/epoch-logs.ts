@@ -4,7 +4,7 @@ import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter
 import { epochMatcher } from "../conflux/epoch-matcher.ts";
 import { tooManyHashes } from "../conflux/epoch-words.ts";
 import { epochLog } from "../conflux/values.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
+import type { LogMatcher } from "../evm/log-filter.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -18,7 +18,7 @@ import {
   MAX_HASHES,
 } from "./epoch-pieces.ts";
 import { type EpochRange, settleEpochs } from "./epoch-range.ts";
-import { joinRuns } from "./join-logs.ts";
+import { joinRuns } from "./log-lists.ts";
 import { type CallContext, defineMethod, type Provenance } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
 

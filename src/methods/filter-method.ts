@@ -4,16 +4,10 @@ import type { z } from "zod";
 import type { FilterQuestion } from "../filters/filter-record.ts";
 import type { Changes } from "../filters/open-filter.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
+import type { Family } from "../namespaces/known-method.ts";
 import { anyContract, type ContractsOf } from "../namespaces/read-contracts.ts";
-import { joinJson } from "./join-json.ts";
-import { joinLogs } from "./join-logs.ts";
-import {
-  type CallContext,
-  defineMethod,
-  type Family,
-  type Method,
-  type Outcome,
-} from "./method.ts";
+import { joinJson, joinLogs } from "./log-lists.ts";
+import { type CallContext, defineMethod, type Method, type Outcome } from "./method.ts";
 import { askAsGiven } from "./passing-on.ts";
 
 type Filters = NonNullable<CallContext["filters"]>;

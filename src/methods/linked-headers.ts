@@ -1,12 +1,15 @@
 // The headers of old blocks, each the parent of the one above it: what is true of the last hash is true of all.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import { toQuantity } from "../evm/values.ts";
+import type { LogRange } from "../evm/log-filter.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { findMembers } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { checkHeader } from "../proofs/check-header.ts";
+import { isJson } from "../proofs/json.ts";
 import { isNull, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
-import type { LogRange } from "./log-range.ts";
 import type { CallContext } from "./method.ts";
-import { type OldHeader, readHeader } from "./old-header.ts";
 
 /** A block that the store has, or the header of one that it does not. */
 export type LinkedBlock =
@@ -38,7 +41,7 @@ export async function* linkedHeaders(
     const numbers = Array.from({ length: count }, (_, index) => last - index);
     const found = await Promise.all(numbers.map((number) => findAt(number, parts)));
     for (const block of found) {
-      // Whoever gave another block of this number may have made it up: its hash is right for it.
+      // A node that gave another block of this number may have made it up: its hash is right for it.
       const isIt = block !== undefined && identityOf(block).hash === expected;
       const linked = isIt ? block : await findByHash(expected, parts);
       yield linked;
@@ -103,3 +106,40 @@ async function askHeader(
   // Read once more: an equal question of somebody else's may have been answered with anything.
   return read(await nullWhenUnknown(asked));
 }
+
+/** The header of a block that a node gave with the hashes of its transactions. */
+type OldHeader = {
+  readonly number: number;
+  /** In lower case, as is the parent's. */
+  readonly hash: string;
+  readonly parentHash: string;
+  /** DATA. */
+  readonly bloom: string;
+  /** So many transactions at most: no hash covers how many the node lists here. */
+  readonly transactions: number;
+};
+
+/** Without the list of transactions no header is longer, in bytes. */
+const LONGEST = 1 << 17;
+/** A hash with its quotes and a comma. */
+const LISTED_BYTES = 69;
+
+/** Held against its own hash: undefined when it is no header, or is not what its hash says. */
+function readHeader(json: Buffer): OldHeader | undefined {
+  const [list] = findMembers(json, ["transactions"]) ?? [];
+  if (!list || json.length - (list.end - list.start) > LONGEST) return undefined;
+  const around = [json.subarray(0, list.start), EMPTY_LIST, json.subarray(list.end)];
+  const header = parsed(Buffer.concat(around));
+  if (!isJson(header) || checkHeader(header, "known").kind !== "proven") return undefined;
+  const { number, hash, parentHash, logsBloom } = header;
+  if (!isQuantity(number)) return undefined;
+  return {
+    number: toNumber(number),
+    hash: String(hash).toLowerCase(),
+    parentHash: String(parentHash).toLowerCase(),
+    bloom: String(logsBloom),
+    transactions: Math.ceil((list.end - list.start) / LISTED_BYTES),
+  };
+}
+
+const EMPTY_LIST = Buffer.from("[]");

@@ -1,33 +1,35 @@
-// The logs of a few blocks from the nodes, asked for in as many parts as these want.
-
+// The logs of a few blocks from the nodes, asked for in as many parts as these want: what they refuse for its size
+// is asked for in smaller ones.
 import { areFalse } from "../evm/false-logs.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
+import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
+import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
 import { toQuantity } from "../evm/values.ts";
-import { OPEN_BRACKET } from "../jsonrpc/ascii.ts";
+import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { FinalReply } from "../upstream/asking/call-options.ts";
+import type { Reply } from "../upstream/reply.ts";
 import { isNull } from "./block-lookup.ts";
-import { countLogs, type LogRange } from "./log-range.ts";
-import { LogReplies, type Narrower } from "./log-replies.ts";
-import type { LogWork } from "./log-work.ts";
+import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 
-export type Asking = {
+export type PieceOptions = {
   /** Address and topics, as they are sent. */
   readonly conditions: object;
   /** What each log has of them. */
   readonly matcher: LogMatcher;
   readonly context: Pick<CallContext, "ask" | "hold" | "questionsLeft" | "ranges" | "signal">;
-  /** Of the whole query. */
-  readonly work: Pick<LogWork, "check">;
+  /** Throws `rangeTooCostly` when the whole query is found to need too many questions. */
+  readonly work: { check(): void };
   /** More logs than this are not answered: with one more, no more are asked for. */
   readonly most: number;
   /** So many failures in a row are met with half as many blocks: an answer may be too long, or take too long. */
   readonly failures: number;
   /** See `LogReplies`. */
   readonly isEmptyUncertain: boolean;
-  /** Told when a node gave what cannot be the answer. */
-  readonly onLie: () => void;
-  /** Nobody wants more of it. */
+  /** Called when a node gave what cannot be the answer. */
+  readonly onFalse: () => void;
+  /** No more of it is wanted. */
   readonly ended: AbortSignal;
 };
 
@@ -39,7 +41,7 @@ export type PieceLogs = {
   readonly isLasting: boolean;
   /** The first block that was not asked for. */
   readonly unread: number | undefined;
-  /** Who told them; undefined where that was heard by somebody else who asked the same. */
+  /** Which gave them; undefined where somebody else's equal question was answered. */
   readonly upstreams: readonly string[] | undefined;
 };
 
@@ -47,46 +49,46 @@ export type PieceLogs = {
  * @throws RpcError: a node's refusal of one block, or one that is not about size; `rangeTooCostly` when
  * it is learned that the whole query needs too many questions.
  */
-export async function askPiece(range: LogRange, asking: Asking): Promise<PieceLogs> {
-  const { ranges } = asking.context;
+export async function askPiece(range: LogRange, options: PieceOptions): Promise<PieceLogs> {
+  const { ranges } = options.context;
   const arrays: Buffer[] = [];
-  const tellers = new Set<string | undefined>();
+  const upstreams = new Set<string | undefined>();
   let [count, failures, isLasting] = [0, 0, true];
   let { from } = range;
   let width = range.to - range.from + 1;
-  while (from <= range.to && count <= asking.most && !asking.ended.aborted) {
-    if (asking.context.questionsLeft === 0) break;
+  while (from <= range.to && count <= options.most && !options.ended.aborted) {
+    if (options.context.questionsLeft === 0) break;
     const to = Math.min(range.to, from + Math.min(width, ranges.width) - 1);
-    const told = await askPart({ from, to }, asking);
+    const reply = await askPart({ from, to }, options);
     const asked = to - from + 1;
-    if (told.kind === "logs") {
-      arrays.push(told.json);
-      asking.context.hold(told.json.length);
-      count += countLogs(told.json, asking.most);
-      isLasting &&= told.isLasting;
-      tellers.add(told.upstream);
+    if (reply.kind === "logs") {
+      arrays.push(reply.json);
+      options.context.hold(reply.json.length);
+      count += countLogs(reply.json, options.most);
+      isLasting &&= reply.isLasting;
+      upstreams.add(reply.upstream);
       ranges.fitted(asked);
-      asking.work.check(); // what was answered is wide enough, and no guess
+      options.work.check(); // what was answered is wide enough, and no guess
       from = to + 1;
       width = asked * 2;
       failures = 0;
       continue;
     }
-    if (told.kind === "failed") {
+    if (reply.kind === "failed") {
       failures += 1;
-      if (failures > asking.failures) throw told.error;
+      if (failures > options.failures) throw reply.error;
       width = Math.ceil(asked / 2);
       continue;
     }
-    if (asked === 1) throw told.error;
-    width = told.narrower.width;
-    if (told.narrower.isForAll) ranges.limitedTo(width);
+    if (asked === 1) throw reply.error;
+    width = reply.narrower.width;
+    if (reply.narrower.isForAll) ranges.limitedTo(width);
   }
   const isWhole = from > range.to;
   return {
     ...{ arrays, count, isLasting: isLasting && isWhole, unread: isWhole ? undefined : from },
-    upstreams: [...tellers].every((name) => name !== undefined)
-      ? ([...tellers] as string[])
+    upstreams: [...upstreams].every((name) => name !== undefined)
+      ? ([...upstreams] as string[])
       : undefined,
   };
 }
@@ -101,25 +103,25 @@ type PartReply =
   | { readonly kind: "too large"; readonly narrower: Narrower; readonly error: RpcError }
   | { readonly kind: "failed"; readonly error: RpcError };
 
-async function askPart(range: LogRange, asking: Asking): Promise<PartReply> {
-  const { conditions, context, isEmptyUncertain } = asking;
+async function askPart(range: LogRange, options: PieceOptions): Promise<PartReply> {
+  const { conditions, context, isEmptyUncertain } = options;
   const replies = new LogReplies({ range, isEmptyUncertain });
   const blocks = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to) };
-  const { matcher, most } = asking;
+  const { matcher, most } = options;
   try {
-    const told = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
-      onReply: (reply, name) => replies.hear(reply, name),
+    const logs = await context.ask("eth_getLogs", JSON.stringify([{ ...blocks, ...conditions }]), {
+      onReply: (reply, name) => replies.learn(reply, name),
       crossCheck: {
         name: isEmptyUncertain ? "logs, and none" : "logs",
         isUncertain: (reply) => replies.isUncertain(reply),
       },
       isFalse: (given) => areFalse(given, { matcher, within: range, most }),
-      onFalse: asking.onLie,
+      onFalse: options.onFalse,
       block: range.from, // the first that a node may not have any more
       reaches: range.to,
     });
-    const json = arrayOf(told);
-    const upstream = replies.upstreamOf(told);
+    const json = arrayOf(logs);
+    const upstream = replies.upstreamOf(logs);
     return { kind: "logs", json, isLasting: replies.isLasting(json), upstream };
   } catch (error) {
     if (!(error instanceof RpcError) || context.signal.aborted) throw error;
@@ -136,11 +138,111 @@ async function askPart(range: LogRange, asking: Asking): Promise<PartReply> {
 const NOTHING = Buffer.from("[]");
 
 /** Some nodes say null for none. @throws RpcError 502 for what is no array. */
-function arrayOf(told: Buffer): Buffer {
-  if (isNull(told)) return NOTHING;
-  if (told[0] !== OPEN_BRACKET) throw errors.upstreamsFailed();
-  return told;
+function arrayOf(logs: Buffer): Buffer {
+  if (isNull(logs)) return NOTHING;
+  if (logs[0] !== OPEN_BRACKET) throw errors.upstreamsFailed();
+  return logs;
 }
 
 /** All nodes failed (502, 504), which fewer blocks may spare them. That there is none is not to be helped. */
 const isFailure = ({ status }: RpcError): boolean => status === 502 || status === 504;
+
+/** How far the next question may go. */
+type Narrower = {
+  readonly width: number;
+  /** All nodes say so of any range, whatever is in it. */
+  readonly isForAll: boolean;
+};
+
+type Refusal = { readonly message: string; readonly json?: string | undefined };
+
+/** So many have to find nothing before it is believed to be so for ever. */
+const AGREEING = 2;
+const LONGEST_ERROR = 10_000;
+
+/** The replies of nodes to one log query, in their order: which are to be cross-checked, and what is learned of refusals. */
+class LogReplies {
+  readonly #range: LogRange;
+  readonly #isEmptyUncertain: boolean;
+  readonly #upstreams = new Map<Buffer, string>();
+  #nothings = 0;
+  #isHistoryLacking = false;
+  /** By the node that takes the most. */
+  #width = 0;
+  #isForAll = true;
+
+  /**
+   * @param options.isEmptyUncertain A node without the history of a block finds nothing in it, and only
+   * the block itself would tell: so a second node is asked as well.
+   */
+  constructor({ range, isEmptyUncertain }: { range: LogRange; isEmptyUncertain: boolean }) {
+    this.#range = range;
+    this.#isEmptyUncertain = isEmptyUncertain;
+  }
+
+  /** Takes a reply before it is judged. */
+  learn(reply: FinalReply, upstream: string): void {
+    if (reply.kind === "result") {
+      this.#upstreams.set(reply.json, upstream);
+      if (isNothing(reply.json)) this.#nothings += 1;
+      return;
+    }
+    if (reply.lacks === "history") this.#isHistoryLacking = true;
+    this.#learnSize(reply);
+  }
+
+  /** Whether the next node is to be asked as well. */
+  isUncertain(reply: Reply): boolean {
+    if (reply.kind === "refused")
+      return (
+        this.#sizeIn(reply) !== undefined || reply.lacks !== undefined || hasTooManyCriteria(reply)
+      );
+    if (reply.kind !== "result" || !isNothing(reply.json)) return false;
+    return this.#isEmptyUncertain && this.#nothings < AGREEING;
+  }
+
+  /** Which gave these logs; undefined where somebody else's equal question was answered. */
+  upstreamOf(logs: Buffer): string | undefined {
+    return this.#upstreams.get(logs);
+  }
+
+  /** Some node found nothing: a better answer than another one's refusal, which may have come first. */
+  get hasNothing(): boolean {
+    return this.#nothings > 0;
+  }
+
+  /** Whether these logs will be found again by everyone who has the history. */
+  isLasting(logs: Buffer): boolean {
+    if (this.#isHistoryLacking) return false;
+    return !isNothing(logs) || this.#nothings >= AGREEING;
+  }
+
+  /**
+   * The most that some node would take, when what it refused was the size.
+   *
+   * @param refusal The one that counted in the end: where somebody else's equal question was answered, there was no other.
+   */
+  narrower(refusal: Refusal): Narrower | undefined {
+    if (this.#width === 0) this.#learnSize(refusal);
+    return this.#width === 0 ? undefined : { width: this.#width, isForAll: this.#isForAll };
+  }
+
+  #learnSize(refusal: Refusal): void {
+    const { from, to } = this.#range;
+    const size = this.#sizeIn(refusal);
+    if (!size) return;
+    const half = Math.max(1, Math.floor((to - from + 1) / 2));
+    const { hint, widest = half } = size;
+    this.#width = Math.max(this.#width, hint === undefined ? widest : hint - from + 1);
+    this.#isForAll &&= size.about === "range";
+  }
+
+  /** undefined when it is not the size that is refused. */
+  #sizeIn({ message, json = "" }: Refusal): ReturnType<typeof sizeRefusal> {
+    const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
+    const { data } = (error ?? {}) as { data?: unknown };
+    return sizeRefusal({ message, data }, this.#range);
+  }
+}
+
+const isNothing = (logs: Buffer): boolean => !logs.includes(OPEN_BRACE);

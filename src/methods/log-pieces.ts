@@ -1,13 +1,19 @@
 // A log query at the nodes: in pieces whose borders do not depend on who asks, so that repeated and
 // sliding queries ask the same again; several at once, joined in order, and no more than is answered.
-import { criteriaHash } from "../evm/log-criteria.ts";
-import { conditionsOf, type LogFilter } from "../evm/log-filter.ts";
-import { matcherOf } from "../evm/log-matcher.ts";
-import { joinArrays } from "./join-json.ts";
-import { type KeptQuery, keepLogs, keptLogs } from "./kept-logs.ts";
-import { type Asking, askPiece } from "./log-piece.ts";
-import { countLogs, type LogRange, refuseTooMany } from "./log-range.ts";
-import { LogWork } from "./log-work.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import type { UpstreamLogs } from "../chain/kept-segments.ts";
+import {
+  conditionsOf,
+  criteriaHash,
+  type LogFilter,
+  type LogRange,
+  matcherOf,
+} from "../evm/log-filter.ts";
+import { toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import { blockNumberOf, countLogs, joinArrays, joinJson, refuseTooMany } from "./log-lists.ts";
+import { askPiece, type PieceOptions } from "./log-piece.ts";
 import type { CallContext } from "./method.ts";
 
 export type NodeLogs = {
@@ -15,7 +21,7 @@ export type NodeLogs = {
   readonly logs: Buffer;
   /** false: all of it was kept. */
   readonly isFresh: boolean;
-  /** Some node told what cannot be the answer. */
+  /** Some node gave what cannot be the answer. */
   readonly isSuspect: boolean;
 };
 
@@ -48,40 +54,21 @@ export async function logsOfNodes(
   const { chain } = context;
   const kept = chain && { chain, criteria: criteriaHash(filter) };
   const ended = new AbortController();
-  const conditions = conditionsOf(filter);
-  const failures = isOne ? 0 : FAILURES;
-  const pieces = (): Iterable<Piece> => piecesOf(range, context);
-  const work = new LogWork(
-    { range },
-    {
-      context,
-      *pieces() {
-        for (const piece of pieces())
-          yield { ...piece, isKept: kept !== undefined && keptLogs(piece, kept) !== undefined };
-      },
-    },
-  );
-  const matcher = matcherOf(filter);
+  const work = new LogWork({ range, kept }, context);
   let isSuspect = false;
-  const onLie = (): void => {
-    isSuspect = true;
-  };
   const asking = {
-    onLie,
-    conditions,
-    matcher,
-    context,
-    most,
-    failures,
-    ended: ended.signal,
-    kept,
-    work,
+    ...{ context, most, kept, work, ended: ended.signal },
+    ...{ conditions: conditionsOf(filter), matcher: matcherOf(filter) },
+    failures: isOne ? 0 : FAILURES,
+    onFalse: (): void => {
+      isSuspect = true;
+    },
   };
   const arrays: Buffer[] = [];
   let count = 0;
   let isFresh = false;
   try {
-    for await (const piece of inOrder(pieces(), (next) => find(next, asking))) {
+    for await (const piece of inOrder(piecesOf(range, context), (next) => find(next, asking))) {
       arrays.push(...piece.arrays);
       count += piece.count;
       isFresh ||= piece.isFresh;
@@ -128,13 +115,13 @@ type Found = {
 
 async function find(
   piece: Piece,
-  asking: Omit<Asking, "isEmptyUncertain"> & { readonly kept: KeptQuery | undefined },
+  options: Omit<PieceOptions, "isEmptyUncertain"> & { readonly kept: KeptQuery | undefined },
 ): Promise<Found> {
-  const { kept, ...question } = asking;
+  const { kept, ...question } = options;
   const known = kept && keptLogs(piece, kept);
   if (known) {
     const count = known.reduce((sum, array) => sum + countLogs(array), 0);
-    asking.context.hold(bytesOf(known));
+    options.context.hold(bytesOf(known));
     return { arrays: known, count, isFresh: false };
   }
   const { from, to, width } = piece;
@@ -157,9 +144,135 @@ async function* inOrder<Item, Result>(
   const underWay: Promise<Result>[] = [];
   for (const item of items) {
     const result = work(item);
-    result.catch(() => undefined); // told when it is its turn; nobody may be there any more
+    result.catch(() => undefined); // thrown when it is its turn; nobody may be there any more
     underWay.push(result);
     if (underWay.length === AT_ONCE) yield underWay.shift() as Promise<Result>;
   }
   for (const result of underWay) yield result;
+}
+
+/** Logs of final blocks do not change: what nodes gave of a whole segment is kept, and cut to what is asked. */
+type KeptQuery = {
+  readonly chain: Pick<ChainView, "keptLogs" | "keepLogs">;
+  /** See `criteriaHash`. */
+  readonly criteria: Uint8Array;
+};
+
+/** Of one segment, in bytes: a larger one would take the room of many. */
+const WORTH_KEEPING = 1 << 20;
+
+/**
+ * The logs of a range, segment by segment.
+ *
+ * @param range.width How many blocks a segment has.
+ * @returns undefined unless all of them are there.
+ */
+function keptLogs(
+  { from, to, width }: LogRange & { readonly width: number },
+  { chain, criteria }: KeptQuery,
+): readonly Buffer[] | undefined {
+  const arrays: Buffer[] = [];
+  for (let start = from - (from % width); start <= to; start += width) {
+    const end = start + width - 1;
+    const logs = chain.keptLogs({ criteria, from: start, to: end });
+    if (!logs) return undefined;
+    arrays.push(start < from || end > to ? within(logs, { from, to }) : logs);
+  }
+  return arrays;
+}
+
+/**
+ * Nobody waits for it: what cannot be kept is asked for again. Nothing is kept that is not of these
+ * blocks, in their order: who asks for a part of them gets what was cut out of it.
+ */
+function keepLogs(
+  { from, to }: LogRange,
+  { json: logs, upstreams }: UpstreamLogs,
+  { chain, criteria }: KeptQuery,
+): void {
+  if (logs.length > WORTH_KEEPING) return;
+  const numbers = numbered(logs)?.map(({ number }) => number);
+  const isInOrder = numbers?.every(
+    (number, index) => number >= (numbers[index - 1] ?? from) && number <= to,
+  );
+  if (isInOrder)
+    chain.keepLogs({ criteria, from, to }, { json: logs, upstreams }).catch(() => undefined);
+}
+
+function within(logs: Buffer, { from, to }: LogRange): Buffer {
+  const inside = (numbered(logs) ?? []).filter(({ number }) => number >= from && number <= to);
+  return Buffer.from(joinJson(inside.map(({ log }) => log)));
+}
+
+type NumberedLog = { readonly log: Buffer; readonly number: number };
+
+/** undefined when something is no log of a block. */
+function numbered(logs: Buffer): readonly NumberedLog[] | undefined {
+  const spans = findElements(logs);
+  if (!spans) return undefined;
+  const all: NumberedLog[] = [];
+  for (const { start, end } of spans) {
+    const log = logs.subarray(start, end);
+    const number = blockNumberOf(log);
+    if (number === undefined) return undefined;
+    all.push({ log, number });
+  }
+  return all;
+}
+
+/** A proposed range asks this share of what is allowed: nodes may be found to take less here and there. */
+const SHARE = 0.75;
+/** Of what was read when the questions were used up: where logs are dense, the second half may cost more. */
+const SHARE_READ = 0.5;
+
+/**
+ * Whether a log query asks the nodes for more than a call may, and which range would not: known before much of
+ * it is asked for, where the nodes' widest range is known.
+ */
+class LogWork {
+  /** Questions that the query may ask. */
+  readonly #most: number;
+  readonly #range: LogRange;
+  readonly #context: Surroundings;
+  readonly #kept: KeptQuery | undefined;
+  /** The width that was found to be wide enough. */
+  #fitting = Number.POSITIVE_INFINITY;
+
+  constructor(query: { range: LogRange; kept: KeptQuery | undefined }, context: Surroundings) {
+    this.#range = query.range;
+    this.#kept = query.kept;
+    this.#context = context;
+    this.#most = context.questionsLeft;
+  }
+
+  /** @throws RpcError `rangeTooCostly` when the nodes take so few blocks that the questions will not do. */
+  check(): void {
+    const { width } = this.#context.ranges;
+    if (width >= this.#fitting) return;
+    const { from, to } = this.#range;
+    if (Math.ceil((to - from + 1) / width) + 1 > this.#most) this.#count();
+    this.#fitting = width;
+  }
+
+  /** What is thrown when the questions are used up. @param next The first block that was not read. */
+  usedUp(next: number): RpcError {
+    const { from } = this.#range;
+    return this.#tooCostly(from + Math.floor((next - from) * SHARE_READ) - 1);
+  }
+
+  #count(): void {
+    const affordable = Math.max(1, Math.floor(this.#most * SHARE));
+    let [asked, last] = [0, this.#range.from];
+    for (const piece of piecesOf(this.#range, this.#context)) {
+      if (!(this.#kept && keptLogs(piece, this.#kept))) asked += 1;
+      if (asked > this.#most) throw this.#tooCostly(last);
+      if (asked <= affordable) last = piece.to;
+    }
+  }
+
+  #tooCostly(last: number): RpcError {
+    const { from } = this.#range;
+    const range = { from: toQuantity(from), to: toQuantity(Math.max(from, last)) };
+    return errors.rangeTooCostly(this.#context.network.limits.upstreamCalls, range);
+  }
 }

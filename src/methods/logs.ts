@@ -1,20 +1,37 @@
 // eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means; what is
 // stored of it is answered from the store, and nodes are asked for what is older.
 import { z } from "zod";
+import type { Position } from "../chain/block-store.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
-import { matcherOf } from "../evm/log-matcher.ts";
-import { log } from "../evm/results.ts";
-import { toQuantity } from "../evm/values.ts";
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { areFalse } from "../evm/false-logs.ts";
+import {
+  conditionsOf,
+  type LogFilter,
+  type LogRange,
+  type LogScope,
+  logFilter,
+  matcherOf,
+  scopeOf,
+} from "../evm/log-filter.ts";
+import { asRemoved, log } from "../evm/results.ts";
+import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
-import { logsOfBlock } from "./block-logs.ts";
-import { joinLogs } from "./join-logs.ts";
-import { checkClaims } from "./log-claims.ts";
+import type { IsFalse } from "../upstream/belief.ts";
+import {
+  findBlock,
+  fromStore,
+  MAY_LAG,
+  readBlock,
+  saysUnknown,
+  settleNumber,
+} from "./block-lookup.ts";
+import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
-import { countLogs, type LogRange, settleRange } from "./log-range.ts";
 import { type CallContext, defineMethod } from "./method.ts";
+import { checkClaims } from "./proven-blocks.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 
 export const logMethods = [
@@ -43,6 +60,24 @@ export async function answerLogs(filter: LogFilter, context: CallContext): Promi
   const view = await chain.reach(range.to, context.signal);
   return logsOfChain(range, { filter, view }, context);
 }
+
+/** @throws RpcError when the range is reversed, ends beyond the head or is too wide (docs/decisions/0035). */
+async function settleRange(
+  { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
+  context: Pick<CallContext, "ask" | "consultHead" | "chain" | "network">,
+): Promise<LogRange> {
+  const from = toNumber(await settleNumber(first, context));
+  let to = toNumber(await settleNumber(last, context));
+  // The known head may be older than the one from which the caller took `from`.
+  if (from > to && isHeadTag(last)) to = await context.consultHead().atLeast(from);
+  if (from > to) throw errors.invalidBlockRange();
+  if (isQuantity(last) && to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
+  const { blocks, rule } = context.network.limits.logs;
+  if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
+  return { from, to };
+}
+
+const isHeadTag = (reference: string): boolean => reference === "latest" || reference === "pending";
 
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
@@ -109,3 +144,62 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   from: toQuantity(from),
   to: toQuantity(to),
 });
+
+/** Of one block, by its hash: also of one that a reorganisation dropped. @throws RpcError -32000 when it is unknown. */
+async function logsOfBlock(
+  blockHash: string,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<AnswerJson> {
+  const found = await findBlock({ kind: "hash", hash: blockHash }, context);
+  if (found === "unknown") throw errors.unknownBlock();
+  if (found !== "elsewhere" && context.chain) {
+    const logs = context.chain.selectedLogsOf(found, matcherOf(filter));
+    const isGone = logs.count > 0 && (await isDropped(found, context));
+    return fromStore(isGone ? joinJson(logs.all().map(asRemoved)) : joinLogs(logs), found, context);
+  }
+  return askLogsOfBlock(blockHash, filter, context);
+}
+
+async function askLogsOfBlock(
+  blockHash: string,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<RawJson> {
+  const paramsJson = JSON.stringify([{ blockHash, ...conditionsOf(filter) }]);
+  const question = { matcher: matcherOf(filter), within: new Set([blockHash.toLowerCase()]) };
+  const isFalse: IsFalse = (json) => areFalse(json, question);
+  const asked = context.ask("eth_getLogs", paramsJson, { ...MAY_LAG, isFalse });
+  const logs = await asked.catch((thrown: unknown) => {
+    throw saysUnknown(thrown) ? errors.unknownBlock() : thrown;
+  });
+  // Some nodes find nothing in a block they do not have.
+  const isEmpty = logs.length <= 4; // [], or null
+  if (isEmpty && !(await readBlock({ kind: "hash", hash: blockHash }, context))) {
+    throw errors.unknownBlock();
+  }
+  return isEmpty ? "[]" : withRemoval(logs, blockHash, context);
+}
+
+/** Nodes give the logs of a block that was dropped as if it were not, to whoever asks by its hash. */
+async function withRemoval(logs: Buffer, hash: string, context: CallContext): Promise<RawJson> {
+  const all = (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
+  const number = all[0] && blockNumberOf(all[0]);
+  if (number === undefined) return logs;
+  const isGone = await isDropped({ number, hash: hash.toLowerCase() }, context);
+  return isGone ? joinJson(all.map(asRemoved)) : logs;
+}
+
+/** Whether another block is at its number; what nobody knows is left as it is. */
+async function isDropped({ number, hash }: Position, context: CallContext): Promise<boolean> {
+  const { chain } = context;
+  const stored = chain?.positionAt(number);
+  if (stored) return stored.hash !== hash;
+  if (chain) {
+    const sought = await chain.fetch({ number });
+    return typeof sought !== "string" && sought.hash !== hash;
+  }
+  const at = { kind: "number", number: toQuantity(number) } as const;
+  const canonical = await readBlock(at, context).catch(() => undefined);
+  return isHash(canonical?.hash) && canonical.hash.toLowerCase() !== hash;
+}

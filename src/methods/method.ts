@@ -1,6 +1,17 @@
-// A method is declared once: checks, prices, documentation and tests all read the declaration.
+// A method is declared once: checks, prices, documentation and tests all read the declaration. Beside it,
+// what its answer may know and use, and the check of parameters against it.
 import type { z } from "zod";
+import type { Meter } from "../access/limits/meter.ts";
+import type { GuardedMethod } from "../access/scope/scope.ts";
+import type { KeyUsage } from "../access/usage/key-usage.ts";
+import type { ProofLevel } from "../chain/block-record.ts";
+import type { Position } from "../chain/block-store.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import { wrongAddressIn } from "../conflux/address.ts";
+import type { FilterBook } from "../filters/filter-book.ts";
+import type { Delivery } from "../filters/open-filter.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type DeclaredTraits,
   type Family,
@@ -9,18 +20,11 @@ import {
   traitsFor,
 } from "../namespaces/known-method.ts";
 import type { ContractsOf } from "../namespaces/read-contracts.ts";
-import type { CallContext } from "./call-context.ts";
-
-export type {
-  CallContext,
-  HeadView,
-  NetworkFacts,
-  Provenance,
-} from "./call-context.ts";
-export type { Family };
+import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { LearnedRange } from "../upstream/learned-range.ts";
 
 /** How long an answer that found something stays true, at worst over all parameters. */
-export type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
+type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
 
 export type Outcome = AnswerJson | Promise<AnswerJson>;
 
@@ -63,26 +67,17 @@ export type Method = MethodTraits & {
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
 };
 
-type Declaration = DeclaredTraits & Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">>;
-
-/** What is left out follows from the kind and the freshness, or is false. */
-export function defineMethod<Params extends Shape>(
-  declaration: Declaration & {
-    name: string;
-    family?: Family | "any";
-    summary: string;
-    cost: number;
+type Declaration<Params extends Shape> = DeclaredTraits &
+  Pick<Method, "name" | "summary" | "cost" | "result" | "freshness"> &
+  Partial<Pick<Method, "family" | "kind" | "contractsOf" | "badParamsStatus">> &
+  Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">> & {
     /** By name, in order; optional ones last. */
-    params: Params;
-    result: z.ZodType;
-    freshness: Freshness;
-    badParamsStatus?: number;
-    /** Left out: read. */
-    kind?: MethodKind;
-    contractsOf?: ContractsOf;
+    readonly params: Params;
     answer(args: Arguments<Params>, context: CallContext): Outcome;
-  },
-): Method {
+  };
+
+/** What is left out follows from the kind, which is `read` unless it is named, and the freshness, or is false. */
+export function defineMethod<Params extends Shape>(declaration: Declaration<Params>): Method {
   const { answer, params, kind = "read", ...rest } = declaration;
   const isMergeable = rest.freshness !== "unknown";
   return {
@@ -99,3 +94,190 @@ export function defineMethod<Params extends Shape>(
     answer: (args, context) => answer(args as Arguments<Params>, context),
   };
 }
+
+export type CallContext = {
+  readonly network: NetworkFacts;
+  /** The head, to be asked for; where nothing is followed, that is a question to nodes. */
+  consultHead(): HeadView;
+  /** The followed chain; undefined where nothing is followed, and while the chain is caught up with. */
+  readonly chain: ChainView | undefined;
+  /** Those of the followed chain; undefined where nothing is followed. */
+  readonly filters: Filters | undefined;
+  /** The name of the key that calls. */
+  readonly holder: string;
+  /**
+   * Whether the key may make this other call, too, which the one that is answered stands on.
+   *
+   * @throws RpcError -32002, -32004, or -32601 when the network does not serve it.
+   */
+  authorize(method: GuardedMethod, params: readonly unknown[]): void;
+  /** What the key that calls may do, and did. */
+  readonly account: Account;
+  /** The sending of the answer. */
+  readonly delivery: Delivery;
+  /** Counts bytes that wait in memory until the call is answered. @param bytes Negative: so many less. */
+  hold(bytes: number): void;
+  /** Ends with the deadline, and when the caller goes away. */
+  readonly signal: AbortSignal;
+  /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
+  readonly paramsJson: string;
+  /**
+   * Asks the network's upstreams within this call's deadline.
+   *
+   * @param paramsJson A JSON array.
+   * @returns The bytes of `result` as the node sent them.
+   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504;
+   * -32005 beyond what the call may ask, or what its key has left (429).
+   */
+  ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
+  /**
+   * Pays for a question to the nodes that the followed chain asks for this call, as if `ask` asked it.
+   *
+   * @throws RpcError -32005, as `ask`.
+   */
+  payFor(method: string): Promise<void>;
+  /** Whether none of the nodes that may be asked has the method, as far as that is known. */
+  readonly isMissing: (method: string) => boolean;
+  /** How many more questions it may ask; beyond that `ask` throws `tooMuchWork`. */
+  readonly questionsLeft: number;
+  /** Whether several vendors are asked for the method, and must give the same answer. */
+  readonly isAgreedUpon: (method: string) => boolean;
+  /** What the answer stands on, for the response's headers. The one that is set last counts. */
+  setProvenance(provenance: Provenance): void;
+  readonly provenance: Provenance | undefined;
+  /** How wide a range the network's nodes take in one query. */
+  readonly ranges: Pick<LearnedRange, "width" | "limitedTo" | "fitted">;
+  /** The OpenRPC document of the network for this caller's key, as JSON. */
+  describe(): string;
+};
+
+type Filters = Pick<FilterBook, "create" | "changes" | "criteria" | "remove">;
+
+type Account = {
+  readonly meter: Pick<Meter, "snapshot">;
+  readonly usage: Pick<KeyUsage, "range" | "read">;
+};
+
+/** Where an answer comes from, and how far it is proven. */
+export type Provenance = {
+  readonly source: "store" | "upstream" | "local";
+  /** The block that it stands on. */
+  readonly block?: Position | undefined;
+  readonly proof?: ProofLevel;
+  /** There was more than the network's preset lets through. */
+  readonly isCut?: boolean;
+  /** For how long the network's head is stale, in milliseconds. */
+  readonly staleMs?: number | undefined;
+};
+
+export type NetworkFacts = {
+  readonly name: string;
+  readonly family: Family;
+  readonly chainId: number;
+  /** How much of a block must be proven; left out: what can be. */
+  readonly proof?: "strict" | "available" | "off" | undefined;
+  /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
+  readonly totalDifficulty?: string | undefined;
+  /** Whether a pending block has no number and no logsBloom, or those that its node gives it. */
+  readonly pending?: "specified" | "node" | undefined;
+  readonly limits: {
+    /** How often one call may ask nodes. */
+    readonly upstreamCalls: number;
+    /** `rule` tells that the blocks are the key's own limit. */
+    readonly logs: {
+      /** The widest range; undefined: any. */
+      readonly blocks?: number | undefined;
+      readonly results: number;
+      readonly rule?: "logs";
+    };
+    /** Of one vmTrace the steps and the bytes of text; of one trace_filter the blocks. */
+    readonly traces: {
+      readonly steps: number;
+      readonly bytes: number;
+      readonly blocks: number;
+      /** Whether a node is asked a second time, for the gas that top calls used before refunds. */
+      readonly refunds: boolean;
+    };
+  };
+};
+
+/** The head as the members of one batch see it: one and the same. */
+export type HeadView = {
+  /** The number that `latest` stands for, in blocks (epochs on Conflux). */
+  latest(): number | Promise<number>;
+  /** A head number that is at least `number` if any upstream's head is; asks only when the last known one is lower. */
+  atLeast(number: number): Promise<number>;
+  /**
+   * `latest` as a fixed QUANTITY on a followed chain and inside a batch; any other reference, and
+   * `latest` of a lone call on a chain that is not followed, unchanged.
+   */
+  pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
+};
+
+/** Deeper places than any parameter has; a path is shown, never a whole input. */
+const MAX_PATH = 60;
+
+/**
+ * The parameters by name, as `Method.answer` wants them. The values are those that came, not copies
+ * made by a schema: unknown fields stay, and a member named `__proto__` is only a member.
+ *
+ * @throws RpcError -32602.
+ */
+export function checkParams(method: Method, params: readonly unknown[]): Record<string, unknown> {
+  const args: Record<string, unknown> = {};
+  const { parameters, badParamsStatus: status } = method;
+  if (parameters === "any") return args;
+  for (let index = 0; index < params.length; index += 1) {
+    const parameter = parameters[index];
+    // As geth: arguments are read from left to right, and the first mistake is told.
+    if (!parameter) throw errors.tooManyArguments(parameters.length, status);
+    args[parameter.name] = checkOne(parameter, params[index], index, status);
+  }
+  const missing = parameters[params.length];
+  if (missing && !missing.isOptional) throw errors.missingArgument(params.length, status);
+  return args;
+}
+
+/**
+ * Wherever they stand in the parameters of an epoch network's call, declared or not.
+ *
+ * @throws RpcError -32602 for an address that is misspelled, or another network's.
+ */
+export function checkAddresses(params: readonly unknown[], networkId: number): void {
+  for (const [index, param] of params.entries()) {
+    const why = wrongAddressIn(param, networkId);
+    if (why !== undefined) throw errors.invalidArgument(index, why);
+  }
+}
+
+function checkOne(parameter: Parameter, value: unknown, index: number, status: number): unknown {
+  if (value === null || value === undefined) {
+    if (parameter.isOptional) return undefined;
+    throw errors.missingArgument(index, status);
+  }
+  const checked = parameter.schema.safeParse(value);
+  if (checked.success) return value;
+  throw errors.invalidArgument(index, explain(checked.error.issues), status);
+}
+
+type Issue = z.core.$ZodIssue;
+
+function explain(issues: readonly Issue[]): string {
+  const issue = deepest(issues);
+  if (!issue) return "not valid";
+  const place = issue.path.map(stepText).join("").replace(/^\./, "").slice(0, MAX_PATH);
+  return place ? `${place}: ${issue.message}` : issue.message;
+}
+
+/** Of the alternatives of a union, the one the caller seems to have meant: where the mistake lies inside. */
+function deepest([issue]: readonly Issue[]): Issue | undefined {
+  if (issue?.code !== "invalid_union") return issue;
+  for (const alternative of issue.errors) {
+    const inner = deepest(alternative);
+    if (inner && inner.path.length > 0) return { ...inner, path: [...issue.path, ...inner.path] };
+  }
+  return issue;
+}
+
+const stepText = (step: PropertyKey): string =>
+  typeof step === "number" ? `[${step}]` : `.${String(step)}`;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../chain/fake-log-selection.ts";
 import { heldBytesOf, type JsonSource } from "../jsonrpc/raw-json.ts";
-import { joinRuns } from "./join-logs.ts";
+import { joinRuns } from "./log-lists.ts";
 import { isSelection, NewestLogs } from "./newest-logs.ts";
 
 const logs = (from: number, to: number): Buffer[] =>

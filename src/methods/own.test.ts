@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { call } from "../../test/support/scripted-context.ts";
 import { readRange } from "../lib/calendar.ts";
-import type { CallContext } from "./method.ts";
+import { type CallContext, checkParams } from "./method.ts";
 import { ownMethods } from "./own.ts";
-import { checkParams } from "./validate.ts";
 
 const row = {
   day: "2026-11-21",

@@ -1,9 +1,11 @@
-// What is not on the chain yet has no place there, whatever the node says (specification: states).
-
-import { findMembers, type Span } from "../jsonrpc/members.ts";
+// Whether what a node gives is on the chain. What is not there yet has no position, whatever the node says
+// (specification: states).
+import type { ChainView } from "../chain/chain-view.ts";
+import { toNumber } from "../evm/values.ts";
+import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { isNull } from "./block-lookup.ts";
-import type { NetworkFacts } from "./method.ts";
+import type { CallContext, NetworkFacts } from "./method.ts";
 
 type Members = Record<string, unknown>;
 
@@ -49,3 +51,21 @@ export function withWholePlace(result: Buffer, isPending = false): RawJson {
 /** Whether the member is there and not null. */
 export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
   span !== undefined && json[span.start] !== 0x6e; // the n of null
+
+/**
+ * Where a node's transaction or receipt says it was mined, held against the followed chain: callers never hear of
+ * a block that the chain does not have. "pending": nowhere. "old": below the stored blocks, or nothing
+ * is followed, or it is null. Else the chain, which has that number by now if it gets there at all:
+ * it is the chain that tells.
+ */
+export async function placeOnChain(
+  result: Buffer,
+  { chain, signal }: Pick<CallContext, "chain" | "signal">,
+): Promise<"pending" | "old" | ChainView> {
+  if (!chain || isNull(result)) return "old";
+  const [blockHash, blockNumber] = findMembers(result, ["blockHash", "blockNumber"]) ?? [];
+  if (!blockNumber || !hasValue(result, blockHash) || !hasValue(result, blockNumber))
+    return "pending";
+  const number = toNumber(textOf(result, blockNumber).slice(1, -1));
+  return number < chain.tail ? "old" : chain.reach(number, signal);
+}

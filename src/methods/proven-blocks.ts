@@ -1,9 +1,13 @@
-// Blocks older than the window, fetched with their receipts and proven: what that costs is paid before.
+// Blocks older than the window, fetched with their receipts and proven, for their logs: what that costs is paid before.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
+import { type LogFilter, type LogMatcher, matcherOf } from "../evm/log-filter.ts";
+import { isQuantity, toNumber } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import { inBatches } from "./in-batches.ts";
 import type { CallContext } from "./method.ts";
 
 export type ProvingParts = {
@@ -19,7 +23,7 @@ export type ProvingParts = {
 
 const RECEIPTS_OF_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
-/** How many questions it takes to fetch a block that has so many transactions, as far as nodes' capabilities are known. */
+/** How many questions it takes to fetch a block that has so many transactions, as far as the nodes' capabilities are known. */
 export const questionsFor = (transactions: number, { context }: ProvingParts): number =>
   isOneByOne(context) ? 1 + transactions : 2;
 
@@ -74,4 +78,47 @@ export function logsIn(
   const logs = view.logsOf(block, matcher);
   if (!view.blockOf(block.hash)) throw errors.unproven();
   return logs;
+}
+
+/** So many blocks are fetched for one query at most. */
+const MOST = 16;
+const AT_ONCE = 4;
+
+/**
+ * Holds logs that nodes gave against the first of the blocks that they name: where one node gave what cannot be,
+ * another one may give what only could be.
+ *
+ * @throws RpcError 502 when one of the blocks has others, or is not to be had.
+ */
+export async function checkClaims(
+  logs: Buffer,
+  filter: LogFilter,
+  parts: ProvingParts,
+): Promise<void> {
+  const claims = Map.groupBy(claimsIn(logs), ({ number }) => number);
+  const affordable = Math.floor(parts.context.questionsLeft / questionsFor(0, parts));
+  const checked = [...claims].slice(0, Math.min(MOST, affordable));
+  const matcher = matcherOf(filter);
+  await inBatches(checked, AT_ONCE, async ([number, claimed]) => {
+    const block = await fetchProven({ number }, undefined, parts);
+    const theirs = logsIn(block, matcher, parts).map((log) => claimOf(parsed(log)).text);
+    const isSame =
+      theirs.length === claimed.length && claimed.every(({ text }, at) => text === theirs[at]);
+    if (!isSame) throw errors.unproven();
+  });
+}
+
+type Claim = { readonly number: number; readonly text: string };
+
+const claimsIn = (logs: Buffer): Claim[] =>
+  (findElements(logs) ?? []).map(({ start, end }) => claimOf(parsed(logs.subarray(start, end))));
+
+/** What a log says, without what nodes add to it. */
+function claimOf(log: unknown): Claim {
+  const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data } = Object(
+    log,
+  ) as Record<string, unknown>;
+  const claimed = [blockHash, transactionHash, logIndex, address, topics, data];
+  const number = isQuantity(blockNumber) ? toNumber(blockNumber) : -1;
+  return { number, text: JSON.stringify(claimed).toLowerCase() };
 }

@@ -1,16 +1,14 @@
 // Logs of blocks older than the window that stand on more than a node's word, where the network's `proof` is
 // strict: headers linked to each other tell which blocks may have some, and what these blocks hold is the answer.
 import type { ProofLevel } from "../chain/block-record.ts";
-import type { LogFilter } from "../evm/log-filter.ts";
-import { type LogMatcher, matcherOf } from "../evm/log-matcher.ts";
-import { errors, isTooMuchWork } from "../jsonrpc/rpc-error.ts";
+import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
+import { toQuantity } from "../evm/values.ts";
+import { errors, isTooMuchWork, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { bloomTestOf } from "../proofs/bloom.ts";
 import { inBatches } from "./in-batches.ts";
-import { joinJson } from "./join-json.ts";
 import { type LinkedBlock, linkedHeaders } from "./linked-headers.ts";
-import { type LogRange, refuseTooMany } from "./log-range.ts";
+import { joinJson, refuseTooMany } from "./log-lists.ts";
 import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-blocks.ts";
-import { ProvingWork, SHARE } from "./proving-work.ts";
 
 export type ProvenLogs = { readonly logs: Buffer; readonly proof: ProofLevel };
 
@@ -62,7 +60,7 @@ async function candidatesIn(
     const candidate = candidateOf(found, mayMatch);
     if (candidate) candidates.push(candidate);
     const isToFetch = candidate !== undefined && found.kind === "header";
-    work.saw(isToFetch ? questionsFor(candidate.transactions, parts) : 0);
+    work.add(isToFetch ? questionsFor(candidate.transactions, parts) : 0);
   }
   return candidates.toReversed();
 }
@@ -138,4 +136,62 @@ async function readAll(
   const json = Buffer.from(joinJson(logs));
   refuseTooMany(json, range, results);
   return { logs: json, proof };
+}
+
+type ProvingOptions = {
+  readonly range: LogRange;
+  /** How many questions may be asked. */
+  readonly most: number;
+  /** How many the call had from the beginning. */
+  readonly limit: number;
+};
+
+/** A proposed range takes this share of what is allowed: elsewhere more blocks may have logs that match. */
+const SHARE = 0.75;
+
+/** What a block costs beside its header, where nothing is known of how many have logs that match. */
+const FETCHED = 2;
+
+/** What it takes to prove the logs of a range, and which range would take no more than a call may ask. */
+export class ProvingWork {
+  readonly #options: ProvingOptions;
+  /** Questions: for all headers, and for where the last one comes from. */
+  #headers = 0;
+  /** Blocks of the range whose headers are known, and the questions that their receipts take. */
+  #seen = 0;
+  #blocks = 0;
+
+  constructor(options: ProvingOptions) {
+    this.#options = options;
+  }
+
+  /** @throws RpcError `rangeTooCostly` */
+  plan(headers: number): void {
+    this.#headers += headers;
+    this.#check();
+  }
+
+  /** @param questions 0 for a block without logs that match. @throws RpcError `rangeTooCostly` */
+  add(questions: number): void {
+    this.#seen += 1;
+    this.#blocks += questions;
+    this.#check();
+  }
+
+  /** What is thrown when nodes had to be asked again so often that the questions did not do. */
+  usedUp(): RpcError {
+    return this.#tooCostly(0.5);
+  }
+
+  #check(): void {
+    if (this.#headers + this.#blocks > this.#options.most) throw this.#tooCostly(SHARE);
+  }
+
+  #tooCostly(share: number): RpcError {
+    const { range, most, limit } = this.#options;
+    const each = 1 + (this.#seen === 0 ? FETCHED : this.#blocks / this.#seen);
+    const width = Math.min((most * share) / each, (range.to - range.from) * share);
+    const to = range.from + Math.max(1, Math.floor(width)) - 1;
+    return errors.rangeTooCostly(limit, { from: toQuantity(range.from), to: toQuantity(to) });
+  }
 }

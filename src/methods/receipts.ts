@@ -3,15 +3,25 @@ import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
-import { findMembers } from "../jsonrpc/members.ts";
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { findMembers, textOf } from "../jsonrpc/members.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
-import { isNull, MAY_LAG, nullWhenUnknown, settle } from "./block-lookup.ts";
-import { receiptsOf } from "./block-receipts.ts";
+import {
+  type BlockOutline,
+  type FixedPointer,
+  findBlock,
+  fromStore,
+  isMethodMissing,
+  isNull,
+  MAY_LAG,
+  nullWhenUnknown,
+  readBlock,
+  settle,
+  storedAt,
+} from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { hasValue } from "./pending.ts";
-import { placeOnChain } from "./place-on-chain.ts";
-import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
+import { hasValue, placeOnChain } from "./pending.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>
@@ -86,4 +96,61 @@ function nullWhenPending(result: Buffer): AnswerJson {
   if (isNull(result)) return result;
   const [blockHash] = findMembers(result, ["blockHash"]) ?? [];
   return hasValue(result, blockHash) ? result : "null";
+}
+
+type Asking = Pick<CallContext, "ask">;
+
+/** Questions about one block that are under way at once: a block must not fill the upstream's queue. */
+const AT_ONCE = 16;
+const ATTEMPTS = 2;
+const DIALECTS = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
+
+/** All of one block, in whichever dialect the upstreams have. @returns `null` when the block is unknown, `[]` when it is known and empty. */
+async function receiptsOf(pointer: FixedPointer, context: Asking): Promise<RawJson> {
+  const reference = pointer.kind === "hash" ? pointer.hash : pointer.number;
+  for (const dialect of DIALECTS) {
+    try {
+      return await nullWhenUnknown(context.ask(dialect, JSON.stringify([reference])));
+    } catch (thrown) {
+      if (!isMethodMissing(thrown)) throw thrown;
+    }
+  }
+  return oneByOne(pointer, context);
+}
+
+async function oneByOne(pointer: FixedPointer, context: Asking): Promise<RawJson> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const block = await readBlock(pointer, context);
+    if (!block) return "null";
+    const receipts = await readReceipts(block, context);
+    if (receipts) return `[${receipts.join(",")}]`;
+  }
+  throw errors.blockChanged();
+}
+
+/** In the order of the block; undefined when one is missing or of another block: a reorganisation came between. */
+async function readReceipts(
+  block: BlockOutline,
+  context: Asking,
+): Promise<readonly string[] | undefined> {
+  const receipts: string[] = [];
+  for (let start = 0; start < block.transactions.length; start += AT_ONCE) {
+    const some = await Promise.all(
+      block.transactions
+        .slice(start, start + AT_ONCE)
+        .map((transaction) =>
+          nullWhenUnknown(context.ask("eth_getTransactionReceipt", JSON.stringify([transaction]))),
+        ),
+    );
+    if (!some.every((json) => isOfBlock(json, block.hash))) return undefined;
+    receipts.push(...some.map((json) => json.toString("utf8")));
+  }
+  return receipts;
+}
+
+function isOfBlock(json: Buffer, wanted: string): boolean {
+  const [blockHash] = isNull(json) ? [] : (findMembers(json, ["blockHash"]) ?? []);
+  return (
+    blockHash !== undefined && textOf(json, blockHash).toLowerCase() === `"${wanted.toLowerCase()}"`
+  );
 }

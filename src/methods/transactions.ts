@@ -5,12 +5,18 @@ import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
-import { isBeyondAnyBlock, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
+import {
+  findBlock,
+  findNumbered,
+  fromStore,
+  isBeyondAnyBlock,
+  MAY_LAG,
+  nullWhenUnknown,
+  storedAt,
+} from "./block-lookup.ts";
 import { type CallContext, defineMethod } from "./method.ts";
 import { askAt } from "./passing-on.ts";
-import { withWholePlace } from "./pending.ts";
-import { placeOnChain } from "./place-on-chain.ts";
-import { findBlock, findNumbered, fromStore, storedAt } from "./stored-lookup.ts";
+import { placeOnChain, withWholePlace } from "./pending.ts";
 import { submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };

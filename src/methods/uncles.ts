@@ -9,15 +9,17 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type FixedPointer,
+  findBlock,
+  fromStore,
   isBeyondAnyBlock,
+  isMethodMissing,
   isNull,
   nullWhenUnknown,
   readBlock,
   settle,
+  storedAt,
 } from "./block-lookup.ts";
-import { isMethodMissing } from "./block-receipts.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { findBlock, fromStore, storedAt } from "./stored-lookup.ts";
 
 const uncleMethod = (name: string): Method =>
   defineMethod({

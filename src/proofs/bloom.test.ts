@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { matcherOf } from "../evm/log-matcher.ts";
+import { matcherOf } from "../evm/log-filter.ts";
 import { atOnce } from "../lib/turns.ts";
 import { BlockBloom, bloomTestOf } from "./bloom.ts";
 

@@ -1,6 +1,6 @@
 // The filter over the addresses and topics of logs, as receipts and headers carry it (Yellow Paper, 4.3.1).
 import { keccakBytes } from "../evm/keccak.ts";
-import type { LogMatcher } from "../evm/log-matcher.ts";
+import type { LogMatcher } from "../evm/log-filter.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import { isJson, type Json } from "./json.ts";
 

@@ -1,5 +1,4 @@
 // What a transaction pays before its first instruction. OpenEthereum's traces leave it out, geth's count it in.
-
 import { isData } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import type { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
-import { matcherOf } from "../../src/evm/log-matcher.ts";
+import { matcherOf } from "../../src/evm/log-filter.ts";
 import { atDepth } from "../support/depth.ts";
 import { followChain } from "../support/followed-chain.ts";
 import { answerOf, matches } from "../support/generated-chain/answers.ts";

@@ -3,8 +3,7 @@
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
 import { declaredMethods } from "../../src/methods/catalogue.ts";
-import type { CallContext, NetworkFacts } from "../../src/methods/method.ts";
-import { checkParams } from "../../src/methods/validate.ts";
+import { type CallContext, checkParams, type NetworkFacts } from "../../src/methods/method.ts";
 
 /** By method: what the upstreams answer. A function is given the parameters, and may throw. */
 export type Script = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
 // For tests: nodes that answer log queries of a made-up chain, each with limits and words of its own, asked
 // in order as the pool does.
 
+import type { LogRange } from "../../src/evm/log-filter.ts";
 import { errors } from "../../src/jsonrpc/rpc-error.ts";
 import { atOnce } from "../../src/lib/turns.ts";
-import type { LogRange } from "../../src/methods/log-range.ts";
 import type { CallOptions } from "../../src/upstream/asking/call-options.ts";
 import type { LearnedRange } from "../../src/upstream/learned-range.ts";
 import type { Reply } from "../../src/upstream/reply.ts";

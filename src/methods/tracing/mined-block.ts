@@ -3,9 +3,8 @@ import type { Position } from "../../chain/block-store.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
-import { type FixedPointer, MAY_LAG, nullWhenUnknown, settle } from "../block-lookup.ts";
+import { type FixedPointer, findBlock, MAY_LAG, nullWhenUnknown, settle } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
-import { findBlock } from "../stored-lookup.ts";
 import { isMined, type MinedTransaction, minedTransaction, rulesOf } from "./mined-transaction.ts";
 
 export type MinedBlock = {

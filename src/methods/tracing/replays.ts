@@ -5,7 +5,7 @@ import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfFlat } from "../../traces/flat-traces.ts";
 import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
-import { isMethodMissing } from "../block-receipts.ts";
+import { isMethodMissing } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { type CallTree, frameTree, optionsFor, TREE, treeSources } from "./call-trees.ts";
 import { withExecutedGas, withLeft } from "./executed-gas.ts";

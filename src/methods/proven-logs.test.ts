@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RpcError } from "../jsonrpc/rpc-error.ts";
-import { ProvingWork } from "./proving-work.ts";
+import { ProvingWork } from "./proven-logs.ts";
 
 const proposed = (work: () => void): { from: string; to: string } | undefined => {
   try {
@@ -17,8 +17,8 @@ describe("what proving logs takes", () => {
   it("is a question for each header, and more for each block that may have logs", () => {
     const work = workOn(1, 100);
     work.plan(102);
-    for (let seen = 0; seen < 100; seen += 1) work.saw(seen < 49 ? 2 : 0);
-    expect(proposed(() => work.saw(2))).toMatchObject({ limit: 200 });
+    for (let seen = 0; seen < 100; seen += 1) work.add(seen < 49 ? 2 : 0);
+    expect(proposed(() => work.add(2))).toMatchObject({ limit: 200 });
   });
 
   it("is known to be too much before a header is asked for: then a range is proposed that does in any case", () => {
@@ -30,7 +30,7 @@ describe("what proving logs takes", () => {
     const work = workOn(1, 150);
     work.plan(150);
     const range = proposed(() => {
-      for (let seen = 0; seen < 150; seen += 1) work.saw(seen % 2 === 0 ? 2 : 0);
+      for (let seen = 0; seen < 150; seen += 1) work.add(seen % 2 === 0 ? 2 : 0);
     });
     expect(Number(range?.to)).toBeGreaterThan(70);
     expect(Number(range?.to)).toBeLessThan(80);

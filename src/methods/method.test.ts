@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { unknownMethod } from "../namespaces/known-methods.ts";
 import { declaredMethods, forwardedMethod } from "./catalogue.ts";
-import type { Method } from "./method.ts";
-import { checkParams } from "./validate.ts";
+import { checkParams, type Method } from "./method.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;

@@ -1,0 +1,130 @@
+// Lists of logs, and of other objects, that are JSON already: joined without being parsed, counted, and refused when
+// they are too many. A few logs are joined to one text; many are read again from the store when they are sent.
+import type { LogSelection } from "../chain/log-selection.ts";
+import type { LogRange } from "../evm/log-filter.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
+import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
+import type { AnswerJson, JsonSource, RawJson } from "../jsonrpc/raw-json.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { isSelection, type LogRun } from "./newest-logs.ts";
+
+/** @param before An array of objects, which come first. */
+export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
+  if (values.length === 0) return before ?? "[]";
+  const pieces = values.map((value) => (typeof value === "string" ? Buffer.from(value) : value));
+  return joined(before ? [...insideOf(before), ...pieces] : pieces);
+}
+
+/** One array of what several arrays of objects hold. */
+export function joinArrays(arrays: readonly Buffer[]): Buffer {
+  const [only] = arrays;
+  return only && arrays.length === 1 ? only : joined(arrays.flatMap(insideOf));
+}
+
+/** What stands between the brackets, if anything does. */
+const insideOf = (array: Buffer): Buffer[] =>
+  array.includes(OPEN_BRACE)
+    ? [array.subarray(array.indexOf("[") + 1, array.lastIndexOf("]"))]
+    : [];
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  if (pieces.length === 0) return Buffer.from("[]");
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
+  const whole = Buffer.allocUnsafe(bytes);
+  let at = whole.write("[");
+  for (const piece of pieces) {
+    at += piece.copy(whole, at);
+    whole[at] = COMMA;
+    at += 1;
+  }
+  whole.write("]", at - 1);
+  return whole;
+}
+
+/** @param before An array of logs, which come first. */
+export function joinLogs(found: LogSelection, before?: Buffer): AnswerJson {
+  if (found.few) return joinJson(found.few, before);
+  const [inside] = before ? insideOf(before) : [];
+  return new ManyLogs(inside ? [[inside], found] : [found]);
+}
+
+/** In their order. */
+export function joinRuns(runs: readonly LogRun[]): AnswerJson {
+  const all = runs.map((run) => (isSelection(run) ? run.few : run));
+  const isFew = all.every((logs) => logs !== undefined);
+  return isFew ? joinJson(all.flat()) : new ManyLogs(runs);
+}
+
+const SEPARATOR = Buffer.from(",");
+const OPEN = Buffer.from("[");
+const CLOSE = Buffer.from("]");
+
+class ManyLogs implements JsonSource {
+  readonly length: number;
+  /** None is empty. */
+  readonly #runs: readonly LogRun[];
+
+  constructor(runs: readonly LogRun[]) {
+    this.#runs = runs;
+    const commas = runs.length - 1;
+    this.length = runs.reduce((sum, run) => sum + lengthOf(run), OPEN.length + commas + 1);
+  }
+
+  get heldBytes(): number {
+    return this.#runs.reduce(
+      (sum, run) => sum + (isSelection(run) ? run.heldBytes : lengthOf(run)),
+      0,
+    );
+  }
+
+  *chunks(): Generator<Buffer> {
+    for (const [index, run] of this.#runs.entries()) {
+      yield index === 0 ? OPEN : SEPARATOR;
+      if (isSelection(run)) yield* run.chunks();
+      else yield Buffer.from(joinJson(run)).subarray(OPEN.length, -CLOSE.length);
+    }
+    yield CLOSE;
+  }
+}
+
+/** With commas between them, in bytes. */
+const lengthOf = (run: LogRun): number =>
+  isSelection(run) ? run.length : run.reduce((sum, { length }) => sum + length, run.length - 1);
+
+/**
+ * Refuses an answer of more logs than allowed, with a range that gives no more. One block cannot be
+ * asked for in parts, so its logs are given however many they are.
+ *
+ * @param logs The JSON array of a node, in chain order.
+ */
+export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
+  if (from === to || countLogs(logs, limit) <= limit) return;
+  const firstTooMany = findElements(logs)?.[limit];
+  const number = firstTooMany && blockNumberOf(logs.subarray(firstTooMany.start, firstTooMany.end));
+  if (number === undefined) throw errors.upstreamsFailed(); // what was counted is no log
+  // A range that ends before the block of the first log too many has at most `limit` logs.
+  const last = Math.min(to, Math.max(from, number - 1));
+  throw errors.tooManyLogs(limit, { from: toQuantity(from), to: toQuantity(last) });
+}
+
+const BLOCK_NUMBER = Buffer.from('"blockNumber"');
+
+/**
+ * How many logs an answer has; beyond `limit` they are not counted on.
+ * Every log names its block, and no other string of a log holds quotes: counting these is cheap.
+ */
+export function countLogs(json: Buffer, limit = Number.POSITIVE_INFINITY): number {
+  let count = 0;
+  for (let at = json.indexOf(BLOCK_NUMBER); at >= 0 && count <= limit; count += 1) {
+    at = json.indexOf(BLOCK_NUMBER, at + 1);
+  }
+  return count;
+}
+
+/** undefined when it is no log of a block. */
+export function blockNumberOf(log: Buffer): number | undefined {
+  const [span] = findMembers(log, ["blockNumber"]) ?? [];
+  const number = span && textOf(log, span).slice(1, -1);
+  return isQuantity(number) ? toNumber(number) : undefined;
+}

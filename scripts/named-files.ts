@@ -1,0 +1,34 @@
+// What is named exists: files that the documentation names (`calls/call.ts` is the end of some path), and pages
+// of `docs` that comments cite (`docs/decisions/0004` is the beginning of one). Decisions and the changelog tell
+// of the past, and are left alone.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+const FILE = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs))`/g;
+const PAGE = /\b(docs\/[\w/-]+(?:\.md)?)/g;
+
+const tracked = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\n");
+const documents = tracked.filter(
+  (path) => path.endsWith(".md") && !path.startsWith("docs/decisions/") && path !== "CHANGELOG.md",
+);
+const sources = tracked.filter((path) => /^(src|test|bench)\/.*\.ts$/.test(path));
+
+const lost = [
+  ...lostIn(documents, FILE, (name, path) => path === name || path.endsWith(`/${name}`)),
+  ...lostIn(sources, PAGE, (name, path) => path.startsWith(name)),
+];
+for (const line of lost) process.stderr.write(`${line}\n`);
+process.exitCode = lost.length > 0 ? 1 : 0;
+
+function lostIn(
+  files: readonly string[],
+  names: RegExp,
+  isNamed: (name: string, path: string) => boolean,
+): string[] {
+  return files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(names)]
+      .map(([, name = ""]) => name)
+      .filter((name) => !tracked.some((path) => isNamed(name, path)))
+      .map((name) => `${file} names ${name}, which does not exist`),
+  );
+}

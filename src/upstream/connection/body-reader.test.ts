@@ -14,6 +14,8 @@ afterEach(async () => {
 });
 
 const LIMIT = { headers: {}, connections: 1, timeoutMs: 100, responseBytes: 1_000_000 };
+/** In milliseconds: a handshake takes real time, on a busy machine too. */
+const WITH_HANDSHAKE = 5_000;
 /** More than what a connection takes as a whole, over HTTP. */
 const LONG = "x".repeat(4_000_000);
 
@@ -37,7 +39,7 @@ async function over(node: Promise<fake.FakeNode>, clock = new FakeClock(), bytes
   const { url, close } = await node;
   const options = { ...LIMIT, url, responseBytes: bytes };
   const connection: Connection = url.startsWith("ws")
-    ? new WebSocketConnection(options, { clock })
+    ? new WebSocketConnection({ ...options, timeoutMs: WITH_HANDSHAKE }, { clock })
     : new HttpConnection(options, { clock });
   undo.push(close, () => connection.close());
   return connection;

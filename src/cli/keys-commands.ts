@@ -1,4 +1,6 @@
-// What `headgate keys` can do, declared once: each with its options, from which its help is made.
+// What `headgate keys` can do, declared once: each command with its options, from which its help is made, and how what
+// it did is printed.
+import { stringify } from "yaml";
 import {
   type KeyBook,
   type KeyMade,
@@ -6,11 +8,42 @@ import {
   OVERLAP_MS,
 } from "../access/keys/key-book.ts";
 import type { KeyView } from "../access/keys/key-view.ts";
-import type { KeysCommand } from "./keys-command.ts";
+import {
+  priceList,
+  readUsage,
+  type UsageReport,
+  usageCsv,
+  usageReportOf,
+} from "../access/usage/usage-report.ts";
+import type { Config } from "../config/schema.ts";
+import { readRange } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
 import { type OptionValues, readDuration, requestOf, termNames, wrong } from "./keys-options.ts";
-import { keySheet, keyTable, madeText } from "./keys-print.ts";
-import { keysUsage } from "./keys-usage.ts";
 import { CommandFailure } from "./read-config.ts";
+import { table } from "./table.ts";
+
+type KeysParts = {
+  readonly book: KeyBook;
+  readonly state: State;
+  readonly config: Config;
+  readonly clock: Pick<Clock, "wallTime" | "yield">;
+  readonly print: (text: string) => void;
+};
+
+export type KeysCommand = {
+  readonly summary: string;
+  readonly takesName: "always" | "perhaps" | "never";
+  /** By the names under which they are declared. */
+  readonly options: readonly string[];
+  run(
+    asked: { readonly name: string; readonly values: OptionValues },
+    parts: KeysParts,
+  ): Promise<void>;
+};
+
+/** Ten years: the report is printed row by row, however long it is. */
+const MOST_DAYS = 3660;
 
 const change = (
   summary: string,
@@ -76,7 +109,21 @@ export const keysCommands: Readonly<Record<string, KeysCommand>> = {
   revoke: change("ends a key for good", (name, book) => book.revoke(name), "revoked for good"),
   disable: change("lets a key rest", (name, book) => book.disable(name), "disabled"),
   enable: change("wakes it again", (name, book) => book.enable(name), "enabled"),
-  usage: keysUsage,
+  usage: {
+    summary: "what a key, or every key, was used for",
+    takesName: "perhaps",
+    options: ["from", "to", "network", "csv", "json"],
+    run: async ({ name, values }, { state, config, clock, print }) => {
+      const range = readRange(
+        { from: textOf(values["from"]), to: textOf(values["to"]) },
+        { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS },
+      );
+      if (range.kind === "mistake") throw wrong(`--${range.field}: ${range.why}`);
+      const query = { ...range, key: name || undefined, network: textOf(values["network"]) };
+      const rows = await readUsage(state, query, { clock });
+      print(usageAs(values, usageReportOf(rows, range, config.prices && priceList(config.prices))));
+    },
+  },
 };
 
 const json = (value: KeyView | readonly KeyView[] | (KeyView & { key: string })): string =>
@@ -103,3 +150,47 @@ function orRefused<Outcome extends { readonly kind: string }>(
 }
 
 const refused = (why: string): CommandFailure => new CommandFailure(why, { exitCode: 1 });
+
+const textOf = (value: OptionValues[string]): string | undefined =>
+  typeof value === "string" ? value : undefined;
+
+function usageAs(values: OptionValues, report: UsageReport): string {
+  if (values["csv"]) return usageCsv(report).trimEnd();
+  return values["json"] ? JSON.stringify(report, null, 2) : sumsOf(report);
+}
+
+const USAGE_HEADER = ["KEY", "CALLS", "UNITS", "BYTES", "ERRORS", "REFUSED", "COST", "SAVED"];
+
+/** One line a key: what was done in detail is for machines. */
+const sumsOf = ({ keys, total, currency, from, to }: UsageReport): string =>
+  `${from} to ${to}${currency ? `, in ${currency}` : ""}\n${table([
+    USAGE_HEADER,
+    ...[...Object.entries(keys), ["total", total] as const].map(([name, sum]) => [
+      name,
+      ...[sum.calls, sum.computeUnits, sum.bytes, sum.errors, sum.refused].map(String),
+      sum.cost?.toFixed(2) ?? "-",
+      sum.savedCost?.toFixed(2) ?? "-",
+    ]),
+  ])}`;
+
+const KEYS_HEADER = ["NAME", "STATUS", "SOURCE", "CREATED", "EXPIRES", "NETWORKS", "UNITS/S"];
+
+/** A line each, in columns. */
+function keyTable(keys: readonly KeyView[]): string {
+  const rows = keys.map(({ name, status, source, createdAt, settings }) => [
+    name,
+    status,
+    source,
+    createdAt?.slice(0, "2026-11-21T10:00".length) ?? "-",
+    settings.expires?.slice(0, "2026-11-21T10:00".length) ?? "never",
+    settings.networks?.join(",") ?? "all",
+    settings.rate ? String(settings.rate.computeUnits) : "-",
+  ]);
+  return table([KEYS_HEADER, ...rows]);
+}
+
+/** As YAML, its settings as they would be written in the configuration. */
+const keySheet = (key: KeyView): string => stringify(key).trimEnd();
+
+const madeText = (name: string, text: string): string =>
+  `The key ${name}. It is shown this once:\n\n  ${text}\n\nEvery gateway knows it within a second.`;

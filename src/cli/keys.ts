@@ -8,8 +8,7 @@ import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { DamagedState } from "../state/damaged-state.ts";
 import { openState } from "../state/open-state.ts";
-import type { KeysCommand } from "./keys-command.ts";
-import { keysCommands } from "./keys-commands.ts";
+import { type KeysCommand, keysCommands } from "./keys-commands.ts";
 import { options as declared, type OptionValues, parsable, wrong } from "./keys-options.ts";
 import { CommandFailure, readConfig } from "./read-config.ts";
 

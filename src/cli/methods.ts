@@ -18,6 +18,7 @@ import { anyContract } from "../namespaces/read-contracts.ts";
 import { createLog } from "../observe/log.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import { CommandFailure } from "./read-config.ts";
+import { table } from "./table.ts";
 
 type Asked = { readonly key: string; readonly network: string | undefined };
 type Print = (line: string) => void;
@@ -83,18 +84,9 @@ function tableOf(
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .map((method) => {
       const why = whyClosed(method, { catalogue, isDenied }) ?? whyWithheld(method, key, scope);
-      return [method.name, method.kind, String(costs.of(method)), why ?? "yes"] as const;
+      return [method.name, method.kind, String(costs.of(method)), why ?? "yes"];
     });
-  const header = ["method", "what it is", "price", "may be called"] as const;
-  const widths = [0, 1, 2].map((at) =>
-    Math.max(...[header, ...rows].map((row) => row[at as 0].length)),
-  );
-  return [header, ...rows].map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  return table([["method", "what it is", "price", "may be called"], ...rows]).split("\n");
 }
 
 /** By the network. */

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import type { Environment } from "../config/environment.ts";
 import { keys, keysHelp } from "./keys.ts";
 import { CommandFailure, readConfig } from "./read-config.ts";
-import { STORE_HELP } from "./store-help.ts";
+import { STORE_HELP } from "./store-text.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -35,8 +35,8 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   }
   switch (command) {
     case "serve": {
-      const { serveUntilTold } = await import("./serve-until-told.ts");
-      return serveUntilTold({ configPath, port }, environment);
+      const { serve } = await import("./serve.ts");
+      return serve({ configPath, port }, environment);
     }
     case "check": {
       if (!configPath) throw new CommandFailure("check: --config is missing", { exitCode: 2 });

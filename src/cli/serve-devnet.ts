@@ -1,22 +1,26 @@
-// `headgate serve` without a configuration: two real development nodes, and the gateway over them.
+// `headgate serve` without a configuration: two real development nodes, the gateway over them, and what a person who
+// has just arrived wants to see: URLs, a key, and calls to paste.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import { type Devnet, startDevnet } from "../devnet/devnet.ts";
+import type { SampleCall } from "../devnet/activity.ts";
+import { type Devnet, type DevnetNode, startDevnet } from "../devnet/devnet.ts";
+import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import type { RpcCaller } from "../lib/rpc-caller.ts";
 import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
-import { announce, printSamples } from "./devnet-guide.ts";
-import { type Served, start, withPort } from "./start.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
-export async function serveDevnet(
-  options: { readonly port: number | undefined },
-  { log }: { readonly log: Logger },
-): Promise<Served> {
+export async function serveDevnet({
+  log,
+  start,
+}: {
+  readonly log: Logger;
+  readonly start: (config: Config) => Promise<Gateway>;
+}): Promise<Gateway> {
   const clock = systemClock;
   const connect = (url: string): RpcCaller => rpcCaller(url, { clock });
   const devnet = await startDevnet({ clock, log, connect });
@@ -27,8 +31,7 @@ export async function serveDevnet(
     await rm(data, { recursive: true, force: true });
   };
   try {
-    const config = withPort(devnetConfig(devnet, data), options.port);
-    const gateway = await start(config, { log, servers: 1 });
+    const gateway = await start(devnetConfig(devnet, data));
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
     return {
@@ -63,3 +66,39 @@ function devnetConfig({ nodes }: Devnet, data: string): Config {
 /** anvil speaks WebSocket on the same port, and tells of its blocks there as they are mined. */
 const pushingUrl = (family: "evm" | "conflux", url: string): string =>
   family === "evm" ? url.replace(/^http/, "ws") : url;
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+function announce(devnet: Devnet, urls: { server: string; admin: string }): void {
+  print("");
+  print("Headgate runs over development nodes of its own. The demo key is `demo`.");
+  for (const { network } of devnet.nodes) print(`  ${network}  ${baseUrl(urls.server, network)}`);
+  print(`  metrics     ${urls.admin}/metrics`);
+  print("Calls to paste follow as soon as each node has something to show (Conflux: ten seconds).");
+}
+
+/**
+ * Prints a node's sample calls once there are some; a node that never comes up prints nothing. Each is
+ * tried through the gateway before, which has followed the chain so far then.
+ */
+async function printSamples(
+  node: Pick<DevnetNode, "network" | "samples">,
+  serverUrl: string,
+  connect: (url: string) => RpcCaller,
+): Promise<void> {
+  const samples = await node.samples.catch(() => []);
+  if (samples.length === 0) return;
+  const gateway = connect(baseUrl(serverUrl, node.network));
+  for (const { method, params } of samples)
+    await gateway.call(method, params).catch(() => undefined); // some show an error
+  print("");
+  print(`${node.network}:`);
+  for (const sample of samples) print(pasteable(sample, baseUrl(serverUrl, node.network)));
+}
+
+const baseUrl = (serverUrl: string, network: string): string => `${serverUrl}/${network}/v1/demo`;
+
+function pasteable({ title, method, params }: SampleCall, url: string): string {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  return `# ${title}\ncurl -s ${url} -H 'content-type: application/json' -d '${body}'`;
+}

@@ -1,13 +1,23 @@
-// `headgate serve`: runs the gateway until it is told to stop.
+// `headgate serve`: starts a gateway, in one process or in several, and runs it until a signal, or the end of the
+// process that started this one, says otherwise.
+import { closeSync, openSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import type { Logger } from "pino";
+import { StoreUnavailable } from "../chain/writer-lock.ts";
 import type { Environment } from "../config/environment.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { Gateway } from "../gateway.ts";
+import { type Gateway, startGateway } from "../gateway.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../observe/log.ts";
+import { endProcess } from "../processes/end-process.ts";
 import { canSharePorts } from "../processes/shared-port.ts";
-import { readAgain, readConfig } from "./read-config.ts";
-import { type Served, start, withPort } from "./start.ts";
+import { ChildFailed } from "../processes/supervised.ts";
+import { listenForUnexpectedErrors } from "../processes/unexpected-errors.ts";
+import { DamagedState } from "../state/damaged-state.ts";
+import { ProcessEnding, Replacing } from "./ending.ts";
+import { CommandFailure, readAgain, readConfig } from "./read-config.ts";
 
 export type ServeOptions = {
   /** Left out: development nodes of our own. */
@@ -16,37 +26,90 @@ export type ServeOptions = {
   readonly port: number | undefined;
 };
 
-export type ServeParts = { readonly environment: Environment; readonly log: Logger };
+/** How often the process looks whether npm is still there, in milliseconds. */
+const LOOK_EVERY_MS = 500;
 
-/** Resolves once the gateway listens. */
-export async function serve(
+/**
+ * Resolves once the gateway listens; what happens then is up to signals. SIGTERM and SIGINT drain, and end at
+ * once when they come again. SIGHUP: the configuration is read again.
+ *
+ * @throws CommandFailure for whatever a person can put right.
+ */
+export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
+  const isOnTerminal = process.stdout.isTTY;
+  const log = createLog({ level: "info", readable: isOnTerminal });
+  const replacing = new Replacing(environment, { clock: systemClock });
+  const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
+  let gateway: Gateway | undefined;
+  listenForUnexpectedErrors({
+    log,
+    onUnexpected: (kind) => {
+      gateway?.unexpected(kind);
+      if (!gateway) endProcess(1);
+      else if (replacing.count(kind) && !ending.hasBegun) ending.begin("an unexpected error");
+    },
+  });
+  const signalled = (signal: string): void => {
+    // A process that is about to be replaced ends as it was going to, and is not started again.
+    if (!replacing.callOff()) ending.signalled(signal);
+  };
+  process.on("SIGTERM", signalled);
+  process.on("SIGINT", signalled);
+  process.on("SIGHUP", () => {
+    // Nobody would end what nobody sees any more.
+    if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
+    // A gateway that is being started has read its configuration a moment ago.
+    else if (!ending.hasBegun) void gateway?.reloadFile();
+  });
+  if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
+  gateway = await startServing(options, { environment, log });
+  replacing.tellOfEarlier(gateway);
+  ending.serves(gateway);
+}
+
+/** npm passes on SIGTERM and SIGINT, but not what ends it otherwise: left behind, we would hold the ports. */
+function endWithParent(ending: ProcessEnding): void {
+  const parent = process.ppid;
+  const look = (): void => {
+    if (process.ppid === parent) systemClock.after(LOOK_EVERY_MS, look);
+    else ending.begin("npm, which started it, is gone");
+  };
+  look();
+}
+
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+async function startServing(
   { configPath, port }: ServeOptions,
-  { environment, log }: ServeParts,
-): Promise<Served> {
+  { environment, log }: { readonly environment: Environment; readonly log: Logger },
+): Promise<Gateway> {
   if (configPath === undefined) {
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
-    return serveDevnet({ port }, { log });
+    return serveDevnet({
+      log,
+      start: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
+    });
   }
   const config = readConfig(configPath, environment);
   log.level = config.log.level;
-  return serveConfigured(withPort(config, port), log, () => {
-    const parsed = readAgain(configPath, environment);
-    if (parsed.kind === "mistakes") return parsed;
-    return { ...parsed, config: withPort(parsed.config, port) };
-  });
-}
-
-async function serveConfigured(
-  config: Config,
-  log: Logger,
-  again: () => ParsedConfig,
-): Promise<Gateway> {
   if (config.keys.length === 0)
     log.warn(
       "no keys are configured: only keys that are made let callers in (headgate keys create)",
     );
   const servers = await serverCount(config.processes, log);
-  return start(config, { log, servers, again });
+  const again = (): ParsedConfig => {
+    const parsed = readAgain(configPath, environment);
+    if (parsed.kind === "mistakes") return parsed;
+    return { ...parsed, config: withPort(parsed.config, port) };
+  };
+  return start(withPort(config, port), { log, servers, again });
 }
 
 /** How many processes answer; 1: one that does everything. */
@@ -56,3 +119,52 @@ async function serverCount(processes: Config["processes"], log: Logger): Promise
   log.warn("processes cannot share a port on this system: running one");
   return 1;
 }
+
+/** @param port Overrides the configured one; the administration's is the next. */
+const withPort = (config: Config, port: number | undefined): Config =>
+  port === undefined
+    ? config
+    : {
+        ...config,
+        listen: { ...config.listen, port },
+        admin: {
+          ...config.admin,
+          listen: { ...config.admin.listen, port: port === 0 ? 0 : port + 1 },
+        },
+      };
+
+/**
+ * @param parts.servers How many processes answer; 1: one that does everything.
+ * @throws CommandFailure for whatever a person can put right.
+ */
+async function start(
+  config: Config,
+  { log, servers, again }: { log: Logger; servers: number; again?: () => ParsedConfig },
+): Promise<Gateway> {
+  const parts = { clock: systemClock, log, readAgain: again };
+  try {
+    if (servers === 1) return await startGateway(config, parts);
+    const { startSupervisor } = await import("../processes/supervisor.ts"); // only then: it takes memory
+    return await startSupervisor(config, { servers, program: PROGRAM }, parts);
+  } catch (cause) {
+    const why = whyNotStarted(cause, config);
+    throw why === undefined ? cause : new CommandFailure(why, { exitCode: 1, cause });
+  }
+}
+
+/** What each of several processes begins with. */
+const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
+
+/** In a person's words; undefined for a bug. */
+function whyNotStarted(error: unknown, { data }: Config): string | undefined {
+  const isForPeople = [StoreUnavailable, ChildFailed, DamagedState].some(
+    (kind) => error instanceof kind,
+  );
+  if (isForPeople) return (error as Error).message;
+  const { code = "", port, path } = error as NodeJS.ErrnoException & { port?: number };
+  if (UNWRITABLE.has(code)) return `data: cannot write to ${path ?? data} (${code})`;
+  if (code !== "EADDRINUSE") return undefined;
+  return `port ${port} is in use: stop what listens there, or choose another (listen.port, admin.listen.port, or --port)`;
+}
+
+const UNWRITABLE = new Set(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"]);

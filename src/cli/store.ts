@@ -9,8 +9,7 @@ import type { SegmentOrigin } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/environment.ts";
 import type { Config } from "../config/schema.ts";
 import { CommandFailure, readConfig } from "./read-config.ts";
-import { STORE_HELP } from "./store-help.ts";
-import { describeStore, storeText } from "./store-view.ts";
+import { describeStore, STORE_HELP, storeText } from "./store-text.ts";
 
 type Values = {
   readonly config: string;

@@ -1,6 +1,12 @@
-// What one network's store holds, as `headgate store show` tells it. Pure.
+// What `headgate store` prints: its help, which the help of the whole program needs without opening a store, and what
+// one network's store holds. Pure.
 import type { ProofLevel } from "../chain/block-record.ts";
 import type { BlockStore } from "../chain/block-store.ts";
+
+export const STORE_HELP = `  headgate store show [--network NAME] [--json]
+        tells what is stored: blocks, their proofs, and who told what is kept of old logs
+  headgate store forget --network NAME (--upstream NAME | --blocks FROM-TO | --all)
+        forgets what nodes told of logs of old blocks, also while a gateway runs`;
 
 type StoreView = {
   readonly head: number | undefined;

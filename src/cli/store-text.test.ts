@@ -1,6 +1,6 @@
 // What `headgate store show` tells of a store.
 import { describe, expect, it } from "vitest";
-import { describeStore, storeText } from "./store-view.ts";
+import { describeStore, storeText } from "./store-text.ts";
 
 type Store = Parameters<typeof describeStore>[0];
 

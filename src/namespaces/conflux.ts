@@ -1,13 +1,19 @@
 // What conflux-rust documents for its core space, of all generations. What is declared in src/methods is not
 // listed again.
-import { controls, type KnownMethod, reads, signs, subscribes } from "./known-method.ts";
-import { contractAt, noContract } from "./read-contracts.ts";
+import {
+  ACCOUNT,
+  BLOCKS,
+  CHAIN,
+  controls,
+  type KnownMethod,
+  reads,
+  signs,
+  subscribes,
+  TRACE,
+} from "./known-method.ts";
+import { noContract } from "./read-contracts.ts";
 
-const CHAIN = { contractsOf: noContract } as const;
-const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
 const STATE = { contractsOf: noContract, group: "state" } as const;
-const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
-const TRACE = { cost: 25, group: "traces" } as const;
 
 const methods = [
   ...reads("cfx", "clientVersion getBestBlockHash getConfirmationRiskByHash", CHAIN),

@@ -1,14 +1,20 @@
-// What clients of block networks document in the namespaces that everybody has: eth, net, web3, rpc, trace, txpool.
-// What is declared in src/methods is not listed again.
-import { controls, reads, signs, subscribes, writes } from "./known-method.ts";
-import { contractAt, noContract } from "./read-contracts.ts";
+// What clients of block networks document in the namespaces that everybody has: eth, net, web3, rpc, trace, txpool,
+// debug. What is declared in src/methods is not listed again.
+import {
+  ACCOUNT,
+  BLOCKS,
+  CHAIN,
+  controls,
+  EXECUTION,
+  reads,
+  signs,
+  subscribes,
+  TRACE,
+  writes,
+} from "./known-method.ts";
+import { noContract, tracedCall, tracedTransaction } from "./read-contracts.ts";
 
-const CHAIN = { contractsOf: noContract } as const;
 const FREE = { contractsOf: noContract, group: "chain", cost: 1 } as const;
-const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
-const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
-const EXECUTION = { cost: 5, group: "execution" } as const;
-const TRACE = { cost: 25, group: "traces" } as const;
 
 export const ethereum = [
   ...reads(
@@ -82,4 +88,40 @@ export const ethereum = [
 
   ...reads("txpool", "status besuStatistics", CHAIN),
   ...reads("txpool", "content contentFrom inspect besuTransactions besuPendingTransactions"),
+
+  // debug_*: questions, and levers that stop a node, wind it back, or write files beside it.
+  ...reads("debug", "traceTransaction", { ...TRACE, contractsOf: tracedTransaction }),
+  ...reads("debug", "traceCall", { ...TRACE, contractsOf: tracedCall }),
+  ...reads(
+    "debug",
+    `traceBadBlock traceBlock traceBlockByHash traceBlockByNumber traceCallMany
+     traceTransactionByBlockAndIndex traceTransactionByBlockhashAndIndex
+     traceTransactionInBlockByHash traceTransactionInBlockByIndex`,
+    TRACE,
+  ),
+  ...reads("debug", "getRawHeader getRawTransaction", { ...TRACE, contractsOf: noContract }),
+  ...reads("debug", "getRawBlock getRawReceipts getRawTransactions", TRACE),
+  ...reads(
+    "debug",
+    `accountAt accountRange codeByHash executionWitness executionWitnessByBlockHash
+     executionWitnessCall getAccessibleState getBadBlocks getBlockRlp getBlockRlpByHash
+     getChainLevel getHeaderRlp getModifiedAccountsByHash getModifiedAccountsByNumber
+     intermediateRoots preimage printBlock seedHash simulateV1 stateRootWithUpdates storageRangeAt`,
+    TRACE,
+  ),
+  ...writes("debug", "batchSendRawTransaction"),
+  // What can take a node down is node control, too: dumpBlock answers with the whole state.
+  ...controls(
+    "debug",
+    `backtraceAt blockProfile chaindbCompact chaindbProperty clearTxpool cpuProfile dbAncient
+     dbAncients dbGet deleteChainSlice dumpBlock freeOSMemory freezeClient gcStats getConfigValue
+     getFromDb getSyncStage getTrieFlushInterval goTrace insertReceipts memStats metrics
+     migrateReceipts mutexProfile replayBlock resetHead resyncWorldState resyncWorldstate
+     setBlockProfileRate setGCPercent setHead setMemoryLimit setMutexProfileFraction
+     setTrieFlushInterval stacks standardTraceBadBlockToFile standardTraceBlockToFile
+     startCPUProfile startGoTrace stopCPUProfile stopGoTrace sync traceBlockFromFile verbosity
+     vmodule writeBlockProfile writeMemProfile writeMutexProfile writeMemoryProfile`,
+  ),
+  ...signs("debug", "testSignCliqueBlock"),
+  ...subscribes("debug", "subscribe unsubscribe traceChain"),
 ];

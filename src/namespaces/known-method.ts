@@ -1,5 +1,5 @@
 // What is known of a method that clients document, whether or not it is declared here. Pure.
-import { anyContract, type ContractsOf, noContract } from "./read-contracts.ts";
+import { anyContract, type ContractsOf, contractAt, noContract } from "./read-contracts.ts";
 
 /**
  * `read` asks. `write` sends what somebody signed, or leaves something behind for others. `node control` changes the
@@ -109,3 +109,10 @@ export const writes = listed("write", "submission");
 export const controls = listed("node control", "other");
 export const signs = listed("signing", "other");
 export const subscribes = listed("subscription", "other");
+
+/** What many methods have in common; each reads what its name says. */
+export const CHAIN = { contractsOf: noContract } as const;
+export const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
+export const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
+export const EXECUTION = { cost: 5, group: "execution" } as const;
+export const TRACE = { cost: 25, group: "traces" } as const;

@@ -2,8 +2,6 @@
 import { isWild, matcherOf } from "../lib/pattern.ts";
 import { clients } from "./clients.ts";
 import { conflux } from "./conflux.ts";
-import { debug } from "./debug.ts";
-import { development } from "./development.ts";
 import { ethereum } from "./ethereum.ts";
 import {
   type Family,
@@ -15,17 +13,9 @@ import {
   traitsFor,
 } from "./known-method.ts";
 import { anyContract } from "./read-contracts.ts";
-import { rollups } from "./rollups.ts";
 
 /** Beside those that are declared in src/methods, which are all read or write. */
-export const knownMethods: readonly KnownMethod[] = [
-  ...ethereum,
-  ...debug,
-  ...clients,
-  ...rollups,
-  ...development,
-  ...conflux,
-];
+export const knownMethods: readonly KnownMethod[] = [...ethereum, ...clients, ...conflux];
 
 const byFamily: Readonly<Record<Family, ReadonlyMap<string, KnownMethod>>> = {
   evm: new Map(ofFamily("evm").map((method) => [method.name, method])),

@@ -1,4 +1,5 @@
 // BASE32 addresses of epoch networks (CIP-37): a network, optional parts, 20 bytes and a checksum.
+import { z } from "zod";
 
 type ConfluxAddress = {
   readonly networkId: number;
@@ -24,6 +25,14 @@ const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
 
 /** Whether a text claims to be such an address, right or wrong. */
 export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
+
+const wantedParameter = "want a BASE32 address, such as cfx:aa…";
+
+/** A parameter. Whether the address is right, and of this network, is checked for all parameters of a call at once. */
+export const confluxAddress = z
+  .string({ error: wantedParameter })
+  .refine(looksLikeAddress, { error: wantedParameter })
+  .meta({ id: "ConfluxAddress", description: "A BASE32 address (CIP-37)." });
 
 /** docs/decisions/0035: in one case, of this network, of its type if it names one, and with the right checksum. */
 export function readAddress(text: string, networkId: number): AddressReading {

@@ -8,10 +8,14 @@ import type { RpcCaller } from "../lib/rpc-caller.ts";
 import { keepActive, type SampleCall, type SetStage } from "./activity.ts";
 import { CONFLUX_CHAIN_ID, confluxSettings, setConfluxStage } from "./conflux-activity.ts";
 import { EVM_CHAIN_ID, setEvmStage } from "./evm-activity.ts";
-import { anvilCommand, confluxCommand } from "./find-nodes.ts";
-import { freePorts } from "./free-ports.ts";
 import { keepStates } from "./kept-states.ts";
-import { type Command, SupervisedNode } from "./supervise.ts";
+import {
+  anvilCommand,
+  type Command,
+  confluxCommand,
+  freePorts,
+  SupervisedNode,
+} from "./node-process.ts";
 
 export type DevnetNode = {
   readonly network: "eth-devnet" | "cfx-devnet";

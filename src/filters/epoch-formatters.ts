@@ -1,7 +1,7 @@
 // What the filters of epoch networks tell, as conflux-rust does: the hashes of all blocks of new epochs, or
 // matching logs; of a pivot change the first epoch of the new branch (`revertTo`), and no dropped logs.
-import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
-import { epochMatcher } from "../conflux/epoch-matcher.ts";
+import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
+import { epochMatcher } from "../conflux/epoch-logs.ts";
 import { toQuantity } from "../evm/values.ts";
 import { type Formatter, type Formatters, itemsOf } from "./formatter.ts";
 

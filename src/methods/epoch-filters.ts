@@ -1,7 +1,6 @@
 // Filters of epoch networks: cursors over the followed epochs. Where nothing is followed, the nodes keep them.
 import { z } from "zod";
-import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter.ts";
-import { epochLog } from "../conflux/values.ts";
+import { type EpochLogFilter, epochLog, epochLogFilter } from "../conflux/epoch-logs.ts";
 import { hash, quantity } from "../evm/values.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { answerEpochLogs } from "./epoch-logs.ts";

@@ -1,9 +1,12 @@
 // cfx_getLogs as it is specified, over nodes of any generation: limit and offset are counted here.
 import { z } from "zod";
-import { type EpochLogFilter, epochLogFilter } from "../conflux/epoch-log-filter.ts";
-import { epochMatcher } from "../conflux/epoch-matcher.ts";
+import {
+  type EpochLogFilter,
+  epochLog,
+  epochLogFilter,
+  epochMatcher,
+} from "../conflux/epoch-logs.ts";
 import { tooManyHashes } from "../conflux/epoch-words.ts";
-import { epochLog } from "../conflux/values.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";

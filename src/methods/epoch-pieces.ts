@@ -1,7 +1,7 @@
 // The logs of epochs that the store does not have, asked of the nodes in pieces that these take, from the
 // newest end, until enough are there.
-import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
-import { epochMatcher } from "../conflux/epoch-matcher.ts";
+import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
+import { epochMatcher } from "../conflux/epoch-logs.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
 import { areFalse, type LogQuestion } from "../evm/false-logs.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";

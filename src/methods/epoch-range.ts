@@ -1,5 +1,6 @@
 // Which epochs a query means, as numbers, and whether they are a range that is served.
-import type { EpochLogFilter } from "../conflux/epoch-log-filter.ts";
+
+import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { beyondEpochs, gapTooWide, reversedEpochs } from "../conflux/epoch-words.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";

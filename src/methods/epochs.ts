@@ -1,7 +1,8 @@
 // Epoch networks beside their logs: well-known methods with their prices. Addresses and epochs are
 // the node's business.
 import { z } from "zod";
-import { confluxAddress, epochReference } from "../conflux/values.ts";
+import { confluxAddress } from "../conflux/address.ts";
+import { epochReference } from "../conflux/epoch-logs.ts";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash, quantity } from "../evm/values.ts";
 import { calledAt, contractAt } from "../namespaces/read-contracts.ts";

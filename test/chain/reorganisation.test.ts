@@ -2,7 +2,7 @@
 // seen a receipt finds it in the next `latest`.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../src/devnet/contracts.ts";
-import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { anvilCommand } from "../../src/devnet/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";

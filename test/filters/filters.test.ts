@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inputWord } from "../../src/devnet/contracts.ts";
-import { anvilCommand } from "../../src/devnet/find-nodes.ts";
+import { anvilCommand } from "../../src/devnet/node-process.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";

@@ -2,9 +2,7 @@
 import { pino } from "pino";
 import { emitter, inputWord, reverter } from "../../src/devnet/contracts.ts";
 import { EVM_CHAIN_ID, takeHistoryContract } from "../../src/devnet/evm-activity.ts";
-import { anvilCommand } from "../../src/devnet/find-nodes.ts";
-import { freePorts } from "../../src/devnet/free-ports.ts";
-import { SupervisedNode } from "../../src/devnet/supervise.ts";
+import { anvilCommand, freePorts, SupervisedNode } from "../../src/devnet/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
 import { ask, fetchCaller } from "./ask.ts";

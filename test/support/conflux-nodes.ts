@@ -6,9 +6,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { CONFLUX_CHAIN_ID, confluxSettings } from "../../src/devnet/conflux-activity.ts";
-import { confluxCommand } from "../../src/devnet/find-nodes.ts";
-import { freePorts } from "../../src/devnet/free-ports.ts";
-import { type Command, SupervisedNode } from "../../src/devnet/supervise.ts";
+import {
+  type Command,
+  confluxCommand,
+  freePorts,
+  SupervisedNode,
+} from "../../src/devnet/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
 import { ask, fetchCaller } from "./ask.ts";

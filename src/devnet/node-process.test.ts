@@ -1,7 +1,18 @@
+import { createServer } from "node:net";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../lib/clock.ts";
-import { lastLineOf, nextPauseMs, SupervisedNode } from "./supervise.ts";
+import { freePorts, lastLineOf, nextPauseMs, SupervisedNode } from "./node-process.ts";
+
+it("each name gets a port of its own, that nobody uses", async () => {
+  const ports = await freePorts("a", "b", "c");
+  expect(new Set(Object.values(ports)).size).toBe(3);
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject).listen(ports.b, "127.0.0.1", resolve);
+  });
+  await new Promise((resolve) => server.close(resolve));
+});
 
 /** The real one, hurried: nobody wants to wait for pauses and graces. */
 const hurried: Clock = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { epochLogFilter } from "./epoch-log-filter.ts";
+import { epochLogFilter } from "./epoch-logs.ts";
 
 const topic = `0x${"ab".repeat(32)}`;
 const address = "cfx:aarc9abycue0hhzgyrr53m6cxedgccrmmyybjgh4xg";

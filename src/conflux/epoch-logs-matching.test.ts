@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADDRESS, fieldOfTopic, hashTerm, type LogMatcher } from "../evm/log-filter.ts";
 import { readAddress } from "./address.ts";
-import type { EpochLogFilter } from "./epoch-log-filter.ts";
-import { epochMatcher } from "./epoch-matcher.ts";
+import { type EpochLogFilter, epochMatcher } from "./epoch-logs.ts";
 
 type Conditions = Pick<EpochLogFilter, "address" | "topics">;
 type Log = { readonly address: string; readonly topics: readonly string[] };

@@ -1,0 +1,146 @@
+// Logs of epoch networks: what a query of them asks for (specification: epoch log filter object), what a log is, and
+// which logs a filter matches.
+import { z } from "zod";
+import {
+  ADDRESS,
+  fieldOfTopic,
+  hashTerm,
+  type LogField,
+  type LogMatcher,
+} from "../evm/log-filter.ts";
+import { data, hash, type Issue, quantity, whyNoQuantity } from "../evm/values.ts";
+import { confluxAddress, looksLikeAddress, readAddress, WANTED_ADDRESS } from "./address.ts";
+
+/** As for eth_getLogs: how many addresses, and how many alternatives in one topic position. */
+const MAX_ALTERNATIVES = 1000;
+const MAX_TOPICS = 4;
+
+const wantedEpoch =
+  "want an epoch number, earliest, latest_checkpoint, latest_finalized, latest_confirmed or latest_state";
+const EPOCH =
+  /^(0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})|earliest|latest_(checkpoint|finalized|confirmed|state))$/;
+
+const whyNoEpoch = ({ input }: Issue): string => {
+  // docs/decisions/0035: it has no logs yet.
+  if (input === "latest_mined") return `latest_mined is not executed, ${wantedEpoch}`;
+  return typeof input === "string" && input.startsWith("0x")
+    ? whyNoQuantity({ input })
+    : wantedEpoch;
+};
+
+const epoch = z
+  .string({ error: wantedEpoch })
+  .regex(EPOCH, { error: whyNoEpoch })
+  .meta({ id: "EpochNumberOrTag", description: "An epoch number (QUANTITY) or a tag with logs." });
+
+/** Its network and checksum are checked where the network is known. */
+const contract = z
+  .string({ error: WANTED_ADDRESS })
+  .refine(looksLikeAddress, { error: WANTED_ADDRESS });
+
+/** A union tells its own mistake only, not that a list is too long. */
+const whyNoneOf =
+  (plural: string, wanted: string) =>
+  ({ input }: Issue): string =>
+    Array.isArray(input) && input.length > MAX_ALTERNATIVES
+      ? `want at most ${MAX_ALTERNATIVES} ${plural}`
+      : wanted;
+
+const contracts = z
+  .union([contract, z.array(contract).max(MAX_ALTERNATIVES)], {
+    error: whyNoneOf("addresses", "want a BASE32 address or an array of such addresses"),
+  })
+  .describe("One contract, or any of several.");
+
+// No null among the alternatives, as nodes have it.
+const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
+  error: whyNoneOf("alternatives", "want a 32-byte topic, null or an array of topics"),
+});
+
+const topicPositions = z
+  .array(topic.nullable(), { error: "want an array of topics" })
+  .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
+  .describe("By position: a topic, null for any, or an array of alternatives.");
+
+export const epochLogFilter = z
+  .looseObject(
+    {
+      fromEpoch: epoch.nullish().describe("Default latest_checkpoint."),
+      toEpoch: epoch.nullish().describe("Default latest_state."),
+      // How many there may be is said in the words of nodes.
+      blockHashes: z
+        .array(hash, { error: "want an array of block hashes" })
+        .nullish()
+        .describe("Up to 128; they override the epochs."),
+      address: contracts.nullish(),
+      topics: topicPositions.nullish(),
+      limit: quantity.nullish().describe("Only the last so many logs."),
+      offset: quantity.nullish().describe("Without the last so many logs."),
+    },
+    { error: "want a log filter object" },
+  )
+  .meta({ id: "EpochLogFilter", description: "Which logs: of an epoch range or of blocks." });
+
+export type EpochLogFilter = z.infer<typeof epochLogFilter>;
+
+export const epochLog = z
+  .looseObject({
+    address: confluxAddress,
+    topics: z.array(hash).max(4),
+    data,
+    blockHash: hash,
+    epochNumber: quantity,
+    transactionHash: hash,
+    transactionIndex: quantity.describe("Index in the block."),
+    logIndex: quantity.describe("Index in the block."),
+    transactionLogIndex: quantity.describe("Index in the transaction."),
+  })
+  .meta({ id: "EpochLog", description: "A log of an epoch network." });
+
+/** An epoch number or tag; where a node takes them, also an object with a block hash. */
+export const epochReference = z
+  .union([z.string(), z.looseObject({})], { error: "want an epoch number or tag" })
+  .meta({ id: "EpochReference", description: "An epoch number (QUANTITY) or a tag." });
+
+type Conditions = Pick<EpochLogFilter, "address" | "topics">;
+
+/**
+ * What every matching log has, or that none can match. An address matches as nodes write it, with or
+ * without its type; one that is wrong for this network matches nothing.
+ */
+export function epochMatcher(
+  { address, topics }: Conditions,
+  networkId: number,
+): LogMatcher | "nothing" {
+  const conditions: LogMatcher["conditions"][number][] = [];
+  const addresses = typeof address === "string" ? [address] : (address ?? []);
+  if (addresses.length > 0) {
+    conditions.push(conditionOf(ADDRESS, formsOf(addresses, networkId)));
+  }
+  topics?.forEach((position, index) => {
+    if (position === null) return;
+    const values = typeof position === "string" ? [position] : position;
+    conditions.push(conditionOf(fieldOfTopic(index), values));
+  });
+  if (conditions.some(({ values }) => values.size === 0)) return "nothing";
+  return { conditions, leastTopics: leastTopicsOf(topics ?? []) };
+}
+
+const formsOf = (addresses: readonly string[], networkId: number): string[] =>
+  addresses.flatMap((text) => {
+    const reading = readAddress(text, networkId);
+    return reading.kind === "address" ? [reading.address.short, reading.address.verbose] : [];
+  });
+
+/** Conflux: a log may have fewer topics than the filter has positions that take any. */
+const leastTopicsOf = (topics: NonNullable<Conditions["topics"]>): number =>
+  topics.findLastIndex((position) => position !== null) + 1;
+
+const conditionOf = (
+  field: LogField,
+  values: readonly string[],
+): LogMatcher["conditions"][number] => ({
+  field,
+  terms: new Set(values.map((value) => hashTerm(value, field))),
+  values: new Set(values.map((value) => value.toLowerCase())),
+});

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
-import { requestIds } from "../server/request-id.ts";
+import { requestIds } from "../server/listener.ts";
 import { type AdminApp, type AdminContext, addressOf } from "./admin-request.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";

@@ -1,11 +1,8 @@
 // HTTP for operators, on its own port: keys, usage, metrics, and how the gateway does.
-import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { answerBarely, answerBroken } from "../server/bare-answer.ts";
 import { Connections } from "../server/connections.ts";
-import { hasOneHost } from "../server/host-header.ts";
-import { requestIds } from "../server/request-id.ts";
+import { hasOneHost, Listener, requestIds } from "../server/listener.ts";
 import { adminApp } from "./admin-app.ts";
 import type { AdminServerParts } from "./admin-server-parts.ts";
 import { Token } from "./admission.ts";
@@ -19,10 +16,18 @@ export type AdminServerOptions = {
   readonly token: string | undefined;
 };
 
+const MOST_CONNECTIONS = 100;
+const HEADERS_MS = 10_000;
+const BODY_MS = 30_000;
+const BOUNDS = {
+  headersMs: HEADERS_MS,
+  bodyMs: BODY_MS,
+  idleMs: HEADERS_MS,
+  silenceMs: HEADERS_MS + BODY_MS, // whoever stops reading its answer is cut off
+};
+
 export class AdminServer {
-  readonly #place: { host: string; port: number };
-  readonly #server: Server;
-  readonly #nextRequestId = requestIds();
+  readonly #listener: Listener;
   /** As at callers' port: who is not let in makes room for those who are. */
   readonly #connections = new Connections(
     { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
@@ -31,25 +36,26 @@ export class AdminServer {
   #token: Token | undefined;
 
   constructor({ host, port, token }: AdminServerOptions, parts: AdminServerParts) {
-    this.#place = { host, port };
     this.reconfigure({ token });
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
     const app = adminApp({ token: () => this.#token, onLetIn }, parts);
-    this.#server = boundedServer(
-      getRequestListener((request, bindings) => app.fetch(request, bindings), {
-        overrideGlobalObjects: false,
-        errorHandler: () => this.#unreadable(),
-      }),
-      () => this.#nextRequestId(),
-    );
-    this.#server.on("connection", (socket) => {
-      if (this.#connections.admit(socket) !== "admitted") socket.destroy();
+    const nextUnreadableId = requestIds();
+    const answer = getRequestListener((request, bindings) => app.fetch(request, bindings), {
+      overrideGlobalObjects: false,
+      errorHandler: () => unreadable(nextUnreadableId()),
     });
-  }
-
-  #unreadable(): Response {
-    const headers = { "X-Request-Id": this.#nextRequestId() };
-    return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
+    this.#listener = new Listener(
+      { host, port, bounds: BOUNDS },
+      {
+        serve: (request, response, requestId) => {
+          if (hasOneHost(request)) return void answer(request, response);
+          response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
+        },
+        onConnection: (socket) => {
+          if (this.#connections.admit(socket) !== "admitted") socket.destroy();
+        },
+      },
+    );
   }
 
   /** The next request needs this token. */
@@ -59,55 +65,19 @@ export class AdminServer {
 
   /** @returns The port, also when any was asked for. */
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(this.#place, () => {
-        this.#server.off("error", reject);
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
+    return this.#listener.listen();
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+    const closed = this.#listener.close();
+    this.#listener.cut();
+    return closed;
   }
 }
 
 const noop = (): void => undefined;
-const NO_TUNNEL = { status: "405 Method Not Allowed" };
-const HEADERS_MS = 10_000;
-const BODY_MS = 30_000;
-const MOST_CONNECTIONS = 100;
 
-function boundedServer(
-  serve: ReturnType<typeof getRequestListener>,
-  nextRequestId: () => string,
-): Server {
-  const bounds = {
-    headersTimeout: HEADERS_MS,
-    requestTimeout: HEADERS_MS + BODY_MS,
-    keepAliveTimeout: HEADERS_MS,
-    connectionsCheckingInterval: 1_000,
-    maxHeaderSize: 16_384,
-    requireHostHeader: false, // node's own refusal has no request id
-  };
-  const server = createServer(bounds, (request, response) => {
-    if (hasOneHost(request)) return void serve(request, response);
-    response.writeHead(400, { "X-Request-Id": nextRequestId(), Connection: "close" }).end();
-  });
-  server.on("clientError", (error, socket) => {
-    answerBroken(error, socket as Socket, nextRequestId());
-  });
-  server.on("connect", (_, socket) => {
-    answerBarely(socket as Socket, { ...NO_TUNNEL, requestId: nextRequestId() });
-  });
-  server.on("checkExpectation", (_, response) => {
-    response.writeHead(417, { "X-Request-Id": nextRequestId() }).end();
-  });
-  // Who stops reading its answer is cut off.
-  server.setTimeout(HEADERS_MS + BODY_MS);
-  return server;
-}
+const unreadable = (requestId: string): Response => {
+  const headers = { "X-Request-Id": requestId };
+  return problemResponse(new Problem(400, "this is no request that can be read", { headers }));
+};

@@ -3,7 +3,7 @@
 import type { Config } from "../config/schema.ts";
 import { UnservedFilters } from "../filters/unserved-filters.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
-import { hostResolver } from "../server/route.ts";
+import { hostResolver } from "../server/endpoint.ts";
 import { LeavingNetworks } from "./leaving-networks.ts";
 
 /** One step to take, or to leave. */

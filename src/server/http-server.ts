@@ -1,6 +1,6 @@
 // The HTTP server for callers: takes requests in, bounds them in time and size, and sends replies.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { RequestScope } from "../calls/request-scope.ts";
 import { refusal } from "../calls/response.ts";
@@ -10,23 +10,13 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { answerBarely, answerBroken, type BareAnswer } from "./bare-answer.ts";
-import type { Connections } from "./connections.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { hasOneHost } from "./host-header.ts";
-import { Pipeline } from "./pipeline.ts";
-import { answerPreflight } from "./preflight.ts";
-import { requestIds } from "./request-id.ts";
+import { type Connections, Pipeline } from "./connections.ts";
+import { type Endpoint, type Route, routeOf } from "./endpoint.ts";
+import { hasOneHost, Listener, type ListenerBounds, type ListenerOptions } from "./listener.ts";
 import { type RespondParts, respond } from "./respond.ts";
-import { type Route, routeOf } from "./route.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
-export type HttpServerOptions = {
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly port: number;
-  /** Other processes listen on the same port. */
-  readonly reusePort?: boolean;
+export type HttpServerOptions = Omit<ListenerOptions, "bounds"> & {
   readonly timeouts: {
     readonly headersMs: number;
     readonly bodyMs: number;
@@ -49,10 +39,9 @@ export type HttpServerParts = {
 };
 
 export class HttpServer {
-  readonly #server: Server;
+  readonly #listener: Listener;
   #options: HttpServerOptions;
   readonly #parts: HttpServerParts;
-  readonly #nextRequestId = requestIds();
   readonly #respondParts: RespondParts;
   /** Whose turn it is on each connection. */
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
@@ -73,56 +62,48 @@ export class HttpServer {
       clock: parts.clock,
       onCut: () => parts.metrics.answerCut("slow"),
     });
-    this.#server = boundedServer(options, (request, response) => {
-      void this.#serve(request, response);
-    });
-    this.#server.on("connection", (socket) => this.#admit(socket));
-    this.#server.on("clientError", (error, socket) => {
-      answerBroken(error, socket as Socket, this.#nextRequestId());
-    });
-    this.#server.on("connect", (_, socket) => this.#answer(socket as Socket, NO_TUNNEL));
-    this.#server.on("checkExpectation", (_, response) => {
-      response.writeHead(417, { "X-Request-Id": this.#nextRequestId() }).end();
-    });
+    this.#listener = new Listener(
+      { ...options, bounds: boundsOf(options) },
+      {
+        serve: (request, response, requestId) => void this.#serve(request, response, requestId),
+        onConnection: (socket) => this.#admit(socket),
+        tunnelHeaders: ["Allow: POST, OPTIONS"],
+      },
+    );
   }
 
   #admit(socket: Socket): void {
     const admission = this.#parts.connections.admit(socket);
     if (admission === "admitted") this.#slowReaders.watch(socket);
-    else this.#answer(socket, NOT_ADMITTED[admission]);
+    else this.#listener.answer(socket, NOT_ADMITTED[admission], ["Retry-After: 1"]);
   }
 
   /** Other bounds: for connections that are made, and requests that come, from now on. */
   reconfigure(bounds: Pick<HttpServerOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
-    setBounds(this.#server, this.#options);
+    this.#listener.bound(boundsOf(this.#options));
   }
 
-  /** Starts to listen. @returns The port, also when any was asked for. */
+  /** @returns The port, also when any was asked for. */
   listen(): Promise<number> {
-    const { host, port, reusePort = false } = this.#options;
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen({ host, port, reusePort }, () => {
-        this.#server.off("error", reject);
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
+    return this.#listener.listen();
   }
 
   /** No new connections; running calls end, for at most `withinMs`; then what is left is cut. */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
-    const cancel = this.#parts.clock.after(withinMs, () => this.#server.closeAllConnections());
+    const closed = this.#listener.close();
+    const cancel = this.#parts.clock.after(withinMs, () => this.#listener.cut());
     await closed;
     cancel();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const requestId = this.#nextRequestId();
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+  ): Promise<void> {
     if (!hasOneHost(request)) return this.#refuse(response, requestId, errors.notOneHost());
     const route = routeOf(request.url ?? "");
     if (route.kind === "endpoint" && request.method === "POST") {
@@ -238,43 +219,45 @@ export class HttpServer {
     };
     void respond(response, refusal("null", error), options, this.#respondParts);
   }
-
-  #answer(socket: Socket, answer: Omit<BareAnswer, "requestId">): void {
-    answerBarely(socket, { ...answer, requestId: this.#nextRequestId() });
-  }
 }
 
-const NO_TUNNEL = { status: "405 Method Not Allowed", headers: ["Allow: POST, OPTIONS"] };
 const NOT_ADMITTED = {
-  "too many of this address": { status: "429 Too Many Requests", headers: ["Retry-After: 1"] },
-  full: { status: "503 Service Unavailable", headers: ["Retry-After: 1"] },
+  "too many of this address": "429 Too Many Requests",
+  full: "503 Service Unavailable",
 } as const;
 
-/** How often node looks for connections that are over their time. */
-const CHECK_EVERY_MS = 1_000;
 const READING_GRACE_MS = 5_000;
 
-function boundedServer(
-  options: HttpServerOptions,
-  serve: (request: IncomingMessage, response: ServerResponse) => void,
-): Server {
-  const { timeouts } = options;
-  const server = createServer(
-    {
-      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, timeouts.headersMs),
-      maxHeaderSize: 16_384,
-      requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
-    },
-    serve,
-  );
-  setBounds(server, options);
-  return server;
-}
-
-function setBounds(server: Server, { timeouts }: HttpServerOptions): void {
-  server.headersTimeout = timeouts.headersMs;
-  server.requestTimeout = timeouts.headersMs + timeouts.bodyMs;
-  server.keepAliveTimeout = timeouts.idleMs;
+const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
+  ...timeouts,
   // A caller who stops reading its answer is cut off, but not one who waits for it.
-  server.timeout = timeouts.callMs + timeouts.idleMs + READING_GRACE_MS;
+  silenceMs: timeouts.callMs + timeouts.idleMs + READING_GRACE_MS,
+});
+
+/**
+ * Answers the question a browser asks before it lets a page call (CORS).
+ *
+ * @param options.allowOrigin `*`, the caller's own origin, or undefined when the key does not allow it.
+ */
+function answerPreflight(
+  response: ServerResponse,
+  options: { requestId: string; allowOrigin: string | undefined; close: boolean },
+): void {
+  const { requestId, allowOrigin } = options;
+  const headers = [
+    "X-Request-Id",
+    requestId,
+    "Allow",
+    "POST, OPTIONS",
+    "Access-Control-Allow-Methods",
+    "POST, OPTIONS",
+    "Access-Control-Allow-Headers",
+    "Content-Type, Content-Encoding, Accept",
+    "Access-Control-Max-Age",
+    "86400",
+  ];
+  if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
+  if (options.close) headers.push("Connection", "close");
+  if (allowOrigin !== "*") headers.push("Vary", "Origin");
+  response.writeHead(204, headers).end();
 }

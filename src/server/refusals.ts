@@ -1,13 +1,16 @@
-// Who sends what is refused again and again is refused before more of it is read. Those who share an address
-// pay for what they send with one key, or without any: no stranger keeps a neighbour's key out.
+// Callers that guess keys, or whose requests are refused again and again. A caller of the second kind is refused
+// before more of a request is read. Those who share an address pay for what they send with one key, or without
+// any: no stranger keeps a neighbour's key out.
 import type { IncomingMessage } from "node:http";
 import type { Grant } from "../access/keys/grant.ts";
 import type { RefusalBudget } from "../access/limits/refusal-budget.ts";
+import type { Guesses } from "../access/scope/guesses.ts";
 import { subscriberOf } from "../access/scope/ip-address.ts";
+import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { unitsOfBytes } from "./paid-body.ts";
+import { unitsOfBytes } from "./body.ts";
 
 export type RefusalsParts = {
   readonly budget: Pick<RefusalBudget, "isQuiet" | "refusedForMs" | "charge" | "perSecond">;
@@ -74,5 +77,39 @@ export class Refusals {
     const address = this.#parts.clientAddress(request);
     if (address === undefined) return undefined;
     return grant ? `${subscriberOf(address)} ${grant.name}` : subscriberOf(address);
+  }
+}
+
+export type RefuseKeyParts = {
+  readonly guesses: Pick<Guesses, "judge">;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly metrics: Pick<Metrics, "keyGuessed">;
+};
+
+/**
+ * An unknown key is refused with one text for all, and later and later where keys are guessed.
+ *
+ * @returns The refusal, when it is time to say it or nobody waits for it any more.
+ */
+export async function refuseKey(
+  { address, scope }: { address: string | undefined; scope: RequestScope },
+  { guesses, clock, metrics }: RefuseKeyParts,
+): Promise<RpcError> {
+  // Without an address the caller has left.
+  if (address === undefined) return errors.invalidKey();
+  const verdict = guesses.judge(address, clock.now());
+  switch (verdict.kind) {
+    case "at once":
+      metrics.keyGuessed("at once");
+      return errors.invalidKey();
+    case "turned away":
+      metrics.keyGuessed("turned away");
+      return errors.tooManyGuesses(verdict.limit, Math.ceil(verdict.retryAfterMs / 1000));
+    case "after":
+      metrics.keyGuessed("delayed");
+      // The wait ends with the request's time, and when the caller leaves.
+      await clock.sleep(verdict.delayMs, scope.signal()).catch(() => undefined);
+      verdict.done();
+      return errors.invalidKey();
   }
 }

@@ -4,7 +4,7 @@ import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { RequestScope } from "../calls/request-scope.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
-import { refuseKey } from "./refuse-key.ts";
+import { refuseKey } from "./refusals.ts";
 
 const INVALID = { code: -32000, status: 401, message: "invalid API key" };
 

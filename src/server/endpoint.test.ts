@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hostResolver, routeOf } from "./route.ts";
+import { hostResolver, routeOf } from "./endpoint.ts";
 
 describe("routeOf", () => {
   it.each([

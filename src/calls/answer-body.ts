@@ -5,15 +5,12 @@ import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Provenance } from "../methods/method.ts";
-import { AnswerSizes } from "./answer-sizes.ts";
-import { Batch } from "./batch.ts";
+import { AnswerSizes, Batch } from "./batch.ts";
 import { Call, type CallParts } from "./call.ts";
 import { batchWorkOf } from "./call-work.ts";
-import { type Caller, factsFor } from "./caller.ts";
-import { type LifeParts, lifeOfACall, REFUSED_UNITS } from "./life-of-a-call.ts";
-import { recordUsage } from "./record-usage.ts";
-import { type RpcResponse, refusal, successAfter, successBefore } from "./response.ts";
-import { type SharedView, viewOf } from "./shared-view.ts";
+import { type Caller, factsFor, type SharedView, viewOf } from "./caller.ts";
+import { type LifeParts, lifeOfACall, REFUSED_UNITS, recordUsage } from "./life-of-a-call.ts";
+import { type RpcResponse, refusal } from "./response.ts";
 
 export type AnswerBody = (body: Buffer, caller: Caller) => RpcResponse | Promise<RpcResponse>;
 
@@ -39,10 +36,10 @@ export function bodyAnswerer(
       return refusal(message.id, message.error);
     }
     const call = new Call(message, caller, callParts);
-    const counted = (reply: RpcResponse, error?: RpcError): RpcResponse => {
+    const counted = (response: RpcResponse, error?: RpcError): RpcResponse => {
       call.end();
-      recordUsage(call, { pieces: reply.pieces, error }, parts);
-      return reply;
+      recordUsage(call, { pieces: response.pieces, error }, parts);
+      return response;
     };
     const succeeded = (result: AnswerJson): RpcResponse =>
       counted(success(message.id, result, call.provenance));
@@ -107,6 +104,9 @@ export function bodyAnswerer(
 /** In bytes: to read what is larger takes a fifth of a millisecond or more. */
 const LARGE = 8_192;
 
+/** @param id JSON text too: the very characters that the caller sent. */
+const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
+
 const success = (
   id: string,
   result: AnswerJson,
@@ -116,8 +116,8 @@ const success = (
   provenance,
   pieces:
     typeof result === "string"
-      ? [successBefore(id) + result + successAfter]
-      : [successBefore(id), result, successAfter],
+      ? [`${beforeResult(id)}${result}}`]
+      : [beforeResult(id), result, "}"],
 });
 
 /**

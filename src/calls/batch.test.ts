@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import type { CallMessage } from "../jsonrpc/request.ts";
-import { Batch } from "./batch.ts";
+import type { Provenance } from "../methods/method.ts";
+import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
 import type { RpcResponse } from "./response.ts";
 
 const MB = 2 ** 20;
@@ -140,5 +141,87 @@ describe("a batch", () => {
     expect(text.match(/"code":-32005/g)?.length).toBe(97);
     expect(text.match(/"id":99,/g)?.length).toBe(1);
     expect(members.begun.length).toBeLessThan(6);
+  });
+});
+
+// How large the next answer of a method will be: what was seen of it, or a guess by its price.
+describe("the size of an answer", () => {
+  it.each([
+    { price: 1, want: 16_384 },
+    { price: 3, want: 16_384 },
+    { price: 4, want: 65_536 },
+    { price: 10, want: 262_144 },
+    { price: 5_000, want: 262_144 },
+  ])("is guessed from a price of $price while nothing came", ({ price, want }) => {
+    expect(new AnswerSizes().expected("m", () => price)).toBe(want);
+  });
+
+  it("is what came first, and then moves by an eighth of each difference", () => {
+    const sizes = new AnswerSizes();
+    const known = (): number => {
+      return sizes.expected("m", () => {
+        throw new Error("the price of what is known is not asked for");
+      });
+    };
+    sizes.saw("m", 800);
+    expect(known()).toBe(800);
+    sizes.saw("m", 1_600);
+    expect(known()).toBe(900);
+    expect(sizes.expected("other", () => 1)).toBe(16_384);
+  });
+
+  it("is remembered of 500 methods: names may be invented by callers", () => {
+    const sizes = new AnswerSizes();
+    for (let index = 0; index < 501; index += 1) sizes.saw(`m${index}`, 1);
+    expect(sizes.expected("m499", () => 1)).toBe(1);
+    expect(sizes.expected("m500", () => 1)).toBe(16_384);
+    sizes.saw("m0", 9);
+    expect(sizes.expected("m0", () => 1)).toBe(2);
+  });
+});
+
+// What is said of a batch, out of what is said of its members.
+const block = (number: number) => ({ number, hash: `0x${number}` });
+const stored = (number: number, more: Partial<Provenance> = {}): Provenance =>
+  ({ source: "store", proof: "full", block: block(number), ...more }) as Provenance;
+const asked: Provenance = { source: "upstream", proof: "none" };
+const local: Provenance = { source: "local" };
+
+describe("the provenance of a batch", () => {
+  it.each<{ what: string; all: readonly (Provenance | undefined)[]; want: object | undefined }>([
+    { what: "of nothing that says anything", all: [undefined, undefined], want: undefined },
+    { what: "of what was made here", all: [local, undefined, local], want: local },
+    {
+      what: "of what is stored, with the newest block",
+      all: [stored(7), stored(9), local],
+      want: { source: "store", proof: "full", block: block(9) },
+    },
+    {
+      what: "of what is stored, but for one that a node told",
+      all: [stored(7), asked],
+      want: { source: "upstream", proof: "none", block: block(7) },
+    },
+    {
+      what: "of blocks of which one is proven in part",
+      all: [stored(7), stored(8, { proof: "partial" })],
+      want: { source: "store", proof: "partial" },
+    },
+    {
+      what: "of an answer that was cut",
+      all: [stored(7), stored(8, { isCut: true })],
+      want: { isCut: true },
+    },
+    {
+      what: "of heads of which one is the stalest",
+      all: [stored(7, { staleMs: 10 }), stored(8, { staleMs: 4_000 })],
+      want: { staleMs: 4_000 },
+    },
+  ])("$what", ({ all, want }) => {
+    if (want === undefined) expect(commonProvenance(all)).toBeUndefined();
+    else expect(commonProvenance(all)).toMatchObject(want);
+  });
+
+  it("has no age where nothing is stale", () => {
+    expect(commonProvenance([stored(7)])).not.toHaveProperty("staleMs");
   });
 });

@@ -5,7 +5,7 @@ import { type AnswerJson, heldBytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
-import { commonProvenance } from "./common-provenance.ts";
+import type { Provenance } from "../methods/method.ts";
 import type { RequestScope } from "./request-scope.ts";
 import { failure, type RpcResponse } from "./response.ts";
 
@@ -35,7 +35,7 @@ const BEGUN_AT_ONCE = 8;
 export class Batch {
   readonly #messages: readonly Message[];
   /** Of those that are answered. What was given out is dropped. */
-  readonly #replies: (RpcResponse | undefined)[] = [];
+  readonly #responses: (RpcResponse | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
   /** Of the answers under way, as far as can be told, and of those that are here, in bytes. */
@@ -64,7 +64,7 @@ export class Batch {
 
   async #wholeOrRest(): Promise<RpcResponse> {
     while (!this.#isWhole) {
-      if (this.#replies[0] && this.#hasToBeTaken)
+      if (this.#responses[0] && this.#hasToBeTaken)
         return { status: 200, pieces: [], rest: this.#inTurn() };
       await this.#change();
       this.#beginSome();
@@ -83,7 +83,7 @@ export class Batch {
 
   #whole(): RpcResponse {
     this.#parts.scope.hold("building", -this.#heldBytes);
-    const provenance = commonProvenance(this.#replies.map((reply) => reply?.provenance));
+    const provenance = commonProvenance(this.#responses.map((response) => response?.provenance));
     const pieces = this.#messages.flatMap((_, index) => [
       index === 0 ? "[" : ",",
       ...this.#take(index),
@@ -94,11 +94,11 @@ export class Batch {
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {
     const { scope } = this.#parts;
     for (const index of this.#messages.keys()) {
-      while (!this.#isOver && !this.#replies[index]) {
+      while (!this.#isOver && !this.#responses[index]) {
         this.#beginSome();
-        if (!this.#replies[index]) await this.#change();
+        if (!this.#responses[index]) await this.#change();
       }
-      const held = heldBytesOf(this.#replies[index]?.pieces ?? []);
+      const held = heldBytesOf(this.#responses[index]?.pieces ?? []);
       yield [index === 0 ? "[" : ",", ...this.#take(index)];
       this.#heldBytes -= held;
       scope.hold("building", -held);
@@ -109,8 +109,8 @@ export class Batch {
 
   /** The member's answer, or that there is no room for it any more. */
   #take(index: number): readonly AnswerJson[] {
-    const pieces = this.#replies[index]?.pieces ?? [];
-    this.#replies[index] = undefined;
+    const pieces = this.#responses[index]?.pieces ?? [];
+    this.#responses[index] = undefined;
     const { mostBytes } = this.#options;
     this.#bytes += lengthOf(pieces);
     this.#isOver ||= this.#bytes > mostBytes;
@@ -128,17 +128,17 @@ export class Batch {
       if (!this.#hasRoomFor(bytes)) return;
       this.#begun += 1;
       if (this.#begun % BEGUN_AT_ONCE === 0) this.#letOthersIn();
-      const reply = answer(message);
-      if (!(reply instanceof Promise)) {
-        this.#took(index, reply);
+      const response = answer(message);
+      if (!(response instanceof Promise)) {
+        this.#took(index, response);
         continue;
       }
       this.#underWay += 1;
       this.#expectedBytes += bytes;
-      void reply.then((told) => {
+      void response.then((given) => {
         this.#underWay -= 1;
         this.#expectedBytes -= bytes;
-        this.#took(index, told);
+        this.#took(index, given);
         this.#wake();
       });
     }
@@ -162,9 +162,9 @@ export class Batch {
     return isRoom && this.#parts.isCalm();
   }
 
-  #took(index: number, reply: RpcResponse): void {
-    const held = heldBytesOf(reply.pieces);
-    this.#replies[index] = reply;
+  #took(index: number, response: RpcResponse): void {
+    const held = heldBytesOf(response.pieces);
+    this.#responses[index] = response;
     this.#heldBytes += held;
     this.#parts.scope.hold("building", held);
     this.#parts.saw(this.#messages[index] as Message, held);
@@ -174,5 +174,60 @@ export class Batch {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
+  }
+}
+
+const PROOFS = ["none", "partial", "full"] as const;
+
+/** The source that all members share, the weakest proof, and the newest block. */
+export function commonProvenance(all: readonly (Provenance | undefined)[]): Provenance | undefined {
+  const known = all.filter((each) => each !== undefined);
+  const chained = known.filter(({ source }) => source !== "local");
+  const [first] = chained;
+  if (!first) return known[0];
+  const isStored = chained.every(({ source }) => source === "store");
+  const proofs = chained.map(({ proof }) => proof ?? "none");
+  const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
+  const stale = known.map(({ staleMs }) => staleMs).filter((ms) => ms !== undefined);
+  return {
+    ...(stale.length > 0 ? { staleMs: Math.max(...stale) } : {}),
+    source: isStored ? "store" : "upstream",
+    proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
+    block: blocks.toSorted((a, b) => b.number - a.number)[0],
+    isCut: chained.some(({ isCut }) => isCut),
+  };
+}
+
+/** Of a method that nothing came of yet, in bytes, by what it costs. */
+const FIRST_GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
+  { below: 4, bytes: 16_384 },
+  { below: 10, bytes: 65_536 },
+  { below: Number.POSITIVE_INFINITY, bytes: 262_144 },
+];
+const guessFor = (computeUnits: number): number =>
+  FIRST_GUESSES.find(({ below }) => computeUnits < below)?.bytes ?? 0;
+
+/** Each answer moves the mean by so much of the difference. */
+const MEAN_WEIGHT = 1 / 8;
+/** Callers may invent names where patterns are open: more are not remembered. */
+const MOST_METHODS = 500;
+
+/** How large answers are, by method: what is about to come is guessed from what came. */
+export class AnswerSizes {
+  readonly #meanByMethod = new Map<string, number>();
+
+  /**
+   * In bytes.
+   *
+   * @param computeUnits What a call of it costs: asked for only where nothing came yet.
+   */
+  expected(method: string, computeUnits: () => number): number {
+    return this.#meanByMethod.get(method) ?? guessFor(computeUnits());
+  }
+
+  saw(method: string, bytes: number): void {
+    const mean = this.#meanByMethod.get(method);
+    if (mean !== undefined) this.#meanByMethod.set(method, mean + (bytes - mean) * MEAN_WEIGHT);
+    else if (this.#meanByMethod.size < MOST_METHODS) this.#meanByMethod.set(method, bytes);
   }
 }

@@ -12,10 +12,8 @@ import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
-import { type Caller, factsFor } from "./caller.ts";
-import { isOfThePast } from "./past.ts";
+import { type Caller, factsFor, isOfThePast, type SharedView, viewOf } from "./caller.ts";
 import type { RequestScope } from "./request-scope.ts";
-import { type SharedView, viewOf } from "./shared-view.ts";
 
 export type CallParts = {
   readonly clock: Pick<Clock, "now">;

@@ -1,6 +1,6 @@
 // What a key narrows of a network's facts.
 import { describe, expect, it } from "vitest";
-import { type Caller, factsFor } from "./caller.ts";
+import { type Caller, factsFor, isOfThePast, viewOf } from "./caller.ts";
 
 const callerWith = (
   own: { logBlocks?: number; upstreamCalls?: number },
@@ -45,4 +45,96 @@ describe("the facts of a network for a key", () => {
       expect(limits.logs).not.toHaveProperty("rule");
     }
   });
+});
+
+// Which chain and which head a call sees: the followed one, or what nodes tell where that is behind.
+const nodesHead = { latest: async () => 9 };
+
+function callerOver(view: { isBehind: boolean; staleness?: { ms: number } } | undefined) {
+  const asked: string[] = [];
+  const chain = view && { ...view, latest: () => 7, pin: (tag: unknown) => `pinned ${tag}` };
+  const network = {
+    chain: chain && { view: () => chain },
+    head: {
+      loneView: () => asked.push("lone") && nodesHead,
+      batchView: () => asked.push("batch") && nodesHead,
+    },
+  };
+  const scope = { signal: () => new AbortController().signal };
+  return { asked, chain, caller: { network, scope } as unknown as Caller };
+}
+
+describe("what a call sees", () => {
+  it("is the followed chain, whose head it is: no node is asked", () => {
+    const { caller, chain, asked } = callerOver({ isBehind: false });
+    const seen = viewOf(caller);
+    expect(seen.chain).toBe(chain);
+    expect([seen.head.latest(), seen.head.pin("latest" as never)]).toEqual([7, "pinned latest"]);
+    expect([seen.session, seen.past, asked]).toEqual([undefined, undefined, []]);
+  });
+
+  it("is what nodes tell where nothing is followed", () => {
+    const { caller, asked } = callerOver(undefined);
+    expect(viewOf(caller)).toMatchObject({ head: nodesHead, chain: undefined });
+    expect(asked).toEqual(["lone"]);
+  });
+
+  it("is what nodes tell where they may be further; what is stored is the past", () => {
+    const { caller, chain, asked } = callerOver({ isBehind: true, staleness: { ms: 5_000 } });
+    const seen = viewOf(caller);
+    expect(seen).toMatchObject({ head: nodesHead, chain: undefined, staleness: { ms: 5_000 } });
+    expect(seen.past?.chain).toBe(chain);
+    expect(seen.past?.head.latest()).toBe(7);
+    expect(asked).toEqual(["lone"]);
+  });
+
+  it("is for all members of a batch what one node says", () => {
+    const { caller, asked } = callerOver(undefined);
+    expect(viewOf(caller, true).session).toEqual({ node: undefined });
+    expect(asked).toEqual(["batch"]);
+  });
+});
+
+const stored = `0x${"a".repeat(64)}`;
+const mined = `0x${"b".repeat(64)}`;
+const unknown = `0x${"c".repeat(64)}`;
+/** Blocks 3 to 7. */
+const past = {
+  blockAt: (number: number) => (number >= 3 && number <= 7 ? ({} as never) : undefined),
+  blockOf: (hash: string) => (hash === stored ? ({} as never) : undefined),
+  transaction: (hash: string) => (hash === mined ? ({} as never) : undefined),
+};
+
+it.each([
+  { params: ["0x5", true] },
+  { params: [stored, false] },
+  { params: [mined] },
+  { params: [{ blockNumber: "0x5" }] },
+  { params: [{ blockHash: stored }] },
+  { params: [{ fromBlock: "0x3", toBlock: "0x7", topics: [] }] },
+  { params: [{ fromEpoch: "0x3", toEpoch: "0x7" }] },
+])("$params is of the past", ({ params }) => {
+  expect(isOfThePast(JSON.stringify(params), past)).toBe(true);
+});
+
+it.each([
+  { params: [] },
+  { params: ["latest", true] },
+  { params: ["0x8", true] },
+  { params: ["0x2", true] },
+  { params: [unknown] },
+  { params: [{ blockHash: unknown }] },
+  { params: [{ fromBlock: "0x3" }] },
+  { params: [{ fromBlock: "0x3", toBlock: "latest" }] },
+  { params: [{ fromBlock: "0x3", toBlock: "0x8" }] },
+  { params: [null] },
+  { params: [{}] },
+  { params: [["0x5"]] },
+])("$params may have to do with what is newest", ({ params }) => {
+  expect(isOfThePast(JSON.stringify(params), past)).toBe(false);
+});
+
+it("parameters that cannot be read are not", () => {
+  expect(isOfThePast("[", past)).toBe(false);
+  expect(isOfThePast('{"a":1}', past)).toBe(false);
 });

@@ -1,8 +1,9 @@
-// The life of one call, from a readable message to an answer: the steps it passes, in order.
+// The life of one call, from a readable message to an answer: the steps it passes, in order, and what is recorded
+// of it as usage of its key.
 import type { Logger } from "pino";
 import type { Costs } from "../access/limits/costs.ts";
 import type { Meter } from "../access/limits/meter.ts";
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -111,7 +112,7 @@ const record =
       const seconds = (clock.now() - startedAt) / 1000;
       const method = call.label;
       const network = call.network.name;
-      if (isTooMuchWork(error)) metrics.callBounded(network, "work");
+      if (error !== undefined && isTooMuchWork(error)) metrics.callBounded(network, "work");
       metrics.callEnded({ network, method, outcome, computeUnits: call.computeUnits, seconds });
       if (log.isLevelEnabled("debug")) {
         const { requestId: request, grant } = call.caller;
@@ -153,3 +154,36 @@ const outcomeOf = (error: unknown): CallRecord["outcome"] => {
   if (!(error instanceof RpcError) || error.status === 500) return "failed";
   return error.status > 500 ? "unavailable" : "refused";
 };
+
+/** The server's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
+const REFUSED: readonly number[] = [403, 429];
+
+/**
+ * Counts an answered call as usage of its key.
+ *
+ * @param answer What the caller is sent for this call, and the error in it.
+ */
+export function recordUsage(
+  call: Call,
+  {
+    pieces,
+    error,
+  }: { readonly pieces: readonly AnswerJson[]; readonly error?: RpcError | undefined },
+  { metrics }: Pick<LifeParts, "metrics">,
+): void {
+  const { name: network } = call.network;
+  const isRefused = error !== undefined && REFUSED.includes(error.status);
+  // Who is told of an error would have been told it by a node, and asked again: nothing was saved.
+  const saved = error ? undefined : call.saving;
+  if (saved !== undefined) metrics.callSaved(network, saved);
+  call.caller.grant.usage.record({
+    network,
+    method: call.label,
+    computeUnits: call.computeUnits,
+    bytes: lengthOf(pieces),
+    requestBytes: call.message.json.length,
+    outcome: isRefused ? "refused" : error ? "error" : "ok",
+    saved,
+    upstreamCalls: call.upstreamCalls,
+  });
+}

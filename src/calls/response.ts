@@ -19,15 +19,12 @@ export type RpcResponse = {
 
 /** The answer when there is nothing but an error; also for what went wrong before any message was read. */
 export function refusal(id: string, error: RpcError): RpcResponse {
-  const reply = { status: error.status, pieces: [failure(id, error)] };
-  if (error.status === 429) return { ...reply, rateLimit: error.data as RateLimit };
-  return error.retryAfter === undefined ? reply : { ...reply, retryAfter: error.retryAfter };
+  const response = { status: error.status, pieces: [failure(id, error)] };
+  if (error.status === 429) return { ...response, rateLimit: error.data as RateLimit };
+  return error.retryAfter === undefined ? response : { ...response, retryAfter: error.retryAfter };
 }
 
-/** `id` is JSON text too: the very characters that the caller sent. */
-export const successBefore = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
-export const successAfter = "}";
-
+/** @param id JSON text too: the very characters that the caller sent. */
 export const failure = (id: string, error: RpcError): string =>
   `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
 

@@ -48,9 +48,9 @@ export type EndpointRequest = {
   readonly scope: RequestScope;
 };
 
-/** The reply, and what the server needs to know to send it. undefined when the caller went away. */
+/** The response, and what the server needs to know to send it. undefined when the caller went away. */
 export type EndpointAnswer = {
-  reply: RpcResponse;
+  response: RpcResponse;
   allowOrigin: string | undefined;
   bytesIn: number;
   /** The connection ends with it, whatever the caller still sends. */
@@ -81,13 +81,13 @@ export class Endpoint {
     this.#options = options;
   }
 
-  /** Never throws: what goes wrong is in the reply. */
+  /** Never throws: what goes wrong is in the response. */
   async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, requestId, scope } = incoming;
     const { refusals } = this.#parts;
     const grant = this.#grantOf(incoming.route);
     const turnedAway = refusals.ofNow(request, grant);
-    if (turnedAway) return { ...NOTHING_READ, reply: refusal("null", turnedAway), isLast: true };
+    if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
       const network = this.#networkOf(incoming);
@@ -103,10 +103,10 @@ export class Endpoint {
       read.body = body;
       const client = (): string | undefined => this.#parts.clientAddress(request);
       const answer = this.#parts.answerBody(body, { network, grant, requestId, scope, client });
-      const reply = answer instanceof Promise ? await answer : answer;
+      const response = answer instanceof Promise ? await answer : answer;
       const bytesIn = body.length;
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);
-      return { reply, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
+      return { response, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
     } catch (thrown) {
       return this.#refused(incoming, { thrown, grant, read });
     }
@@ -120,8 +120,8 @@ export class Endpoint {
     const { refusals, log } = this.#parts;
     const error = asVisible(thrown, incoming, log);
     refusals.countRequest({ request, grant }, error, this.#bytesReadFor(error, request, read));
-    const reply = refusal("null", error);
-    return { ...NOTHING_READ, reply, allowOrigin: read.allowOrigin, isLast: false };
+    const response = refusal("null", error);
+    return { ...NOTHING_READ, response, allowOrigin: read.allowOrigin, isLast: false };
   }
 
   /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */

@@ -142,8 +142,8 @@ export class HttpServer {
     const answered = await endpoint.answer({ ...incoming, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
-      const { reply, allowOrigin } = answered;
-      scope.hold("unsent", heldBytesOf(reply.pieces));
+      const { response: answer, allowOrigin } = answered;
+      scope.hold("unsent", heldBytesOf(answer.pieces));
       const options = {
         requestId,
         allowOrigin,
@@ -151,11 +151,11 @@ export class HttpServer {
         isPage: request.headers.origin !== undefined,
         close: answered.isLast || this.#isLast(request.socket),
       };
-      const sent = respond(response, reply, options, this.#respondParts);
+      const sent = respond(response, answer, options, this.#respondParts);
       bytesOut = typeof sent === "number" ? sent : await sent;
     }
     metrics.requestEnded({
-      status: answered?.reply.status ?? 499, // nginx's number for a caller that left
+      status: answered?.response.status ?? 499, // nginx's number for a caller that left
       seconds: (clock.now() - startedAt) / 1000,
       bytesIn: answered?.bytesIn ?? 0,
       bytesOut,

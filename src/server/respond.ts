@@ -38,22 +38,22 @@ export type RespondParts = {
 /** @returns How many bytes of JSON were sent, before compression: at once, unless there are many. */
 export function respond(
   response: ServerResponse,
-  reply: RpcResponse,
+  answer: RpcResponse,
   options: ResponseOptions,
   parts: RespondParts,
 ): number | Promise<number> {
-  const { pieces, rest } = reply;
+  const { pieces, rest } = answer;
   const bytes = lengthOf(pieces);
-  const headers = headersOf(reply, options);
+  const headers = headersOf(answer, options);
   if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
-    response.writeHead(reply.status, headers);
-    return stream(response, reply, [createGzip({ level: constants.Z_BEST_SPEED })], parts);
+    response.writeHead(answer.status, headers);
+    return stream(response, answer, [createGzip({ level: constants.Z_BEST_SPEED })], parts);
   }
   if (!rest) headers.push("Content-Length", String(bytes));
-  response.writeHead(reply.status, headers);
+  response.writeHead(answer.status, headers);
   if (rest || bytes > WRITTEN_AT_ONCE || (bytes > WORTH_JOINING && pieces.some(isSource)))
-    return stream(response, reply, [], parts);
+    return stream(response, answer, [], parts);
   send(response, pieces, bytes);
   return bytes;
 }
@@ -61,7 +61,7 @@ export function respond(
 /** As the caller takes it. An answer that breaks off ends with its connection, so that nobody takes it for whole. */
 async function stream(
   response: ServerResponse,
-  reply: RpcResponse,
+  answer: RpcResponse,
   through: readonly Transform[],
   { turns, onBroken }: RespondParts,
 ): Promise<number> {
@@ -69,7 +69,7 @@ async function stream(
   let broken: unknown;
   const chunks = async function* (): AsyncGenerator<Buffer> {
     try {
-      for await (const chunk of answerChunks(reply, turns)) {
+      for await (const chunk of answerChunks(answer, turns)) {
         bytes += chunk.length;
         yield chunk;
       }

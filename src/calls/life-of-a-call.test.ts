@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Call } from "./call.ts";
-import { recordUsage } from "./record-usage.ts";
+import { recordUsage } from "./life-of-a-call.ts";
 
 /** The usage, and the metric, after a call that ended so. */
 function recorded(answer: { pieces: readonly string[]; error?: RpcError }, saving?: string) {

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { closingLineReporter } from "./scripts/closing-line-reporter.ts";
+import { seedOf } from "./scripts/seed.ts";
 
 /** Of these `npm test` does a little, and `npm run test:deep` all. */
 const asksForDepth = globSync("test/**/*.test.ts").filter((path) =>
@@ -35,7 +36,8 @@ export default defineConfig({
     isolate: false,
     // Most tests start processes, and wait for them: three workers keep two cores busy.
     maxWorkers: Math.max(3, Math.ceil(availableParallelism() / 2)),
-    provide: { isDeep: false },
+    setupFiles: "test/support/seed.ts",
+    provide: { isDeep: false, seed: seedOf("quick") },
     projects: [
       {
         extends: true,
@@ -55,7 +57,7 @@ export default defineConfig({
         test: {
           name: "deep",
           include: without(asksForDepth, [...measured, ...alone]),
-          provide: { isDeep: true },
+          provide: { isDeep: true, seed: seedOf("deep") },
           ...overProcesses,
         },
       },
@@ -68,7 +70,7 @@ export default defineConfig({
         test: {
           name: "measured",
           include: measured,
-          provide: { isDeep: true },
+          provide: { isDeep: true, seed: seedOf("deep") },
           ...oneByOne,
           ...overProcesses,
         },

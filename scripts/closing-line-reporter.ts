@@ -1,8 +1,13 @@
-// Ends a test run with one plain line that a person, or a machine, can read: `N passed, N failed`. Where CI is
-// set a test that was skipped has failed: there all that tests need is there.
-import type { Reporter, TestModule } from "vitest/node";
+// Begins a test run with its seed, and ends it with one plain line that a person, or a machine, can read:
+// `N passed, N failed`. Where CI is set a test that was skipped has failed: there all that tests need is there.
+import type { Reporter, TestModule, TestSpecification } from "vitest/node";
 
 export const closingLineReporter: Reporter = {
+  onTestRunStart(files: readonly TestSpecification[]): void {
+    const seeds = new Set(files.map(({ project }) => project.getProvidedContext().seed));
+    process.stdout.write(`chance begins with seed ${[...seeds].join(" and ")}\n`);
+  },
+
   onTestRunEnd(modules: readonly TestModule[], errors): void {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     for (const module of modules) {

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { Random } from "../../test/support/generated-chain/random.ts";
 import { recordOf } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainView, type ViewParts } from "./chain-view.ts";
@@ -27,9 +27,10 @@ afterEach(async () => {
 
 const criteria = Buffer.alloc(32, 7);
 const place = (from: number) => ({ criteria, from, to: from + 1_999 });
+const random = new Random(4);
 /** Digits that do not compress well, about so many bytes on disk. */
 const noise = (bytes: number): Buffer =>
-  Buffer.from(`["${randomBytes(bytes).toString("base64")}"]`);
+  Buffer.from(`["${Buffer.from(random.hex(bytes).slice(2), "hex").toString("base64")}"]`);
 const keep = (at: ReturnType<typeof place>, json: Buffer, upstreams = ["a"]): Promise<void> =>
   store.keepSegment(at, { json, upstreams });
 const isKept = (from: number): boolean => store.segment(place(from)) !== undefined;
@@ -62,12 +63,12 @@ it("leaves before any block does", async () => {
   expect(isKept(0)).toBe(true);
   const hashOf = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
   for (let number = 1; number <= 12; number += 1) {
-    const input = `0x${randomBytes(25_000).toString("hex")}`;
+    const input = random.hex(25_000);
     const block = {
       number: `0x${number.toString(16)}`,
       hash: hashOf(number),
       parentHash: hashOf(number - 1),
-      transactions: [{ hash: `0x${randomBytes(32).toString("hex")}`, input }],
+      transactions: [{ hash: random.hex(32), input }],
     };
     const json = { block: Buffer.from(JSON.stringify(block)), receipts: Buffer.from("[{}]") };
     const record = recordOf(json, { block, receipts: [{ logs: [] }] }, "full");

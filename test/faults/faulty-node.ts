@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { Random } from "../support/generated-chain/random.ts";
 import { textOf } from "../support/request-text.ts";
 import { type Fault, HEALTHY } from "./faults.ts";
 import { type Answer, liedAbout, NO_STATE, nodeAnswer, STATE_METHODS } from "./node-answers.ts";
@@ -15,7 +16,7 @@ export type CallCounts = Readonly<Record<string, number>>;
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 
 /** A healthy answer takes 2 to 5 milliseconds. */
-const LATENCY_MS = { least: 2, spread: 3 };
+const LATENCY_MS = { least: 2, most: 5 };
 
 export class FaultyNode {
   #fault: Fault = HEALTHY;
@@ -30,7 +31,10 @@ export class FaultyNode {
     this.#serve(request, response).catch(() => response.destroy());
   });
 
-  constructor(parts: { chain: WorldChain }) {
+  readonly #random: Random;
+
+  constructor(options: { seed: number }, parts: { chain: WorldChain }) {
+    this.#random = new Random(options.seed);
     this.#chain = parts.chain;
   }
 
@@ -75,7 +79,7 @@ export class FaultyNode {
     const calls = JSON.parse(await textOf(request)) as Call | Call[];
     for (const { method } of [calls].flat()) this.#counts[method] = (this.#counts[method] ?? 0) + 1;
     this.#answered += 1;
-    await pause(LATENCY_MS.least + Math.random() * LATENCY_MS.spread);
+    await pause(this.#random.between([LATENCY_MS.least, LATENCY_MS.most]));
     const text = (): string =>
       Array.isArray(calls) ? `[${calls.map((call) => this.#tell(call))}]` : this.#tell(calls);
     const sinceMs = performance.now() - this.#faultSince;

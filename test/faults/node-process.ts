@@ -1,9 +1,10 @@
 // The process that nodes live in, apart from the load and the gateway. Does what `nodes.ts` asks for.
 import { FaultyNode } from "./faulty-node.ts";
 import type { Order } from "./nodes.ts";
-import { WorldChain } from "./world-chain.ts";
+import { WorldChain, type WorldTime } from "./world-chain.ts";
 
-const chain = new WorldChain(JSON.parse(process.argv[2] ?? "{}"));
+const time = JSON.parse(process.argv[2] ?? "{}") as WorldTime;
+const chain = new WorldChain(time);
 const nodes: FaultyNode[] = [];
 
 process.on("message", ({ number, order }: { number: number; order: Order }) => {
@@ -16,7 +17,7 @@ process.on("disconnect", () => process.exit());
 async function obey(order: Order): Promise<unknown> {
   switch (order.kind) {
     case "open": {
-      const node = new FaultyNode({ chain });
+      const node = new FaultyNode({ seed: time.seed + nodes.length }, { chain });
       nodes.push(node);
       return { index: nodes.length - 1, url: await node.open() };
     }

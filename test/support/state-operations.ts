@@ -1,6 +1,5 @@
 // What every store of the shared state must do with limits, counters and journals, and with an operation
 // that comes again: whichever store it is, it does what the pure functions say.
-import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/lib/outbox.ts";
@@ -8,7 +7,11 @@ import { type TakeRequest, takeFrom } from "../../src/lib/token-bucket.ts";
 import { addIn } from "../../src/state/operations.ts";
 import type { Addition, CounterTree, State } from "../../src/state/state.ts";
 
-const newSlot = (): string => randomBytes(8).toString("hex");
+let slots = 0;
+const newSlot = (): string => {
+  slots += 1;
+  return slots.toString(16).padStart(16, "0");
+};
 /** An operation that nobody repeats. */
 const once = (): OperationId => ({ slot: newSlot(), number: 1, keptMs: 60_000 });
 

@@ -1,0 +1,6 @@
+// What chance begins with: the same in each `npm test`, another in each `npm run test:deep`. HEADGATE_SEED repeats a run.
+const { HEADGATE_SEED } = process.env;
+const anotherEachTime = Date.now() % 1_000_000;
+
+export const seedOf = (run: "quick" | "deep"): number =>
+  Number(HEADGATE_SEED ?? (run === "quick" ? 1 : anotherEachTime));

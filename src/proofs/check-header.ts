@@ -1,9 +1,21 @@
 // The header against its hash, and the short lists that it covers: withdrawals and uncles.
-import type { Work } from "../lib/turns.ts";
-import { encodingOfHash, headerHash, mayBeForeign } from "./header.ts";
-import { isAbsent, type Json, sameHex, shown } from "./json.ts";
-import { unclesHashOf, withdrawalsRootOf } from "./lists.ts";
-import { compare, differs, type PartProof, proven, unproven } from "./part-proof.ts";
+
+import { keccak256 } from "../evm/keccak.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
+import {
+  compare,
+  differs,
+  type PartProof,
+  isAbsent,
+  isJson,
+  type Json,
+  proven,
+  sameHex,
+  shown,
+  unproven,
+} from "./json.ts";
+import { hashTrie } from "./ordered-trie.ts";
+import { RlpWriter } from "./rlp-writer.ts";
 
 /**
  * What is known of a network: some header of it was proven; none was seen yet, so one with fields of
@@ -56,3 +68,156 @@ const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d
 
 const isHash = (value: unknown): boolean =>
   typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
+
+// What headers cover beside transactions and receipts: withdrawals and uncles.
+
+/** Undefined when it is no list of withdrawals (EIP-4895). */
+function* withdrawalsRootOf(withdrawals: unknown): Work<string | undefined> {
+  if (!Array.isArray(withdrawals)) return undefined;
+  const encoded: Uint8Array[] = [];
+  yield* eachInSteps(withdrawals, (withdrawal: unknown) => {
+    const bytes = encodeWithdrawal(withdrawal);
+    if (bytes) encoded.push(bytes);
+  });
+  return encoded.length === withdrawals.length ? yield* hashTrie(encoded) : undefined;
+}
+
+function encodeWithdrawal(withdrawal: unknown): Uint8Array | undefined {
+  if (!isJson(withdrawal)) return undefined;
+  const writer = new RlpWriter();
+  writer.list(() => {
+    writer.quantity(withdrawal["index"]);
+    writer.quantity(withdrawal["validatorIndex"]);
+    writer.data(withdrawal["address"], 20);
+    writer.quantity(withdrawal["amount"]);
+  });
+  return writer.since(0);
+}
+
+/** Undefined when one of the headers does not have the hash that the block names. */
+function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): string | undefined {
+  if (headers.length !== hashes.length) return undefined;
+  const encoded = headers
+    .map((header, index) => {
+      const isThatOne = isJson(header) && sameHex(header["hash"], hashes[index]);
+      return isThatOne ? encodingOfHash(header, hashes[index]) : undefined;
+    })
+    .filter((bytes) => bytes !== undefined);
+  if (encoded.length !== headers.length) return undefined;
+  const writer = new RlpWriter();
+  writer.list(() => {
+    for (const bytes of encoded) writer.raw(bytes);
+  });
+  const list = writer.since(0);
+  return list && keccak256(list);
+}
+
+// The hash of a header, from Frontier to the newest fork, and of headers with fields not known here.
+
+/** keccak of the RLP of a header; undefined when the header's fields cannot be encoded. */
+export function headerHash(header: Json): string | undefined {
+  const bytes = encodeHeader(header, []);
+  return bytes && keccak256(bytes);
+}
+
+/** The encoding that has the hash: the standard one, or one with unknown fields at its end. */
+function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
+  for (const appended of [[], ...runsOf(unknownMembers(header))]) {
+    const bytes = encodeHeader(header, appended);
+    if (!bytes) return undefined;
+    if (sameHex(keccak256(bytes), hash)) return bytes;
+  }
+  return undefined;
+}
+
+/** Whether the header may be hashed in a way not known here: it lacks a field, or has others. */
+const mayBeForeign = (header: Json): boolean =>
+  baseFields.some(([name]) => isAbsent(header[name])) ||
+  Object.keys(header).some((name) => !standardMembers.has(name));
+
+type Field = readonly [name: string, bytes: number | "quantity" | "data"];
+
+const baseFields: readonly Field[] = [
+  ["parentHash", 32],
+  ["sha3Uncles", 32],
+  ["miner", 20],
+  ["stateRoot", 32],
+  ["transactionsRoot", 32],
+  ["receiptsRoot", 32],
+  ["logsBloom", 256],
+  ["difficulty", "quantity"],
+  ["number", "quantity"],
+  ["gasLimit", "quantity"],
+  ["gasUsed", "quantity"],
+  ["timestamp", "quantity"],
+  ["extraData", "data"],
+  ["mixHash", 32],
+  ["nonce", 8],
+];
+
+/** In the order in which the forks appended them. */
+const laterFields: readonly Field[] = [
+  ["baseFeePerGas", "quantity"], // EIP-1559
+  ["withdrawalsRoot", 32], // EIP-4895
+  ["blobGasUsed", "quantity"], // EIP-4844
+  ["excessBlobGas", "quantity"],
+  ["parentBeaconBlockRoot", 32], // EIP-4788
+  ["requestsHash", 32], // EIP-7685
+  ["blockAccessListHash", 32], // EIP-7928
+  ["slotNumber", "quantity"], // EIP-7843
+];
+
+/** Members that are no field of a header, and say nothing about how it is hashed. */
+const derivedMembers = [
+  "hash",
+  "size",
+  "totalDifficulty",
+  "transactions",
+  "uncles",
+  "withdrawals",
+  "l1BlockNumber", // Arbitrum, out of mixHash and extraData
+  "sendCount",
+  "sendRoot",
+  "milliTimestamp", // BNB Smart Chain, out of mixHash
+];
+
+const standardMembers: ReadonlySet<string> = new Set([
+  ...[...baseFields, ...laterFields].map(([name]) => name),
+  ...derivedMembers,
+]);
+
+function encodeHeader(header: Json, appended: readonly string[]): Uint8Array | undefined {
+  const writer = new RlpWriter();
+  writer.list(() => {
+    for (const field of baseFields) writeField(writer, header, field);
+    for (const field of laterFields)
+      if (!isAbsent(header[field[0]])) writeField(writer, header, field);
+    // A number has no leading zeros, so only an odd number of digits tells it from bytes.
+    for (const text of appended)
+      if (text.length % 2 === 1) writer.quantity(text);
+      else writer.data(text);
+  });
+  return writer.since(0);
+}
+
+function writeField(writer: RlpWriter, header: Json, [name, kind]: Field): void {
+  const value = header[name];
+  if (kind === "quantity") writer.quantity(value);
+  else if (kind === "data") writer.data(value);
+  else writer.data(value, kind);
+}
+
+/** The first few, so that the tries stay few as well. */
+const unknownMembers = (header: Json): string[] =>
+  Object.entries(header)
+    .filter(([name]) => !standardMembers.has(name))
+    .map(([, value]) => value)
+    .filter((value) => typeof value === "string")
+    .filter((value) => value.length < 4096 && /^0x[0-9a-f]*$/i.test(value))
+    .slice(0, 6);
+
+/** All that stand next to each other, at most 21: among new fields may be derived ones. */
+const runsOf = (texts: readonly string[]): string[][] =>
+  texts.flatMap((_, from) =>
+    texts.slice(from).map((_last, index) => texts.slice(from, from + index + 1)),
+  );

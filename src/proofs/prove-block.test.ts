@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { keccak256 } from "../evm/keccak.ts";
-import { headerHash } from "./header.ts";
+import { headerHash } from "./check-header.ts";
 import { EMPTY_ROOT } from "./ordered-trie.ts";
 import { type Json, proveBlock } from "./prove-block.ts";
 import { RlpWriter } from "./rlp-writer.ts";

@@ -1,11 +1,19 @@
 // Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
 // has answered this block. Pure, and never throws whatever the node wrote.
+
+import { keccakBytes } from "../evm/keccak.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
-import { checkBloom, checkReceipts, checkTransactions } from "./check-lists.ts";
-import { isAbsent, isJson, type Json } from "./json.ts";
-import { type PartProof, unproven } from "./part-proof.ts";
-import { misplaced } from "./places.ts";
+import {
+  type BlockLists,
+  checkBloom,
+  checkReceipts,
+  checkTransactions,
+  isForeignTransaction,
+  type Transaction,
+} from "./check-lists.ts";
+import { type PartProof, isAbsent, isJson, type Json, sameHex, shown, unproven } from "./json.ts";
+import { RlpWriter } from "./rlp-writer.ts";
 
 export type { Json };
 
@@ -99,3 +107,190 @@ const isTransaction = (value: unknown): value is Json | string =>
 
 const areEntries = <T>(values: unknown, isEntry: (value: unknown) => value is T): values is T[] =>
   Array.isArray(values) && values.every(isEntry);
+
+// What no root covers, but must agree: where transactions, receipts and logs say that they stand, and
+// what nodes derive from the block for convenience.
+
+type PlaceOptions = {
+  readonly isForeignHeader: boolean;
+  /** Only then gas and created contracts are known to follow the rules of Ethereum. */
+  readonly areReceiptsProven: boolean;
+};
+
+/** Why something is not where it says; undefined when all is. */
+function* misplaced(lists: BlockLists, options: PlaceOptions): Work<string | undefined> {
+  const { block, transactions, receipts } = lists;
+  for (const [index, transaction] of transactions.entries()) {
+    if (index % STEP === STEP - 1) yield;
+    if (typeof transaction === "string") continue;
+    const found =
+      misplacedTransaction(transaction, index, block) ?? contradiction(transaction, options);
+    if (found) return `transaction ${index}: ${found}`;
+  }
+  return receipts && (yield* misplacedReceipts({ ...lists, receipts }, options));
+}
+
+/** So many are looked at between two pauses. */
+const STEP = 64;
+
+const misplacedTransaction = (transaction: Json, index: number, block: Json): string | undefined =>
+  wrong(transaction, "blockHash", block["hash"]) ??
+  wrong(transaction, "blockNumber", block["number"]) ??
+  wrong(transaction, "transactionIndex", quantityOf(index)) ??
+  wrongTime(transaction, block);
+
+/** anvil writes the time of receipts as a plain number. */
+function wrongTime(entry: Json, block: Json): string | undefined {
+  const time = entry["blockTimestamp"];
+  return typeof time === "number"
+    ? wrong({ blockTimestamp: quantityOf(time) }, "blockTimestamp", block["timestamp"])
+    : wrongIfPresent(entry, "blockTimestamp", block["timestamp"]);
+}
+
+/** Members that repeat what the signature covers. */
+function contradiction(transaction: Json, { isForeignHeader }: PlaceOptions): string | undefined {
+  if (isForeignHeader || isForeignTransaction(transaction)) return undefined;
+  const { v, yParity, chainId, type } = transaction;
+  const isLegacy = isAbsent(type) || type === "0x0";
+  if (!isLegacy) return isAbsent(yParity) ? undefined : wrongIfPresent(transaction, "v", yParity);
+  // EIP-155: v is 35 + 2 × chain id + parity.
+  const protection = numberOf(v) ?? 0n;
+  if (protection < 35n || isAbsent(chainId)) return undefined;
+  return wrong(transaction, "chainId", quantityOf((protection - 35n) >> 1n));
+}
+
+function* misplacedReceipts(
+  { block, transactions, receipts }: BlockLists & { receipts: readonly Json[] },
+  options: PlaceOptions,
+): Work<string | undefined> {
+  if (receipts.length !== transactions.length)
+    return `${receipts.length} receipts of ${transactions.length} transactions`;
+  let logIndex = 0;
+  let gasBefore = 0;
+  for (const [index, receipt] of receipts.entries()) {
+    if (index % STEP === STEP - 1) yield;
+    const place = { block, index, transaction: transactions[index] ?? "" };
+    const found =
+      misplacedReceipt(receipt, place) ??
+      (options.areReceiptsProven ? wronglyDerived(receipt, place, gasBefore) : undefined) ??
+      (yield* misplacedLogs(receipt["logs"], place, logIndex));
+    if (found) return `receipt ${index}: ${found}`;
+    logIndex += Array.isArray(receipt["logs"]) ? receipt["logs"].length : 0;
+    gasBefore = gasOf(receipt["cumulativeGasUsed"]);
+  }
+  // EIP-7778 lets the block count gas that receipts do not; it comes with block access lists.
+  const countsAlike = !options.isForeignHeader && isAbsent(block["blockAccessListHash"]);
+  return countsAlike && gasOf(block["gasUsed"]) !== gasBefore
+    ? `gasUsed of the block is ${shown(block["gasUsed"])}, of its receipts ${gasBefore}`
+    : undefined;
+}
+
+type Place = {
+  readonly block: Json;
+  readonly index: number;
+  readonly transaction: Transaction;
+};
+
+const hashOf = (transaction: Transaction): unknown =>
+  typeof transaction === "string" ? transaction : transaction["hash"];
+
+function misplacedReceipt(receipt: Json, place: Place): string | undefined {
+  const { block, transaction } = place;
+  const found = misplacedInBlock(receipt, place) ?? wrongTime(receipt, block);
+  if (found || typeof transaction === "string") return found;
+  const { from, to, type } = transaction;
+  if (
+    isAbsent(to)
+      ? !isAbsent(receipt["to"])
+      : receipt["to"] !== undefined && !sameHex(receipt["to"], to)
+  )
+    return `to is ${shown(receipt["to"])}, want ${shown(to)}`;
+  return (
+    wrongIfPresent(receipt, "from", from) ??
+    (isAbsent(type) ? undefined : wrongIfPresent(receipt, "type", type))
+  );
+}
+
+/** Of a receipt as of a log. */
+const misplacedInBlock = (item: Json, { block, index, transaction }: Place): string | undefined =>
+  wrong(item, "transactionHash", hashOf(transaction)) ??
+  wrong(item, "transactionIndex", quantityOf(index)) ??
+  wrong(item, "blockHash", block["hash"]) ??
+  wrong(item, "blockNumber", block["number"]);
+
+function* misplacedLogs(
+  logs: unknown,
+  place: Place,
+  firstLogIndex: number,
+): Work<string | undefined> {
+  if (!Array.isArray(logs)) return "no list of logs";
+  for (const [index, log] of logs.entries()) {
+    if (index % STEP === STEP - 1) yield;
+    if (!isJson(log)) return `log ${index} is ${shown(log)}`;
+    const found =
+      wrong(log, "logIndex", quantityOf(firstLogIndex + index)) ??
+      misplacedInBlock(log, place) ??
+      wrongTime(log, place.block);
+    if (found) return `log ${index}: ${found}`;
+    if (log["removed"] !== undefined && log["removed"] !== false) return `log ${index} is removed`;
+  }
+  return undefined;
+}
+
+function wronglyDerived(receipt: Json, place: Place, gasBefore: number): string | undefined {
+  const { gasUsed, cumulativeGasUsed, contractAddress } = receipt;
+  if (gasUsed !== undefined && gasOf(gasUsed) !== gasOf(cumulativeGasUsed) - gasBefore)
+    return `gasUsed is ${shown(gasUsed)}, but cumulativeGasUsed ${shown(cumulativeGasUsed)} after ${gasBefore}`;
+  const { transaction, block } = place;
+  if (typeof transaction === "string") return undefined;
+  if (!isAbsent(contractAddress)) {
+    const created = isAbsent(transaction["to"]) ? createdAddress(transaction) : "nothing";
+    if (!sameHex(contractAddress, created))
+      return `contractAddress is ${shown(contractAddress)}, created was ${created}`;
+  }
+  if (isAbsent(receipt["effectiveGasPrice"])) return undefined;
+  return wrong(receipt, "effectiveGasPrice", effectiveGasPrice(transaction, block));
+}
+
+/** The end of the hash of the sender and its nonce (Yellow Paper, section 7). */
+function createdAddress({ from, nonce }: Json): string {
+  const writer = new RlpWriter();
+  writer.list(() => {
+    writer.data(from, 20);
+    writer.quantity(nonce);
+  });
+  const bytes = writer.since(0);
+  return bytes ? `0x${Buffer.from(keccakBytes(bytes).subarray(12)).toString("hex")}` : "nothing";
+}
+
+/** Exact up to 2^53, which no block can use. */
+const gasOf = (text: unknown): number => Number(numberOf(text) ?? Number.NaN);
+
+const quantityOf = (value: number | bigint): string => `0x${value.toString(16)}`;
+
+function wrong(item: Json, name: string, want: unknown): string | undefined {
+  const value = item[name];
+  return sameHex(value, want) ? undefined : `${name} is ${shown(value)}, want ${shown(want)}`;
+}
+
+/** Some nodes leave it out. */
+const wrongIfPresent = (item: Json, name: string, want: unknown): string | undefined =>
+  isAbsent(item[name]) ? undefined : wrong(item, name, want);
+
+// What a transaction paid for its gas.
+
+/** EIP-1559: the base fee and what is left for the tip. Undefined when a fee is no QUANTITY. */
+function effectiveGasPrice(transaction: Json, block: Json): string | undefined {
+  const { maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = transaction;
+  const hasFees = type === "0x2" || type === "0x3" || type === "0x4";
+  if (!hasFees) return typeof gasPrice === "string" ? gasPrice : undefined;
+  const most = numberOf(maxFeePerGas);
+  const tip = numberOf(maxPriorityFeePerGas);
+  const base = isAbsent(block["baseFeePerGas"]) ? 0n : numberOf(block["baseFeePerGas"]);
+  if (most === undefined || tip === undefined || base === undefined) return undefined;
+  return `0x${(base + tip < most ? base + tip : most).toString(16)}`;
+}
+
+/** Undefined when it is no QUANTITY. */
+const numberOf = (text: unknown): bigint | undefined =>
+  typeof text === "string" && /^0x[0-9a-f]{1,64}$/i.test(text) ? BigInt(text) : undefined;

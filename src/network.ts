@@ -10,6 +10,7 @@ import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
 import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { Head } from "./chain/head.ts";
+import type { ViewSource } from "./chain/view-source.ts";
 import type { Config } from "./config/schema.ts";
 import { epochFormatters } from "./filters/epoch-formatters.ts";
 import { FilterBook } from "./filters/filter-book.ts";
@@ -120,7 +121,8 @@ export class Network {
   readonly #headWatch: HeadWatch | undefined;
   ranges: LearnedRange;
   /** undefined where nothing is followed. */
-  readonly chain: Chain | ChainReader | undefined;
+  readonly chain: ViewSource | undefined;
+  readonly #source: Chain | ChainReader | undefined;
   /** undefined where nothing is followed. */
   readonly filters: FilterBook | undefined;
   /** Says to the servers what happens to the chain, or hears it. */
@@ -151,7 +153,7 @@ export class Network {
       connect: (to, own) => connect(to, { ...own, memory, turns }),
       state: poolState,
       traitsOf: traitsOf(family),
-      onLie: (upstream) => this.chain?.distrust(upstream),
+      onLie: (upstream) => this.#source?.distrust(upstream),
     });
     this.coalescing = new Coalescing(this.pool);
     this.head = new Head({ family }, { upstream: this.pool });
@@ -175,20 +177,25 @@ export class Network {
     const filterParts = { state, formatters: formatters(chainId), count, clock, metrics };
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
-      const chain = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
+      const reader = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
+      const chain = reader.views;
       const journal = new JournalReader({ network: name }, { writer, state, clock });
+      this.#source = reader;
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
-      this.#link = () => writer.onNews((news) => chain.hear(news));
+      this.#link = () => writer.onNews((news) => reader.hear(news));
     } else if (isFollowed) {
-      const chain = new Chain(
+      const follower = new Chain(
         { network: name, chainId, path, ...storeOptions(settings) },
         { pool, dialect, clock, turns, log, metrics, freshness },
       );
+      const chain = follower.views;
       const journal = new PendingJournal({ network: name, prefix }, { pool, state, clock });
+      this.#source = follower;
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
-      if (role.kind === "writer") this.#link = () => role.serve(name, keptNetwork(chain, journal));
+      if (role.kind === "writer")
+        this.#link = () => role.serve(name, keptNetwork(follower, journal));
     }
     const { chain } = this;
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
@@ -200,7 +207,7 @@ export class Network {
   async start(): Promise<void> {
     await this.pool.start();
     this.#headWatch?.start();
-    await this.chain?.start();
+    await this.#source?.start();
     await this.filters?.start();
     this.#unlink = this.#link();
     this.#freshness.start();
@@ -210,7 +217,7 @@ export class Network {
     this.#freshness.close();
     this.#unlink();
     await this.filters?.close();
-    await this.chain?.close();
+    await this.#source?.close();
     await this.#headWatch?.close();
     await this.pool.close();
   }
@@ -250,7 +257,7 @@ export class Network {
     this.#documents = new WeakMap();
     this.#headAgeMs = headAgeMs;
     this.#freshness.reconfigure({ headAgeMs, staleAfterMs });
-    this.chain?.reconfigure(storeOptions(settings));
+    this.#source?.reconfigure(storeOptions(settings));
     this.filters?.reconfigure({ perKey, most });
   }
 
@@ -291,7 +298,7 @@ export class Network {
     if (view) {
       const staleness = this.#freshness.look();
       if (!staleness) return undefined;
-      const { whyStuck } = Object(this.chain) as { whyStuck?: string };
+      const whyStuck = this.#source instanceof Chain ? this.#source.whyStuck : undefined;
       const why = whyStuck === undefined ? "" : `: ${whyStuck}`;
       return `${name}: ${staleText(view.head.number, staleness)}${why}`;
     }

@@ -1,10 +1,10 @@
 // Who calls, the network that is called, and its chain as one call sees it, or all members of one batch.
 
 import type { Grant } from "../access/keys/grant.ts";
-import type { Chain } from "../chain/chain.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
 import type { Head } from "../chain/head.ts";
+import type { ViewSource } from "../chain/view-source.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, NetworkFacts } from "../methods/method.ts";
@@ -21,7 +21,7 @@ export type CallableNetwork = {
   readonly coalescing: Pick<Coalescing, "call">;
   readonly head: Pick<Head, "loneView" | "batchView">;
   /** undefined where nothing is followed. */
-  readonly chain: Pick<Chain, "view"> | undefined;
+  readonly chain: Pick<ViewSource, "view"> | undefined;
   /** undefined where nothing is followed. */
   readonly filters: CallContext["filters"];
   readonly ranges: CallContext["ranges"];

@@ -1,15 +1,14 @@
 // Takes the stored chain to the head that a node tells of: over the blocks between, or back to the
 // fork and up the other branch, or anew where nothing is in common.
+
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BlockRecord } from "./block-record.ts";
+import type { BlockRecord, Position } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
-import type { BlockStore, Position } from "./block-store.ts";
+import type { BlockStore, ChainUpdate } from "./block-store.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
-import { findFork } from "./find-fork.ts";
-import { type Link, planUpdate } from "./plan-update.ts";
 import type { Prover } from "./prover.ts";
 
 export type AdvanceParts = {
@@ -281,3 +280,72 @@ const linkOf = ({ hash, outline }: BlockRecord): Link => ({
   hash,
   parentHash: outline.parentHash,
 });
+
+// Where two chains part: one that is at hand, and one whose blocks must be asked for.
+
+/** The hash at a number; undefined when it is not known. */
+type Chains = {
+  readonly ours: (number: number) => string | undefined;
+  readonly theirs: (number: number) => Promise<string | undefined>;
+};
+
+/**
+ * The newest block that both have, by steps that double and then halve: a few questions where the
+ * fork is near, and some twenty where it is 10,000 blocks away.
+ *
+ * @returns "none" when they differ already at the lowest number; "unclear" when the other chain does not tell.
+ */
+export async function findFork(
+  { lowest, highest }: { lowest: number; highest: number },
+  { ours, theirs }: Chains,
+): Promise<Position | "none" | "unclear"> {
+  if (highest < lowest) return "none";
+  const agree = async (number: number): Promise<boolean | undefined> => {
+    const hash = await theirs(number);
+    return hash === undefined ? undefined : hash === ours(number);
+  };
+  let differing = highest + 1;
+  let agreeing = highest;
+  for (let step = 1; ; step *= 2) {
+    const isSame = await agree(agreeing);
+    if (isSame === undefined) return "unclear";
+    if (isSame) break;
+    if (agreeing === lowest) return "none";
+    differing = agreeing;
+    agreeing = Math.max(lowest, agreeing - step);
+  }
+  while (differing - agreeing > 1) {
+    const middle = Math.floor((agreeing + differing) / 2);
+    const isSame = await agree(middle);
+    if (isSame === undefined) return "unclear";
+    if (isSame) agreeing = middle;
+    else differing = middle;
+  }
+  const hash = ours(agreeing);
+  return hash === undefined ? "unclear" : { number: agreeing, hash };
+}
+
+// What a reorganisation does, decided: which blocks leave and which join.
+
+type Link = Position & { readonly parentHash: string };
+
+/**
+ * How the head gets from where it is to the end of a branch.
+ *
+ * @param branch Oldest first. Empty: the head falls back to `onto`.
+ * @param onto The canonical block on which the branch stands.
+ * @returns undefined when the branch is not one, or does not stand there.
+ */
+export function planUpdate(
+  head: Position,
+  branch: readonly Link[],
+  onto: Position,
+): Pick<ChainUpdate, "removed"> | undefined {
+  if (onto.number > head.number) return undefined;
+  let last = onto;
+  for (const block of branch) {
+    if (block.number !== last.number + 1 || block.parentHash !== last.hash) return undefined;
+    last = block;
+  }
+  return { removed: head.number - onto.number };
+}

@@ -1,6 +1,6 @@
 // Fills the window backwards from the oldest stored block, in the background.
 import type { Logger } from "pino";
-import { NotWritable } from "../disk/write-failure.ts";
+import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";

@@ -8,21 +8,21 @@ import {
   encodeOutline,
   isHugeToErase,
   PIECE_ITEMS,
+  type Position,
   transactionHashesIn,
 } from "./block-record.ts";
-import type { BlockTables, Table } from "./block-tables.ts";
-import { encodeDirectory } from "./log-directory.ts";
-import { placesByTerm } from "./log-places.ts";
-import { plain } from "./packing.ts";
-import { addPlaces } from "./postings.ts";
 import {
+  type BlockTables,
   hashKey,
   numberKey,
-  type Position,
   partKey,
+  plain,
   positionBytes,
   type StoredPart,
-} from "./store-keys.ts";
+  type Table,
+  termKey,
+} from "./block-tables.ts";
+import { addPlaces, encodeDirectory, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
 
 /** Behind every key that begins with a hash. */
 const LAST = Buffer.alloc(8, 0xff);
@@ -210,4 +210,24 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
     if (keys.length < STEP) return;
     yield;
   }
+}
+
+// Which entries of the log index new blocks add to.
+
+/** Each term of the blocks' logs with the places it gets, segment by segment. */
+function placesByTerm(
+  records: readonly BlockRecord[],
+): Iterable<{ key: Buffer; places: number[] }> {
+  const found = new Map<number, { key: Buffer; places: number[] }>();
+  for (const { outline, logs } of records) {
+    const segment = segmentOf(outline.number);
+    const place = outline.number % SEGMENT_BLOCKS;
+    for (const term of new Set(logs.flatMap(({ terms }) => terms))) {
+      const name = segment * 2 ** 32 + term; // below 2^53: there are fewer than 2^21 segments
+      const entry = found.get(name);
+      if (entry) entry.places.push(place);
+      else found.set(name, { key: Buffer.from(termKey(segment, term)), places: [place] });
+    }
+  }
+  return found.values();
 }

@@ -11,7 +11,7 @@ import {
   recordOf,
   transactionHashesIn,
 } from "./block-record.ts";
-import { addressIn, encodeDirectory, findPlaces, topicsIn } from "./log-directory.ts";
+import { addressIn, encodeDirectory, findPlaces, topicsIn } from "./log-index.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 const digits = (value: number, length: number): string =>

@@ -3,7 +3,10 @@
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
-import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-directory.ts";
+import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-index.ts";
+
+/** A block, by its number and its hash. */
+export type Position = { readonly number: number; readonly hash: string };
 
 /** How much of a block was proven against its hash. */
 export type ProofLevel = "none" | "partial" | "full";

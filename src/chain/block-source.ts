@@ -1,10 +1,11 @@
 // Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
+
 import type { Logger } from "pino";
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Turns, Work } from "../lib/turns.ts";
+import { within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { answersInTurn } from "./answers-in-turn.ts";
 import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
 import { Confirmation } from "./confirmation.ts";
 import type {
@@ -238,4 +239,57 @@ function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | und
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+// The same asked of several nodes: one after the other, the next one early when one takes long.
+
+type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
+
+/** A node is given so long, in milliseconds, before the next one is asked beside it. */
+const SLOW_MS = 500;
+/** Made once: nobody reads where it was made. */
+const UNWANTED = new Error("no more answers are wanted");
+
+/**
+ * Gives the answers as they come, as long as somebody wants more of them; then what still runs is aborted.
+ *
+ * @param parts.ask Never rejects.
+ */
+export async function* answersInTurn<Node, Answer>(
+  nodes: readonly Node[],
+  signal: AbortSignal,
+  parts: {
+    readonly ask: (node: Node, signal: AbortSignal) => Promise<Answer>;
+    readonly clock: Pick<Clock, "sleep">;
+  },
+): AsyncGenerator<NodeAnswer<Node, Answer>, void> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort(signal.reason);
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  const waiting = [...nodes];
+  const running = new Map<Node, Promise<NodeAnswer<Node, Answer>>>();
+  const askNext = (): void => {
+    const node = waiting.shift();
+    if (node !== undefined)
+      running.set(
+        node,
+        parts.ask(node, ending.signal).then((answer) => ({ node, answer })),
+      );
+  };
+  try {
+    askNext();
+    while (running.size > 0) {
+      const first = await within(SLOW_MS, Promise.race(running.values()), parts);
+      if (!first) askNext();
+      else {
+        running.delete(first.node);
+        yield first;
+        if (running.size === 0) askNext();
+      }
+    }
+  } finally {
+    signal.removeEventListener("abort", end);
+    ending.abort(UNWANTED);
+  }
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ADDRESS, hashTerm } from "../evm/log-filter.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import { BlockStore, type StoreOptions } from "./block-store.ts";
-import { SEGMENT_BLOCKS } from "./postings.ts";
+import { SEGMENT_BLOCKS } from "./log-index.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 const PLENTY = 2 ** 30;

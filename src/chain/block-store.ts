@@ -2,31 +2,29 @@
 // number read. Every change is one transaction, so the store is always at a head that it had.
 
 import { BlockEntries } from "./block-entries.ts";
-import { type BlockRecord, isHuge, type Outline } from "./block-record.ts";
-import { append, BlockTables } from "./block-tables.ts";
+import { type BlockRecord, isHuge, type Outline, type Position } from "./block-record.ts";
 import {
-  type KeptSegment,
-  KeptSegments,
-  type SegmentOrigin,
-  type UpstreamLogs,
-} from "./kept-segments.ts";
-import { inTransactions, LeavingBlocks } from "./leaving-blocks.ts";
-import { compressed, unpack, viewOf } from "./packing.ts";
-import {
+  append,
+  BlockTables,
+  compressed,
   noteKey,
   numberKey,
-  type Position,
   positionBytes,
   type SegmentPlace,
   type StoredPart,
   type StoredTracePosition,
   termKey,
   traceKey,
-} from "./store-keys.ts";
-import { StoreRoom, type StoreSize } from "./store-room.ts";
-
-export type { Position, StoredPart } from "./store-keys.ts";
-export type { StoreSize } from "./store-room.ts";
+  unpack,
+  viewOf,
+} from "./block-tables.ts";
+import {
+  type KeptSegment,
+  KeptSegments,
+  type SegmentOrigin,
+  type UpstreamLogs,
+} from "./kept-segments.ts";
+import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 
 /** Raised when what is stored could not be read any more. */
 const SCHEMA = 1;

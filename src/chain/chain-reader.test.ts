@@ -6,7 +6,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainReader } from "./chain-reader.ts";
-import type { ChainNews, ChainWriter } from "./chain-writer.ts";
+import type { ChainNews, ChainWriter } from "./view-source.ts";
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const record = (number: number): BlockRecord => ({
@@ -71,21 +71,21 @@ afterEach(async () => {
 describe("a chain that another process keeps", () => {
   it("is shown once the writer is live, and from then on whatever the writer does", () => {
     read();
-    expect(reader.view()).toBeUndefined();
+    expect(reader.views.view()).toBeUndefined();
     reader.hear({ ...live, isLive: false });
-    expect(reader.view()).toBeUndefined();
+    expect(reader.views.view()).toBeUndefined();
     reader.hear(live);
-    expect(reader.view()?.head.number).toBe(5);
+    expect(reader.views.view()?.head.number).toBe(5);
     reader.hear({ ...live, isLive: false, leader: undefined }); // another writer begins
-    expect(reader.view()?.head.number).toBe(5);
+    expect(reader.views.view()?.head.number).toBe(5);
   });
 
   it("has the head of the store, also when nobody told of it", async () => {
     read();
     reader.hear(live);
-    expect(reader.view()?.head.number).toBe(5);
+    expect(reader.views.view()?.head.number).toBe(5);
     await kept.apply({ removed: 0, added: [record(6)] });
-    expect(reader.view()?.head).toEqual({ number: 6, hash: hashOf(6) });
+    expect(reader.views.view()?.head).toEqual({ number: 6, hash: hashOf(6) });
   });
 
   it("waits for the writer to look for a newer block", async () => {
@@ -94,15 +94,15 @@ describe("a chain that another process keeps", () => {
     };
     read({ look });
     reader.hear(live);
-    expect((await reader.view()?.reach(6, signal))?.head.number).toBe(6);
+    expect((await reader.views.view()?.reach(6, signal))?.head.number).toBe(6);
     expect(clock.waiting).toBe(0);
   });
 
   it("does not wait for a writer that is away", async () => {
     read();
     reader.hear(live);
-    expect((await reader.view()?.reach(6, signal))?.head.number).toBe(5);
-    expect(await reader.view()?.fetch({ number: 1 })).toBe("unanswered");
+    expect((await reader.views.view()?.reach(6, signal))?.head.number).toBe(5);
+    expect(await reader.views.view()?.fetch({ number: 1 })).toBe("unanswered");
     expect(clock.waiting).toBe(0);
   });
 
@@ -113,7 +113,7 @@ describe("a chain that another process keeps", () => {
     };
     read({ fetch });
     reader.hear(live);
-    expect(await reader.view()?.fetch({ number: 2 })).toMatchObject({ hash: hashOf(2) });
+    expect(await reader.views.view()?.fetch({ number: 2 })).toMatchObject({ hash: hashOf(2) });
   });
 
   it("asks the writer what is final once a head, and a node when the writer is away", async () => {
@@ -125,13 +125,13 @@ describe("a chain that another process keeps", () => {
       },
     });
     reader.hear(live);
-    await reader.view()?.tagged("finalized");
-    expect(await reader.view()?.tagged("finalized")).toMatchObject({ number: 4 });
+    await reader.views.view()?.tagged("finalized");
+    expect(await reader.views.view()?.tagged("finalized")).toMatchObject({ number: 4 });
     expect(times).toBe(1);
     await reader.close();
     read();
     reader.hear(live);
-    expect(await reader.view()?.tagged("finalized")).toMatchObject({ number: 3 });
+    expect(await reader.views.view()?.tagged("finalized")).toMatchObject({ number: 3 });
   });
 
   it("passes on how fresh the head is", () => {

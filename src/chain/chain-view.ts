@@ -3,16 +3,24 @@
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
-import type { BlockStore, Position } from "./block-store.ts";
-import type { ChainWriter, NotFetched } from "./chain-writer.ts";
+import type { Position } from "./block-record.ts";
+import type { BlockStore } from "./block-store.ts";
+import type { SegmentPlace, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
-import { logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
-import { LogSelection } from "./log-selection.ts";
-import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
+import { LogSelection, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { StoredBlock } from "./stored-block.ts";
-import { TagOrder } from "./tag-order.ts";
+import { TagOrder } from "./tagged-blocks.ts";
+
+/** Why a block that was looked for at the nodes is not there. */
+export type NotFetched =
+  /** No node that answered has it in a chain that can be followed. */
+  | "unknown"
+  /** A node gave it, but so that it could not be proven. */
+  | "unproven"
+  /** The nodes could not be asked. */
+  | "unanswered";
 
 /** What became of a block that was looked for at the nodes. */
 export type Sought = StoredBlock | NotFetched;
@@ -27,11 +35,16 @@ export type ViewOptions = {
   readonly staleness?: Staleness | undefined;
 };
 
+/** How the store gets what calls found out. Rejects when that fails. */
+export type StoreWriter = {
+  keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
+  keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void>;
+};
+
 /** What the view has from the chain behind it. */
 export type ViewParts = {
   readonly store: BlockStore;
-  /** Who writes into the store. */
-  readonly writer: Pick<ChainWriter, "keepTrace" | "keepSegment">;
+  readonly writer: StoreWriter;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;

@@ -1,29 +1,25 @@
 // The followed chain of one network: the store, who fills it, and the view of it that calls get.
+
 import type { Logger } from "pino";
-import { beginOpening, fileIdOf, type Opening } from "../disk/opening.ts";
-import { Writable } from "../disk/writable.ts";
-import { NotWritable } from "../disk/write-failure.ts";
+import { fileIdOf, type Opening, takeFolder } from "../disk/environment-folder.ts";
+import { NotWritable, Writable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
+import type { Position } from "./block-record.ts";
 import { BlockSource } from "./block-source.ts";
-import { BlockStore, type Position } from "./block-store.ts";
-import { ChainView, type Sought, type ViewParts } from "./chain-view.ts";
-import type { ChainNews, ChainWriter, NotFetched } from "./chain-writer.ts";
+import { BlockStore } from "./block-store.ts";
+import type { SegmentPlace, StoredTracePosition } from "./block-tables.ts";
+import type { NotFetched } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
-import { firstView, headOfNodes } from "./first-view.ts";
 import { Follower } from "./follower.ts";
-import type { HeadFreshness } from "./freshness.ts";
+import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
 import type { SegmentOrigin, UpstreamLogs } from "./kept-segments.ts";
-import { pollIntervalMs } from "./poll-interval.ts";
 import { type ProofMode, Prover } from "./prover.ts";
-import type { SegmentPlace, StoredTracePosition } from "./store-keys.ts";
-import { StoredBlock } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
-import { unusualAgeMs } from "./usual-age.ts";
-import { lockStore, StoreUnavailable } from "./writer-lock.ts";
+import { type ChainNews, type ChainWriter, ViewSource } from "./view-source.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -49,8 +45,8 @@ export type ChainParts = {
   readonly freshness: HeadFreshness;
 };
 
-/** How long an answer waits for a block that a node told of, in milliseconds. */
-const TIMEOUT_MS = 2_000;
+type Fetching = { readonly hash: string } | NotFetched;
+
 /** How long what was learned of the chain's blocks is gone by. */
 const LEARNED_FOR_MS = 60_000;
 const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
@@ -62,6 +58,7 @@ const OF_USE_AFTER_MS = 60_000;
 const DISTRUST_MS = 600_000;
 
 export class Chain implements ChainWriter {
+  readonly views: ViewSource;
   readonly #store: BlockStore;
   readonly #writable: Writable;
   /** The store is this chain's, and of this version. */
@@ -72,19 +69,17 @@ export class Chain implements ChainWriter {
   readonly #backfill: Backfill;
   readonly #tagged: TaggedBlocks;
   /** Blocks being fetched for callers, by reference: one fetch for all who ask. */
-  readonly #fetching = new Map<string, Promise<Sought>>();
+  readonly #fetching = new Map<string, Promise<Fetching>>();
   /** As of the last chain update: what is asked with every call is not read from disk. */
   #head: Position | undefined;
   #tail: number | undefined;
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
   /** When who was caught telling what is not so. */
   readonly #distrustedAt = new Map<string, number>();
-  readonly #unlock: () => void;
   readonly #opening: Opening;
   readonly #storeId: string;
   readonly #cancelOfUse: () => void;
   readonly #closing = new AbortController();
-  readonly #viewParts: ViewParts;
   #options: ChainOptions;
   readonly #parts: ChainParts;
 
@@ -94,8 +89,15 @@ export class Chain implements ChainWriter {
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
     const { pool, dialect, clock, turns, log, metrics } = parts;
-    this.#unlock = lockStore(path);
-    this.#opening = this.#beginOpening();
+    this.#opening = takeFolder(path, { clock });
+    const { damage } = this.#opening;
+    if (damage) {
+      log.error(
+        { ...damage, folder: path },
+        "the store is damaged: it is set aside and built anew",
+      );
+      metrics.storeSetAside(network);
+    }
     const writable = new Writable(
       { folder: path, name: "the store", meanwhile: "calls are passed on to the nodes" },
       {
@@ -136,7 +138,11 @@ export class Chain implements ChainWriter {
     const isComplete = (): boolean => pool.usable().length === pool.nodes.length;
     this.#follower = new Follower(
       { network },
-      { ...shared, writing, isComplete, onConfirmed: (at) => this.#confirm(at) },
+      {
+        ...{ ...shared, writing, isComplete },
+        onConfirmed: (at) => this.#confirm(at),
+        onLive: () => this.#remember(),
+      },
     );
     this.#backfill = new Backfill(
       { network },
@@ -147,17 +153,14 @@ export class Chain implements ChainWriter {
       this.#remember();
       this.#backfill.look();
     });
-    this.#viewParts = {
+    this.views = new ViewSource({
+      ...parts,
       store,
-      turns,
-      fetch: (reference) => this.#fetchOnce(reference),
       writer: this,
-      tagged: (tag) => this.tagged(tag),
-      reach: (number, signal) => this.#reach(number, signal),
-      hurry: () => this.#follower.hurry(),
-      newest: () => this.view(),
+      look: (number) => this.look(number),
       leader: () => this.#follower.leader,
-    };
+      whyStopped: () => this.#follower.whyStopped,
+    });
   }
 
   async start(): Promise<void> {
@@ -167,29 +170,6 @@ export class Chain implements ChainWriter {
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
     this.#backfill.start();
-  }
-
-  /** @throws StoreUnavailable */
-  #beginOpening(): Opening {
-    const { path, network } = this.#options;
-    const { clock, log, metrics } = this.#parts;
-    try {
-      const opening = beginOpening(path, { clock });
-      const { damage } = opening;
-      if (damage) {
-        log.error(
-          { ...damage, folder: path },
-          "the store is damaged: it is set aside and built anew",
-        );
-        metrics.storeSetAside(network);
-      }
-      return opening;
-    } catch (cause) {
-      this.#unlock();
-      throw new StoreUnavailable(`data: ${path} cannot be opened: ${(cause as Error).message}`, {
-        cause,
-      });
-    }
   }
 
   async #prepare(): Promise<void> {
@@ -226,20 +206,6 @@ export class Chain implements ChainWriter {
     this.#cancelOfUse();
     await this.#store.close();
     this.#opening.closed();
-    this.#unlock();
-  }
-
-  /**
-   * What calls see; undefined while the stored chain is not that of the nodes.
-   *
-   * @param isShared For all members of a batch.
-   */
-  view(isShared = false): ChainView | undefined {
-    const head = this.#head;
-    const tail = this.#tail;
-    if (!head || tail === undefined || !this.#follower.isLive) return undefined;
-    const { staleness } = this.#parts.freshness;
-    return new ChainView({ head, tail, isShared, staleness }, this.#viewParts);
   }
 
   /** Why the chain stays where it is; undefined when nothing keeps it. */
@@ -248,23 +214,6 @@ export class Chain implements ChainWriter {
     return hurdle === undefined
       ? undefined
       : `block ${hurdle} is larger than limits.block allows and cannot be followed`;
-  }
-
-  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
-  get whyStopped(): string | undefined {
-    return this.#follower.whyStopped;
-  }
-
-  /** The newest block as some node tells it, unproven: for whoever cannot wait for the chain. */
-  headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
-    return headOfNodes(this.#parts.pool.bestForBlocks(), signal, this.#parts);
-  }
-
-  /** As `view`, but waits a little for the first one after a start. */
-  liveView(signal: AbortSignal): Promise<ChainView | undefined> {
-    const { clock } = this.#parts;
-    if (this.whyStopped !== undefined) return Promise.resolve(undefined);
-    return firstView(signal, { view: () => this.view(), look: () => this.look(), clock });
   }
 
   // For the processes that read the store.
@@ -283,17 +232,22 @@ export class Chain implements ChainWriter {
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
-  look(): Promise<void> {
-    return this.#follower.lookAround();
+  /** Resolves when the head is at the number, where one is given, or when all nodes were looked at. */
+  look(number = Number.POSITIVE_INFINITY): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        stop();
+        resolve();
+      };
+      const stop = this.#follower.onUpdate(() => {
+        if ((this.#head?.number ?? -1) >= number) done();
+      });
+      void this.#follower.lookAround().then(done);
+    });
   }
 
   hurry(): void {
     this.#follower.hurry();
-  }
-
-  async fetch(reference: Reference): Promise<{ hash: string } | NotFetched> {
-    const sought = await this.#fetchOnce(reference);
-    return typeof sought === "string" ? sought : { hash: sought.hash };
   }
 
   async tagged(tag: Tag): Promise<Position | undefined> {
@@ -340,27 +294,8 @@ export class Chain implements ChainWriter {
     );
   }
 
-  /** Resolves when the head is at the number, when all nodes were looked at, or the timeout or the signal ends. */
-  #reach(number: number, signal: AbortSignal): Promise<void> {
-    if ((this.#head?.number ?? -1) >= number || signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        stop();
-        cancel();
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const stop = this.#follower.onUpdate(() => {
-        if ((this.#head?.number ?? -1) >= number) done();
-      });
-      const cancel = this.#parts.clock.after(TIMEOUT_MS, done);
-      signal.addEventListener("abort", done, { once: true });
-      void this.#follower.lookAround().then(done);
-    });
-  }
-
   /** A block that is not in the store, from the nodes; kept there when it is older than the window. */
-  #fetchOnce(reference: Reference): Promise<Sought> {
+  fetch(reference: Reference): Promise<Fetching> {
     const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
     const underWay = this.#fetching.get(name);
     if (underWay !== undefined) return underWay;
@@ -369,7 +304,7 @@ export class Chain implements ChainWriter {
     return fetching;
   }
 
-  async #fetch(reference: Reference): Promise<Sought> {
+  async #fetch(reference: Reference): Promise<Fetching> {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
     const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
@@ -382,12 +317,12 @@ export class Chain implements ChainWriter {
     if ("number" in reference && (await this.#isContested(record.outline.number, record.hash)))
       return "unproven";
     if (number > (this.#head?.number ?? -1)) {
-      await this.#reach(number, signal);
-      return this.#storedBlock(record.hash) ?? "unknown";
+      await this.views.reach(number, signal);
+      return this.#ifStored(record.hash) ?? "unknown";
     }
     const isOld = "number" in reference && number < (this.#tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
-    return this.#storedBlock(record.hash) ?? "unanswered";
+    return this.#ifStored(record.hash) ?? "unanswered";
   }
 
   /** Whether some node has another block at this number: old blocks are not linked to the followed ones. */
@@ -400,11 +335,8 @@ export class Chain implements ChainWriter {
     return theirs.some((position) => position !== undefined && position.hash !== hash);
   }
 
-  #storedBlock(hash: string): StoredBlock | undefined {
-    const outline = this.#store.outline(hash);
-    return (
-      outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store: this.#store })
-    );
+  #ifStored(hash: string): { hash: string } | undefined {
+    return this.#store.outline(hash) && { hash };
   }
 
   /** A node said that our head is the newest block. */
@@ -427,6 +359,8 @@ export class Chain implements ChainWriter {
   #remember(): void {
     this.#head = this.#store.head;
     this.#tail = this.#store.tail;
+    if (this.#follower.isLive) this.views.show(this.#head, this.#tail);
+    else this.views.show();
   }
 }
 

@@ -1,8 +1,7 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
 import type { Turns } from "../lib/turns.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import type { BlockJson } from "./block-record.ts";
-import type { Position } from "./block-store.ts";
+import type { BlockJson, Position } from "./block-record.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };

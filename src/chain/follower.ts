@@ -1,13 +1,13 @@
 // Follows the head of one network: hears or asks what a node's newest block is, and has the stored
 // chain taken there (advance.ts). Nobody else moves it.
-import { NotWritable } from "../disk/write-failure.ts";
+
+import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
-import type { Position } from "./block-store.ts";
-import { chooseLeader } from "./choose-leader.ts";
-import { NodeHeads } from "./node-heads.ts";
-import { pollIntervalMs } from "./poll-interval.ts";
+import type { Position } from "./block-record.ts";
+import { pollIntervalMs } from "./freshness.ts";
+import { chooseLeader, NodeHeads } from "./node-heads.ts";
 
 export type FollowedNode = Pick<
   Upstream,
@@ -29,6 +29,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   readonly clock: Clock;
   /** The head is the newest block, a node said. @param at By the clock. */
   readonly onConfirmed: (at: number) => void;
+  /** The chain went live, or is live no longer. */
+  readonly onLive: () => void;
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
@@ -209,6 +211,7 @@ export class Follower {
     this.#isLive = false;
     this.#triesToGoLive = 0;
     this.#reached = undefined;
+    this.#parts.onLive();
   }
 
   /**
@@ -217,7 +220,10 @@ export class Follower {
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
-    if (this.#isLive) this.#whyStopped = undefined;
+    if (this.#isLive) {
+      this.#whyStopped = undefined;
+      this.#parts.onLive();
+    }
     this.#triesToGoLive += 1;
     this.#reached = head.hash;
     this.hurry();

@@ -1,8 +1,10 @@
 // Whether the head of the followed chain may count as the newest block: the nodes confirmed it a moment ago,
 // and it is not unusually old.
+
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { BlockStore } from "./block-store.ts";
 
 export type FreshnessOptions = {
   readonly network: string;
@@ -124,4 +126,74 @@ export class HeadFreshness {
     const { kind: why, ms } = staleness;
     log.warn({ head, why, seconds: Math.round(ms / 1000) }, "the head is stale: not ready");
   }
+}
+
+// How often a node is asked for its head: twice a block, as the newest blocks came.
+
+/** Block times are measured over so many of the newest blocks. */
+const MEASURED_BLOCKS = 16;
+const SHORTEST_MS = 100;
+const LONGEST_MS = 6_000;
+/** Before there are blocks to measure. */
+const UNMEASURED_MS = 500;
+
+/** Half the middle time between two of the newest blocks, in milliseconds. */
+export function pollIntervalMs(
+  store: Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">,
+): number {
+  const { head, tail } = store;
+  if (!head || tail === undefined) return UNMEASURED_MS;
+  const times: number[] = [];
+  for (
+    let number = head.number;
+    number >= Math.max(tail, head.number - MEASURED_BLOCKS);
+    number -= 1
+  ) {
+    const hash = store.hashAt(number);
+    const outline = hash && store.outline(hash);
+    if (outline) times.push(outline.timestamp);
+  }
+  const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);
+  const middle = gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)];
+  if (middle === undefined) return UNMEASURED_MS;
+  return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, middle * 500));
+}
+
+// From which age on a head is unusually old, by the network's own blocks.
+
+/** So many stretches of the chain are looked at, and blocks at most. */
+const STRETCHES = 128;
+const MOST_BLOCKS = 10_000;
+/** What was not watched for so long is not known well enough, in seconds. */
+const WATCHED_SECONDS = 1_800;
+/** No stretch of a regular chain takes so many times what the average one takes. */
+const IRREGULAR = 3;
+/** Block times without a block, and at least so many seconds. */
+const BLOCKS_MISSING = 20;
+const LEAST_SECONDS = 120;
+
+/**
+ * In milliseconds; undefined while the blocks of the store do not tell: there are too few, or they come when somebody
+ * wants one, as on a development chain, which may rest as long as it likes.
+ */
+export function unusualAgeMs(
+  store: Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">,
+): number | undefined {
+  const { head, tail } = store;
+  if (!head || tail === undefined) return undefined;
+  const stretch = Math.floor(Math.min(MOST_BLOCKS, head.number - tail) / STRETCHES);
+  if (stretch < 1) return undefined;
+  const times: number[] = [];
+  for (let back = 0; back <= STRETCHES; back += 1) {
+    const hash = store.hashAt(head.number - back * stretch);
+    const outline = hash && store.outline(hash);
+    if (!outline) return undefined;
+    times.push(outline.timestamp);
+  }
+  const [newest = 0] = times;
+  const watched = newest - (times.at(-1) ?? newest);
+  const average = watched / STRETCHES;
+  const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);
+  if (watched < WATCHED_SECONDS || Math.max(...gaps) > IRREGULAR * average) return undefined;
+  return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
 }

@@ -1,8 +1,16 @@
 // Logs of final blocks that are older than the window, as nodes told them: one entry for each segment of
 // blocks and what was searched in it. Asked for again, they are here; what is short of room, leaves.
-import { append, bytesOf, type Table } from "./block-tables.ts";
-import { compressed, unpack, viewOf } from "./packing.ts";
-import { SEGMENT_KEY_BYTES, type SegmentPlace, segmentKey } from "./store-keys.ts";
+import {
+  append,
+  bytesOf,
+  compressed,
+  SEGMENT_KEY_BYTES,
+  type SegmentPlace,
+  segmentKey,
+  type Table,
+  unpack,
+  viewOf,
+} from "./block-tables.ts";
 
 /** Of the store's budget. The window is not filled above nine tenths: these never displace it. */
 const SHARE = 0.05;

@@ -8,10 +8,12 @@ import {
   itemsOf,
   type Outline,
   PIECE_ITEMS,
+  type Position,
   type ProofLevel,
   transactionHashesIn,
 } from "./block-record.ts";
-import type { BlockStore, Position, StoredPart } from "./block-store.ts";
+import type { BlockStore } from "./block-store.ts";
+import type { StoredPart } from "./block-tables.ts";
 
 type Parts = Pick<BlockStore, "part">;
 

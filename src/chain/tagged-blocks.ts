@@ -1,5 +1,7 @@
-// What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain.
-import type { Position } from "./block-store.ts";
+// What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain; and for one
+// call, or all calls of one batch, in order: neither is beyond the next, nor beyond the head.
+
+import type { Position } from "./block-record.ts";
 import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
 
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
@@ -86,5 +88,48 @@ export class TaggedBlocks {
 const isOf = ({ head, hashAt }: TaggedChain, { number, hash }: Position): boolean =>
   number <= head.number && (hashAt(number) ?? hash) === hash;
 
-const higher = (one: Position | undefined, other: Position): Position =>
-  one && one.number > other.number ? one : other;
+export type TagOrderParts = {
+  /** What the tag stands for by now. */
+  readonly tagged: (tag: Tag) => Promise<Position | undefined>;
+};
+
+/** `finalized`, `safe` and the head as one call, or all calls of one batch, see them. */
+export class TagOrder {
+  /** What each tag was found to stand for: asked for again, it is the same. */
+  readonly #found = new Map<Tag, Promise<Position | undefined>>();
+  readonly #head: Position;
+  readonly #parts: TagOrderParts;
+
+  /** @param head The newest block that is seen: nothing is told from beyond it. */
+  constructor(head: Position, parts: TagOrderParts) {
+    this.#head = head;
+    this.#parts = parts;
+  }
+
+  find(tag: Tag): Promise<Position | undefined> {
+    const known = this.#found.get(tag);
+    if (known !== undefined) return known;
+    const found = this.#look(tag);
+    this.#found.set(tag, found);
+    found.catch(() => this.#found.delete(tag));
+    return found;
+  }
+
+  async #look(tag: Tag): Promise<Position | undefined> {
+    // What was asked for before this is told by now, and stays: the later one gives way.
+    const safe = this.#found.get("safe");
+    const finalized = this.#found.get("finalized");
+    const position = lower(await this.#parts.tagged(tag), this.#head);
+    if (tag === "finalized") return lower(position, await safe);
+    return tag === "safe" ? higher(position, await finalized) : position;
+  }
+}
+
+type Found = Position | undefined;
+
+/** The ancestors of what is safe or finalized are so, too. */
+const lower = (one: Found, bound: Found): Found =>
+  one && bound && bound.number < one.number ? bound : one;
+
+const higher = <Other extends Found>(one: Found, other: Other): Position | Other =>
+  one && (!other || one.number >= other.number) ? one : other;

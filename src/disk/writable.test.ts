@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { Writable } from "./writable.ts";
-import { NotWritable } from "./write-failure.ts";
+import { NotWritable, Writable } from "./writable.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-writable-"));
 afterAll(() => rmdirSync(folder));

@@ -1,8 +1,9 @@
 // Whether a folder's environment can be written now. After a write that the disk did not take, further
 // ones are refused at once, until a trial shows that there is room again.
+
+import { statfs } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import { isFull, NotWritable, writeFailure } from "./write-failure.ts";
 
 export type WritableOptions = {
   readonly folder: string;
@@ -21,7 +22,7 @@ export type WritableParts = {
 
 const FIRST_TRIAL_MS = 500;
 const LONGEST_TRIAL_MS = 10_000;
-/** Who fails again so soon was not well: its trials are not made more often again. */
+/** After a failure so soon after the last one, the trials go on as rarely as they came to be, in milliseconds. */
 const WELL_AFTER_MS = 60_000;
 
 export class Writable {
@@ -100,4 +101,56 @@ async function succeeds(probe: () => Promise<unknown>, folder: string): Promise<
     await writeFailure(error, folder); // its reason, told apart, is heard
     return false;
   }
+}
+
+// What it means that a write failed: whether the disk is the reason, and in which words.
+
+/** The disk does not take what is to be written; the message says why, in words for a person. */
+export class NotWritable extends Error {
+  override readonly name = "NotWritable";
+}
+
+/** With less, in bytes, a disk counts as full: what is written comes in pages, and many at once. */
+const FULL_BELOW_BYTES = 1_048_576;
+
+/** By the numbers of the operating system, and of LMDB. */
+const REASONS: Readonly<Record<number, string>> = {
+  5: "the disk reports an input/output error",
+  28: "no space is left on the disk",
+  30: "the disk is read-only",
+  122: "the disk quota is used up",
+  [-30_792]: "its file cannot grow",
+};
+const BY_NAME: Readonly<Record<string, number>> = { EIO: 5, ENOSPC: 28, EROFS: 30, EDQUOT: 122 };
+
+/** @returns undefined when the error is not about the disk. */
+async function writeFailure(error: unknown, folder: string): Promise<NotWritable | undefined> {
+  if (error instanceof NotWritable) return error;
+  const cause = await commitErrorOf(error);
+  const number = numberOf(cause);
+  if (number === undefined) return undefined;
+  // LMDB says "input/output error" of a write that the full disk took a part of.
+  const why = (await isFull(folder)) ? REASONS[28] : REASONS[number];
+  return new NotWritable(why ?? `writing fails (${(cause as Error).message})`, { cause });
+}
+
+async function isFull(folder: string): Promise<boolean> {
+  try {
+    const { bavail, bsize, blocks } = await statfs(folder);
+    return blocks > 0 && bavail * bsize < FULL_BELOW_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** LMDB tells the reason of a failed commit apart, and later. */
+async function commitErrorOf(error: unknown): Promise<unknown> {
+  const told: unknown = error instanceof Error ? Reflect.get(error, "commitError") : undefined;
+  return told instanceof Promise ? told.catch((reason: unknown) => reason) : error;
+}
+
+function numberOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || error.name !== "Error") return undefined;
+  const code: unknown = Reflect.get(error, "code");
+  return typeof code === "number" ? code : BY_NAME[String(code)];
 }

@@ -1,6 +1,7 @@
 // The last blocks on the way to what a client was told, kept with its filter: another gateway, whose nodes
 // never had them, can take them back when they were dropped.
-import type { Position } from "../chain/block-store.ts";
+
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";

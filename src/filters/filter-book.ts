@@ -1,7 +1,8 @@
 // The filters of one network: made, polled, ended.
-import type { Position } from "../chain/block-store.ts";
-import type { Chain } from "../chain/chain.ts";
+
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { ViewSource } from "../chain/view-source.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/waiting.ts";
 import { withPath } from "./cursor-path.ts";
@@ -23,8 +24,8 @@ export type FilterLimits = {
 export type FilterOptions = FilterLimits & KeptFiltersOptions;
 
 export type FilterParts = KeptFiltersParts & {
-  readonly chain: Pick<Chain, "view" | "liveView" | "headOfNodes"> & {
-    readonly whyStopped?: Chain["whyStopped"];
+  readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes"> & {
+    readonly whyStopped?: ViewSource["whyStopped"];
   };
   readonly journal: Journal;
   readonly formatters: Formatters;

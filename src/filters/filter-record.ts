@@ -1,5 +1,5 @@
 // A filter as it is kept: what it asks for, and how far its client was told.
-import type { Position } from "../chain/block-store.ts";
+import type { Position } from "../chain/block-record.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";

@@ -1,7 +1,8 @@
 // What filters tell of blocks that came or went: each kind of filter, of each family, in its own words.
-import type { Position } from "../chain/block-store.ts";
+
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import type { LogSelection } from "../chain/log-selection.ts";
+import type { LogSelection } from "../chain/log-search.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";

@@ -1,10 +1,11 @@
 // A filter that another gateway told further, polled at one whose own chain is another: over one state.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { Position } from "../chain/block-store.ts";
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FilterBook } from "./filter-book.ts";

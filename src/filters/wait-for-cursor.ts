@@ -1,7 +1,8 @@
 // Before a walk: another gateway, or a writer that is gone, may have been further than this one is. What
 // was never seen here is not taken for dropped before the nodes themselves say that our head is theirs:
 // else a branch that this gateway has not left yet would be told as new, again.
-import type { Position } from "../chain/block-store.ts";
+
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

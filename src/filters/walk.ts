@@ -1,9 +1,10 @@
 // The walk of a filter: from what its client was told last, down to the chain as it is, and up to the
 // head. What the store does not have any more is fetched and proven, or the walk is lost: never a gap.
-import type { Position } from "../chain/block-store.ts";
+
+import type { Position } from "../chain/block-record.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
-import type { LogSelection } from "../chain/log-selection.ts";
+import type { LogSelection } from "../chain/log-search.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";

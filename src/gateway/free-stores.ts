@@ -1,8 +1,8 @@
 // A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap.
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { writerIn } from "../chain/writer-lock.ts";
 import type { Config } from "../config/schema.ts";
+import { writerIn } from "../disk/environment-folder.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type FreeStoresParts = {

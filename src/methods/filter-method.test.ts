@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { logOf, select } from "../chain/fake-log-selection.ts";
+import { logOf, select } from "../../test/support/fake-log-selection.ts";
 import { itemsOf } from "../filters/formatter.ts";
 import { heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
 import { toldChanges } from "./filter-method.ts";

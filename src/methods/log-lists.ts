@@ -1,6 +1,6 @@
 // Lists of logs, and of other objects, that are JSON already: joined without being parsed, counted, and refused when
 // they are too many. A few logs are joined to one text; many are read again from the store when they are sent.
-import type { LogSelection } from "../chain/log-selection.ts";
+import type { LogSelection } from "../chain/log-search.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";

@@ -7,8 +7,8 @@ import {
   refused,
   told,
 } from "../../test/support/scripted-log-nodes.ts";
+import type { SegmentPlace } from "../chain/block-tables.ts";
 import type { UpstreamLogs } from "../chain/kept-segments.ts";
-import type { SegmentPlace } from "../chain/store-keys.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { logsOfNodes } from "./log-pieces.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { logOf, select } from "../chain/fake-log-selection.ts";
+import { logOf, select } from "../../test/support/fake-log-selection.ts";
 import { heldBytesOf, type JsonSource } from "../jsonrpc/raw-json.ts";
 import { joinRuns } from "./log-lists.ts";
 import { isSelection, NewestLogs } from "./newest-logs.ts";

@@ -1,6 +1,6 @@
 // The last of many logs, counted from the end (specification, cfx_getLogs): what comes in older and older
 // pieces is kept only as far as it is answered, and what the store has only as where it stands.
-import type { LogSelection } from "../chain/log-selection.ts";
+import type { LogSelection } from "../chain/log-search.ts";
 
 /** Logs in chain order: themselves, or where they stand in the store. */
 export type LogRun = readonly Buffer[] | LogSelection;

@@ -1,6 +1,6 @@
 // What one process does for the networks: all of it, or its part beside other processes.
 import type { Chain } from "../chain/chain.ts";
-import type { ChainNews, ChainWriter } from "../chain/chain-writer.ts";
+import type { ChainNews, ChainWriter } from "../chain/view-source.ts";
 import type { MempoolWriter } from "../filters/journal-reader.ts";
 import type { PendingJournal } from "../filters/pending-journal.ts";
 import type { State } from "../state/state.ts";

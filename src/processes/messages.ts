@@ -1,9 +1,11 @@
 // What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
 // and through the supervisor the servers and the writer.
 
-import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
+import type { Position } from "../chain/block-record.ts";
+import type { SegmentPlace, StoredTracePosition } from "../chain/block-tables.ts";
+import type { NotFetched } from "../chain/chain-view.ts";
 import type { Reference, Tag } from "../chain/dialect.ts";
-import type { Position, SegmentPlace, StoredTracePosition } from "../chain/store-keys.ts";
+import type { ChainNews } from "../chain/view-source.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { ChainNews } from "../chain/chain-writer.ts";
+import type { ChainNews } from "../chain/view-source.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
 import { WriterAway, WriterLink } from "./writer-link.ts";

@@ -1,7 +1,9 @@
 // A server's way to the writer: questions go out through the supervisor, answers and news come in.
 
-import type { ChainNews, NotFetched } from "../chain/chain-writer.ts";
-import type { Position } from "../chain/store-keys.ts";
+import type { Position } from "../chain/block-record.ts";
+import type { NotFetched } from "../chain/chain-view.ts";
+import type { ChainNews } from "../chain/view-source.ts";
+
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { RemoteWriter } from "../network/role.ts";

@@ -5,10 +5,10 @@ import { eachInSteps, type Work } from "../lib/turns.ts";
 import {
   compare,
   differs,
-  type PartProof,
   isAbsent,
   isJson,
   type Json,
+  type PartProof,
   proven,
   sameHex,
   shown,

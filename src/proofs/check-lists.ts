@@ -6,10 +6,10 @@ import { BlockBloom, hasBitsBeyond } from "./bloom.ts";
 import {
   compare,
   differs,
-  type PartProof,
   isAbsent,
   isJson,
   type Json,
+  type PartProof,
   proven,
   sameHex,
   shown,

@@ -12,7 +12,7 @@ import {
   isForeignTransaction,
   type Transaction,
 } from "./check-lists.ts";
-import { type PartProof, isAbsent, isJson, type Json, sameHex, shown, unproven } from "./json.ts";
+import { isAbsent, isJson, type Json, type PartProof, sameHex, shown, unproven } from "./json.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 export type { Json };

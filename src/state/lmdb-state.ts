@@ -1,10 +1,8 @@
 // The shared state of one machine: an LMDB environment that all its processes read and write.
 import { open, type RootDatabase } from "lmdb";
 import type { Logger } from "pino";
-import { makeLockFile } from "../disk/lock-file.ts";
-import { makePrivateFolder } from "../disk/private-folder.ts";
-import { Writable } from "../disk/writable.ts";
-import { NotWritable } from "../disk/write-failure.ts";
+import { makeLockFile, makePrivateFolder } from "../disk/environment-folder.ts";
+import { NotWritable, Writable } from "../disk/writable.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { OperationId } from "../lib/outbox.ts";

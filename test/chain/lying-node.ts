@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { toQuantity } from "../../src/evm/values.ts";
-import { headerHash } from "../../src/proofs/header.ts";
+import { headerHash } from "../../src/proofs/check-header.ts";
 import { ask } from "../support/ask.ts";
 
 export type Call = { readonly method: string; readonly params: readonly unknown[] };

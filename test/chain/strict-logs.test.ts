@@ -1,7 +1,7 @@
 // Where all must be proven, the logs of old blocks are what the blocks hold: whatever is held back, made up
 // or falsified in logs, receipts and headers is not told, and what that takes is bounded and paid.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { headerHash } from "../../src/proofs/header.ts";
+import { headerHash } from "../../src/proofs/check-header.ts";
 import { post, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { answerOf } from "../support/generated-chain/answers.ts";

@@ -28,7 +28,7 @@ async function openTwo(blockSeconds: number) {
 }
 
 const headIs = ({ chain }: Pick<FollowedChain, "chain">, { head }: GeneratedChain): boolean =>
-  chain.view()?.head.hash === head.hash;
+  chain.views.view()?.head.hash === head.hash;
 
 it.each([
   ["as high", 1],

@@ -62,7 +62,7 @@ class World {
       { network: "test", perKey: 1_000, most: ITEMS, isShared: false, sweeps: true },
       {
         ...parts,
-        chain,
+        chain: chain.views,
         journal: new PendingJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
         formatters: blockFormatters,
         count: new FilterCount({ state: this.#state }),

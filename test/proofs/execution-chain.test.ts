@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { headerHash } from "../../src/proofs/header.ts";
+import { headerHash } from "../../src/proofs/check-header.ts";
 import { type BlockParts, proveBlock } from "../../src/proofs/prove-block.ts";
 import {
   type ExecutionChain,

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { headerHash } from "../../src/proofs/header.ts";
+import { headerHash } from "../../src/proofs/check-header.ts";
 import { type BlockPart, type Json, type Proof, proveBlock } from "../../src/proofs/prove-block.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));

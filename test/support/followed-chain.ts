@@ -91,12 +91,12 @@ export async function followChain(
     const oldest = Math.max(model.firstNumber, model.head.number - windowBlocks + 1);
     const giveUpAt = performance.now() + 10_000;
     while (performance.now() < giveUpAt) {
-      const view = chain.view();
+      const view = chain.views.view();
       if (view?.head.hash === model.head.hash && view.tail <= oldest) return view;
       await chain.look();
       await new Promise(setImmediate); // nodes that answer at once leave no time for anything else
     }
-    const { head, tail } = chain.view() ?? {};
+    const { head, tail } = chain.views.view() ?? {};
     throw new Error(
       `want ${model.head.number} from ${oldest}, are at ${head?.number} from ${tail}`,
     );

@@ -1,5 +1,6 @@
 // A block whose transactions are to be traced: from the followed chain, or from the nodes.
-import type { Position } from "../../chain/block-store.ts";
+
+import type { Position } from "../../chain/block-record.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { isJson, type Json } from "../../proofs/json.ts";

@@ -1,5 +1,6 @@
 // A transaction that was mined, with what tracing it takes: found in the followed chain, or at the nodes.
-import type { Position } from "../../chain/block-store.ts";
+
+import type { Position } from "../../chain/block-record.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/intrinsic-gas.ts";
 import { isBeyondAnyBlock, MAY_LAG } from "../block-lookup.ts";

@@ -4,11 +4,10 @@
 import { keccak256 } from "../../../src/evm/keccak.ts";
 import { toQuantity } from "../../../src/evm/values.ts";
 import { atOnce } from "../../../src/lib/turns.ts";
-import { headerHash } from "../../../src/proofs/header.ts";
+import { headerHash } from "../../../src/proofs/check-header.ts";
+import { encodeReceipt, encodeTransaction } from "../../../src/proofs/check-lists.ts";
 import { orderedTrieRoot } from "../../../src/proofs/ordered-trie.ts";
-import { encodeReceipt } from "../../../src/proofs/receipt.ts";
 import { RlpWriter } from "../../../src/proofs/rlp-writer.ts";
-import { encodeTransaction } from "../../../src/proofs/transaction.ts";
 
 export type MadeBlock = {
   readonly number: number;

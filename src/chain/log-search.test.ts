@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { logOf, select } from "./fake-log-selection.ts";
+import { logOf, select } from "../../test/support/fake-log-selection.ts";
 
 describe("logs that were found", () => {
   it("are kept while they are few", () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { lockStore, StoreUnavailable, writerIn } from "./writer-lock.ts";
+import { lockStore, StoreUnavailable, writerIn } from "./environment-folder.ts";
 
 let folder: string;
 let child: ChildProcess | undefined;
@@ -18,7 +18,7 @@ afterEach(() => {
 
 /** Another process that keeps the folder, until it is killed. */
 async function startWriter(): Promise<ChildProcess> {
-  const code = `const { lockStore } = await import(${JSON.stringify(import.meta.resolve("./writer-lock.ts"))});
+  const code = `const { lockStore } = await import(${JSON.stringify(import.meta.resolve("./environment-folder.ts"))});
     globalThis.unlock = lockStore(${JSON.stringify(folder)});
     process.send("locked");
     setInterval(() => undefined, 1000);`;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { chooseLeader } from "./choose-leader.ts";
+import { chooseLeader } from "./node-heads.ts";
 
 const node = (name: string, number: number, isDistrusted = false) => ({
   ...{ name, number, isDistrusted },

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { open } from "lmdb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { beginOpening } from "./opening.ts";
+import { beginOpening } from "./environment-folder.ts";
 
 let folder: string;
 const file = () => join(folder, "data.mdb");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { findFork } from "./find-fork.ts";
+import { findFork, planUpdate } from "./advance.ts";
 
 const chains = fc.record({
   lowest: fc.nat(50),
@@ -39,4 +39,45 @@ it.each([
   { told: "ours", range: { lowest: 4, highest: 4 }, want: { number: 4, hash: "ours" } },
 ])("when the other chain tells $told, over $range, it is $want", async ({ told, range, want }) => {
   expect(await findFork(range, theirs(told))).toEqual(want);
+});
+
+const block = (number: number, hash: string, parentHash: string) => ({ number, hash, parentHash });
+const head = { number: 10, hash: "x" };
+
+it.each([
+  { why: "the next block", branch: [block(11, "y", "x")], onto: head, want: { removed: 0 } },
+  {
+    why: "several next blocks",
+    branch: [block(11, "y", "x"), block(12, "z", "y")],
+    onto: head,
+    want: { removed: 0 },
+  },
+  {
+    why: "another branch",
+    branch: [block(9, "b", "a"), block(10, "c", "b")],
+    onto: { number: 8, hash: "a" },
+    want: { removed: 2 },
+  },
+  { why: "falling back", branch: [], onto: { number: 7, hash: "a" }, want: { removed: 3 } },
+  {
+    why: "a branch that stands elsewhere",
+    branch: [block(11, "y", "w")],
+    onto: head,
+    want: undefined,
+  },
+  { why: "a gap", branch: [block(12, "y", "x")], onto: head, want: undefined },
+  {
+    why: "a branch that is not linked",
+    branch: [block(11, "y", "x"), block(12, "z", "w")],
+    onto: head,
+    want: undefined,
+  },
+  {
+    why: "a block above the head",
+    branch: [block(12, "y", "q")],
+    onto: { number: 11, hash: "q" },
+    want: undefined,
+  },
+])("$why: $want", ({ branch, onto, want }) => {
+  expect(planUpdate(head, branch, onto)).toEqual(want);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Tag } from "./dialect.ts";
-import { TagOrder } from "./tag-order.ts";
+import { TagOrder } from "./tagged-blocks.ts";
 
 const at = (number: number) => ({ number, hash: `0x${number}` });
 

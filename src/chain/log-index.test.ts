@@ -8,7 +8,7 @@ import {
   numbersIn,
   SEGMENT_BLOCKS,
   unite,
-} from "./postings.ts";
+} from "./log-index.ts";
 
 const place = fc.integer({ min: 0, max: SEGMENT_BLOCKS - 1 });
 const places = fc.uniqueArray(place, { maxLength: 600 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { unusualAgeMs } from "./usual-age.ts";
+import { unusualAgeMs } from "./freshness.ts";
 
 /** A store of blocks with these seconds between them, oldest first. */
 function storeOf(gaps: readonly number[]) {

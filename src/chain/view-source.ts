@@ -1,0 +1,158 @@
+// How calls see a followed chain, in the process that follows it as in those that only read its store; and what
+// the writer of the store does for the others.
+import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
+import { within } from "../lib/waiting.ts";
+import type { Pool } from "../upstream/pool.ts";
+import type { Position } from "./block-record.ts";
+import type { BlockStore } from "./block-store.ts";
+import {
+  ChainView,
+  type NotFetched,
+  type Sought,
+  type StoreWriter,
+  type ViewParts,
+} from "./chain-view.ts";
+import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { HeadFreshness, HeadNews } from "./freshness.ts";
+import { StoredBlock } from "./stored-block.ts";
+
+/** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
+export type ChainWriter = StoreWriter & {
+  /** Looks at all nodes and goes where the head is; resolves when that is done. */
+  look(): Promise<void>;
+  /** The same, soon, and nobody waits for it. */
+  hurry(): void;
+  /** @returns The hash under which the block is in the store now. */
+  fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
+  tagged(tag: Tag): Promise<Position | undefined>;
+  /** Forgets the logs of old blocks that this upstream alone gave: it was caught giving wrong ones. */
+  distrust(upstream: string): void;
+};
+
+/** What readers cannot see in the store. */
+export type ChainNews = {
+  readonly isLive: boolean;
+  /** Why the chain is not followed now: its store cannot be written. */
+  readonly whyStopped?: string | undefined;
+  /** Which file the store is: where this changes, another file took its place. */
+  readonly store?: string;
+  /** The name of the node whose chain is followed. */
+  readonly leader: string | undefined;
+  readonly standings: readonly Standing[];
+  /** undefined before the head was confirmed. */
+  readonly head?: HeadNews | undefined;
+};
+
+/** Where a node was seen last. */
+type Standing = {
+  readonly node: string;
+  readonly head: { readonly number: number; readonly hash: string | undefined };
+  readonly isElsewhere: boolean;
+};
+
+export type ViewSourceParts = {
+  readonly store: BlockStore;
+  readonly writer: StoreWriter & Pick<ChainWriter, "hurry" | "fetch" | "tagged">;
+  /** Resolves when the chain has the number, or when all nodes were looked at. */
+  readonly look: (number?: number) => Promise<unknown>;
+  /** Before each view, where another process writes the store: has `show` called with what it wrote. */
+  readonly refresh?: () => void;
+  readonly leader: () => string | undefined;
+  readonly whyStopped: () => string | undefined;
+  readonly pool: Pick<Pool, "bestForBlocks">;
+  readonly dialect: Pick<ChainDialect, "readPosition">;
+  readonly freshness: Pick<HeadFreshness, "staleness">;
+  readonly clock: Clock;
+  readonly turns: Pick<Turns, "isOver" | "next">;
+};
+
+/** How long an answer waits for a block that a node has already, in milliseconds. */
+const REACH_TIMEOUT_MS = 2_000;
+/** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
+const LIVE_TIMEOUT_MS = 3_000;
+const LOOK_AGAIN_MS = 50;
+
+export class ViewSource {
+  #head: Position | undefined;
+  #tail: number | undefined;
+  readonly #viewParts: ViewParts;
+  readonly #parts: ViewSourceParts;
+
+  constructor(parts: ViewSourceParts) {
+    this.#parts = parts;
+    const { store, writer, turns, leader } = parts;
+    this.#viewParts = {
+      ...{ store, writer, turns, leader },
+      fetch: (reference) => this.#fetch(reference),
+      tagged: (tag) => writer.tagged(tag),
+      reach: (number, signal) => this.reach(number, signal),
+      hurry: () => writer.hurry(),
+      newest: () => this.view(),
+    };
+  }
+
+  /** Calls see this part of the chain from now on; without a head, none: the stored chain is not that of the nodes. */
+  show(head?: Position, tail?: number): void {
+    this.#head = head;
+    this.#tail = tail;
+  }
+
+  /**
+   * What calls see; undefined while the stored chain is not that of the nodes.
+   *
+   * @param isShared For all members of a batch.
+   */
+  view(isShared = false): ChainView | undefined {
+    const { refresh, freshness } = this.#parts;
+    refresh?.();
+    const head = this.#head;
+    const tail = this.#tail;
+    if (!head || tail === undefined) return undefined;
+    const { staleness } = freshness;
+    return new ChainView({ head, tail, isShared, staleness }, this.#viewParts);
+  }
+
+  /** As `view`, but waits a little for the first one after a start. */
+  async liveView(signal: AbortSignal): Promise<ChainView | undefined> {
+    const { clock, look } = this.#parts;
+    if (this.whyStopped !== undefined) return undefined;
+    const giveUpAt = clock.now() + LIVE_TIMEOUT_MS;
+    while (!this.view() && !signal.aborted && clock.now() < giveUpAt) {
+      await within(giveUpAt - clock.now(), look(), { clock, signal });
+      if (!this.view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return this.view();
+  }
+
+  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  get whyStopped(): string | undefined {
+    return this.#parts.whyStopped();
+  }
+
+  /** The newest block as some node gives it, unproven: for calls that cannot wait for the chain. */
+  async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
+    const { dialect, pool } = this.#parts;
+    for (const node of pool.bestForBlocks()) {
+      const position = await dialect.readPosition("latest", node, signal);
+      if (position) return position;
+    }
+    return undefined;
+  }
+
+  /** Resolves when the head is at the number, when all nodes were looked at, or at a timeout or the signal. */
+  async reach(number: number, signal: AbortSignal): Promise<void> {
+    const { look, clock } = this.#parts;
+    if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
+    await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
+  }
+
+  async #fetch(reference: Reference): Promise<Sought> {
+    const { store, writer } = this.#parts;
+    const fetched = await writer.fetch(reference);
+    if (typeof fetched === "string") return fetched;
+    const { hash } = fetched;
+    const outline = store.outline(hash);
+    return outline ? new StoredBlock({ hash, outline }, { store }) : "unanswered";
+  }
+}

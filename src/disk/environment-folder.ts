@@ -1,0 +1,314 @@
+// The folder of an LMDB environment: private to this user, locked by the one process that writes it, and
+// opened only after a look at its file. What is damaged is set aside, and built anew. A mark in the folder
+// says whether the process before ended in order, or died while it opened the file.
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../lib/clock.ts";
+import { checkEnvironment } from "./check-environment.ts";
+
+/** The store's folder cannot be used; the message says why and what to do. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+/** What was found in the folder, and what is to be reported when the file is open, and when it is closed. */
+export type Opening = {
+  /** What was wrong with the file, and its name now; undefined when the file was sound. */
+  readonly damage: { readonly why: string; readonly keptAs: string | undefined } | undefined;
+  opened(): void;
+  /** The file was in use for a while: the next death counts as the first. */
+  confirmUse(): void;
+  closed(): void;
+};
+
+/**
+ * Above the leaves all pages are looked at always; at leaves for so long, in milliseconds. A process that
+ * looks for longer than its supervisor waits for a sign of life is killed.
+ */
+const LOOKED_AT_MS = { usually: 100, afterDeath: 1_000, afterDeaths: 3_000 };
+/** After so many deaths while it was opened, a file is not opened again, though nothing seems wrong with it. */
+const MOST_DEATHS_OPENING = 2;
+
+/**
+ * Locks the folder for this process, and begins to open the file in it.
+ *
+ * @returns The opening; `closed` unlocks the folder, too.
+ * @throws StoreUnavailable
+ */
+export function takeFolder(
+  folder: string,
+  parts: { readonly clock: Pick<Clock, "now" | "wallTime"> },
+): Opening {
+  const unlock = lockStore(folder);
+  try {
+    const opening = beginOpening(folder, parts);
+    const closed = (): void => {
+      opening.closed();
+      unlock();
+    };
+    return { ...opening, closed };
+  } catch (cause) {
+    unlock();
+    const { message } = cause as Error;
+    throw new StoreUnavailable(`data: ${folder} cannot be opened: ${message}`, { cause });
+  }
+}
+
+/** @throws What the file system says. */
+export function beginOpening(
+  folder: string,
+  { clock }: { readonly clock: Pick<Clock, "now" | "wallTime"> },
+): Opening {
+  makePrivateFolder(folder);
+  const left = readMark(folder);
+  const deaths = left ? left.deaths + 1 : 0;
+  const why = whyNotOpened(folder, { left, deaths }, clock);
+  const keptAs = why === undefined ? undefined : setAside(folder, clock.wallTime());
+  makeLockFile(folder);
+  writeMark(folder, { phase: "opening", deaths: why === undefined ? deaths : 0 });
+  return {
+    damage: why === undefined ? undefined : { why, keptAs },
+    opened: () => {
+      makePrivateFolder(folder); // what was made in it just now, too
+      writeMark(folder, { phase: "open", deaths: why === undefined ? deaths : 0 });
+    },
+    confirmUse: () => writeMark(folder, { phase: "open", deaths: 0 }),
+    closed: () => rmSync(markIn(folder), { force: true }),
+  };
+}
+
+function whyNotOpened(
+  folder: string,
+  { left, deaths }: { readonly left: Mark | undefined; readonly deaths: number },
+  clock: Pick<Clock, "now">,
+): string | undefined {
+  const isSuspect = left?.phase === "opening" || deaths > 1;
+  const until =
+    clock.now() +
+    LOOKED_AT_MS[isSuspect ? "afterDeaths" : left === undefined ? "usually" : "afterDeath"];
+  const check = checkEnvironment(folder, { mayGoOn: () => clock.now() < until });
+  if (check.kind === "damaged") return check.why;
+  const diesOpening = left?.phase === "opening" && deaths > MOST_DEATHS_OPENING;
+  return diesOpening && check.kind === "sound" ? "processes died while they opened it" : undefined;
+}
+
+/** Which file it is: another file may get the same name. */
+export function fileIdOf(folder: string): string {
+  const { ino, birthtimeMs } = statSync(join(folder, "data.mdb"));
+  return `${ino} ${birthtimeMs}`;
+}
+
+// The mark.
+
+type Mark = {
+  readonly phase: "opening" | "open";
+  /** So many processes in a row did not end in order. */
+  readonly deaths: number;
+};
+
+const markIn = (folder: string): string => join(folder, "in-use");
+
+function readMark(folder: string): Mark | undefined {
+  try {
+    const [phase, deaths] = readFileSync(markIn(folder), "utf8").split(" ");
+    return { phase: phase === "opening" ? phase : "open", deaths: Number(deaths) || 0 };
+  } catch {
+    return undefined;
+  }
+}
+
+/** On a full disk there is none: then less is known after a death. */
+function writeMark(folder: string, { phase, deaths }: Mark): void {
+  try {
+    writeFileSync(markIn(folder), `${phase} ${deaths}`, { mode: 0o600 });
+  } catch {
+    // It is of use only after a death.
+  }
+}
+
+// A damaged file is kept beside for people to look into: not more than one, and not at the cost of the room
+// that a new one needs.
+
+const FILE = "data.mdb";
+const DAMAGED = `${FILE}.damaged-`;
+
+/**
+ * @param wallTimeMs Becomes part of the name, in seconds since 1970.
+ * @returns The name that the file has now; undefined where there was no room to keep it.
+ * @throws What the file system says.
+ */
+function setAside(folder: string, wallTimeMs: number): string | undefined {
+  for (const name of readdirSync(folder))
+    if (name.startsWith(DAMAGED)) rmSync(join(folder, name), { force: true });
+  // Processes may have been lost over it: it is made anew with the other.
+  rmSync(join(folder, "lock.mdb"), { force: true });
+  if (!hasRoomBeside(folder)) {
+    rmSync(join(folder, FILE), { force: true });
+    return undefined;
+  }
+  const name = `${DAMAGED}${Math.floor(wallTimeMs / 1000)}`;
+  renameSync(join(folder, FILE), join(folder, name));
+  return name;
+}
+
+/** For another file as large. */
+function hasRoomBeside(folder: string): boolean {
+  const { size } = statSync(join(folder, FILE));
+  const { bavail, bsize, blocks } = statfsSync(folder);
+  return blocks === 0 || bavail * bsize > size;
+}
+
+/** What LMDB makes: 126 readers, in bytes. */
+const LOCK_FILE_BYTES = 8_272;
+
+/**
+ * LMDB's table of readers is a file that LMDB writes through memory: where the disk has no room for a part of
+ * it, the process would be killed. So it is made whole, or not at all, before.
+ *
+ * @throws What the file system says: that there is no room.
+ */
+export function makeLockFile(folder: string): void {
+  const path = join(folder, "lock.mdb");
+  const draft = `${path}.${process.pid}`;
+  if (existsSync(path)) return;
+  try {
+    writeFileSync(draft, Buffer.alloc(LOCK_FILE_BYTES), { mode: 0o600 });
+    linkSync(draft, path);
+  } catch (error) {
+    // Another process has made it, and may use it already.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
+
+/**
+ * Makes the folder where it is not there, and takes it and the files in it from everybody but this user:
+ * those of an earlier version were open to others.
+ *
+ * @throws What the file system says.
+ */
+export function makePrivateFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  allow(path, PRIVATE_FOLDER);
+  for (const entry of readdirSync(path, { withFileTypes: true }))
+    if (entry.isFile()) allow(join(path, entry.name), PRIVATE_FILE);
+}
+
+/** Where the folder is another user's, shared with this one, it stays as that user wants it. */
+function allow(path: string, mode: number): void {
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EPERM", "EROFS", "ENOENT"].includes(code)) throw error;
+  }
+}
+
+// The lock is the operating system's, on a file: it ends with the process that has it, whichever way, and
+// holds between containers of one machine.
+
+/** A SQLite error code: another process has the lock. */
+const BUSY = 5;
+/** A process that only looks whether a folder is locked has its lock for a moment, in milliseconds. */
+const LOOKS_MS = 200;
+
+/**
+ * Makes the folder where it is not there, and locks it for this process.
+ *
+ * @returns How to unlock it.
+ * @throws StoreUnavailable
+ */
+export function lockStore(folder: string): () => void {
+  const lock = tryLock(folder, LOOKS_MS);
+  if (!lock) {
+    throw new StoreUnavailable(
+      `data: ${writerOf(folder)} keeps ${folder} already; stop it, or give this gateway another folder (data)`,
+    );
+  }
+  const mark = writerFileIn(folder);
+  try {
+    // For people only: a number means nothing in another container, or once its process is gone.
+    writeFileSync(mark, `${process.pid} ${hostname()}`, { mode: 0o600 });
+  } catch {
+    // On a full disk there is no mark: the lock holds all the same.
+  }
+  return () => {
+    rmSync(mark, { force: true });
+    lock.close();
+  };
+}
+
+/** The process that has the folder locked now, in words; undefined when none has. @throws StoreUnavailable */
+export function writerIn(folder: string): string | undefined {
+  const lock = tryLock(folder, 0);
+  lock?.close();
+  return lock ? undefined : writerOf(folder);
+}
+
+/** The process that has the lock, as far as it is known. */
+function writerOf(folder: string): string {
+  try {
+    const [pid, host] = readFileSync(writerFileIn(folder), "utf8").split(" ");
+    if (pid) return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
+  } catch {
+    // It has the lock, and did not write its number yet.
+  }
+  return "another process";
+}
+
+const writerFileIn = (folder: string): string => join(folder, "writer.pid");
+
+/** Node.js has no file locks of its own; SQLite has them, and writes nothing while it only locks. */
+function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
+  const path = join(folder, "writer.lock");
+  let database: DatabaseSync | undefined;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFile(path);
+    database = new DatabaseSync(path, { timeout: waitMs });
+    database.exec("PRAGMA journal_mode = MEMORY"); // a journal beside it would need room on the disk
+    database.exec("BEGIN EXCLUSIVE");
+    return database;
+  } catch (cause) {
+    database?.close();
+    if ((cause as { errcode?: number }).errcode === BUSY) return undefined;
+    throw unwritable(folder, cause);
+  }
+}
+
+/** Leaves a file that is there alone: a process that opens and closes it loses its locks on it. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+function unwritable(folder: string, cause: unknown): StoreUnavailable {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new StoreUnavailable(
+    `data: cannot write to ${folder} (${code === "ERR_SQLITE_ERROR" ? message : code}); choose a folder that this user may write (data)`,
+    { cause },
+  );
+}

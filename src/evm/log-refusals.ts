@@ -1,6 +1,5 @@
 // What a node means that refuses a log query for its size: nodes have limits of their own, in blocks, in
 // results or in bytes, and many dialects to say so, which are a table below.
-
 import type { LogRange } from "./log-filter.ts";
 
 /** A node's error, as far as it matters here. */

@@ -10,9 +10,8 @@ import { defineMethod } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
 import { blockReplays, blockTraces } from "./tracing/block-traces.ts";
 import { callReplay } from "./tracing/call-replays.ts";
-import { replay as replayOf } from "./tracing/replays.ts";
+import { replay as replayOf, tracesOf } from "./tracing/replays.ts";
 import { filterTraces, traceFilter } from "./tracing/trace-filter.ts";
-import { tracesOf } from "./tracing/transaction-traces.ts";
 
 const TRACE = { group: "traces", cost: 25 } as const;
 /** The EVM's own limit of calls within calls. */

@@ -1,8 +1,8 @@
-// The `trace` list of OpenEthereum, out of the frames of a transaction in the order they began.
+// The `trace` list of OpenEthereum, out of what nodes give: frames inside of frames (geth's callTracer), or a list that
+// is flat already (geth's flatCallTracer, or a node's own trace_transaction).
 import { isQuantity, toQuantity } from "../evm/values.ts";
-import type { Json } from "../proofs/json.ts";
-import { type Frame, readFrame } from "./frame.ts";
-import { isUntraced } from "./untraced.ts";
+import { isAbsent, isJson, type Json } from "../proofs/json.ts";
+import { type Frame, isUntraced, readFrame } from "./frame.ts";
 
 export type Trace = {
   readonly action: Json;
@@ -33,8 +33,8 @@ export type TreeOptions = {
 /** The paths of all traces together: far longer than what a transaction's gas can pay for. */
 const MAX_PATH_STEPS = 2 ** 24;
 
-/** Undefined when a frame cannot be read, or when the frames are no tree. */
-export function tracesOfFrames(
+/** Of frames in the order they began. Undefined when one cannot be read, or when they are no tree. */
+function tracesOfFrames(
   frames: readonly Frame[],
   options: TreeOptions,
 ): readonly Trace[] | undefined {
@@ -42,9 +42,9 @@ export function tracesOfFrames(
   const open: (Trace & { subtraces: number })[] = []; // the last trace of each depth
   const values: string[] = []; // and its value, which delegate calls inside of it inherit
   let pathSteps = 0;
-  for (const [index, told] of frames.entries()) {
-    const { depth } = told;
-    const frame = depth === 0 ? withoutIntrinsicGas(told, options) : told;
+  for (const [index, given] of frames.entries()) {
+    const { depth } = given;
+    const frame = depth === 0 ? withoutIntrinsicGas(given, options) : given;
     const read = frame && readFrame(frame, values[depth - 1] ?? "0x0");
     const parent = open[depth - 1];
     pathSteps += depth;
@@ -53,7 +53,7 @@ export function tracesOfFrames(
     values[depth] = read.value;
     open.length = depth;
     const isLeaf = (frames[index + 1]?.depth ?? 0) <= depth;
-    if (parent && isLeaf && isUntraced(told, read)) continue;
+    if (parent && isLeaf && isUntraced(given, read)) continue;
     const traceAddress = parent ? [...parent.traceAddress, parent.subtraces++] : [];
     const { action, outcome, type } = read;
     open[depth] = { action, ...outcome, subtraces: 0, traceAddress, type };
@@ -98,4 +98,102 @@ export function withPlace(trace: Trace, place: TracePosition): Trace & TracePosi
     ...{ action, blockHash, blockNumber, ...outcome, subtraces, traceAddress },
     ...{ transactionHash, transactionPosition, type },
   };
+}
+
+/** The EVM allows 1024 calls inside of each other; a self-destruct or a call too many stands below. */
+const MAX_DEPTH = 1026;
+
+/** Of frames inside of frames. Undefined when it is no frame that a callTracer gives. */
+export function tracesOfCallFrame(
+  frame: unknown,
+  options: TreeOptions = {},
+): readonly Trace[] | undefined {
+  const frames = flatten(frame);
+  return frames && tracesOfFrames(frames, options);
+}
+
+/** In the order they began; on a stack of its own, for frames nest deeper than functions may. */
+function flatten(top: unknown): readonly Frame[] | undefined {
+  const frames: Frame[] = [];
+  const waiting: { given: unknown; depth: number }[] = [{ given: top, depth: 0 }];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { given, depth } = next;
+    if (!isJson(given) || depth > MAX_DEPTH) return undefined;
+    const calls = isAbsent(given["calls"]) ? [] : given["calls"];
+    if (!Array.isArray(calls)) return undefined;
+    frames.push(nestedFrameOf(given, depth));
+    for (const call of calls.toReversed()) waiting.push({ given: call, depth: depth + 1 });
+  }
+  return frames;
+}
+
+function nestedFrameOf(given: Json, depth: number): Frame {
+  const { from, value, gas, input, gasUsed, output, error } = given;
+  const type = typeof given["type"] === "string" ? given["type"].toLowerCase() : "";
+  const kind = kinds[type] ?? type;
+  // Of a contract that leaves its balance to itself, anvil and reth do not say to whom.
+  const to = given["to"] ?? (kind === "suicide" ? from : undefined);
+  const frame = { depth, kind, from, to, value, gas, input, gasUsed, output, error };
+  return kind === "create" ? { ...frame, creationMethod: type } : frame;
+}
+
+const kinds: Readonly<Record<string, string>> = { create2: "create", selfdestruct: "suicide" };
+
+/** Of a flat list. Undefined when it is not of one transaction's traces, parents before their children. */
+export function tracesOfFlat(
+  entries: unknown,
+  options: TreeOptions = {},
+): readonly Trace[] | undefined {
+  if (!Array.isArray(entries)) return undefined;
+  const frames: Frame[] = [];
+  let before: readonly number[] | undefined;
+  for (const entry of entries as readonly unknown[]) {
+    if (!isJson(entry)) return undefined;
+    if (entry["type"] === "reward") continue;
+    const path = pathOf(entry["traceAddress"]);
+    if (!path || !follows(path, before)) return undefined;
+    frames.push(flatFrameOf(entry, path.length));
+    before = path;
+  }
+  return tracesOfFrames(frames, options);
+}
+
+const pathOf = (value: unknown): readonly number[] | undefined =>
+  Array.isArray(value) && value.every((step) => Number.isSafeInteger(step) && step >= 0)
+    ? value
+    : undefined;
+
+/** A child of the one before, or a later sibling of it or of a frame around it; gaps are let pass. */
+function follows(path: readonly number[], before: readonly number[] | undefined): boolean {
+  if (!before) return path.length === 0;
+  const last = path.length - 1;
+  if (last < 0 || last > before.length) return false;
+  if (path.some((step, at) => at < last && step !== before[at])) return false;
+  return last === before.length || (path[last] ?? 0) > (before[last] ?? 0);
+}
+
+function flatFrameOf(entry: Json, depth: number): Frame {
+  const { error, type } = entry;
+  const action = isJson(entry["action"]) ? entry["action"] : {};
+  const result = isJson(entry["result"]) ? entry["result"] : {};
+  const { from, to, gas, value, callType, input, init, creationMethod } = action;
+  const none = { to: undefined, input: undefined, output: undefined };
+  const frame = { depth, kind: "", from, value, gas, gasUsed: result["gasUsed"], error, ...none };
+  switch (type) {
+    case "call": {
+      const kind = typeof callType === "string" ? callType.toLowerCase() : "";
+      return { ...frame, kind, to, input, output: result["output"] };
+    }
+    case "create": {
+      const created = { to: result["address"], output: result["code"] };
+      return { ...frame, kind: "create", input: init, creationMethod, ...created };
+    }
+    case "suicide":
+    case "selfdestruct": {
+      const { address, refundAddress, balance } = action;
+      return { ...frame, kind: "suicide", from: address, to: refundAddress, value: balance };
+    }
+    default:
+      return frame;
+  }
 }

@@ -1,8 +1,7 @@
-// One call, create or self-destruct as a node tells it, read into the members that OpenEthereum gives it.
+// One call, create or self-destruct as a node gives it, read into the members that OpenEthereum gives it, and why it
+// failed in the words of OpenEthereum, whatever the words of the node were.
 import { isData, isQuantity } from "../evm/values.ts";
 import { isAbsent, type Json } from "../proofs/json.ts";
-import { openEthereumWords } from "./frame-errors.ts";
-import { isPrecompile } from "./precompiles.ts";
 
 /** What a node wrote, unchecked; `to` is the new contract of a create, the heir of a self-destruct. */
 export type Frame = {
@@ -86,3 +85,137 @@ function outcomeOf(frame: Frame, result: (output: string) => Json): Outcome | un
 
 const isAddress = (value: unknown): value is string =>
   typeof value === "string" && value.length === 42 && isData(value);
+
+/** The addresses that run a node's own code: 0x01 to 0x11 (Frontier to Prague), and 0x0100 (Osaka). */
+const PRECOMPILE = /^0x0{36}(00(0[1-9a-f]|1[01])|0100)$/i;
+
+export const isPrecompile = (address: unknown): boolean =>
+  typeof address === "string" && PRECOMPILE.test(address);
+
+/**
+ * Whether a frame ran a precompiled contract. Before the fork that made it one, it was an account like any
+ * without code: a call of that costs nothing, gives nothing and cannot fail.
+ */
+const wasPrecompile = ({ to, gasUsed, output, error }: Frame): boolean =>
+  isPrecompile(to) &&
+  (to === MODEXP || gasUsed !== "0x0" || !isNothing(output) || !isNothing(error));
+
+const isNothing = (value: unknown): boolean => isAbsent(value) || value === "" || value === "0x";
+
+/** The only one that can be for nothing and give nothing. */
+const MODEXP = `0x${"5".padStart(40, "0")}`;
+
+/** Whether OpenEthereum does not trace the frame below the top level, though other nodes do. */
+export const isUntraced = (frame: Frame, { value }: ReadFrame): boolean =>
+  isNothingButPrecompile(frame, value) || failedBeforeItBegan(frame);
+
+/** A call code or delegate call runs at its caller's address: OpenEthereum traces those. */
+const isNothingButPrecompile = (frame: Frame, value: string): boolean =>
+  value === "0x0" && (frame.kind === "call" || frame.kind === "staticcall") && wasPrecompile(frame);
+
+const failedBeforeItBegan = ({ error, gasUsed }: Frame): boolean =>
+  typeof error === "string" && isNeverBegun(error) && (isAbsent(gasUsed) || gasUsed === "0x0");
+
+/** Why a frame failed. Undefined when no node is known to use these words. */
+export function openEthereumWords(words: string): string | undefined {
+  // geth and Erigon write so of all that the price of an operation forbids: "out of gas: write protection".
+  const [, detail = ""] = words.slice(0, LONGEST_WORDS).split(/^out of gas:/i);
+  return wordsByKey.get(keyOf(detail)) ?? wordsByKey.get(keyOf(words));
+}
+
+/** OpenEthereum checks depth and balance before a call begins: such a call is none, and has no trace. */
+export const isNeverBegun = (words: string): boolean => neverBegun.has(keyOf(words));
+
+/** "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" are one: what follows is detail. */
+const keyOf = (words: string): string =>
+  (words.slice(0, LONGEST_WORDS).split(/[:(]|\s0x/, 1)[0] ?? "")
+    .replaceAll(/[^a-z]/gi, "")
+    .toLowerCase();
+
+const LONGEST_WORDS = 200;
+
+const nodeWords: Readonly<Record<string, readonly string[]>> = {
+  "Out of gas": [
+    "out of gas",
+    "contract creation code storage out of gas", // geth, also below
+    "gas uint64 overflow",
+    "max code size exceeded",
+    "max initcode size exceeded",
+    "contract address collision",
+    "MemoryOOG", // revm (reth, anvil), also below
+    "MemoryLimitOOG",
+    "PrecompileOOG",
+    "InvalidOperandOOG",
+    "ReentrancySentryOOG",
+    "CreateContractSizeLimit",
+    "CreateInitCodeSizeLimit",
+    "CreateCollision",
+    "INSUFFICIENT_GAS", // Besu, also below
+    "CODE_TOO_LARGE",
+    "Code is too large",
+    "Transaction collision", // Nethermind
+  ],
+  Reverted: ["reverted", "execution reverted", "revert"],
+  "Bad instruction": [
+    "bad instruction",
+    "invalid opcode",
+    "invalid instruction", // Nethermind
+    "INVALID_OPERATION", // Besu
+    "OpcodeNotFound", // revm, also below
+    "InvalidFEOpcode",
+    "NotActivated",
+  ],
+  "Bad jump destination": [
+    "bad jump destination",
+    "invalid jump destination",
+    "INVALID_JUMP_DESTINATION",
+    "InvalidJump",
+  ],
+  "Stack underflow": ["stack underflow", "INSUFFICIENT_STACK_ITEMS"],
+  "Out of stack": [
+    "out of stack",
+    "stack limit reached",
+    "stack overflow",
+    "TOO_MANY_STACK_ITEMS",
+    "max call depth exceeded", // Nethermind's callTracer says so of a full stack
+  ],
+  "Mutable Call In Static Context": [
+    "mutable call in static context",
+    "write protection",
+    "Static call violation", // Nethermind
+    "Illegal state change", // Besu
+    "StateChangeDuringStaticCall", // revm, also below
+    "CallNotAllowedInsideStatic",
+  ],
+  "Built-in failed": [
+    "built-in failed",
+    "precompiled failed",
+    "precompile error", // Nethermind, Besu, revm
+    "precompile failure",
+  ],
+  "Out of bounds": [
+    "out of bounds",
+    "return data out of bounds",
+    "Access violation", // Nethermind
+    "INVALID_RETURN_DATA_BUFFER_ACCESS",
+    "OutOfOffset", // revm
+  ],
+  "Invalid code": ["invalid code", "Code is invalid", "CreateContractStartingWithEF"], // EIP-3541
+};
+
+const wordsByKey: ReadonlyMap<string, string> = new Map(
+  Object.entries(nodeWords).flatMap(([ours, theirs]) => theirs.map((one) => [keyOf(one), ours])),
+);
+
+const neverBegun: ReadonlySet<string> = new Set(
+  [
+    "insufficient balance for transfer",
+    "max call depth exceeded",
+    "nonce uint64 overflow",
+    "OutOfFunds", // revm, also below
+    "CallTooDeep",
+    "OverflowPayment",
+    "NonceOverflow",
+    "Not enough balance", // Nethermind
+  ].map(keyOf),
+);

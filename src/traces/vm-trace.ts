@@ -1,13 +1,18 @@
-// The `vmTrace` of OpenEthereum, out of the steps that geth tells of a transaction (its struct logs):
+// The `vmTrace` of OpenEthereum, out of the steps that geth gives of a transaction (its struct logs):
 // written as JSON while they come, so that a transaction of any length takes no memory but its open frames.
 import { isData } from "../evm/values.ts";
-import { CodeBook } from "./code-book.ts";
-import type { GasLeft } from "./executed-gas.ts";
-import { type Executed, executed, type SubFrame } from "./executed-operation.ts";
+import { isJson } from "../proofs/json.ts";
+import type { GasLeft } from "./gas.ts";
 import { isHalt } from "./opcodes.ts";
-import { type PendingOperation, pendingOperation } from "./pending-operation.ts";
+import {
+  CodeBook,
+  type Executed,
+  executed,
+  type PendingOperation,
+  pendingOperation,
+  type SubFrame,
+} from "./operation.ts";
 import { readStep, type Step } from "./struct-logs.ts";
-import { VmTraceText } from "./vm-trace-text.ts";
 
 export type VmTraceOptions = {
   /** What the transaction calls, or the init code of the contract that it creates. */
@@ -158,3 +163,97 @@ export class VmTraceWriter {
 
 const leftAfter = (last: PendingOperation | undefined): number | undefined =>
   last?.endsAs === "done" ? last.gas - last.cost : undefined;
+
+/**
+ * The JSON of a `vmTrace`, in pieces, of checked hex. What is known of an operation before it is over comes first, so
+ * that what it enters can be written while that runs.
+ */
+class VmTraceText {
+  readonly #options: Pick<VmTraceOptions, "maxBytes">;
+  readonly #parts: Pick<VmTraceParts, "write">;
+  #bytes = 0;
+  /** Whether the frame that is open has an operation. */
+  #hasOperation = false;
+
+  constructor(options: Pick<VmTraceOptions, "maxBytes">, parts: Pick<VmTraceParts, "write">) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Then nothing of what was too much was written. */
+  isTooLarge(): boolean {
+    return this.#bytes > this.#options.maxBytes;
+  }
+
+  beginFrame(code: string): void {
+    this.#write(`{"code":"${code}","ops":[`);
+    this.#hasOperation = false;
+  }
+
+  endFrame(): void {
+    this.#write("]}");
+    this.#hasOperation = true;
+  }
+
+  /** One that enters a frame, which is written next. */
+  beginOperation(pc: number): void {
+    this.#write(this.#beginning(pc));
+  }
+
+  endOperation({ cost, ex }: Executed): void {
+    this.#write(ending(cost, ex));
+  }
+
+  /** One that did not enter a frame with steps. */
+  operation(pc: number, { sub, cost, ex }: Executed): void {
+    this.#write(this.#beginning(pc) + JSON.stringify(sub) + ending(cost, ex));
+    this.#hasOperation = true;
+  }
+
+  #beginning(pc: number): string {
+    return `${this.#hasOperation ? "," : ""}{"pc":${pc},"sub":`;
+  }
+
+  #write(json: string): void {
+    this.#bytes += json.length; // all of it is ASCII
+    if (!this.isTooLarge()) this.#parts.write(json);
+  }
+}
+
+const ending = (cost: number, ex: Executed["ex"]): string =>
+  `,"cost":${cost},"ex":${JSON.stringify(ex)}}`;
+
+/**
+ * The `vmTrace` of a node's own trace_replayTransaction, without what Erigon adds to each operation: `idx` and `op`.
+ * Anything else in operations stays as it is.
+ *
+ * @returns undefined for what revm (reth, anvil) gives: its `used` is the gas before the operation, creations
+ * have no code, and every operation writes memory, if only nothing.
+ */
+export function normaliseVmTrace(vmTrace: unknown): unknown {
+  const top: Record<string, unknown> = { vmTrace };
+  const open: [holder: Record<string, unknown>, name: string][] = [[top, "vmTrace"]];
+  // A list and no recursion: a trace can be 1024 frames deep, and a node can write any number.
+  for (let at = open.pop(); at; at = open.pop()) {
+    const [holder, name] = at;
+    const trace = holder[name];
+    if (!isJson(trace) || !Array.isArray(trace["ops"])) continue;
+    if (trace["ops"].some(writesNothing)) return undefined;
+    const ops = trace["ops"].map(withoutExtras);
+    holder[name] = { ...trace, ops };
+    for (const operation of ops)
+      if (isJson(operation) && operation["sub"]) open.push([operation, "sub"]);
+  }
+  return top["vmTrace"];
+}
+
+function withoutExtras(operation: unknown): unknown {
+  if (!isJson(operation)) return operation;
+  const { idx, op, ...rest } = operation;
+  return rest;
+}
+
+function writesNothing(operation: unknown): boolean {
+  const { ex } = Object(operation) as { ex?: { mem?: { data?: unknown } | null } | null };
+  return ex?.mem?.data === "0x";
+}

@@ -1,5 +1,5 @@
 // Whether the balance of a transaction's sender changed by what it sent and paid.
-import type { StateDiff } from "../../src/traces/account-diff.ts";
+import type { StateDiff } from "../../src/traces/state-diff.ts";
 
 /** True of every transaction whose sender is neither its recipient nor the block's, and gets nothing back. */
 export function isBalanced(

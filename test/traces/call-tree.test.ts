@@ -3,10 +3,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { tracesOfCallFrame } from "../../src/traces/call-frames.ts";
-import { traceAt, withPlace } from "../../src/traces/call-tree.ts";
-import { tracesOfFlat } from "../../src/traces/flat-traces.ts";
-import { intrinsicGas } from "../../src/traces/intrinsic-gas.ts";
+import { traceAt, tracesOfCallFrame, tracesOfFlat, withPlace } from "../../src/traces/call-tree.ts";
+import { intrinsicGas } from "../../src/traces/gas.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));
 const erigon = "vectors/erigon-rpc-tests/mainnet";

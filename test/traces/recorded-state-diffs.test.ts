@@ -3,8 +3,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { normaliseStateDiff } from "../../src/traces/normalise-state-diff.ts";
-import { stateDiffOf } from "../../src/traces/state-diff.ts";
+import { stateDiffOf } from "../../src/traces/prestate-diff.ts";
+import { normaliseStateDiff } from "../../src/traces/state-diff.ts";
 import { executeVector, type GethVector } from "./goldens/execute-vector.ts";
 import { parityDiff } from "./parity-diff.ts";
 

@@ -2,8 +2,8 @@
 // OpenEthereum's rules make of the whole accounts before and after.
 import { readdirSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { normaliseStateDiff } from "../../src/traces/normalise-state-diff.ts";
-import { type StateDiff, stateDiffOf } from "../../src/traces/state-diff.ts";
+import { stateDiffOf } from "../../src/traces/prestate-diff.ts";
+import { normaliseStateDiff, type StateDiff } from "../../src/traces/state-diff.ts";
 import { isBalanced } from "../support/balanced.ts";
 import { executionChainAvailable } from "../support/execution-chain.ts";
 import { answerOf, dialects } from "./dialects.ts";

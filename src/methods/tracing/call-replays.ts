@@ -4,22 +4,20 @@ import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-objec
 import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import type { TreeOptions } from "../../traces/call-tree.ts";
-import { intrinsicGas } from "../../traces/intrinsic-gas.ts";
-import { type StateDiff, stateDiffOf } from "../../traces/state-diff.ts";
+import { intrinsicGas } from "../../traces/gas.ts";
+import { stateDiffOf } from "../../traces/prestate-diff.ts";
+import type { StateDiff } from "../../traces/state-diff.ts";
 import { type FixedPointer, settle } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { withoutState } from "../state.ts";
 import { type CallTree, frameTree, TREE } from "./call-trees.ts";
-import { codeAt, codesIn } from "./codes.ts";
 import { withExecutedGasOfCall, withLeft } from "./executed-gas.ts";
 import type { Parts, TraceType } from "./kept-parts.ts";
-import { findMinedBlock } from "./mined-block.ts";
-import { rulesOf } from "./mined-transaction.ts";
+import { findMinedBlock, rulesOf } from "./mined.ts";
 import { partsIn, replayJson } from "./replays.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";
 import { DIFF } from "./state-diffs.ts";
-import type { Codes } from "./step-reader.ts";
-import { STEPS, stepThrough, type VmTrace } from "./vm-traces.ts";
+import { type Codes, codeAt, codesIn, STEPS, stepThrough, type VmTrace } from "./vm-traces.ts";
 
 type TracedCall = {
   readonly call: CallObject;

@@ -1,10 +1,14 @@
 // The call tree of a mined transaction, from whatever its nodes offer.
 import { isQuantity, toQuantity } from "../../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
-import { tracesOfCallFrame } from "../../traces/call-frames.ts";
-import { type Trace, type TreeOptions, withPlace } from "../../traces/call-tree.ts";
-import { tracesOfFlat } from "../../traces/flat-traces.ts";
-import type { MinedPosition, MinedTransaction } from "./mined-transaction.ts";
+import {
+  type Trace,
+  type TreeOptions,
+  tracesOfCallFrame,
+  tracesOfFlat,
+  withPlace,
+} from "../../traces/call-tree.ts";
+import type { MinedPosition, MinedTransaction } from "./mined.ts";
 import type { Source } from "./sources.ts";
 
 export type CallTree = {

@@ -1,16 +1,10 @@
 // What the top calls of transactions used, asked of a node that told only what their senders paid for.
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, isJson } from "../../proofs/json.ts";
-import {
-  type GasLeft,
-  gasLeftIn,
-  LAST_STEP_TRACER,
-  withGasLeft,
-} from "../../traces/executed-gas.ts";
+import { type GasLeft, gasLeftIn, LAST_STEP_TRACER, withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
 import { type CallTree, resultFor } from "./call-trees.ts";
-import type { MinedBlock } from "./mined-block.ts";
-import type { MinedTransaction } from "./mined-transaction.ts";
+import type { MinedBlock, MinedTransaction } from "./mined.ts";
 import { askSource, type Source } from "./sources.ts";
 
 const LAST_STEP = { tracer: LAST_STEP_TRACER };

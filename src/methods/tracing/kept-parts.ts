@@ -1,9 +1,9 @@
 // Traces of final blocks do not change: they are kept with the block.
 import { type AnswerJson, PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { Trace } from "../../traces/call-tree.ts";
-import { withGasLeft } from "../../traces/executed-gas.ts";
+import { withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
-import type { MinedTransaction } from "./mined-transaction.ts";
+import type { MinedTransaction } from "./mined.ts";
 
 /** "more": what a node tells beside them. */
 export type TracedPart = "output" | TraceType | "more";

@@ -1,13 +1,21 @@
-// What a mined transaction did, in the parts of a replay: from the store, in a node's own words, or put
+// What a mined transaction did, as its traces or in the parts of a replay: from the store, in a node's own words, or put
 // together from what nodes have instead.
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
-import { tracesOfFlat } from "../../traces/flat-traces.ts";
-import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
+import { type Trace, type TracePosition, tracesOfFlat } from "../../traces/call-tree.ts";
+import { normaliseVmTrace } from "../../traces/vm-trace.ts";
 import { isMethodMissing } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
-import { type CallTree, frameTree, optionsFor, TREE, treeSources } from "./call-trees.ts";
+import {
+  type CallTree,
+  frameTree,
+  optionsFor,
+  placed,
+  placeIn,
+  TREE,
+  treeSources,
+} from "./call-trees.ts";
 import { withExecutedGas, withLeft } from "./executed-gas.ts";
 import {
   inAgreement,
@@ -17,7 +25,7 @@ import {
   type TracedPart,
   type TraceType,
 } from "./kept-parts.ts";
-import { findMined, type MinedTransaction } from "./mined-transaction.ts";
+import { findMined, type MinedPosition, type MinedTransaction } from "./mined.ts";
 import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
 import { diffIn, diffSources } from "./state-diffs.ts";
 import { vmTraceOf } from "./vm-traces.ts";
@@ -154,3 +162,44 @@ export function replayJson(parts: Parts): AnswerJson {
   packer.write("}");
   return packer.finish();
 }
+
+type PlacedTraces = readonly (Trace & TracePosition)[];
+
+/** As trace_transaction answers it; undefined when the transaction is unknown, or waits. @throws RpcError -32601 when no node can trace. */
+export async function tracesOf(
+  hash: string,
+  context: CallContext,
+): Promise<PlacedTraces | undefined> {
+  const lowerHash = hash.toLowerCase();
+  let refusal: Error | undefined;
+  if (!context.chain) {
+    // Where nothing is followed, the place is what the node says of it.
+    const own = await askSource(ownTraces, lowerHash, context);
+    if (own.kind === "told") return placed(own.value.traces, lowerHash, own.value.place);
+    if (own.kind === "refused") refusal = own.error;
+  }
+  const mined = await findMined(lowerHash, context).catch((error: unknown) => {
+    throw refusal ?? error;
+  });
+  if (!mined && refusal) throw refusal;
+  if (!mined) return undefined;
+  const kept = keptParts(mined, ["trace"], context)?.trace;
+  if (kept) return placed(JSON.parse(String(kept)) as readonly Trace[], lowerHash, mined);
+  const tree = await firstOf(treeSources, mined, context);
+  const { traces, output } = await withExecutedGas(tree, mined, context);
+  const returned = output !== undefined && { output: JSON.stringify(output) };
+  keepParts(mined, { trace: JSON.stringify(traces), ...returned }, context);
+  context.setProvenance({ source: "upstream", block: mined.block, proof: "none" });
+  return placed(traces, lowerHash, mined);
+}
+
+const ownTraces: Source<string, { traces: readonly Trace[]; place: MinedPosition }> = {
+  name: "trace_transaction",
+  method: "trace_transaction",
+  params: (hash) => [hash],
+  read: (result) => {
+    const traces = tracesOfFlat(result);
+    const place = placeIn(result);
+    return traces && place && { traces, place };
+  },
+};

@@ -2,7 +2,7 @@
 // and what it lacks is remembered; what it gives is translated.
 import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
-import { TOO_MANY_STEPS } from "../../traces/executed-gas.ts";
+import { TOO_MANY_STEPS } from "../../traces/gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import { beginningOf, isNull, isUnknownSaying } from "../block-lookup.ts";

@@ -1,10 +1,10 @@
 // What a mined transaction changed in the state, from whatever its nodes offer.
 import { toQuantity } from "../../evm/values.ts";
 import { isJson } from "../../proofs/json.ts";
-import { normaliseStateDiff } from "../../traces/normalise-state-diff.ts";
-import { type StateDiff, stateDiffOf } from "../../traces/state-diff.ts";
+import { stateDiffOf } from "../../traces/prestate-diff.ts";
+import { normaliseStateDiff, type StateDiff } from "../../traces/state-diff.ts";
 import { replayFor, resultFor } from "./call-trees.ts";
-import type { MinedTransaction } from "./mined-transaction.ts";
+import type { MinedTransaction } from "./mined.ts";
 import type { Source } from "./sources.ts";
 
 export const DIFF = { tracer: "prestateTracer", tracerConfig: { diffMode: true } };

@@ -1,16 +1,15 @@
 // trace_filter over nodes that lack it: the traces of a bounded range of blocks, those that match.
 import { z } from "zod";
 import { blockNumberOrTag } from "../../evm/block-reference.ts";
-import { address, toNumber, toQuantity } from "../../evm/values.ts";
+import { address, isQuantity, toNumber, toQuantity } from "../../evm/values.ts";
 import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { settleNumber } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { tracesOfBlock } from "./block-traces.ts";
-import { findMinedBlock } from "./mined-block.ts";
+import { findMinedBlock } from "./mined.ts";
 import { askSource, type Source, type SourceAnswer } from "./sources.ts";
-import { together } from "./trace-order.ts";
 
 const addresses = z.array(address, { error: "want an array of addresses" }).max(1000).nullish();
 const count = z.int({ error: "want a number" }).nonnegative().nullish();
@@ -150,4 +149,30 @@ function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json)
     if (isEither) return isFrom || isTo;
     return (senders.size === 0 || isFrom) && (recipients.size === 0 || isTo);
   };
+}
+
+/** @param one What is in both of them is the same in both. */
+function together(one: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
+  const byText = new Map([...one, ...other].map((trace) => [JSON.stringify(trace), trace]));
+  return [...byText.values()]
+    .map((trace) => ({ trace, place: placeOf(trace) }))
+    .sort((left, right) => compare(left.place, right.place))
+    .map(({ trace }) => trace);
+}
+
+/** Block, transaction, path: a reward is of no transaction, and behind all of them. */
+function placeOf(trace: unknown): readonly number[] {
+  const { blockNumber, transactionPosition, traceAddress } = isJson(trace) ? trace : {};
+  const path = Array.isArray(traceAddress) ? traceAddress.map(Number) : [];
+  return [numberOf(blockNumber), numberOf(transactionPosition), ...path];
+}
+
+const numberOf = (value: unknown): number =>
+  typeof value === "number" || isQuantity(value) ? Number(value) : Number.MAX_SAFE_INTEGER;
+
+/** A parent stands before its children. */
+function compare(left: readonly number[], right: readonly number[]): number {
+  const at = left.findIndex((step, index) => step !== right[index]);
+  if (at < 0) return left.length - right.length;
+  return (left[at] ?? 0) - (right[at] ?? -1);
 }

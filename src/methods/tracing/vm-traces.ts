@@ -1,17 +1,28 @@
-// The vmTrace of a mined transaction: a node's own, or written from the steps that it tells.
+// The vmTrace of a mined transaction or a call: a node's own, or written from the steps that it gives, which takes the
+// code that accounts had before.
 import { isData, toQuantity } from "../../evm/values.ts";
-import { type AnswerJson, heldBytesOf } from "../../jsonrpc/raw-json.ts";
+import { ElementStream } from "../../jsonrpc/element-stream.ts";
+import {
+  type AnswerJson,
+  heldBytesOf,
+  JsonPacker,
+  type PackedJson,
+} from "../../jsonrpc/raw-json.ts";
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson } from "../../proofs/json.ts";
-import { type GasLeft, gasLeftAfter } from "../../traces/executed-gas.ts";
-import { normaliseVmTrace } from "../../traces/normalise-vm-trace.ts";
-import type { VmTraceOptions } from "../../traces/vm-trace.ts";
+import { type GasLeft, gasLeftAfter } from "../../traces/gas.ts";
+import {
+  normaliseVmTrace,
+  type VmTraceOptions,
+  type VmTraceOutcome,
+  VmTraceWriter,
+} from "../../traces/vm-trace.ts";
+import { MAY_LAG } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { replayFor } from "./call-trees.ts";
-import { codeAround, codesBefore } from "./codes.ts";
-import type { MinedTransaction } from "./mined-transaction.ts";
-import { askReading, askSource, type Source, type SourceAnswer } from "./sources.ts";
-import { type Codes, StepReader } from "./step-reader.ts";
+import type { MinedTransaction } from "./mined.ts";
+import { askReading, askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
+import { diffSources } from "./state-diffs.ts";
 
 /** A call that a node is to tell the steps of. */
 export type Stepping = {
@@ -148,4 +159,133 @@ function readOf(
     gasLeft: reader.gasLeft(),
   };
   return { kind: "told", value };
+}
+
+async function codesBefore(transaction: MinedTransaction, context: CallContext): Promise<Codes> {
+  const told = await askSource(prestate, transaction, context);
+  const codes = new Map(told.kind === "told" ? told.value : []);
+  const list = transaction.json["authorizationList"];
+  if (Array.isArray(list) && list.length > 0) await addDelegations(codes, transaction, context);
+  return codes;
+}
+
+const prestate: Source<MinedTransaction, Codes> = {
+  name: "debug_traceTransaction with prestateTracer",
+  method: "debug_traceTransaction",
+  params: ({ hash }) => [hash, { tracer: "prestateTracer" }],
+  read: (result) => codesIn(result),
+};
+
+/** Of what a prestateTracer gives. */
+export function codesIn(accounts: unknown): Codes | undefined {
+  if (!isJson(accounts)) return undefined;
+  return new Map(
+    Object.entries(accounts).map(([address, account]) => {
+      const { code } = Object(account) as { code?: unknown };
+      return [address.toLowerCase(), isData(code) ? code.toLowerCase() : "0x"];
+    }),
+  );
+}
+
+/** EIP-7702: accounts are given code before the transaction's first step. */
+async function addDelegations(
+  codes: Map<string, string>,
+  transaction: MinedTransaction,
+  context: CallContext,
+): Promise<void> {
+  const diff = await firstOf(diffSources, transaction, context);
+  for (const [address, { code }] of Object.entries(diff)) {
+    if (code === "=") continue;
+    const { from = "0x", to = "0x" } =
+      "*" in code ? code["*"] : { to: "+" in code ? code["+"] : "0x" };
+    if (DELEGATION.test(from) || DELEGATION.test(to)) codes.set(address, to);
+  }
+}
+
+const DELEGATION = /^0xef0100/;
+
+/** Of an account that no node told of: what it had before the block, or was given in it. */
+async function codeAround(
+  { block }: MinedTransaction,
+  address: string,
+  context: CallContext,
+): Promise<string> {
+  const before = await codeAt(address, Math.max(block.number - 1, 0), context);
+  return before === "0x" ? codeAt(address, block.number, context) : before;
+}
+
+/** @param at A block number, or what else nodes take for a block. */
+export async function codeAt(address: string, at: unknown, context: CallContext): Promise<string> {
+  const reference = typeof at === "number" ? toQuantity(at) : at;
+  const params = JSON.stringify([address, reference]);
+  const options = { ...MAY_LAG, reaches: context.chain?.head.number };
+  const code: unknown = JSON.parse(String(await context.ask("eth_getCode", params, options)));
+  return isData(code) ? code.toLowerCase() : "0x";
+}
+
+export type Codes = ReadonlyMap<string, string>;
+
+/** Of one step, which has the whole memory in it, and of all that is not a step, in bytes. */
+const MAX_BYTES = 1 << 26;
+const MALFORMED: VmTraceOutcome = { kind: "unreadable", why: "malformed answer" };
+
+/** Reads steps off the wire and writes the vmTrace while they come: of any number only the packed text is held. */
+class StepReader {
+  /** undefined until the last step is there, or no more are wanted. */
+  outcome: VmTraceOutcome | undefined;
+  /** No more steps are wanted: this one has all it needs to tell. */
+  isStopped = false;
+  whenStopped: "malformed" | undefined;
+  /** Of an account whose code would be needed first. */
+  missing: string | undefined;
+  steps = 0;
+  readonly #packer = new JsonPacker();
+  readonly #writer: VmTraceWriter;
+  readonly #stream: ElementStream;
+
+  /** @param parts.codes Of accounts before the transaction, "0x" where there is none. */
+  constructor(options: VmTraceOptions, { codes }: { codes: Codes }) {
+    this.#writer = new VmTraceWriter(options, {
+      codeOf: (address) => {
+        const code = codes.get(address);
+        if (code === undefined) this.missing ??= address;
+        return code;
+      },
+      write: (json) => this.#packer.write(json),
+    });
+    const limits = { maxElementBytes: MAX_BYTES, maxRestBytes: MAX_BYTES };
+    this.#stream = new ElementStream({ path: ["result", "structLogs"], ...limits }, (step) => {
+      this.steps += 1;
+      if (!this.#writer.add(step)) this.outcome = this.#writer.finish();
+      return this.outcome === undefined;
+    });
+  }
+
+  /** What it takes in memory, in bytes. */
+  get heldBytes(): number {
+    return this.#packer.heldBytes + this.#stream.heldBytes;
+  }
+
+  add(chunk: Buffer): boolean {
+    const isSound = this.#stream.add(chunk);
+    if (this.outcome !== undefined) this.isStopped = true;
+    else if (!isSound) this.whenStopped = "malformed";
+    return isSound && !this.isStopped;
+  }
+
+  finish(): Buffer | undefined {
+    const rest = this.#stream.finish();
+    this.outcome ??= rest ? this.#writer.finish() : MALFORMED;
+    return rest;
+  }
+
+  /** Of the top frame, once all is there; undefined when it failed. */
+  gasLeft(): GasLeft | undefined {
+    return this.#writer.gasLeft();
+  }
+
+  /** Worth something when the outcome is "written". */
+  vmTrace(): string | PackedJson {
+    return this.#packer.finish();
+  }
 }

@@ -1,6 +1,6 @@
 // Besu's chain once more, over nodes that have geth's tracers only: what these would tell is what
 // ethereumjs tells, and what is to come of it is what Besu told.
-import { LAST_STEP_TRACER } from "../../../src/traces/executed-gas.ts";
+import { LAST_STEP_TRACER } from "../../../src/traces/gas.ts";
 import { diffModeOf } from "../geth-prestate.ts";
 import type { StructLog } from "../struct-log-recorder.ts";
 import { aboutBlocksTransactions, type BesuBlock, besuWorld, source } from "./besu.ts";

@@ -1,5 +1,5 @@
 // geth's flatCallTracer out of its callTracer, as eth/tracers/native/call_flat.go makes the one of the other.
-import { isPrecompile } from "../../../src/traces/precompiles.ts";
+import { isPrecompile } from "../../../src/traces/frame.ts";
 import type { Json } from "../goldens/golden.ts";
 
 export type FlatConfig = {

@@ -1,9 +1,17 @@
-// A transaction that was mined, with what tracing it takes: found in the followed chain, or at the nodes.
-
+// A mined transaction, or a block of them, with what tracing it takes: found in the followed chain, or at the nodes.
 import type { Position } from "../../chain/block-record.ts";
+import type { BlockReference } from "../../evm/block-reference.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
-import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/intrinsic-gas.ts";
-import { isBeyondAnyBlock, MAY_LAG } from "../block-lookup.ts";
+import { isJson, type Json } from "../../proofs/json.ts";
+import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/gas.ts";
+import {
+  type FixedPointer,
+  findBlock,
+  isBeyondAnyBlock,
+  MAY_LAG,
+  nullWhenUnknown,
+  settle,
+} from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
 import { transactionJson } from "../transactions.ts";
 
@@ -40,7 +48,7 @@ type MinedJson = Readonly<Record<string, unknown>> & {
   readonly transactionIndex: string;
 };
 
-export function isMined(json: unknown): json is MinedJson {
+function isMined(json: unknown): json is MinedJson {
   if (typeof json !== "object" || json === null) return false;
   const { hash, blockHash, blockNumber, transactionIndex } = json as Record<string, unknown>;
   if (!isHash(hash) || !isHash(blockHash)) return false;
@@ -48,14 +56,14 @@ export function isMined(json: unknown): json is MinedJson {
   return !isBeyondAnyBlock(transactionIndex) && Number.isSafeInteger(toNumber(blockNumber));
 }
 
-export function minedTransaction(
+function minedTransaction(
   json: MinedJson,
-  place: MinedPosition,
+  position: MinedPosition,
   rules: GasRules,
 ): MinedTransaction {
   const isCreate = (json["to"] ?? null) === null;
   const hash = json.hash.toLowerCase();
-  return { ...place, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
+  return { ...position, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
 }
 
 /** By what the block's transactions pay. */
@@ -69,3 +77,53 @@ async function hasWithdrawals(blockHash: string, context: CallContext): Promise<
   const block = JSON.parse(json.toString()) as { withdrawalsRoot?: unknown } | null;
   return (block?.withdrawalsRoot ?? null) !== null;
 }
+
+export type MinedBlock = {
+  readonly position: Position;
+  readonly transactions: readonly MinedTransaction[];
+  /** As QUANTITY. */
+  readonly gasLimit: string;
+};
+
+/** undefined when the block is unknown. */
+export async function findMinedBlock(
+  reference: BlockReference,
+  context: CallContext,
+): Promise<MinedBlock | undefined> {
+  const pointer = await settle(reference, context);
+  const json = pointer && (await blockJson(pointer, context));
+  if (!json) return undefined;
+  const { hash, number, transactions, gasLimit } = json;
+  if (!isHash(hash) || !isQuantity(number) || !Array.isArray(transactions)) return undefined;
+  const position = { number: toNumber(number), hash: hash.toLowerCase() };
+  const rules = await rulesOf(position, context);
+  return {
+    position,
+    gasLimit: isQuantity(gasLimit) ? gasLimit : "0x0",
+    transactions: transactions
+      .filter(isMined)
+      .map((mined) =>
+        minedTransaction(
+          mined,
+          { block: position, index: toNumber(mined.transactionIndex) },
+          rules,
+        ),
+      ),
+  };
+}
+
+async function blockJson(pointer: FixedPointer, context: CallContext): Promise<Json | undefined> {
+  const found = await findBlock(pointer, context);
+  if (found === "unknown") return undefined;
+  const bytes = found === "elsewhere" ? await askBlock(pointer, context) : found.withTransactions();
+  const json: unknown = JSON.parse(bytes.toString());
+  return isJson(json) ? json : undefined;
+}
+
+const askBlock = (pointer: FixedPointer, context: CallContext): Promise<Buffer> => {
+  const [method, reference] =
+    pointer.kind === "hash"
+      ? ["eth_getBlockByHash", pointer.hash]
+      : ["eth_getBlockByNumber", pointer.number];
+  return nullWhenUnknown(context.ask(method, JSON.stringify([reference, true]), MAY_LAG));
+};

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { type Trace, traceAt, withPlace } from "./call-tree.ts";
-import { tracesOfFlat } from "./flat-traces.ts";
+import { type Trace, traceAt, tracesOfFlat, withPlace } from "./call-tree.ts";
 
 const address = (digit: string): string => `0x${digit.repeat(40)}`;
 const [a, b] = [address("a"), address("b")];

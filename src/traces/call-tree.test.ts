@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { tracesOfCallFrame } from "./call-frames.ts";
+import { tracesOfCallFrame } from "./call-tree.ts";
 
 const address = (digit: string): string => `0x${digit.repeat(40)}`;
 const [a, b, c] = [address("a"), address("b"), address("c")];

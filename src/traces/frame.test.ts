@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isNeverBegun, openEthereumWords } from "./frame-errors.ts";
+import { isNeverBegun, openEthereumWords } from "./frame.ts";
 
 it.each([
   ["geth", "out of gas", "Out of gas"],

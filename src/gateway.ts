@@ -2,7 +2,7 @@
 
 import type { Logger } from "pino";
 import { unservedNames } from "./access/limits/costs.ts";
-import type { Reloaded } from "./admin/admin-server-parts.ts";
+import type { Reloaded } from "./admin/admin-parts.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
 import { Admin } from "./gateway/admin.ts";

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Grant } from "./access/keys/grant.ts";
+import { shownUpstream } from "./admin/admin-parts.ts";
 import type { Status } from "./admin/schemas.ts";
-import { shownUpstream } from "./admin/shown-upstream.ts";
 import { Chain } from "./chain/chain.ts";
 import { ChainReader } from "./chain/chain-reader.ts";
 import { blockDialect } from "./chain/fetch-block.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import type { AdminServerParts } from "./admin-server-parts.ts";
+import type { AdminServerParts } from "./admin-parts.ts";
 
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());

@@ -5,13 +5,16 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { requestIds } from "../server/listener.ts";
-import { type AdminApp, type AdminContext, addressOf } from "./admin-request.ts";
-import type { AdminServerParts } from "./admin-server-parts.ts";
+import {
+  type AdminApp,
+  type AdminContext,
+  type AdminServerParts,
+  addressOf,
+} from "./admin-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
 import { verbsOf } from "./document.ts";
-import { addHealthAnswers } from "./health-answers.ts";
 import { addKeyAnswers } from "./key-answers.ts";
-import { addOperationAnswers } from "./operation-answers.ts";
+import { addHealthAnswers, addOperationAnswers } from "./operation-answers.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;

@@ -4,7 +4,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener, requestIds } from "../server/listener.ts";
 import { adminApp } from "./admin-app.ts";
-import type { AdminServerParts } from "./admin-server-parts.ts";
+import type { AdminServerParts } from "./admin-parts.ts";
 import { Token } from "./admission.ts";
 import { Problem, problemResponse } from "./problem.ts";
 

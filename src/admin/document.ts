@@ -1,10 +1,13 @@
-// The OpenAPI document of administration, made from the declarations: docs/openapi.json, and
+// The OpenAPI document of admin, made from the declarations: docs/openapi.json, and
 // GET /openapi.json.
+
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
-import { keyRoutes } from "./key-routes.ts";
-import { operationRoutes } from "./operation-routes.ts";
-import { requestSchemas } from "./request-schemas.ts";
-import { version } from "./version.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { keyRoutes, operationRoutes } from "./routes.ts";
+import { requestSchemas } from "./schemas.ts";
+
+/** The release that runs. */
+export const version: string = manifest.version;
 
 export const declaredRoutes: readonly RouteConfig[] = [
   ...Object.values(keyRoutes),

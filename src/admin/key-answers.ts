@@ -1,10 +1,15 @@
-// What is done with keys when an operator asks for it. Declarations: key-routes.ts.
+// Answers what is done with keys. Declarations: routes.ts.
 import type { KeyBook } from "../access/keys/key-book.ts";
-import { type AdminApp, type AdminContext, readBody, tellChange } from "./admin-request.ts";
-import type { AdminServerParts } from "./admin-server-parts.ts";
-import { keyRoutes } from "./key-routes.ts";
+import {
+  type AdminApp,
+  type AdminContext,
+  type AdminServerParts,
+  logChange,
+  readBody,
+} from "./admin-parts.ts";
 import { problems } from "./problem.ts";
-import { rotation } from "./request-schemas.ts";
+import { keyRoutes } from "./routes.ts";
+import { rotation } from "./schemas.ts";
 
 type KeyParts = Pick<AdminServerParts, "keys" | "log">;
 
@@ -17,7 +22,7 @@ export function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
   );
   app.openapi(keyRoutes.create, async (context) => {
     const outcome = await keys.create(await readBody(context));
-    return context.json(told(outcome, { context, parts, what: "a key was made" }), 201);
+    return context.json(shownOf(outcome, { context, parts, what: "a key was made" }), 201);
   });
   app.openapi(keyRoutes.show, async (context) => {
     const { name } = context.req.valid("param");
@@ -34,26 +39,26 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
     const { name } = context.req.valid("param");
     const outcome = await keys.update(name, await readBody(context));
     return context.json(
-      told(outcome, { context, parts, what: "a key's settings were changed" }),
+      shownOf(outcome, { context, parts, what: "a key's settings were changed" }),
       200,
     );
   });
   app.openapi(keyRoutes.rotate, async (context) => {
     const { name } = context.req.valid("param");
     const outcome = await keys.rotate(name, { overlapMs: overlapOf(await readBody(context)) });
-    return context.json(told(outcome, { context, parts, what: "a key was rotated" }), 200);
+    return context.json(shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
   });
   app.openapi(keyRoutes.revoke, async (context) => {
     const outcome = await keys.revoke(context.req.valid("param").name);
-    return context.json(told(outcome, { context, parts, what: "a key was revoked" }), 200);
+    return context.json(shownOf(outcome, { context, parts, what: "a key was revoked" }), 200);
   });
   app.openapi(keyRoutes.disable, async (context) => {
     const outcome = await keys.disable(context.req.valid("param").name);
-    return context.json(told(outcome, { context, parts, what: "a key was disabled" }), 200);
+    return context.json(shownOf(outcome, { context, parts, what: "a key was disabled" }), 200);
   });
   app.openapi(keyRoutes.enable, async (context) => {
     const outcome = await keys.enable(context.req.valid("param").name);
-    return context.json(told(outcome, { context, parts, what: "a key was enabled" }), 200);
+    return context.json(shownOf(outcome, { context, parts, what: "a key was enabled" }), 200);
   });
 }
 
@@ -67,9 +72,9 @@ type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
 /** What is answered of an outcome; it is told in the log as well. @throws Problem */
-function told(outcome: Making, change: KeyChange): Shown & { key: string };
-function told(outcome: Changing, change: KeyChange): Shown;
-function told(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {
+function shownOf(outcome: Making, change: KeyChange): Shown & { key: string };
+function shownOf(outcome: Changing, change: KeyChange): Shown;
+function shownOf(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {
   const { context, parts, what } = change;
   switch (outcome.kind) {
     case "mistakes":
@@ -80,10 +85,10 @@ function told(outcome: Making | Changing, change: KeyChange): Shown & { key?: st
     case "refused":
       throw problems.conflict(outcome.why);
     case "changed":
-      tellChange(context, parts, { what, key: outcome.key.name });
+      logChange(context, parts, { what, key: outcome.key.name });
       return outcome.key;
     case "made":
-      tellChange(context, parts, { what, key: outcome.key.name });
+      logChange(context, parts, { what, key: outcome.key.name });
       return { ...outcome.key, key: outcome.text };
   }
 }

@@ -1,11 +1,22 @@
-// The usage report, how the gateway does, and the reload. Declarations: operation-routes.ts.
-import { type UsageReport, usageCsv } from "../access/usage/usage-report.ts";
-import { type AdminApp, type AdminContext, tellChange } from "./admin-request.ts";
-import type { AdminServerParts, UsageAsked } from "./admin-server-parts.ts";
-import { adminDocument } from "./document.ts";
-import { operationRoutes } from "./operation-routes.ts";
+// Answers the usage report, how the gateway does, and the reload. Declarations: routes.ts.
+import {
+  readUsage,
+  type UsageReport,
+  usageCsv,
+  usageReportOf,
+} from "../access/usage/usage-report.ts";
+import { readRange } from "../lib/calendar.ts";
+import {
+  type AdminApp,
+  type AdminContext,
+  type AdminServerParts,
+  logChange,
+} from "./admin-parts.ts";
+import { adminDocument, version } from "./document.ts";
 import { problems } from "./problem.ts";
-import { version } from "./version.ts";
+import { operationRoutes } from "./routes.ts";
+
+type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
 
 export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
   const { metrics, networks, clock } = parts;
@@ -20,7 +31,7 @@ export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): voi
     const outcome = await parts.reload();
     if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
     if (outcome.kind === "refused") throw problems.conflict(outcome.why);
-    tellChange(context, parts, { what: "the configuration was reloaded" });
+    logChange(context, parts, { what: "the configuration was reloaded" });
     return context.json({ changed: [...outcome.changed] }, 200);
   });
   app.openapi(operationRoutes.metrics, async (context) =>
@@ -29,6 +40,20 @@ export function addOperationAnswers(app: AdminApp, parts: AdminServerParts): voi
   app.openapi(operationRoutes.document, (context) => {
     document ??= adminDocument();
     return context.json(document, 200);
+  });
+}
+
+/** Whether the gateway lives and is ready, for probes that have no token: here they need no connection among callers. */
+export function addHealthAnswers(
+  app: AdminApp,
+  { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
+): void {
+  app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
+  app.openapi(operationRoutes.readiness, async (context) => {
+    const reasons = await whyNotReady().catch(() => ["it cannot be told how the networks do"]);
+    return reasons.length === 0
+      ? context.text("ready\n", 200)
+      : context.text(`${reasons.join("\n")}\n`, 503);
   });
 }
 
@@ -48,13 +73,18 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
   });
 }
 
+/** A year, and the month that a year ago began in. */
+const MOST_DAYS = 400;
+
+/** The range is checked, what is written is read, and prices are put to it. @throws Problem */
 async function readUsageReport(
-  parts: Pick<AdminServerParts, "readUsageReport">,
-  asked: UsageAsked,
+  { state, clock, prices }: Pick<AdminServerParts, "state" | "clock" | "prices">,
+  { from, to, ...which }: UsageAsked,
 ): Promise<UsageReport> {
-  const read = await parts.readUsageReport(asked);
-  if ("kind" in read) throw problems.mistakes(read.mistakes);
-  return read;
+  const range = readRange({ from, to }, { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS });
+  if (range.kind === "mistake") throw problems.mistakes([`${range.field}: ${range.why}`]);
+  const usage = await readUsage(state, { ...range, ...which }, { clock });
+  return usageReportOf(usage, range, prices());
 }
 
 function answerUsageReport(

@@ -3,9 +3,8 @@ import type { Logger } from "pino";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { type PriceList, priceList } from "../access/usage/usage-report.ts";
+import type { AdminServerParts } from "../admin/admin-parts.ts";
 import { AdminServer } from "../admin/admin-server.ts";
-import type { AdminServerParts } from "../admin/admin-server-parts.ts";
-import { usageReportReader } from "../admin/read-usage-report.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
@@ -40,7 +39,7 @@ export class Admin {
       {
         ...parts,
         keys: this.#keys,
-        readUsageReport: usageReportReader({ state, clock, prices: () => this.#prices }),
+        prices: () => this.#prices,
         guesses: new Guesses({ ...GUESS_LIMITS, held: HELD }),
       },
     );

@@ -1,7 +1,7 @@
 // Another configuration for a running gateway: compared, made ready, and taken as one step.
 
 import type { Logger } from "pino";
-import type { Reloaded } from "../admin/admin-server-parts.ts";
+import type { Reloaded } from "../admin/admin-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";

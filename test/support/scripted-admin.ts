@@ -7,10 +7,9 @@ import type { RouteConfig } from "@hono/zod-openapi";
 import { KeyBook } from "../../src/access/keys/key-book.ts";
 import { Guesses } from "../../src/access/scope/guesses.ts";
 import { adminApp } from "../../src/admin/admin-app.ts";
-import type { AdminServerParts } from "../../src/admin/admin-server-parts.ts";
+import type { AdminServerParts } from "../../src/admin/admin-parts.ts";
 import { Token } from "../../src/admin/admission.ts";
 import { declaredRoutes, isAt } from "../../src/admin/document.ts";
-import { usageReportReader } from "../../src/admin/read-usage-report.ts";
 import { problem } from "../../src/admin/schemas.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { FakeClock } from "./fake-clock.ts";
@@ -44,7 +43,8 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
         contentType: "text/plain; version=0.0.4",
       },
       keys,
-      readUsageReport: usageReportReader({ state, clock, prices: () => undefined }),
+      state,
+      prices: () => undefined,
       networks: async () => [],
       whyNotReady: async () => [],
       reload: async () => ({ kind: "reloaded", changed: [] }),

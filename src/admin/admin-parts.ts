@@ -1,0 +1,104 @@
+// What admin is given: the gateway's parts, and a request with what is known of it beside HTTP.
+import type { HttpBindings } from "@hono/node-server";
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Logger } from "pino";
+import type { KeyBook } from "../access/keys/key-book.ts";
+import type { Guesses } from "../access/scope/guesses.ts";
+import { plainAddress } from "../access/scope/ip-address.ts";
+import type { PriceList } from "../access/usage/usage-report.ts";
+import { isMapping } from "../config/units.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
+import type { State } from "../state/state.ts";
+import { isJson } from "./admission.ts";
+import { problems } from "./problem.ts";
+import type { Status } from "./schemas.ts";
+
+export type Reloaded =
+  /** What was changed, one line each; none when nothing was to be changed. */
+  | { readonly kind: "reloaded"; readonly changed: readonly string[] }
+  /** What is wrong with the file; nothing was changed. */
+  | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
+  /** It cannot be done here or now. */
+  | { readonly kind: "refused"; readonly why: string };
+
+export type AdminServerParts = {
+  readonly metrics: Pick<Metrics, "exposition" | "contentType">;
+  readonly keys: Pick<
+    KeyBook,
+    "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"
+  >;
+  readonly state: Pick<State, "list">;
+  /** As they are configured now. */
+  readonly prices: () => PriceList | undefined;
+  readonly networks: () => Promise<Status["networks"]>;
+  /** Why some network is not ready; empty when all are. */
+  readonly whyNotReady: () => Promise<readonly string[]>;
+  readonly reload: () => Promise<Reloaded>;
+  readonly guesses: Pick<Guesses, "judge">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};
+
+type AdminEnvironment = {
+  Bindings: Partial<HttpBindings>;
+  Variables: { readonly requestId: string };
+};
+export type AdminApp = OpenAPIHono<AdminEnvironment>;
+export type AdminContext = Context<AdminEnvironment>;
+
+/** The socket's: a caller behind a proxy is seen as that proxy. */
+export const addressOf = ({ env }: AdminContext): string =>
+  plainAddress(env?.incoming?.socket.remoteAddress ?? "") ?? "unknown";
+
+/** The body as an object; nothing at all is an empty one. @throws Problem */
+export async function readBody(context: AdminContext): Promise<Readonly<Record<string, unknown>>> {
+  const text = await context.req.text();
+  if (text.length === 0) return {};
+  if (!isJson(context.req.header("content-type"))) throw problems.notJson();
+  const value = parse(text);
+  if (!isMapping(value)) throw problems.malformed(undefined);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw problems.malformed(cause);
+  }
+}
+
+/** Logs one line for each change: what, which key, from where. */
+export function logChange(
+  context: AdminContext,
+  { log }: Pick<AdminServerParts, "log">,
+  change: { readonly what: string; readonly key?: string },
+): void {
+  const { what, ...about } = change;
+  log.info({ ...about, address: addressOf(context) }, what);
+}
+
+type ShownUpstream = Status["networks"][number]["upstreams"][number];
+
+/** How one upstream does, as an operator is told. Field by field: a snapshot may have more. */
+export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
+  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, inFlight, lackedMethods } = snapshot;
+  const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;
+  return {
+    upstream,
+    isUsable,
+    head,
+    lagBlocks,
+    lagSeconds,
+    isElsewhere,
+    inFlight,
+    lackedMethods,
+    groups: snapshot.groups.map(({ group, breaker, errorRate, medianMs, p95Ms }) => {
+      return { group, breaker, errorRate, medianMs, p95Ms };
+    }),
+    budget: { perSecond, pausedForMs, monthUsed, monthLeft },
+  };
+}

@@ -1,0 +1,229 @@
+// The declarations of all routes: what can be done with keys, usage, how the gateway does, and the reload. What is
+// done: key-answers.ts, operation-answers.ts.
+import { STATUS_CODES } from "node:http";
+import { createRoute, z } from "@hono/zod-openapi";
+import { madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";
+
+/** An answer in JSON. */
+const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+type Failure = {
+  description: string;
+  content: { "application/problem+json": { schema: typeof problem } };
+};
+
+/** The failures that a route's callers have to reckon with; those of every route are among them. */
+const failures = <Status extends number>(...statuses: readonly Status[]) =>
+  Object.fromEntries(
+    [401, 403, 429, ...statuses].sort().map((code) => [
+      code,
+      {
+        description: STATUS_CODES[code] ?? "",
+        content: { "application/problem+json": { schema: problem } },
+      },
+    ]),
+  ) as Record<Status | 401 | 403 | 429, Failure>;
+
+/** The key that a path is about. */
+const keyParameter = z.object({
+  name: z.string().openapi({ param: { name: "name", in: "path" }, example: "app" }),
+});
+
+/** A body whose schema is a named part of the document. It is checked by whoever takes it. */
+const body = (component: string, required: boolean) => ({
+  required,
+  content: {
+    "application/json": { schema: { $ref: `#/components/schemas/${component}` } },
+  },
+});
+
+const tags = ["keys"];
+const ofOneKey = { tags, request: { params: keyParameter } };
+const once = "The key. Its text is in this answer alone.";
+
+export const keyRoutes = {
+  list: createRoute({
+    method: "get",
+    path: "/keys",
+    operationId: "listKeys",
+    summary: "All keys, by name.",
+    tags,
+    responses: {
+      200: json(z.strictObject({ keys: z.array(shownKey) }), "The keys, without their texts."),
+      ...failures(503),
+    },
+  }),
+  create: createRoute({
+    method: "post",
+    path: "/keys",
+    operationId: "createKey",
+    summary: "Makes a key.",
+    tags,
+    request: { body: body("KeyRequest", true) },
+    responses: { 201: json(madeKey, once), ...failures(400, 409, 411, 413, 415, 422, 503) },
+  }),
+  show: createRoute({
+    ...ofOneKey,
+    method: "get",
+    path: "/keys/{name}",
+    operationId: "showKey",
+    summary: "One key.",
+    responses: { 200: json(shownKey, "The key, without its text."), ...failures(404, 503) },
+  }),
+  update: createRoute({
+    tags,
+    method: "patch",
+    path: "/keys/{name}",
+    operationId: "updateKey",
+    summary: "Changes what a key may do.",
+    description:
+      "A merge patch (RFC 7396): what is left out stays as it is, and null takes a setting away, also within a group such as `limits`.",
+    request: { params: keyParameter, body: body("KeyChange", true) },
+    responses: {
+      200: json(shownKey, "The key as it is now."),
+      ...failures(400, 404, 409, 411, 413, 415, 422, 503),
+    },
+  }),
+  rotate: createRoute({
+    tags,
+    method: "post",
+    path: "/keys/{name}/rotate",
+    operationId: "rotateKey",
+    summary: "Gives a key a new text.",
+    description: "The old text works until the overlap ends.",
+    request: { params: keyParameter, body: body("Rotation", false) },
+    responses: { 200: json(madeKey, once), ...failures(400, 404, 409, 411, 413, 415, 422, 503) },
+  }),
+  revoke: createRoute({
+    ...ofOneKey,
+    method: "post",
+    path: "/keys/{name}/revoke",
+    operationId: "revokeKey",
+    summary: "Ends a key for good.",
+    description: "Everywhere within a second. Its name stays taken.",
+    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
+  }),
+  disable: createRoute({
+    ...ofOneKey,
+    method: "post",
+    path: "/keys/{name}/disable",
+    operationId: "disableKey",
+    summary: "Lets a key rest.",
+    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
+  }),
+  enable: createRoute({
+    ...ofOneKey,
+    method: "post",
+    path: "/keys/{name}/enable",
+    operationId: "enableKey",
+    summary: "Lets a disabled key work again.",
+    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
+  }),
+};
+
+const range = {
+  from: z.string().optional().openapi({
+    description: "The first day, UTC; left out: the first of the month in which the range ends.",
+    example: "2026-11-01",
+  }),
+  to: z.string().optional().openapi({
+    description: "The last day, UTC, itself included; left out: today.",
+    example: "2026-11-30",
+  }),
+  network: z.string().optional().openapi({ description: "Of one network alone." }),
+  format: z
+    .enum(["json", "csv"], { error: "expected json or csv" })
+    .optional()
+    .openapi({ description: "Left out: as `Accept` says." }),
+};
+
+const usageAnswer = {
+  description: "The bill.",
+  content: { "application/json": { schema: usageReport }, "text/csv": { schema: z.string() } },
+};
+
+const plainText = (description: string) => ({
+  description,
+  content: { "text/plain": { schema: z.string() } },
+});
+
+export const operationRoutes = {
+  usage: createRoute({
+    method: "get",
+    path: "/usage",
+    operationId: "readUsage",
+    summary: "The bill of all keys, or of one.",
+    tags: ["usage"],
+    request: { query: z.strictObject({ ...range, key: z.string().optional() }) },
+    responses: { 200: usageAnswer, ...failures(422, 503) },
+  }),
+  usageOfKey: createRoute({
+    method: "get",
+    path: "/keys/{name}/usage",
+    operationId: "readKeyUsage",
+    summary: "The bill of one key.",
+    tags: ["keys", "usage"],
+    request: { params: keyParameter, query: z.strictObject(range) },
+    responses: { 200: usageAnswer, ...failures(404, 422, 503) },
+  }),
+  status: createRoute({
+    method: "get",
+    path: "/status",
+    operationId: "readStatus",
+    summary: "How the networks and their upstreams do.",
+    tags: ["operation"],
+    responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
+  }),
+  reload: createRoute({
+    method: "post",
+    path: "/reload",
+    operationId: "reload",
+    summary: "Reads the configuration again and applies what changed in it, as one step.",
+    tags: ["operation"],
+    responses: {
+      200: json(reloaded, "What changed; secrets are not shown."),
+      ...failures(409, 422, 503),
+    },
+  }),
+  metrics: createRoute({
+    method: "get",
+    path: "/metrics",
+    operationId: "readMetrics",
+    summary: "What is counted, for Prometheus.",
+    tags: ["operation"],
+    responses: {
+      200: { description: "The text format.", content: { "text/plain": { schema: z.string() } } },
+      ...failures(503),
+    },
+  }),
+  health: createRoute({
+    method: "get",
+    path: "/healthz",
+    operationId: "readHealth",
+    summary: "Whether the process lives. Needs no token.",
+    tags: ["operation"],
+    responses: { 200: plainText("It does.") },
+  }),
+  readiness: createRoute({
+    method: "get",
+    path: "/readyz",
+    operationId: "readReadiness",
+    summary: "Whether every network can be served. Needs no token.",
+    tags: ["operation"],
+    responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
+  }),
+  document: createRoute({
+    method: "get",
+    path: "/openapi.json",
+    operationId: "readDocument",
+    summary: "This document.",
+    tags: ["operation"],
+    responses: {
+      200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."),
+      ...failures(),
+    },
+  }),
+};

@@ -1,4 +1,0 @@
-// The release that runs.
-import manifest from "../../package.json" with { type: "json" };
-
-export const version: string = manifest.version;

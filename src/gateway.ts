@@ -5,6 +5,7 @@ import { unservedNames } from "./access/limits/costs.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
+import { urlOf } from "./config/server-settings.ts";
 import { Admin } from "./gateway/admin.ts";
 import { untilStoresAreFree } from "./gateway/free-stores.ts";
 import { Networks } from "./gateway/networks.ts";
@@ -12,7 +13,6 @@ import { openProcessParts } from "./gateway/process-parts.ts";
 import { Reload } from "./gateway/reload.ts";
 import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
-import { urlOf } from "./lib/url-of.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
 
 export type Gateway = {

@@ -6,11 +6,10 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { SampleCall } from "../devnet/activity.ts";
+import type { RpcCaller, SampleCall } from "../devnet/activity.ts";
 import { type Devnet, type DevnetNode, startDevnet } from "../devnet/devnet.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
-import type { RpcCaller } from "../lib/rpc-caller.ts";
 import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */

@@ -12,6 +12,10 @@ const listenOn = (port: number) =>
     port: wholeNumber(0, 65_535).prefault(port).describe("The port; 0 takes any free one."),
   });
 
+/** Where the process listens, as a URL; an IPv6 address stands in brackets. */
+export const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
 /** Which proxies between callers and the server are believed. */
 const proxySettings = {
   trustedProxies: z

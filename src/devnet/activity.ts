@@ -1,7 +1,12 @@
 // What keeps a development network busy, and what it offers to try.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import type { RpcCaller } from "../lib/rpc-caller.ts";
+
+/** The smallest thing that can ask a node, for those who need parsed results and no pool. */
+export type RpcCaller = {
+  /** The parsed result. Rejects when the node refuses or cannot be reached. */
+  call(method: string, params: readonly unknown[]): Promise<unknown>;
+};
 
 /** A call that returns something interesting. */
 export type SampleCall = { title: string; method: string; params: readonly unknown[] };

@@ -1,6 +1,5 @@
 // Sample activity on anvil: contracts, creations, transfers, events, reverts, a pending transaction.
-import type { RpcCaller } from "../lib/rpc-caller.ts";
-import type { SampleCall, SetStage } from "./activity.ts";
+import type { RpcCaller, SampleCall, SetStage } from "./activity.ts";
 import { emitter, inputWord, reverter, SAMPLE_TOPIC } from "./contracts.ts";
 
 export const EVM_CHAIN_ID = 31_337;

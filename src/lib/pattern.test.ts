@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { byPrecedence, matcherOf } from "./pattern.ts";
+import { BestMatch, matcherOf } from "./pattern.ts";
 
 describe("a pattern", () => {
   it.each([
@@ -48,7 +48,7 @@ it.each([
   [{ "*_call": 1, "eth_c*": 2 }, "eth_call", 1], // of two as long, the first
   [{ "eth_*": 2 }, "net_version", undefined],
 ])("of %j, for %s, %s is first", (values, name, want) => {
-  expect(byPrecedence<number>(values).find(({ isOf }) => isOf(name))?.value).toBe(want);
+  expect(new BestMatch<number>(values).of(name)).toBe(want);
 });
 
 /** Letter by letter. */

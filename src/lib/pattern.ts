@@ -7,13 +7,37 @@ export function matcherOf(patterns: readonly string[]): (name: string) => boolea
   return (name) => exact.has(name) || wild.some((fits) => fits(name));
 }
 
-/** The patterns that fit a name better come first: a name before patterns, and a longer pattern before shorter ones. */
-export const byPrecedence = <Value>(
-  valueByPattern: Readonly<Record<string, Value>>,
-): readonly { readonly isOf: (name: string) => boolean; readonly value: Value }[] =>
-  Object.entries(valueByPattern)
-    .sort(([one], [other]) => lengthOf(other) - lengthOf(one))
-    .map(([pattern, value]) => ({ isOf: matcherOf([pattern]), value }));
+/** Names that callers send are without end, and may be long: of those found before, so many are remembered. */
+const MOST_REMEMBERED = 1024;
+const LONGEST_REMEMBERED = 128;
+
+/** The value of the pattern that fits a name best: a name wins over patterns, and the longest pattern over shorter ones. */
+export class BestMatch<Value> {
+  readonly #patterns: readonly {
+    readonly fits: (name: string) => boolean;
+    readonly value: Value;
+  }[];
+  /** Found before. */
+  readonly #known = new Map<string, Value | undefined>();
+
+  constructor(valueByPattern: Readonly<Record<string, Value>>) {
+    this.#patterns = Object.entries(valueByPattern)
+      .sort(([one], [other]) => lengthOf(other) - lengthOf(one))
+      .map(([pattern, value]) => ({ fits: matcherOf([pattern]), value }));
+  }
+
+  /** undefined where no pattern fits. */
+  of(name: string): Value | undefined {
+    if (this.#patterns.length === 0) return undefined;
+    const known = this.#known.get(name);
+    if (known !== undefined || this.#known.has(name)) return known;
+    const value = this.#patterns.find(({ fits }) => fits(name))?.value;
+    // The names that are really used are back at once.
+    if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
+    if (name.length <= LONGEST_REMEMBERED) this.#known.set(name, value);
+    return value;
+  }
+}
 
 /** What a pattern says of a name: its stars say nothing. */
 const lengthOf = (pattern: string): number =>

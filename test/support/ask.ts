@@ -1,5 +1,5 @@
 // Plain JSON-RPC over fetch, for tests that look at answers themselves.
-import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
+import type { RpcCaller } from "../../src/devnet/activity.ts";
 
 export type Envelope = {
   id?: unknown;

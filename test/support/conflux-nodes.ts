@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import type { RpcCaller } from "../../src/devnet/activity.ts";
 import { CONFLUX_CHAIN_ID, confluxSettings } from "../../src/devnet/conflux-activity.ts";
 import {
   type Command,
@@ -13,7 +14,6 @@ import {
   SupervisedNode,
 } from "../../src/devnet/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import type { RpcCaller } from "../../src/lib/rpc-caller.ts";
 import { ask, fetchCaller } from "./ask.ts";
 import { until } from "./processes.ts";
 

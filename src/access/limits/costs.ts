@@ -1,5 +1,5 @@
 // What a call costs in compute units: what the operator says, else what its declaration says.
-import { byPrecedence } from "../../lib/pattern.ts";
+import { BestMatch } from "../../lib/pattern.ts";
 
 /** By name or pattern. */
 export type CostSettings = Readonly<Record<string, number>>;
@@ -10,29 +10,20 @@ type Priced = { readonly name: string; readonly cost: number };
 const UNKNOWN_METHOD_COST = 1;
 
 export class Costs {
-  /** Declarations are few and live long; those that do not are not kept for it. */
-  #costByMethod = new WeakMap<Priced, number>();
-  /** The first that fits counts. */
-  #prices: ReturnType<typeof byPrecedence<number>> = [];
+  /** undefined: nothing is configured. */
+  #prices: BestMatch<number> | undefined;
 
   constructor(settings: CostSettings) {
     this.configure(settings);
   }
 
   configure(settings: CostSettings): void {
-    this.#costByMethod = new WeakMap();
-    this.#prices = byPrecedence(settings);
+    this.#prices = Object.keys(settings).length > 0 ? new BestMatch(settings) : undefined;
   }
 
   /** @param method undefined when the network has no such method. */
   of(method: Priced | undefined): number {
-    if (!method) return UNKNOWN_METHOD_COST;
-    if (this.#prices.length === 0) return method.cost;
-    const known = this.#costByMethod.get(method);
-    if (known !== undefined) return known;
-    const cost = this.#prices.find(({ isOf }) => isOf(method.name))?.value ?? method.cost;
-    this.#costByMethod.set(method, cost);
-    return cost;
+    return method ? (this.#prices?.of(method.name) ?? method.cost) : UNKNOWN_METHOD_COST;
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { type DayRange, daysIn } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { byPrecedence } from "../../lib/pattern.ts";
+import { BestMatch } from "../../lib/pattern.ts";
 import type { Entry, State } from "../../state/state.ts";
 import {
   addCounts,
@@ -126,18 +126,11 @@ export type PriceList = {
 
 /** A method's own price wins over patterns, of these the longest, and all of them over compute units. */
 export function priceList({ currency, computeUnits, methods }: PriceSettings): PriceList {
-  const patterns = byPrecedence(methods);
-  const known = new Map<string, number | undefined>();
-  const priceOf = (method: string): number | undefined => {
-    if (!known.has(method)) {
-      known.set(method, patterns.find(({ isOf }) => isOf(method))?.value);
-    }
-    return known.get(method);
-  };
+  const prices = new BestMatch(methods);
   return {
     currency,
     costOf: (row) => {
-      const price = priceOf(row.method);
+      const price = prices.of(row.method);
       const { calls, savedComputeUnits } = row;
       if (price === undefined) {
         return costs(computeUnits, row.computeUnits, savedComputeUnits);

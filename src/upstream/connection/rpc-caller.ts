@@ -1,6 +1,7 @@
 // One node asked directly, with parsed answers: for the development nodes' activity.
+
+import type { RpcCaller } from "../../devnet/activity.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { RpcCaller } from "../../lib/rpc-caller.ts";
 import { readReply } from "../reply.ts";
 import { requestJson } from "../request-json.ts";
 import { connect } from "./connect.ts";

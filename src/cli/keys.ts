@@ -2,7 +2,7 @@
 // command do its work. A gateway may be running meanwhile.
 import { parseArgs } from "node:util";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/parse-config.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";

@@ -1,6 +1,6 @@
 // Reads the configuration file for a command; a bad one ends the process with exit code 2.
 import { readFileSync } from "node:fs";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/parse-config.ts";
 import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 

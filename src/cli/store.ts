@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
 import type { SegmentOrigin } from "../chain/kept-segments.ts";
-import type { Environment } from "../config/environment.ts";
+import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { CommandFailure, readConfig } from "./read-config.ts";
 import { describeStore, STORE_HELP, storeText } from "./store-text.ts";

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { describe, expect, it } from "vitest";
 import { parseDocument } from "yaml";
-import { expand, substitute } from "./environment.ts";
+import { expand, substitute } from "./parse-config.ts";
 
 const environment = { PORT: "8545", KEY: "s3cret", EMPTY: "", MONEY: "$$ ${KEY} $&" };
 

@@ -12,12 +12,11 @@ import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
 import { Head } from "./chain/head.ts";
 import type { ViewSource } from "./chain/view-source.ts";
 import type { Config } from "./config/schema.ts";
-import { epochFormatters } from "./filters/epoch-formatters.ts";
 import { FilterBook } from "./filters/filter-book.ts";
-import type { FilterCount } from "./filters/filter-count.ts";
-import { blockFormatters } from "./filters/formatters.ts";
-import { JournalReader } from "./filters/journal-reader.ts";
-import { PendingJournal } from "./filters/pending-journal.ts";
+import type { FilterCount } from "./filters/filter-record.ts";
+import { blockFormatters, epochFormatters } from "./filters/formatters.ts";
+import { MempoolJournal } from "./filters/mempool-journal.ts";
+import { MempoolReader } from "./filters/mempool-reader.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
 import { Occupancy } from "./lib/mutex.ts";
@@ -179,7 +178,7 @@ export class Network {
       const writer = role.writerOf(name);
       const reader = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
       const chain = reader.views;
-      const journal = new JournalReader({ network: name }, { writer, state, clock });
+      const journal = new MempoolReader({ network: name }, { writer, state, clock });
       this.#source = reader;
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });
@@ -190,7 +189,7 @@ export class Network {
         { pool, dialect, clock, turns, log, metrics, freshness },
       );
       const chain = follower.views;
-      const journal = new PendingJournal({ network: name, prefix }, { pool, state, clock });
+      const journal = new MempoolJournal({ network: name, prefix }, { pool, state, clock });
       this.#source = follower;
       this.chain = chain;
       this.filters = new FilterBook(filterOptions, { ...filterParts, chain, journal });

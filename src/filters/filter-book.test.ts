@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FilterBook } from "./filter-book.ts";
-import { FilterCount } from "./filter-count.ts";
+import { FilterCount } from "./filter-record.ts";
 import { blockFormatters } from "./formatters.ts";
-import { PendingJournal } from "./pending-journal.ts";
+import { MempoolJournal } from "./mempool-journal.ts";
 
 const MINUTE_MS = 60_000;
 const NOT_FOUND = { code: -32000, message: "filter not found" };
@@ -39,7 +39,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         liveView: async () => seen as never,
         headOfNodes: async () => headOfNodes,
       },
-      journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
+      journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       formatters: blockFormatters,
       count: new FilterCount({ state }),
       clock,

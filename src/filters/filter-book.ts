@@ -5,14 +5,12 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { ViewSource } from "../chain/view-source.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/waiting.ts";
-import { withPath } from "./cursor-path.ts";
 import type { Criteria, Cursor, FilterQuestion } from "./filter-record.ts";
-import type { Formatter, Formatters } from "./formatter.ts";
+import type { Formatter, Formatters } from "./formatters.ts";
 import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
+import type { MempoolFilters } from "./mempool-reader.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
-import type { Journal } from "./pending-journal.ts";
-import { waitForCursor } from "./wait-for-cursor.ts";
-import { Lost, walk } from "./walk.ts";
+import { Lost, waitForCursor, walk, withPath } from "./walk.ts";
 
 export type FilterLimits = {
   /** The most filters of one key, over all networks. */
@@ -27,7 +25,7 @@ export type FilterParts = KeptFiltersParts & {
   readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes"> & {
     readonly whyStopped?: ViewSource["whyStopped"];
   };
-  readonly journal: Journal;
+  readonly journal: MempoolFilters;
   readonly formatters: Formatters;
 };
 

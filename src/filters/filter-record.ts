@@ -1,8 +1,11 @@
-// A filter as it is kept: what it asks for, and how far its client was told.
+// A filter as it is kept in the state: what it asks for and how far its client was told, how many filters its key
+// has over all networks and gateways, and how long it lives.
 import type { Position } from "../chain/block-record.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
 
 /** Which of them is the network's family's. */
 export type Criteria = LogFilter | EpochLogFilter;
@@ -59,4 +62,86 @@ export function weightOf(asked: FilterQuestion): number {
     0,
   );
   return Math.max(1, Math.ceil(alternatives / ALTERNATIVES_OF_ONE));
+}
+
+/** A filter as it is kept. */
+type CountedFilter = {
+  readonly key: string;
+  readonly text: string;
+  /** The name of the key that made it. */
+  readonly holder: string;
+  readonly weight: number;
+};
+
+/** A filter and the count of its key change in one step. A very large filter counts as several. */
+export class FilterCount {
+  readonly #state: Pick<State, "get" | "update">;
+
+  constructor(parts: { readonly state: Pick<State, "get" | "update"> }) {
+    this.#state = parts.state;
+  }
+
+  /** Whether there is room for so much more. */
+  async hasRoom(holder: string, weight: number, most: number): Promise<boolean> {
+    return numberIn(await this.#state.get(countKey(holder))) + weight <= most;
+  }
+
+  /** @returns false when the holder has too many. */
+  async add({ key, text, holder, weight }: CountedFilter, most: number): Promise<boolean> {
+    const { isChanged } = await this.#state.update([countKey(holder), key], ([before]) => {
+      const count = numberIn(before) + weight;
+      return count > most ? undefined : [String(count), text];
+    });
+    return isChanged;
+  }
+
+  /** @returns false, and nothing is changed, when the filter is not as it was. */
+  async remove({ key, text, holder, weight }: CountedFilter): Promise<boolean> {
+    const { isChanged } = await this.#state.update([countKey(holder), key], ([before, there]) => {
+      const count = numberIn(before) - weight;
+      return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
+    });
+    return isChanged;
+  }
+}
+
+// No network is called so: their names have no underscores.
+const countKey = (holder: string): string => `filter _count ${holder}`;
+
+const numberIn = (text: string | undefined): number => Number(text ?? 0);
+
+/** A filter that is not polled for so long ends (docs/decisions/0035), in milliseconds. */
+const LIFE_MS = 300_000;
+
+/**
+ * How long filters live that nobody polls. While the gateway or the state is away nobody can poll: that time does not
+ * count.
+ */
+export class Lifetime {
+  /** By wall time, as far as is known here. */
+  #awayUntilMs = Number.NEGATIVE_INFINITY;
+  readonly #clock: Pick<Clock, "wallTime">;
+
+  constructor(parts: { readonly clock: Pick<Clock, "wallTime"> }) {
+    this.#clock = parts.clock;
+  }
+
+  /** Until now nobody could poll. */
+  begin(): void {
+    this.#awayUntilMs = this.#clock.wallTime();
+  }
+
+  isOver(usedAtMs: number): boolean {
+    return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS;
+  }
+
+  /** What is asked of the state: when it is away, this begins anew. */
+  async noting<Value>(asked: Promise<Value>): Promise<Value> {
+    try {
+      return await asked;
+    } catch (error) {
+      this.begin();
+      throw error;
+    }
+  }
 }

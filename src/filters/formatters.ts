@@ -1,60 +1,132 @@
-// What the kinds of filters tell of blocks: their hashes, or their matching logs.
+// What filters tell of blocks that came or went: each kind of filter of each family. Block networks as geth does;
+// epoch networks as conflux-rust does.
+import type { Position } from "../chain/block-record.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import type { LogSelection } from "../chain/log-search.ts";
+import type { StoredBlock } from "../chain/stored-block.ts";
+import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
 import { type LogFilter, matcherOf } from "../evm/log-filter.ts";
 import { asRemoved } from "../evm/results.ts";
-import { isQuantity, toNumber } from "../evm/values.ts";
-import { type Formatter, type Formatters, itemsOf } from "./formatter.ts";
+import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import type { Criteria } from "./filter-record.ts";
 
-const asJson = (hash: string): string => `"${hash}"`;
+/** The filters of one family. */
+export type Formatters = {
+  logs(criteria: Criteria): Formatter;
+  readonly blocks: Formatter;
+};
 
-/** The hash of each block that became canonical; nothing of those that no longer are. */
-const hashesOfBlocks: Formatter = {
-  dropped: () => [],
-  added: ({ hash }) => [asJson(hash)],
-  addedWithin: async ({ from, to }, most, view) => {
-    const items: string[] = [];
-    for (let number = from; number <= to; number += 1) {
-      const hash = view.hashAt(number);
-      if (hash === undefined) return undefined;
-      items.push(asJson(hash));
-      if (items.length > most) return { items, to: number };
-    }
-    return { items, to };
+/** What a filter tells of blocks. */
+export type Formatter = {
+  /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
+  reverted?(fork: Position): readonly RawJson[];
+  /** Of a block that is no longer canonical. */
+  dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /** Of a canonical block. */
+  added(block: StoredBlock, view: ChainView): readonly RawJson[];
+  /**
+   * Of the canonical blocks from one number to another, all within the window; of the first of them
+   * only, when they tell of more than `most` things. undefined when they are not all to be had.
+   */
+  addedWithin(range: Range, most: number, view: ChainView): Promise<BlockItems | undefined>;
+};
+
+type Range = { readonly from: number; readonly to: number };
+
+/** What blocks tell, up to and with the block `to`. */
+export type BlockItems = {
+  readonly items: readonly RawJson[];
+  /** Logs behind the items, which are too many to be held. */
+  readonly more?: LogSelection | undefined;
+  readonly to: number;
+};
+
+/** `eth_*`. */
+export const blockFormatters: Formatters = {
+  logs: (criteria) => logsOfBlocks(criteria as LogFilter),
+  // The hash of each block that became canonical; nothing of those that no longer are.
+  blocks: {
+    dropped: () => [],
+    added: ({ hash }) => [asJson(hash)],
+    addedWithin: async (range, most, view) =>
+      oneByOne(range, most, (number) => {
+        const hash = view.hashAt(number);
+        return hash === undefined ? undefined : [asJson(hash)];
+      }),
   },
 };
 
 /**
- * The matching logs, those of dropped blocks with `removed: true`. Where the filter names its place in
+ * `cfx_*`: the hashes of all blocks of new epochs, or matching logs; of a pivot change the first epoch of the new
+ * branch (`revertTo`), and no dropped logs.
+ */
+export const epochFormatters = (networkId: number): Formatters => ({
+  logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
+  blocks: {
+    dropped: () => [],
+    added: blockHashesOf,
+    addedWithin: async (range, most, view) =>
+      oneByOne(range, most, (number) => {
+        const epoch = view.blockAt(number);
+        return epoch && blockHashesOf(epoch);
+      }),
+  },
+});
+
+const asJson = (hash: string): string => `"${hash}"`;
+
+/** An epoch has the hashes of its blocks where a block has those of its transactions. */
+const blockHashesOf = (epoch: StoredBlock): string[] =>
+  epoch.transactionHashes().map((hash) => asJson(hash));
+
+function oneByOne(
+  { from, to }: Range,
+  most: number,
+  itemsAt: (number: number) => readonly string[] | undefined,
+): BlockItems | undefined {
+  const items: string[] = [];
+  for (let number = from; number <= to; number += 1) {
+    const found = itemsAt(number);
+    if (!found) return undefined;
+    items.push(...found);
+    if (items.length > most) return { items, to: number };
+  }
+  return { items, to };
+}
+
+/**
+ * The matching logs, those of dropped blocks with `removed: true`. Where the filter names its range in
  * numbers or by a block hash, only logs of there.
  */
 function logsOfBlocks(filter: LogFilter): Formatter {
   const matcher = matcherOf(filter);
-  const place = placeOf(filter);
+  const named = rangeOf(filter);
   const isWithin = (block: { number: number; hash: string }): boolean =>
-    block.number >= place.from &&
-    block.number <= place.to &&
-    (place.hash === undefined || place.hash === block.hash);
+    block.number >= named.from &&
+    block.number <= named.to &&
+    (named.hash === undefined || named.hash === block.hash);
   return {
     dropped: (block, view) => (isWithin(block) ? view.logsOf(block, matcher).map(asRemoved) : []),
     added: (block, view) => (isWithin(block) ? view.logsOf(block, matcher) : []),
     addedWithin: async (range, most, view) => {
-      if (place.hash !== undefined) {
-        const block = view.blockOf(place.hash);
+      if (named.hash !== undefined) {
+        const block = view.blockOf(named.hash);
         const isNew = block && block.number >= range.from && view.isOnChain(block);
         return { items: isNew ? view.logsOf(block, matcher) : [], to: range.to };
       }
       const wanted = {
-        from: Math.max(range.from, place.from),
-        to: Math.min(range.to, place.to),
+        from: Math.max(range.from, named.from),
+        to: Math.min(range.to, named.to),
       };
       if (wanted.from > wanted.to) return { items: [], to: range.to };
       const found = await view.logs({ matcher, range: wanted, most });
-      if (!found) return undefined;
-      return itemsOf(found, { most, to: range.to });
+      return found && itemsOf(found, { most, to: range.to });
     },
   };
 }
 
-function placeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
+function rangeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
   const numberOr = (reference: string | null | undefined, other: number): number =>
     reference && isQuantity(reference) ? toNumber(reference) : other;
   return {
@@ -64,8 +136,25 @@ function placeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
   };
 }
 
-/** `eth_*`. */
-export const blockFormatters: Formatters = {
-  logs: (criteria) => logsOfBlocks(criteria as LogFilter),
-  blocks: hashesOfBlocks,
-};
+function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
+  const matcher = epochMatcher(filter, networkId);
+  return {
+    reverted: ({ number }) => [JSON.stringify({ revertTo: toQuantity(number + 1) })],
+    dropped: () => [],
+    added: (epoch, view) => (matcher === "nothing" ? [] : view.logsOf(epoch, matcher)),
+    addedWithin: async (range, most, view) => {
+      if (matcher === "nothing") return { items: [], to: range.to };
+      const found = await view.logs({ matcher, range, most });
+      return found && itemsOf(found, { most, to: range.to });
+    },
+  };
+}
+
+/** @param upTo.most With one more, it ends with the block of the last that was found. */
+export function itemsOf(
+  found: LogSelection,
+  { most, to }: { readonly most: number; readonly to: number },
+): BlockItems {
+  const end = found.count > most ? found.numberOf(found.count - 1) : to;
+  return found.few ? { items: found.few, to: end } : { items: [], more: found, to: end };
+}

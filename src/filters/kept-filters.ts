@@ -1,19 +1,21 @@
-// The filters of one network as they are kept in the state, and those of them that are in use.
+// The filters of one network as they are kept in the state, those of them that are in use, and the ends of those that
+// nobody polls any more.
 import { randomBytes } from "node:crypto";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { repeat } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
-import type { FilterCount } from "./filter-count.ts";
 import {
   type Cursor,
   decodeFilter,
   encodeFilter,
+  type FilterCount,
   type FilterQuestion,
   type FilterRecord,
+  Lifetime,
   weightOf,
 } from "./filter-record.ts";
-import { Lifetime } from "./lifetime.ts";
 import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
 
 export type KeptFiltersOptions = {
@@ -64,7 +66,8 @@ export class KeptFilters {
   /** Ends from now on what nobody polls any more. */
   start(): void {
     this.#lifetime.begin();
-    if (this.#options.sweeps) this.#sweeping = this.#sweepAgainAndAgain();
+    const parts = { clock: this.#parts.clock, signal: this.#closing.signal };
+    if (this.#options.sweeps) this.#sweeping = repeat(SWEPT_EVERY_MS, () => this.#sweep(), parts);
   }
 
   /** What is kept, for the one process that looks after it. @throws While the state is away. */
@@ -169,15 +172,6 @@ export class KeptFilters {
     return true;
   }
 
-  async #sweepAgainAndAgain(): Promise<void> {
-    const { clock } = this.#parts;
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await clock.sleep(SWEPT_EVERY_MS, signal).catch(() => undefined);
-      if (!signal.aborted) await this.#sweep().catch(() => undefined); // while the state is away
-    }
-  }
-
   async #hasRoom(holder: string, weight: number): Promise<boolean> {
     const { count, clock } = this.#parts;
     const { perKey } = this.#options;
@@ -224,5 +218,59 @@ export class KeptFilters {
   #tellCount(): void {
     if (!this.#options.sweeps) return;
     this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
+  }
+}
+
+type UnservedFiltersParts = {
+  readonly state: Pick<State, "list">;
+  readonly count: Pick<FilterCount, "remove">;
+  readonly clock: Clock;
+  readonly isServed: (network: string) => boolean;
+};
+
+const UNSERVED_SWEPT_EVERY_MS = 300_000;
+
+/**
+ * Ends the filters of networks that nobody serves any more. A network's own filters end where it is served; these
+ * would count for their keys, and stay, for ever.
+ */
+export class UnservedFilters {
+  readonly #lifetime: Lifetime;
+  readonly #closing = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  readonly #parts: UnservedFiltersParts;
+
+  constructor(parts: UnservedFiltersParts) {
+    this.#lifetime = new Lifetime(parts);
+    this.#parts = parts;
+  }
+
+  /** What another gateway serves, which was configured otherwise, is polled there: only what nobody polls ends. */
+  start(): void {
+    this.#lifetime.begin();
+    const { clock } = this.#parts;
+    this.#running = repeat(UNSERVED_SWEPT_EVERY_MS, () => this.#end(), {
+      clock,
+      signal: this.#closing.signal,
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #end(): Promise<void> {
+    const { state, count, clock, isServed } = this.#parts;
+    const entries = await this.#lifetime.noting(state.list("filter "));
+    for (const [index, { key, text }] of entries.entries()) {
+      if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
+      const [, network = ""] = key.split(" ");
+      // Names of networks have no underscores: this is something else about filters.
+      if (network.startsWith("_") || isServed(network)) continue;
+      const record = decodeFilter(text);
+      if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS)) continue;
+      await count.remove({ key, text, holder: record.holder, weight: weightOf(record) });
+    }
   }
 }

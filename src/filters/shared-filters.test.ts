@@ -6,11 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { FilterCount } from "./filter-count.ts";
-import { encodeFilter } from "./filter-record.ts";
-import { JournalReader } from "./journal-reader.ts";
+import { encodeFilter, FilterCount } from "./filter-record.ts";
+import { type JournalParts, MempoolJournal } from "./mempool-journal.ts";
+import { MempoolReader } from "./mempool-reader.ts";
 import { type Look, OpenFilter } from "./open-filter.ts";
-import { type JournalParts, PendingJournal } from "./pending-journal.ts";
 
 const never = { signal: new AbortController().signal };
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
@@ -38,14 +37,14 @@ let clock: FakeClock;
 let node: Node;
 const closing: { close(): Promise<void> }[] = [];
 
-const journalOf = async (over: JournalParts["state"] = state): Promise<PendingJournal> => {
+const journalOf = async (over: JournalParts["state"] = state): Promise<MempoolJournal> => {
   const pool = {
     usable: () => [node] as never,
     isSettled: () => true,
     onChange: () => () => true,
   };
   const options = { network: "main", prefix: "eth" } as const;
-  const journal = new PendingJournal(options, { pool, state: over, clock });
+  const journal = new MempoolJournal(options, { pool, state: over, clock });
   closing.push(journal);
   await journal.start([]);
   return journal;
@@ -115,7 +114,7 @@ describe("a journal of pending transactions that two gateways share", () => {
         told += 1;
       },
     };
-    const reader = new JournalReader({ network: "main" }, { writer: remote, state, clock });
+    const reader = new MempoolReader({ network: "main" }, { writer: remote, state, clock });
     const since = await reader.begin();
     const numbers = Array.from({ length: 700 }, (_, index) => index);
     node.tell(...numbers);
@@ -131,7 +130,7 @@ describe("a journal of pending transactions that two gateways share", () => {
   it("is known to be lost by a reader that was away for longer than it reaches back", async () => {
     const writer = await journalOf();
     const remote = { beginPending: () => writer.begin(never), listenToPending: () => undefined };
-    const reader = new JournalReader({ network: "main" }, { writer: remote, state, clock });
+    const reader = new MempoolReader({ network: "main" }, { writer: remote, state, clock });
     const since = await reader.begin();
     await reader.since(since);
     for (let from = 0; from < 40_000; from += 1_000) {

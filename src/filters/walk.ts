@@ -1,29 +1,22 @@
-// The walk of a filter: from what its client was told last, down to the chain as it is, and up to the
-// head. What the store does not have any more is fetched and proven, or the walk is lost: never a gap.
-
+// The way of a filter from what its client was told last to the head: down to the chain as it is, and up. What the
+// store does not have any more is fetched and proven, or the walk is lost: never a gap.
 import type { Position } from "../chain/block-record.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
-import type { LogSelection } from "../chain/log-search.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deliveredBlocks, takenBack, withPath } from "./cursor-path.ts";
-import type { CursorPosition } from "./filter-record.ts";
-import type { Formatter } from "./formatter.ts";
+import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
+import type { Formatter } from "./formatters.ts";
+import type { Changes } from "./open-filter.ts";
 
 /** The way cannot be walked: some block is not to be had, or does not fit to the others. */
 export class Lost extends Error {}
 
-export type Walked = {
-  readonly items: readonly RawJson[];
-  /** Logs behind the items, which are too many to be held. */
-  readonly more?: LogSelection | undefined;
-  readonly at: CursorPosition;
-};
+type Walked = Changes & { readonly at: CursorPosition };
 
-export type WalkOptions = {
+type WalkOptions = {
   readonly formatter: Formatter;
   /** About so many items are told at once; the next walk goes on behind them. */
   readonly most: number;
@@ -31,7 +24,7 @@ export type WalkOptions = {
   readonly isShared: boolean;
 };
 
-export type WalkParts = {
+type WalkParts = {
   readonly view: () => ChainView | undefined;
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** Throws when the caller's time is up before the promise is there. */
@@ -185,3 +178,112 @@ function found(sought: Sought): StoredBlock {
   if (typeof sought === "string") throw new Lost();
   return sought;
 }
+
+type CursorWaitParts = {
+  /** The chain as it is seen here. */
+  readonly view: () => Promise<ChainView>;
+  /** The newest block, asked of a node now. */
+  readonly headOfNodes: () => Promise<Position | undefined>;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  /** Its signal is made when it is asked for. */
+  readonly caller: { readonly signal: AbortSignal };
+  /** Throws when the caller's time is up before the promise is there. */
+  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
+};
+
+/** How long a walk waits for a block that another gateway was at, and how often it looks, in milliseconds. */
+const REACHING_MS = 3_000;
+const REACHED_AGAIN_AFTER_MS = 50;
+
+/**
+ * Before a walk: another gateway, or a writer that is gone, may have been further than this one is. A block that was
+ * never seen here is not taken for dropped before the nodes themselves say that our head is theirs: else a branch that
+ * this gateway has not left yet would be told as new, again.
+ *
+ * @param options.isShared Another gateway may have moved the cursors.
+ * @throws RpcError 503 while this gateway is not where the nodes are.
+ */
+export async function waitForCursor(
+  places: readonly Position[],
+  { isShared }: { readonly isShared: boolean },
+  { view: viewOfChain, headOfNodes, clock, caller, within }: CursorWaitParts,
+): Promise<void> {
+  let view = await viewOfChain();
+  const unseen = (): readonly Position[] =>
+    places.filter((place) => isAhead(place, view) || (isShared && isForeign(place, view)));
+  if (unseen().length === 0) return;
+  const giveUpAt = clock.now() + REACHING_MS;
+  for (;;) {
+    const highest = Math.max(view.head.number + 1, ...unseen().map(({ number }) => number));
+    view = await within(view.reach(highest, caller.signal));
+    const left = unseen();
+    if (left.length === 0) return;
+    const isLate = clock.now() >= giveUpAt;
+    if (!left.some((place) => isAhead(place, view))) {
+      const head = await within(headOfNodes());
+      if (isOurs(head, view) || (isLate && isBelow(head, view))) return;
+    }
+    if (isLate) throw errors.chainMoves();
+    // The chain may have been moved again while it was looked at.
+    await within(clock.sleep(REACHED_AGAIN_AFTER_MS, caller.signal));
+  }
+}
+
+const isAhead = ({ number, hash }: Position, view: ChainView): boolean =>
+  number > view.head.number && !view.droppedBlock(hash);
+
+const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
+  view.hashAt(number) === hash;
+
+const isForeign = (place: Position, view: ChainView): boolean =>
+  place.number >= view.tail && !isOnChain(place, view) && !view.droppedBlock(place.hash);
+
+/** The nodes have our chain, up to our head at least. */
+const isOurs = (head: Position | undefined, view: ChainView): boolean =>
+  head !== undefined && head.number >= view.head.number && isOnChain(head, view);
+
+/** The node goes back, and our chain with it soon; or it only lags for as long as it is looked at. */
+const isBelow = (head: Position | undefined, view: ChainView): boolean =>
+  head !== undefined && head.number < view.head.number && isOnChain(head, view);
+
+/** Two gateways that live differ in the newest blocks only. */
+const BLOCKS_AT_MOST = 16;
+/** A filter of so many logs is taken back with what nodes know of dropped blocks. */
+const CHARACTERS_AT_MOST = 65_536;
+
+/**
+ * The position with the last blocks on the way to it, kept with its filter: another gateway, whose nodes never had
+ * these blocks, can take them back when they were dropped.
+ *
+ * @param view In which the position is canonical.
+ */
+export function withPath(
+  { number, hash }: Position,
+  formatter: Formatter,
+  view: ChainView,
+): CursorPosition {
+  const way: DeliveredBlock[] = [];
+  let next = hash;
+  let characters = 0;
+  for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
+    const block = view.blockAt(number - below);
+    if (block?.hash !== next) break; // older than the window, or moved meanwhile
+    const told = takenBack(block, formatter, view);
+    const items = told.items.map(String);
+    characters += items.reduce((sum, item) => sum + item.length, 0);
+    if (characters > CHARACTERS_AT_MOST) break;
+    next = block.outline.parentHash;
+    way.push({ ...told, items });
+  }
+  return { number, hash, way };
+}
+
+const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): DeliveredBlock => ({
+  hash: block.hash,
+  parentHash: block.outline.parentHash,
+  items: formatter.dropped(block, view),
+});
+
+/** The blocks of all ways, by their hashes. */
+const deliveredBlocks = (places: readonly CursorPosition[]): ReadonlyMap<string, DeliveredBlock> =>
+  new Map(places.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));

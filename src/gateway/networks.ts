@@ -1,7 +1,7 @@
 // The networks that are served, and how they become those of another configuration: made ready beside
 // the running ones, then all swapped in one step.
 import type { Config } from "../config/schema.ts";
-import { UnservedFilters } from "../filters/unserved-filters.ts";
+import { UnservedFilters } from "../filters/kept-filters.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
 import { LeavingNetworks } from "./leaving-networks.ts";

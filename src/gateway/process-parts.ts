@@ -1,7 +1,7 @@
 // What each process of a gateway has, whatever it does: one that does everything, a server, the writer.
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
-import { FilterCount } from "../filters/filter-count.ts";
+import { FilterCount } from "../filters/filter-record.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { LogLevels } from "../observe/log-levels.ts";

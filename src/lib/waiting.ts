@@ -57,3 +57,15 @@ export function orAborted<Value>(
     else signal.addEventListener("abort", abort, { once: true });
   });
 }
+
+/** Does the task after each pause until the signal aborts. A task that fails is done again after the next pause. */
+export async function repeat(
+  everyMs: number,
+  task: () => Promise<void>,
+  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal: AbortSignal },
+): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(everyMs, signal).catch(() => undefined);
+    if (!signal.aborted) await task().catch(() => undefined);
+  }
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../../test/support/fake-log-selection.ts";
-import { itemsOf } from "../filters/formatter.ts";
+import { itemsOf } from "../filters/formatters.ts";
 import { heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
 import { toldChanges } from "./filter-method.ts";
 import type { CallContext } from "./method.ts";

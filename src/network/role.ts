@@ -1,8 +1,8 @@
 // What one process does for the networks: all of it, or its part beside other processes.
 import type { Chain } from "../chain/chain.ts";
 import type { ChainNews, ChainWriter } from "../chain/view-source.ts";
-import type { MempoolWriter } from "../filters/journal-reader.ts";
-import type { PendingJournal } from "../filters/pending-journal.ts";
+import type { MempoolJournal } from "../filters/mempool-journal.ts";
+import type { MempoolWriter } from "../filters/mempool-reader.ts";
 import type { State } from "../state/state.ts";
 import type { UpstreamOptions } from "../upstream/upstream-options.ts";
 
@@ -35,7 +35,7 @@ export type NetworkRole =
       readonly writerOf: (network: string) => RemoteWriter;
     };
 
-export const keptNetwork = (chain: Chain, journal: PendingJournal): KeptNetwork => ({
+export const keptNetwork = (chain: Chain, journal: MempoolJournal): KeptNetwork => ({
   news: () => chain.news(),
   onUpdate: (listener) => chain.onUpdate(listener),
   writer: {

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
-import { FilterCount } from "../../src/filters/filter-count.ts";
+import { FilterCount } from "../../src/filters/filter-record.ts";
 import { blockFormatters } from "../../src/filters/formatters.ts";
+import { MempoolJournal } from "../../src/filters/mempool-journal.ts";
 import type { Delivery } from "../../src/filters/open-filter.ts";
-import { PendingJournal } from "../../src/filters/pending-journal.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
@@ -63,7 +63,7 @@ class World {
       {
         ...parts,
         chain: chain.views,
-        journal: new PendingJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
+        journal: new MempoolJournal({ network: "test", prefix: "eth" }, { ...parts, pool }),
         formatters: blockFormatters,
         count: new FilterCount({ state: this.#state }),
         metrics: new Metrics(),

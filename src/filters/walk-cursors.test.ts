@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import { withPath } from "./cursor-path.ts";
 import type { CursorPosition } from "./filter-record.ts";
-import type { Formatter } from "./formatter.ts";
-import { Lost, walk } from "./walk.ts";
+import type { Formatter } from "./formatters.ts";
+import { Lost, walk, withPath } from "./walk.ts";
 
 /** Tells `+hash`, and `-hash` when it is dropped. */
 const formatter: Formatter = {

@@ -1,28 +1,14 @@
-// The pending transactions of one network, as its nodes tell them: merged, each hash once, in the order
-// first seen, and not without bound. Nodes are listened to only while somebody has a filter for it. All
-// gateways that listen write the journal, and whoever is first has written a hash for all.
-
+// The mempool journal of one network: the hashes of pending transactions that its nodes announce, merged, each once, in
+// the order first seen, and not without bound. Nodes are listened to only while there is a filter for them. All gateways
+// that listen write the journal; the first that writes a hash writes it for all.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
-import { within } from "../lib/waiting.ts";
+import { repeat, within } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import type { Pool } from "../upstream/pool.ts";
-import { JournalCopy } from "./journal-copy.ts";
-import { PendingSources } from "./pending-sources.ts";
-
-/** What a filter for pending transactions needs of whoever has them. */
-export type Journal = {
-  /** @param sequences Where the kept filters are. */
-  start(sequences: readonly number[]): Promise<void>;
-  close(): Promise<void>;
-  /** Where a new filter begins. @throws RpcError */
-  begin(caller: { readonly signal: AbortSignal }): Promise<number>;
-  /** The first `most` hashes since then, as JSON; undefined when some of them are no longer kept. */
-  since(sequence: number, most?: number): Promise<Pending | undefined>;
-};
-
-export type Pending = { readonly items: string[]; readonly at: { readonly sequence: number } };
+import { JournalCopy, type MempoolFilters, type MempoolItems } from "./mempool-reader.ts";
+import { MempoolSources } from "./mempool-sources.ts";
 
 /** So many hashes wait to be written while the state is away. */
 const WAITING_AT_MOST = 65_536;
@@ -33,7 +19,7 @@ const MOST_STEPS = 1_000;
 const REST_AFTER_MS = 360_000;
 /** How long the making of a filter waits for some node, in milliseconds. */
 const TIMEOUT_MS = 3_000;
-/** So often it is looked whether there is something to write, or to read. */
+/** How often the journal looks for something to write, or to read, in milliseconds. */
 const FLUSHED_EVERY_MS = 1_000;
 
 export type JournalOptions = {
@@ -48,9 +34,9 @@ export type JournalParts = {
   readonly clock: Clock;
 };
 
-export class PendingJournal implements Journal {
+export class MempoolJournal implements MempoolFilters {
   readonly #copy: JournalCopy;
-  readonly #sources: PendingSources;
+  readonly #sources: MempoolSources;
   /** Told by nodes, and not in the journal. */
   readonly #unwritten = new Set<string>();
   /** The numbers below were told by filters, or are of hashes that were left out. */
@@ -68,7 +54,7 @@ export class PendingJournal implements Journal {
   constructor({ network, prefix }: JournalOptions, parts: JournalParts) {
     this.#parts = parts;
     this.#copy = new JournalCopy({ network }, parts);
-    this.#sources = new PendingSources(
+    this.#sources = new MempoolSources(
       { prefix },
       { ...parts, onHash: (hash) => this.#hear(hash) },
     );
@@ -101,11 +87,14 @@ export class PendingJournal implements Journal {
     }
   }
 
-  async since(sequence: number, most = Number.POSITIVE_INFINITY): Promise<Pending | undefined> {
+  async since(
+    sequence: number,
+    most = Number.POSITIVE_INFINITY,
+  ): Promise<MempoolItems | undefined> {
     this.listen();
     await this.#turns.run(() => this.#flush());
     if (sequence > this.#copy.end) this.#least = sequence; // the state lost what was told
-    return pendingOf(this.#copy.since(sequence, most), sequence);
+    return this.#copy.since(sequence, most);
   }
 
   /** The end, once all is here that the nodes know: what was there before a filter is not told by it. */
@@ -123,22 +112,18 @@ export class PendingJournal implements Journal {
     const listening = new AbortController();
     this.#listening = listening;
     this.#turns.run(() => this.#flush()).catch(() => undefined);
-    this.#sources.listen(listening.signal);
-    void this.#flushAgainAndAgain(listening);
+    const { signal } = listening;
+    this.#sources.listen(signal);
+    const { clock } = this.#parts;
+    void repeat(FLUSHED_EVERY_MS, () => this.#flushOrRest(listening), { clock, signal });
   }
 
-  async #flushAgainAndAgain(listening: AbortController): Promise<void> {
-    const { clock } = this.#parts;
-    const { signal } = listening;
-    while (!signal.aborted) {
-      await clock.sleep(FLUSHED_EVERY_MS, signal).catch(() => undefined);
-      if (signal.aborted) return;
-      if (clock.now() - this.#usedAtMs >= REST_AFTER_MS) {
-        this.#listening = undefined;
-        listening.abort();
-      }
-      await this.#turns.run(() => this.#flush()).catch(() => undefined); // the state is away
+  async #flushOrRest(listening: AbortController): Promise<void> {
+    if (this.#parts.clock.now() - this.#usedAtMs >= REST_AFTER_MS) {
+      this.#listening = undefined;
+      listening.abort();
     }
+    await this.#turns.run(() => this.#flush());
   }
 
   #hear(hash: string): void {
@@ -180,12 +165,3 @@ export class PendingJournal implements Journal {
     return hashes;
   }
 }
-
-export const pendingOf = (
-  hashes: readonly string[] | undefined,
-  sequence: number,
-): Pending | undefined =>
-  hashes && {
-    items: hashes.map((hash) => `"${hash}"`),
-    at: { sequence: sequence + hashes.length },
-  };

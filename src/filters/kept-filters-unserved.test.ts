@@ -5,9 +5,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { FilterCount } from "./filter-count.ts";
-import { encodeFilter } from "./filter-record.ts";
-import { UnservedFilters } from "./unserved-filters.ts";
+import { encodeFilter, FilterCount } from "./filter-record.ts";
+import { UnservedFilters } from "./kept-filters.ts";
 
 const MINUTE_MS = 60_000;
 const told = { number: 1, hash: `0x${"a".repeat(64)}` };

@@ -1,11 +1,88 @@
-// One node's pending transactions: announced by it, or taken from a filter of its own that is polled.
+// The nodes of one network as sources of mempool transactions, all of them, while somebody listens. A node announces
+// its transactions, or has a filter of its own that is polled.
 import { isHash } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Upstream } from "../upstream/upstream.ts";
+import type { Pool } from "../upstream/pool.ts";
 
-export type TellingNode = Pick<Upstream, "ask" | "watchPending" | "isClosed">;
+type MempoolSourcesParts = {
+  readonly pool: Pick<Pool, "usable" | "isSettled" | "onChange">;
+  readonly clock: Pick<Clock, "sleep" | "after">;
+  readonly onHash: (hash: string) => void;
+};
 
-export type PendingSourceParts = {
+type Node = ReturnType<Pool["usable"]>[number];
+
+export class MempoolSources {
+  /** Another node of the same name may take the place of one. */
+  readonly #sources = new Map<Node, MempoolSource>();
+  #changed: (() => void)[] = [];
+  readonly #prefix: "eth" | "cfx";
+  readonly #parts: MempoolSourcesParts;
+
+  constructor(options: { readonly prefix: "eth" | "cfx" }, parts: MempoolSourcesParts) {
+    this.#prefix = options.prefix;
+    this.#parts = parts;
+  }
+
+  /** Until the signal aborts; nodes that become usable later are listened to as well. */
+  listen(signal: AbortSignal): void {
+    const { pool } = this.#parts;
+    const look = (): void => {
+      for (const node of pool.usable()) this.#listenTo(node, signal);
+      this.#tellChange();
+    };
+    const stopLooking = pool.onChange(look);
+    signal.addEventListener("abort", () => {
+      stopLooking();
+      this.#sources.clear();
+    });
+    look();
+  }
+
+  /** "nobody": all nodes were asked, and none has any to tell. */
+  get state(): "open" | "nobody" | "unclear" {
+    const states = [...this.#sources.values()].map(({ state }) => state);
+    if (states.includes("open")) return "open";
+    const isAnswered = states.length > 0 && states.every((state) => state === "missing");
+    return isAnswered && this.#parts.pool.isSettled() ? "nobody" : "unclear";
+  }
+
+  /** Resolves when all is told that the nodes have told so far. */
+  async catchUp(): Promise<void> {
+    await Promise.all([...this.#sources.values()].map((source) => source.catchUp()));
+  }
+
+  /** Resolves when some node's state is another one. */
+  change(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.after(withinMs, resolve);
+      this.#changed.push(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  #listenTo(node: Node, signal: AbortSignal): void {
+    if (this.#sources.has(node)) return;
+    const { clock, onHash } = this.#parts;
+    const source = new MempoolSource(
+      node,
+      { prefix: this.#prefix },
+      { clock, onHash, onChange: () => this.#tellChange() },
+    );
+    this.#sources.set(node, source);
+    void source.run(signal).then(() => {
+      if (this.#sources.get(node) === source) this.#sources.delete(node);
+    });
+  }
+
+  #tellChange(): void {
+    for (const listener of this.#changed.splice(0)) listener();
+  }
+}
+
+type MempoolSourceParts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly onHash: (hash: string) => void;
   /** The state is another one. */
@@ -20,25 +97,21 @@ const TRIED_AGAIN_AFTER_MS = 1_000;
 /** A node that has neither is asked again now and then: it may have been restarted otherwise. */
 const MISSING_FOR_MS = 60_000;
 
-export class PendingSource {
-  #state: "opening" | "open" | "missing" | "away" = "opening";
+class MempoolSource {
+  state: "opening" | "open" | "missing" | "away" = "opening";
   #isPolling = false;
-  /** Who waits for the next poll. */
+  /** Those that wait for the next poll. */
   #waiting: (() => void)[] = [];
   #wake: () => void = () => undefined;
-  readonly #node: TellingNode;
+  readonly #node: Node;
   readonly #prefix: string;
-  readonly #parts: PendingSourceParts;
+  readonly #parts: MempoolSourceParts;
 
   /** @param options.prefix Of the names of the family's methods. */
-  constructor(node: TellingNode, options: { prefix: "eth" | "cfx" }, parts: PendingSourceParts) {
+  constructor(node: Node, options: { prefix: "eth" | "cfx" }, parts: MempoolSourceParts) {
     this.#prefix = options.prefix;
     this.#node = node;
     this.#parts = parts;
-  }
-
-  get state(): "opening" | "open" | "missing" | "away" {
-    return this.#state;
   }
 
   /** Resolves when all is told that the node has told so far: at once where it announces by itself. */
@@ -55,7 +128,7 @@ export class PendingSource {
     while (!signal.aborted) {
       if (!(await this.#watch(signal))) await this.#poll(signal);
       if (signal.aborted || this.#node.isClosed) return;
-      const restMs = this.#state === "missing" ? MISSING_FOR_MS : TRIED_AGAIN_AFTER_MS;
+      const restMs = this.state === "missing" ? MISSING_FOR_MS : TRIED_AGAIN_AFTER_MS;
       await this.#parts.clock.sleep(restMs, signal).catch(() => undefined);
     }
   }
@@ -135,7 +208,7 @@ export class PendingSource {
   }
 
   #become(state: "open" | "missing" | "away"): void {
-    this.#state = state;
+    this.state = state;
     this.#parts.onChange();
   }
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
-import { PendingJournal } from "./pending-journal.ts";
+import { MempoolJournal } from "./mempool-journal.ts";
 
 const hash = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const asJson = (...numbers: number[]): string[] => numbers.map((number) => `"${hash(number)}"`);
@@ -59,14 +59,14 @@ const mute = {
 let path: string;
 let state: LmdbState;
 let clock: FakeClock;
-const journals: PendingJournal[] = [];
+const journals: MempoolJournal[] = [];
 
 const journalOver = async (
   nodes: readonly object[],
   sequences: readonly number[] = [],
-): Promise<PendingJournal> => {
+): Promise<MempoolJournal> => {
   const pool = { usable: () => nodes as never, isSettled: () => true, onChange: () => () => true };
-  const journal = new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock });
+  const journal = new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock });
   journals.push(journal);
   await journal.start(sequences);
   return journal;

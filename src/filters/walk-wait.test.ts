@@ -9,9 +9,9 @@ import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { FilterBook } from "./filter-book.ts";
-import { FilterCount } from "./filter-count.ts";
+import { FilterCount } from "./filter-record.ts";
 import { blockFormatters } from "./formatters.ts";
-import { PendingJournal } from "./pending-journal.ts";
+import { MempoolJournal } from "./mempool-journal.ts";
 
 const FORK = 5;
 const positionOn = (branch: string, number: number): Position => ({
@@ -97,7 +97,7 @@ const bookOf = (branches: Branches): FilterBook => {
     { network: "main", perKey: 3, most: 100, isShared: true, sweeps: false },
     {
       ...{ state, chain, clock, formatters: blockFormatters, count: new FilterCount({ state }) },
-      journal: new PendingJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
+      journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       metrics: { filtersCounted: () => undefined },
     },
   );

@@ -1,0 +1,153 @@
+// The journal of mempool transactions, as each process reads it: hashes with rising numbers, none left out, the oldest
+// forgotten. The writer listens to nodes and writes it (mempool-journal.ts); servers only read it.
+import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
+import type { JournalPart, State } from "../state/state.ts";
+
+/** What filters for pending transactions need of the journal. */
+export type MempoolFilters = {
+  /** @param sequences Where the kept filters are. */
+  start(sequences: readonly number[]): Promise<void>;
+  close(): Promise<void>;
+  /** Where a new filter begins. @throws RpcError */
+  begin(caller: { readonly signal: AbortSignal }): Promise<number>;
+  /** The first `most` hashes since then, as JSON; undefined when some of them are no longer kept. */
+  since(sequence: number, most?: number): Promise<MempoolItems | undefined>;
+};
+
+export type MempoolItems = { readonly items: string[]; readonly at: { readonly sequence: number } };
+
+/** So many hashes are kept; a filter that fell behind them is lost. */
+const KEPT = 32_768;
+
+/** One process's copy of the journal. */
+export class JournalCopy {
+  /** The hashes from `#first` on. */
+  #hashes: string[] = [];
+  #first = 0;
+  readonly #known = new Set<string>();
+  readonly #journal: string;
+  readonly #state: Pick<State, "append" | "readFrom">;
+
+  constructor(
+    { network }: { network: string },
+    parts: { state: Pick<State, "append" | "readFrom"> },
+  ) {
+    this.#journal = `pending ${network}`;
+    this.#state = parts.state;
+  }
+
+  /** The number that comes next. */
+  get end(): number {
+    return this.#first + this.#hashes.length;
+  }
+
+  has(hash: string): boolean {
+    return this.#known.has(hash);
+  }
+
+  /** @returns undefined when some of them are no longer kept. */
+  since(sequence: number, most: number): MempoolItems | undefined {
+    if (sequence < this.#first) return undefined;
+    const start = sequence - this.#first;
+    const hashes = this.#hashes.slice(start, start + most);
+    return {
+      items: hashes.map((hash) => `"${hash}"`),
+      at: { sequence: sequence + hashes.length },
+    };
+  }
+
+  /** Reads what was written since. */
+  async catchUp(): Promise<void> {
+    for (let end = Number.POSITIVE_INFINITY; this.end < end; ) {
+      const part = await this.#state.readFrom(this.#journal, this.end);
+      this.#take(part);
+      end = part.end;
+    }
+  }
+
+  /**
+   * Writes hashes that it does not have; or reads instead what another one wrote since.
+   *
+   * @param least The journal ends here at least: lower numbers were told, or are left out.
+   */
+  async append(hashes: readonly string[], least: number): Promise<void> {
+    const request = { at: this.end, items: hashes, kept: KEPT, least };
+    const part = await this.#state.append(this.#journal, request);
+    this.#take(part);
+    if (this.end < part.end) await this.catchUp();
+  }
+
+  #take({ first, from, items }: JournalPart): void {
+    if (from !== this.end) this.#beginAt(from);
+    for (const hash of items) this.#known.add(hash);
+    this.#hashes.push(...items);
+    if (first <= this.#first) return;
+    for (const hash of this.#hashes.splice(0, first - this.#first)) this.#known.delete(hash);
+    this.#first = first;
+  }
+
+  /** Forgets all before: its numbers and what follows are not one row. */
+  #beginAt(sequence: number): void {
+    this.#hashes = [];
+    this.#known.clear();
+    this.#first = sequence;
+  }
+}
+
+/** The process that listens to the nodes. */
+export type MempoolWriter = {
+  /** @throws RpcError */
+  beginPending(): Promise<number>;
+  /** There are filters: nodes are to be listened to. */
+  listenToPending(): void;
+};
+
+/** How often the writer is told that there are filters, in milliseconds. */
+const TOLD_EVERY_MS = 30_000;
+
+/** The journal for a process that does not listen to nodes. */
+export class MempoolReader implements MempoolFilters {
+  readonly #copy: JournalCopy;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  readonly #reading = new Mutex();
+  readonly #parts: { readonly writer: MempoolWriter; readonly clock: Pick<Clock, "now"> };
+
+  constructor(
+    options: { readonly network: string },
+    parts: {
+      readonly writer: MempoolWriter;
+      readonly state: Pick<State, "append" | "readFrom">;
+      readonly clock: Pick<Clock, "now">;
+    },
+  ) {
+    this.#copy = new JournalCopy(options, parts);
+    this.#parts = parts;
+  }
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#reading.idle();
+  }
+
+  begin(): Promise<number> {
+    return this.#parts.writer.beginPending();
+  }
+
+  async since(
+    sequence: number,
+    most = Number.POSITIVE_INFINITY,
+  ): Promise<MempoolItems | undefined> {
+    this.#tellWriter();
+    await this.#reading.run(() => this.#copy.catchUp());
+    return this.#copy.since(sequence, most);
+  }
+
+  #tellWriter(): void {
+    const now = this.#parts.clock.now();
+    if (now - this.#toldAtMs < TOLD_EVERY_MS) return;
+    this.#toldAtMs = now;
+    this.#parts.writer.listenToPending();
+  }
+}

@@ -22,7 +22,7 @@ const proxySettings = {
     .array(addressOrRange)
     .prefault([])
     .describe(
-      "The addresses and ranges of proxies that are believed about who called them; left out: none, and the header of a stranger is ignored.",
+      "The addresses and ranges of proxies whose header names the caller; left out: none, and the header of any other sender is ignored.",
     ),
   forwardedHeader: z
     .enum(["x-forwarded-for", "forwarded"], { error: "expected x-forwarded-for or forwarded" })

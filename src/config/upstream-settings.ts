@@ -57,7 +57,7 @@ const upstream = z
     vendor: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
       .optional()
       .describe(
-        "Who runs it: what is agreed upon is asked of several vendors. Left out: the domain of its URL, or its name.",
+        "The company that runs it: agreement is sought among different vendors. Left out: the domain of its URL, or its name.",
       ),
     weight: amount(0)
       .prefault(1)

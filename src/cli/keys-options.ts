@@ -1,6 +1,7 @@
 // The options of `headgate keys`, declared once: parsing, help and the request are made from this.
 import type { ParseArgsConfig } from "node:util";
-import { isoText } from "../lib/calendar.ts";
+import { measureIn } from "../config/units.ts";
+import { DAY_MS, isoText } from "../lib/calendar.ts";
 import { CommandFailure } from "./read-config.ts";
 
 export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;
@@ -29,18 +30,12 @@ const time = (text: string, _option: string, wallTimeMs: number): string => {
   return durationMs === undefined ? text : isoText(wallTimeMs + durationMs);
 };
 
-const MS_OF: Readonly<Record<string, number>> = {
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+const toMs = measureIn({ s: 1000, m: 60_000, h: 3_600_000, d: DAY_MS });
 
 /** In milliseconds: `0`, `30s`, `5m`, `24h` or `90d`. */
 export function readDuration(text: string): number | undefined {
   if (text === "0") return 0;
-  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  return count === undefined ? undefined : Number(count) * (MS_OF[unit] ?? 0);
+  return /^\d{1,6}[a-z]$/.test(text) && !Number.isNaN(toMs(text)) ? toMs(text) : undefined;
 }
 
 const placed = (

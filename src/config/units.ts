@@ -43,21 +43,22 @@ export const duration = z
 // 24 days: a longer timer would overflow 32 bits, and Node.js would fire it at once.
 const longestMs = 24 * 24 * 3_600_000;
 
-const msPerUnit = new Map([
-  ["ms", 1],
-  ["s", 1000],
-  ["m", 60_000],
-  ["h", 3_600_000],
-]);
-
-function toMs(text: string): number {
-  const [, count, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-  return Number(count) * (msPerUnit.get(unit) ?? Number.NaN);
+/** Reads a count and its unit, such as `30s`; NaN for any other text. @param units What one of each is. */
+export function measureIn(units: Readonly<Record<string, number>>): (text: string) => number {
+  const form = new RegExp(`^(\\d+)(${Object.keys(units).join("|")})$`);
+  return (text) => {
+    const [, count, unit = ""] = form.exec(text) ?? [];
+    return Number(count) * (units[unit] ?? Number.NaN);
+  };
 }
+
+const toMs = measureIn({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 });
 
 const expectedSize = "expected a size such as 512KiB, 1MiB or a number of bytes, from 1";
 
 const isByteCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 1;
+
+const toBytes = measureIn({ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 });
 
 /** Bytes, written `512KiB`, `1MiB`, `2GiB` or as a number. */
 export const byteSize = z
@@ -72,17 +73,6 @@ export const byteSize = z
     { error: expectedSize },
   )
   .transform((size) => (typeof size === "number" ? size : toBytes(size)));
-
-const bytesPerUnit = new Map([
-  ["KiB", 2 ** 10],
-  ["MiB", 2 ** 20],
-  ["GiB", 2 ** 30],
-]);
-
-function toBytes(text: string): number {
-  const [, count, unit = ""] = /^(\d+)(KiB|MiB|GiB)$/.exec(text) ?? [];
-  return Number(count) * (bytesPerUnit.get(unit) ?? Number.NaN);
-}
 
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

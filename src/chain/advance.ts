@@ -1,4 +1,4 @@
-// Takes the stored chain to the head that a node tells of: over the blocks between, or back to the
+// Takes the stored chain to the head that a node has: over the blocks between, or back to the
 // fork and up the other branch, or anew where nothing is in common.
 
 import type { Logger } from "pino";
@@ -70,7 +70,9 @@ export class Advance {
     if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
     if (target.number - head.number >= store.size.windowBlocks)
       return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
-    const fork = await this.#findFork(head, target, node);
+    // Where the target is higher, the link of the next block shows a fork, without asking.
+    const isHigher = target.number > head.number;
+    const fork = isHigher ? head : await this.#findFork(target, target.number, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     this.#hurdle = undefined;
@@ -156,23 +158,27 @@ export class Advance {
     return Promise.all(nodes.map((node) => dialect.knowsBlock(hash, node, signal)));
   }
 
-  /** The newest block that the stored chain and the node's have in common. */
-  async #findFork(
-    head: Position,
-    target: Position,
+  /**
+   * The newest block that the stored chain and the node's have in common.
+   *
+   * @param known A block of the node's chain: it is not asked for that one.
+   */
+  #findFork(
+    known: Position,
+    highest: number,
     node: AskedNode,
   ): Promise<Position | "none" | "unclear"> {
-    // Found out by the link of the next block, without asking.
-    if (target.number > head.number) return head;
-    const { store } = this.#parts;
-    const range = { lowest: store.tail ?? 0, highest: Math.min(head.number, target.number) };
-    return findFork(range, {
-      ours: (number) => store.hashAt(number),
-      theirs: async (number) => {
-        if (number === target.number) return target.hash;
-        return (await this.#parts.dialect.readPosition(number, node, this.#parts.signal))?.hash;
+    const { store, dialect, signal } = this.#parts;
+    return findFork(
+      { lowest: store.tail ?? 0, highest },
+      {
+        ours: (number) => store.hashAt(number),
+        theirs: async (number) =>
+          number === known.number
+            ? known.hash
+            : (await dialect.readPosition(number, node, signal))?.hash,
       },
-    });
+    );
   }
 
   /** Fetches what lies between the fork and the target, and moves there. */
@@ -212,18 +218,11 @@ export class Advance {
     target: Position,
     nodes: readonly AskedNode[],
   ): Promise<boolean> {
-    const { store } = this.#parts;
-    const { head } = store;
+    const { head } = this.#parts.store;
     const [node] = nodes;
     if (!first || !head || !node || first.outline.parentHash === onto.hash) return false;
-    const range = { lowest: store.tail ?? 0, highest: onto.number };
-    const fork = await findFork(range, {
-      ours: (number) => store.hashAt(number),
-      theirs: async (number) =>
-        number === onto.number
-          ? first.outline.parentHash
-          : (await this.#parts.dialect.readPosition(number, node, this.#parts.signal))?.hash,
-    });
+    const known = { number: onto.number, hash: first.outline.parentHash };
+    const fork = await this.#findFork(known, onto.number, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     return fork.hash === onto.hash ? false : this.#fill(head, fork, target, nodes);
@@ -281,8 +280,6 @@ const linkOf = ({ hash, outline }: BlockRecord): Link => ({
   parentHash: outline.parentHash,
 });
 
-// Where two chains part: one that is at hand, and one whose blocks must be asked for.
-
 /** The hash at a number; undefined when it is not known. */
 type Chains = {
   readonly ours: (number: number) => string | undefined;
@@ -324,8 +321,6 @@ export async function findFork(
   const hash = ours(agreeing);
   return hash === undefined ? "unclear" : { number: agreeing, hash };
 }
-
-// What a reorganisation does, decided: which blocks leave and which join.
 
 type Link = Position & { readonly parentHash: string };
 

@@ -29,7 +29,7 @@ const AT_ONCE = 4;
 const WRITTEN_AT_ONCE = 16;
 /** The window is left alone when so much of the budget is used: the newest blocks need room. */
 const FULL = 0.9;
-const TELL_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 const RETRY_AFTER_MS = 2_000;
 
 export class Backfill {
@@ -77,7 +77,7 @@ export class Backfill {
       try {
         await this.#fill();
       } catch (error) {
-        // A store that cannot be written is told of elsewhere; the next chain update wakes us.
+        // A store that cannot be written is logged elsewhere; the next chain update wakes us.
         if (!signal.aborted && !(error instanceof NotWritable))
           log.error({ err: error }, "filling the window failed, trying again");
       }
@@ -96,7 +96,7 @@ export class Backfill {
   async #fill(): Promise<void> {
     const { clock, log, store } = this.#parts;
     const startedAt = clock.now();
-    let toldAt = startedAt;
+    let loggedAt = startedAt;
     let filled = 0;
     for (let missing = this.#missing(); missing > 0; missing = this.#missing()) {
       const added = await this.#addSome(missing);
@@ -105,10 +105,11 @@ export class Backfill {
         await clock.sleep(RETRY_AFTER_MS, this.#closing.signal).catch(() => undefined);
       filled += added;
       const now = clock.now();
-      this.#measure(filled, now - startedAt);
-      if (now - toldAt < TELL_EVERY_MS) continue;
-      toldAt = now;
-      log.info({ ...this.#progress(filled, now - startedAt) }, "filling the window");
+      const progress = this.#progress(filled, now - startedAt);
+      this.#measure(progress);
+      if (now - loggedAt < LOG_EVERY_MS) continue;
+      loggedAt = now;
+      log.info(progress, "filling the window");
     }
     if (filled === 0) return;
     const seconds = Math.round((clock.now() - startedAt) / 1000);
@@ -119,24 +120,16 @@ export class Backfill {
   #progress(filled: number, ms: number) {
     const blocksPerSecond = Math.round((filled / ms) * 10_000) / 10;
     const left = this.#missing();
-    return {
-      blocks: filled,
-      blocksPerSecond,
-      left,
-      secondsLeft: Math.round(left / blocksPerSecond),
-    };
+    const secondsLeft = Math.round(left / blocksPerSecond);
+    return { blocks: filled, blocksPerSecond, left, secondsLeft };
   }
 
-  #measure(filled: number, ms: number): void {
+  #measure({ blocksPerSecond, left }: { blocksPerSecond: number; left: number }): void {
     const { head, tail = 0 } = this.#parts.store;
-    const { blocksPerSecond, left } = this.#progress(filled, ms);
     const secondsLeft = left / blocksPerSecond || 0;
     const blocks = head ? head.number - tail + 1 : 0;
-    this.#parts.metrics.windowFilled(this.#options.network, {
-      blocks,
-      blocksPerSecond,
-      secondsLeft,
-    });
+    const { network } = this.#options;
+    this.#parts.metrics.windowFilled(network, { blocks, blocksPerSecond, secondsLeft });
   }
 
   /** @returns How many blocks were added. */
@@ -153,11 +146,10 @@ export class Backfill {
         (_, index) => tail - 1 - done - index,
       );
       const some = await Promise.all(numbers.map((number) => this.#fetch(number)));
-      const whole = some.indexOf(undefined);
-      records.push(
-        ...(whole < 0 ? some : some.slice(0, whole)).filter((each) => each !== undefined),
-      );
-      if (whole >= 0) break;
+      const whole = some.filter((each) => each !== undefined);
+      const missingAt = some.indexOf(undefined);
+      records.push(...(missingAt < 0 ? whole : whole.slice(0, missingAt)));
+      if (missingAt >= 0) break;
     }
     if (records.length === 0 || this.#closing.signal.aborted) return 0;
     const added = (await store.prepend(records)) ? records.length : 0;

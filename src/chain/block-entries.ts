@@ -22,7 +22,7 @@ import {
   type Table,
   termKey,
 } from "./block-tables.ts";
-import { addPlaces, encodeDirectory, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
+import { addPositions, encodeDirectory, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
 
 /** Behind every key that begins with a hash. */
 const LAST = Buffer.alloc(8, 0xff);
@@ -44,7 +44,7 @@ export class BlockEntries {
 
   /** It is the block at its number; its transactions are found. */
   makeCanonical(record: BlockRecord): void {
-    atOnce(this.#putPlaces(record));
+    atOnce(this.#putTransactions(record));
     this.#nameCanonical(record);
   }
 
@@ -58,7 +58,7 @@ export class BlockEntries {
    */
   *stage(record: BlockRecord): Work<void> {
     yield* this.#putPieces(record, plain);
-    yield* this.#putPlaces(record);
+    yield* this.#putTransactions(record);
     yield* this.#putTerms([record]);
   }
 
@@ -90,12 +90,12 @@ export class BlockEntries {
     if (record.uncles) put("uncles", record.uncles);
   }
 
-  *#putPlaces({ outline, transactionHashes }: BlockRecord): Work<void> {
+  *#putTransactions({ outline, transactionHashes }: BlockRecord): Work<void> {
     yield* eachInSteps(transactionHashes, (transaction, index) => {
-      const place = Buffer.allocUnsafe(8);
-      place.writeUInt32BE(outline.number, 0);
-      place.writeUInt32BE(index, 4);
-      this.#tables.transactions.putSync(hashKey(transaction), place);
+      const position = Buffer.allocUnsafe(8);
+      position.writeUInt32BE(outline.number, 0);
+      position.writeUInt32BE(index, 4);
+      this.#tables.transactions.putSync(hashKey(transaction), position);
     });
   }
 
@@ -105,12 +105,12 @@ export class BlockEntries {
 
   *#putTerms(records: readonly BlockRecord[]): Work<void> {
     const { terms } = this.#tables;
-    yield* eachInSteps([...placesByTerm(records)], ({ key, places }) =>
-      terms.putSync(key, addPlaces(terms.getBinary(key), places)),
+    yield* eachInSteps([...positionsByTerm(records)], ({ key, positions }) =>
+      terms.putSync(key, addPositions(terms.getBinary(key), positions)),
     );
   }
 
-  /** The block is no longer canonical; its parts stay, for those who were told of it. */
+  /** The block is no longer canonical; its parts stay, for callers that got it before. */
   drop(number: number): void {
     const hash = this.#tables.hashAt(number);
     if (!hash) return;
@@ -122,7 +122,7 @@ export class BlockEntries {
   #forgetTransactions(number: number, hash: string): void {
     const block = this.#tables.part(hash, "block");
     for (const transaction of block ? transactionHashesIn(block) : []) {
-      if (this.#tables.transactionPlace(transaction)?.number === number)
+      if (this.#tables.transactionPosition(transaction)?.number === number)
         this.#tables.transactions.removeSync(hashKey(transaction));
     }
   }
@@ -165,7 +165,7 @@ export class BlockEntries {
     const named = wasCanonical ? this.#tables.part(hash, "block") : undefined;
     let looked = 0;
     for (const transaction of named ? eachTransactionHash(Buffer.from(named)) : []) {
-      if (this.#tables.transactionPlace(transaction)?.number === number)
+      if (this.#tables.transactionPosition(transaction)?.number === number)
         transactions.removeSync(hashKey(transaction));
       looked += 1;
       if (looked % STEP === 0) yield;
@@ -212,21 +212,19 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
   }
 }
 
-// Which entries of the log index new blocks add to.
-
-/** Each term of the blocks' logs with the places it gets, segment by segment. */
-function placesByTerm(
+/** Each term of the blocks' logs with the positions of its blocks within their segment. */
+function positionsByTerm(
   records: readonly BlockRecord[],
-): Iterable<{ key: Buffer; places: number[] }> {
-  const found = new Map<number, { key: Buffer; places: number[] }>();
+): Iterable<{ key: Buffer; positions: number[] }> {
+  const found = new Map<number, { key: Buffer; positions: number[] }>();
   for (const { outline, logs } of records) {
     const segment = segmentOf(outline.number);
-    const place = outline.number % SEGMENT_BLOCKS;
+    const position = outline.number % SEGMENT_BLOCKS;
     for (const term of new Set(logs.flatMap(({ terms }) => terms))) {
       const name = segment * 2 ** 32 + term; // below 2^53: there are fewer than 2^21 segments
       const entry = found.get(name);
-      if (entry) entry.places.push(place);
-      else found.set(name, { key: Buffer.from(termKey(segment, term)), places: [place] });
+      if (entry) entry.positions.push(position);
+      else found.set(name, { key: Buffer.from(termKey(segment, term)), positions: [position] });
     }
   }
   return found.values();

@@ -11,7 +11,7 @@ import {
   recordOf,
   transactionHashesIn,
 } from "./block-record.ts";
-import { addressIn, encodeDirectory, findPlaces, topicsIn } from "./log-index.ts";
+import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
 import { StoredBlock } from "./stored-block.ts";
 
 const digits = (value: number, length: number): string =>
@@ -153,8 +153,8 @@ it("an outline is read back as it was written", () => {
 
 describe("the logs of a block", () => {
   /** Of each log that may match: its receipt, its JSON, its address and its topics. */
-  function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findPlaces>[1] = () => true) {
-    return findPlaces(encodeDirectory(record.logs), mayMatch).map((place) => {
+  function logsIn(record: BlockRecord, mayMatch: Parameters<typeof findLogSpans>[1] = () => true) {
+    return findLogSpans(encodeDirectory(record.logs), mayMatch).map((place) => {
       const piece = record.receiptPieces[Math.floor(place.receipt / PIECE_ITEMS)] as Buffer;
       const json = itemsOf(piece).subarray(place.start, place.start + place.length);
       return {

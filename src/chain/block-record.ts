@@ -3,7 +3,7 @@
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
-import { type PlacedReceipt, placeLogs, type TermedLog } from "./log-index.ts";
+import { locateLogs, type ReceiptWithLogs, type TermedLog } from "./log-index.ts";
 
 /** A block, by its number and its hash. */
 export type Position = { readonly number: number; readonly hash: string };
@@ -46,7 +46,7 @@ export type BlockRecord = {
   /** As lower-case hex. */
   readonly hash: string;
   readonly transactionHashes: readonly string[];
-  /** The block with the hashes of its transactions, behind the place of their array. */
+  /** The block with the hashes of its transactions, behind the span of their array. */
   readonly block: Buffer;
   readonly transactionPieces: readonly Buffer[];
   readonly receiptPieces: readonly Buffer[];
@@ -96,11 +96,11 @@ export function* cutRecord(
   const receiptSpans = yield* findElementsInSteps(json.receipts);
   if (!transactions || !hashes || transactions.elements.length !== hashes.length) return undefined;
   if (receiptSpans?.length !== hashes.length) return undefined;
-  const receipts: PlacedReceipt[] = [];
+  const receipts: ReceiptWithLogs[] = [];
   for (const [index, span] of receiptSpans.entries()) {
-    const placed = yield* placeLogs(sliceOf(json.receipts, span), parsedReceipts[index]);
-    if (!placed) return undefined;
-    receipts.push(placed);
+    const located = yield* locateLogs(sliceOf(json.receipts, span), parsedReceipts[index]);
+    if (!located) return undefined;
+    receipts.push(located);
   }
   const transactionList = transactions.elements.map((span) => sliceOf(json.block, span));
   yield;
@@ -122,7 +122,7 @@ export function* cutRecord(
     block: withHashes(json.block, transactions, hashes),
     transactionPieces: yield* piecesOf(transactionList),
     receiptPieces: yield* piecesOf(receiptList),
-    logs: placesInPieces(receipts),
+    logs: spansInPieces(receipts),
     uncles: json.uncles,
   };
 }
@@ -140,18 +140,18 @@ function hashesOf(transactions: unknown): string[] | undefined {
 
 // The block with hashes: [u32 start of the array][u32 end of the array] JSON.
 
-const ARRAY_PLACE_BYTES = 8;
+const ARRAY_SPAN_BYTES = 8;
 
 function withHashes(block: Buffer, { start, end }: Span, hashes: readonly string[]): Buffer {
   const array = hashes.length > 0 ? `["${hashes.join('","')}"]` : "[]";
-  const place = Buffer.allocUnsafe(ARRAY_PLACE_BYTES);
-  place.writeUInt32LE(start, 0);
-  place.writeUInt32LE(start + array.length, 4);
-  return Buffer.concat([place, block.subarray(0, start), Buffer.from(array), block.subarray(end)]);
+  const span = Buffer.allocUnsafe(ARRAY_SPAN_BYTES);
+  span.writeUInt32LE(start, 0);
+  span.writeUInt32LE(start + array.length, 4);
+  return Buffer.concat([span, block.subarray(0, start), Buffer.from(array), block.subarray(end)]);
 }
 
 /** The stored block's JSON with the hashes of its transactions; a part of `stored`. */
-export const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_PLACE_BYTES);
+export const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_SPAN_BYTES);
 
 /** What stands before and behind the value of `transactions`; parts of `stored`. */
 export function aroundTransactions(stored: Buffer): { before: Buffer; behind: Buffer } {
@@ -219,16 +219,16 @@ export function itemOf(piece: Buffer, index: number): Buffer {
   return itemsOf(piece).subarray(start, piece.readUInt32LE(2 + 4 * index));
 }
 
-/** From places in a receipt to places in the items of its piece. */
-function placesInPieces(receipts: readonly PlacedReceipt[]): TermedLog[] {
-  const places: TermedLog[] = [];
+/** From spans in a receipt to spans in the items of its piece. */
+function spansInPieces(receipts: readonly ReceiptWithLogs[]): TermedLog[] {
+  const spans: TermedLog[] = [];
   let at = 0;
   receipts.forEach(({ json, logs }, receipt) => {
     if (receipt % PIECE_ITEMS === 0) at = 0;
-    for (const log of logs) places.push({ ...log, receipt, start: at + log.start });
+    for (const log of logs) spans.push({ ...log, receipt, start: at + log.start });
     at += json.length + 1;
   });
-  return places;
+  return spans;
 }
 
 // The outline in 64 bytes.

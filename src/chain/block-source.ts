@@ -33,34 +33,35 @@ export type BlockSourceParts = {
 
 export type Found =
   | { readonly kind: "found"; readonly record: BlockRecord }
-  /** All who answered do not know the block. */
+  /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
-  /** Somebody gave it, but nobody so that it could be proven. */
+  /** A node gave it, but none so that it could be proven. */
   | { readonly kind: "unproven" }
-  /** All who were asked say that it is larger than is taken. */
+  /** All nodes that were asked say that it is larger than is taken. */
   | { readonly kind: "too large" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** One line in the log for each lie of a node, not one for each time it is told. */
-const TELL_AGAIN_AFTER_MS = 60_000;
-/** What a node gave wrong is not fetched from it again so soon. */
+/** One line in the log for each lie of a node, however often it comes, in milliseconds. */
+const LOG_AGAIN_AFTER_MS = 60_000;
+/** What a node gave wrong is not fetched from it again so soon, in milliseconds. */
 const TRY_AGAIN_AFTER_MS = 5_000;
-/** What is too large is fetched up to there, only to find that out. */
+/** What is too large is fetched up to its bound only to find that out: not again so soon, in milliseconds. */
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 const REMEMBERED = 1_000;
 
 export type SourceOptions = { readonly network: string; readonly limits: BlockLimits };
 
 export class BlockSource {
-  /** When a node last gave a block that failed, by node and block. Bounded. */
-  readonly #failedAt = new Map<string, number>();
-  readonly #toldAt = new Map<string, number>();
+  /** Nodes that gave a block that failed, by node and block. */
+  readonly #failed: RecentNames;
+  /** What was logged. */
+  readonly #logged: RecentNames;
+  /** Nodes that said that a block is larger than is taken, by node and block. */
+  readonly #tooLarge: RecentNames;
   /** Some nodes give blocks of no known encoding, and the others do not say. */
   readonly #strangeness: Confirmation;
   readonly #network: string;
   #limits: BlockLimits;
-  /** When a node last said that a block is larger than is taken, by node and block. Bounded. */
-  readonly #tooLargeAt = new Map<string, number>();
   readonly #parts: BlockSourceParts;
 
   constructor({ network, limits }: SourceOptions, parts: BlockSourceParts) {
@@ -68,12 +69,15 @@ export class BlockSource {
     this.#limits = limits;
     this.#parts = parts;
     this.#strangeness = new Confirmation(parts);
+    this.#failed = new RecentNames(TRY_AGAIN_AFTER_MS, parts.clock);
+    this.#tooLarge = new RecentNames(TRY_LARGE_AGAIN_AFTER_MS, parts.clock);
+    this.#logged = new RecentNames(LOG_AGAIN_AFTER_MS, parts.clock);
   }
 
   /** For what is fetched from now on. */
   setLimits(limits: BlockLimits): void {
     this.#limits = limits;
-    this.#tooLargeAt.clear();
+    this.#tooLarge.clear();
   }
 
   /** The block from the first of the nodes that gives it so that it can be proven. */
@@ -85,8 +89,8 @@ export class BlockSource {
     const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
-    const small = nodes.filter((node) => !this.#wasTooLarge(node, reference));
-    const able = small.filter((node) => !this.#failedLately(node, reference));
+    const small = nodes.filter((node) => !this.#tooLarge.has(nameOf(node, reference)));
+    const able = small.filter((node) => !this.#failed.has(nameOf(node, reference)));
     if (able.length < small.length) isUnproven = true;
     let tooLarge = nodes.length - small.length;
     const { dialect, clock, turns } = this.#parts;
@@ -138,7 +142,7 @@ export class BlockSource {
         ? verdict
         : { part: "shape", reason: "not a block as nodes give it" };
     this.#report(node, { part, reason }, fetched);
-    this.#remember(node, reference);
+    this.#failed.add(nameOf(node, reference));
     return { kind: "failed", part };
   }
 
@@ -154,9 +158,9 @@ export class BlockSource {
   /** Nobody is at fault: the block may be that large. */
   #refuse(node: AskedNode, reference: Reference, reason: string): void {
     this.#parts.metrics.blockTooLarge(this.#network, node.name);
-    remember(this.#tooLargeAt, nameOf(node, reference), this.#parts.clock.now());
+    this.#tooLarge.add(nameOf(node, reference));
     const block = "hash" in reference ? reference.hash : reference.number;
-    this.#tell(
+    this.#log(
       `${node.name} too large`,
       { upstream: node.name, block, reason },
       "a block is larger than limits.block allows: it is not taken in",
@@ -188,7 +192,7 @@ export class BlockSource {
     metrics.proofFailed(this.#network, node.name, why.part);
     onLie?.(node.name);
     const block = fetched?.block;
-    this.#tell(
+    this.#log(
       `${node.name} ${why.part}`,
       { upstream: node.name, block: block?.number, hash: block?.hash, ...why },
       "a block failed its proof: it is not used",
@@ -196,33 +200,37 @@ export class BlockSource {
   }
 
   /** One line in the log a while, whatever how often it happens. */
-  #tell(what: string, fields: object, message: string): void {
-    const { clock, log } = this.#parts;
-    const now = clock.now();
-    const toldAt = this.#toldAt.get(what);
-    if (toldAt !== undefined && now - toldAt < TELL_AGAIN_AFTER_MS) return;
-    this.#toldAt.set(what, now);
-    log.error(fields, message);
-  }
-
-  #remember(node: AskedNode, reference: Reference): void {
-    remember(this.#failedAt, nameOf(node, reference), this.#parts.clock.now());
-  }
-
-  #wasTooLarge(node: AskedNode, reference: Reference): boolean {
-    const at = this.#tooLargeAt.get(nameOf(node, reference));
-    return at !== undefined && this.#parts.clock.now() - at < TRY_LARGE_AGAIN_AFTER_MS;
-  }
-
-  #failedLately(node: AskedNode, reference: Reference): boolean {
-    const failedAt = this.#failedAt.get(nameOf(node, reference));
-    return failedAt !== undefined && this.#parts.clock.now() - failedAt < TRY_AGAIN_AFTER_MS;
+  #log(what: string, fields: object, message: string): void {
+    if (this.#logged.has(what)) return;
+    this.#logged.add(what);
+    this.#parts.log.error(fields, message);
   }
 }
 
-function remember(times: Map<string, number>, name: string, now: number): void {
-  if (times.size >= REMEMBERED) times.clear();
-  times.set(name, now);
+/** Names that count for a while. Bounded. */
+class RecentNames {
+  readonly #at = new Map<string, number>();
+  readonly #forMs: number;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(forMs: number, clock: Pick<Clock, "now">) {
+    this.#forMs = forMs;
+    this.#clock = clock;
+  }
+
+  has(name: string): boolean {
+    const at = this.#at.get(name);
+    return at !== undefined && this.#clock.now() - at < this.#forMs;
+  }
+
+  add(name: string): void {
+    if (this.#at.size >= REMEMBERED) this.#at.clear();
+    this.#at.set(name, this.#clock.now());
+  }
+
+  clear(): void {
+    this.#at.clear();
+  }
 }
 
 const nameOf = ({ name }: AskedNode, reference: Reference): string =>

@@ -68,7 +68,7 @@ describe("a block of very many transactions", () => {
     const stored = new StoredBlock({ hash: record.hash, outline: record.outline }, { store });
     expect(stored.withTransactions().equals(json.block)).toBe(true);
     expect(stored.receipts().equals(json.receipts)).toBe(true);
-    expect(store.transactionPlace(hashOf(`1 ${TRANSACTIONS - 1}`))).toEqual({
+    expect(store.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`))).toEqual({
       number: 1,
       index: TRANSACTIONS - 1,
     });
@@ -83,14 +83,14 @@ describe("a block of very many transactions", () => {
     const work = new BlockEntries(tables).stage(record);
     // The pieces of all transactions and receipts, and the places of the first transactions.
     await tables.root.transaction(() => {
-      while (!tables.transactionPlace(hashOf("1 0"))) work.next();
+      while (!tables.transactionPosition(hashOf("1 0"))) work.next();
     });
     expect(tables.part(record.hash, "transactions", 0)).toBeDefined();
     await tables.root.close();
     await openStore();
     expect(store.head?.number).toBe(0);
-    expect(store.transactionPlace(hashOf("1 0"))).toBeUndefined();
-    expect(store.transactionPlace(hashOf("0 0"))).toBeDefined();
+    expect(store.transactionPosition(hashOf("1 0"))).toBeUndefined();
+    expect(store.transactionPosition(hashOf("0 0"))).toBeDefined();
     expect(store.part(record.hash, "transactions", 0)).toBeUndefined();
     await store.apply({ removed: 0, added: [record] });
     expect(store.head?.number).toBe(1);
@@ -101,7 +101,7 @@ describe("a block of very many transactions whose writing failed", () => {
   const failed = block(1, TRANSACTIONS).record;
   const other = block(1, 2, "another block").record;
   const placesIn = (name: string) =>
-    [0, 1].map((at) => store.transactionPlace(hashOf(`${name} ${at}`)));
+    [0, 1].map((at) => store.transactionPosition(hashOf(`${name} ${at}`)));
   const PLACES = [0, 1].map((index) => ({ number: 1, index }));
 
   /** The disk takes so much, and no more until the write was given up. */
@@ -119,7 +119,7 @@ describe("a block of very many transactions whose writing failed", () => {
 
   it("is not found in the block that comes in its place", async () => {
     await fail(WRITES, [failed]);
-    expect(store.transactionPlace(hashOf("1 0"))).toBeDefined();
+    expect(store.transactionPosition(hashOf("1 0"))).toBeDefined();
     await store.apply({ removed: 0, added: [other] });
     expect(placesIn("1")).toEqual([undefined, undefined]);
     expect(placesIn("another block")).toEqual(PLACES);
@@ -180,12 +180,12 @@ describe("a block of very many transactions that leaves", () => {
     expect(store.tail).toBe(2);
     expect([store.hashAt(1), store.outline(huge.hash)]).toEqual([undefined, undefined]);
     let turns = 0;
-    for (; store.transactionPlace(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1) await turn();
+    for (; store.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1) await turn();
     expect(turns).toBeGreaterThan(2);
     // A change waits until all of it is gone.
     await store.apply({ removed: 0, added: small(102, 102) });
-    expect(store.transactionPlace(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
-    expect(store.transactionPlace(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
+    expect(store.transactionPosition(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
+    expect(store.transactionPosition(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
     expect(await leftOver()).toEqual(NOTHING);
   });
 
@@ -206,7 +206,7 @@ describe("a block of very many transactions that leaves", () => {
     await store.keep(huge, true);
     const stored = new StoredBlock({ hash: huge.hash, outline: huge.outline }, { store });
     expect(stored.withTransactions().equals(block(1, TRANSACTIONS).json.block)).toBe(true);
-    expect(store.transactionPlace(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
+    expect(store.transactionPosition(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
   });
 
   it("makes room for the others, and they stay", async () => {

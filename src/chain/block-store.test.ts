@@ -72,7 +72,7 @@ const isReadable = (name: string): boolean => stored(name) !== undefined;
 /** Which of the names are the canonical blocks at their numbers. */
 const canonical = (...names: readonly string[]): string[] =>
   names.filter((name) => store.hashAt(Number(name.slice(1))) === hashOf(name));
-const place = (transaction: string) => store.transactionPlace(hashOf(transaction));
+const place = (transaction: string) => store.transactionPosition(hashOf(transaction));
 const postings = (name: string) => {
   const term = hashTerm(addressOf(name), ADDRESS);
   return store.postings(Math.floor(Number(name.slice(1)) / SEGMENT_BLOCKS), term);

@@ -7,10 +7,10 @@ import {
   append,
   BlockTables,
   compressed,
+  type LogSegment,
   noteKey,
   numberKey,
   positionBytes,
-  type SegmentPlace,
   type StoredPart,
   type StoredTracePosition,
   termKey,
@@ -159,7 +159,7 @@ export class BlockStore {
     return this.#tables.hashAt(number);
   }
 
-  /** The same as 32 bytes, for whoever reads parts of many blocks. */
+  /** The same as 32 bytes, to read parts of many blocks with. */
   hashBytesAt(number: number): Buffer | undefined {
     const bytes = this.#tables.canonical.getBinaryFast(numberKey(number));
     return bytes && Buffer.from(bytes.subarray(0, 32));
@@ -170,14 +170,14 @@ export class BlockStore {
   }
 
   /** Where a canonical transaction is. */
-  transactionPlace(hash: string): { number: number; index: number } | undefined {
-    return this.#tables.transactionPlace(hash);
+  transactionPosition(hash: string): { number: number; index: number } | undefined {
+    return this.#tables.transactionPosition(hash);
   }
 
   /**
    * One part of a block.
    *
-   * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
+   * @returns Bytes that last until the next reading only: to be kept, they are copied.
    */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     return this.#tables.part(hash, part, piece);
@@ -189,14 +189,14 @@ export class BlockStore {
   }
 
   /** JSON that was kept with the block. */
-  trace(hash: string, place: StoredTracePosition): Buffer | undefined {
-    const stored = viewOf(this.#tables.traces.getBinaryFast(traceKey(hash, place)));
+  trace(hash: string, position: StoredTracePosition): Buffer | undefined {
+    const stored = viewOf(this.#tables.traces.getBinaryFast(traceKey(hash, position)));
     return stored && Buffer.from(unpack(stored));
   }
 
   /** JSON that was kept for blocks older than the window. */
-  segment(place: SegmentPlace): Buffer | undefined {
-    return this.#keptSegments.get(place);
+  segment(segment: LogSegment): Buffer | undefined {
+    return this.#keptSegments.get(segment);
   }
 
   /** Where the kept logs of old blocks are from. */
@@ -301,19 +301,19 @@ export class BlockStore {
   }
 
   /** Keeps JSON with a block, while that one is here. */
-  async keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void> {
+  async keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
     const { traces } = this.#tables;
     await this.#change(() => {
       if (!this.outline(hash)) return;
-      traces.putSync(traceKey(hash, place), compressed(json));
+      traces.putSync(traceKey(hash, position), compressed(json));
       this.#room.make();
     });
   }
 
   /** Keeps what is known of final blocks older than the window, while the budget allows. */
-  async keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
+  async keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     await this.#change(() => {
-      this.#keptSegments.put(place, told);
+      this.#keptSegments.put(segment, logs);
       this.#room.make();
     });
   }

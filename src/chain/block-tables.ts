@@ -3,6 +3,7 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { makePrivateFolder } from "../disk/environment-folder.ts";
+import type { LogRange } from "../evm/log-filter.ts";
 import { decodeOutline, type Outline, type Position } from "./block-record.ts";
 
 export type Table = Database<Buffer, Buffer>;
@@ -75,7 +76,7 @@ export class BlockTables {
   }
 
   /** Where a canonical transaction is. */
-  transactionPlace(hash: string): { number: number; index: number } | undefined {
+  transactionPosition(hash: string): { number: number; index: number } | undefined {
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
   }
@@ -83,7 +84,7 @@ export class BlockTables {
   /**
    * One part of a block.
    *
-   * @returns Bytes that last until the next reading only: whoever keeps them, copies them.
+   * @returns Bytes that last until the next reading only: to be kept, they are copied.
    */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     const stored = viewOf(this.parts.getBinaryFast(partKey(hash, part, piece)));
@@ -249,15 +250,11 @@ export function traceKey(hash: string, { index, part }: StoredTracePosition): Bu
 }
 
 /** Blocks, and the hash of what is searched in them. */
-export type SegmentPlace = {
-  readonly criteria: Uint8Array;
-  readonly from: number;
-  readonly to: number;
-};
+export type LogSegment = LogRange & { readonly criteria: Uint8Array };
 
 export const SEGMENT_KEY_BYTES = 40;
 
-export function segmentKey({ criteria, from, to }: SegmentPlace): Buffer {
+export function segmentKey({ criteria, from, to }: LogSegment): Buffer {
   const key = Buffer.alloc(SEGMENT_KEY_BYTES);
   key.set(criteria, 0);
   key.writeUInt32BE(from, 32);

@@ -5,7 +5,7 @@ import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Position } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
-import type { SegmentPlace, StoredTracePosition } from "./block-tables.ts";
+import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
@@ -38,7 +38,7 @@ export type ViewOptions = {
 /** How the store gets what calls found out. Rejects when that fails. */
 export type StoreWriter = {
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
-  keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void>;
+  keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
 };
 
 /** What the view has from the chain behind it. */
@@ -131,7 +131,7 @@ export class ChainView {
     return this.#parts.store.hashAt(number);
   }
 
-  /** Whether the head is canonical still: whoever read several things read them of one chain. */
+  /** Whether the head is canonical still: then several readings were of one chain. */
   get holds(): boolean {
     return this.hashAt(this.head.number) === this.head.hash;
   }
@@ -149,9 +149,9 @@ export class ChainView {
 
   /** Where a transaction of this chain is, if that block is in the store. */
   transaction(hash: string): { block: StoredBlock; index: number } | undefined {
-    const place = this.#parts.store.transactionPlace(hash);
-    const block = place && this.blockAt(place.number);
-    return block && { block, index: place.index };
+    const position = this.#parts.store.transactionPosition(hash);
+    const block = position && this.blockAt(position.number);
+    return block && { block, index: position.index };
   }
 
   /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
@@ -160,26 +160,26 @@ export class ChainView {
   }
 
   /** What was kept of the traces of a transaction, as JSON. */
-  keptTrace(blockHash: string, place: StoredTracePosition): Buffer | undefined {
-    return this.#parts.store.trace(blockHash, place);
+  keptTrace(blockHash: string, position: StoredTracePosition): Buffer | undefined {
+    return this.#parts.store.trace(blockHash, position);
   }
 
   /** Keeps JSON with a block that is final, while the store has it. Best effort. */
-  async keepTrace(block: Position, place: StoredTracePosition, json: Buffer): Promise<void> {
+  async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
     const final = await this.tagged("finalized");
     if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
-    await this.#parts.writer.keepTrace(block.hash, place, json);
+    await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
   /** Logs of blocks older than the window that were kept, as a JSON array. */
-  keptLogs(place: SegmentPlace): Buffer | undefined {
-    return this.#parts.store.segment(place);
+  keptLogs(segment: LogSegment): Buffer | undefined {
+    return this.#parts.store.segment(segment);
   }
 
   /** Keeps the logs of blocks that are final. Best effort. */
-  async keepLogs(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
+  async keepLogs(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     const final = await this.tagged("finalized");
-    if (final && place.to <= final.number) await this.#parts.writer.keepSegment(place, told);
+    if (final && segment.to <= final.number) await this.#parts.writer.keepSegment(segment, logs);
   }
 
   /**
@@ -210,7 +210,7 @@ export class ChainView {
     this.#parts.hurry();
   }
 
-  /** To be awaited now and then by whoever reads many blocks. */
+  /** To be awaited now and then while many blocks are read. */
   async pause(): Promise<void> {
     const { turns } = this.#parts;
     if (turns.isOver) await turns.next();

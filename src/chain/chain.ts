@@ -1,4 +1,4 @@
-// The followed chain of one network: the store, who fills it, and the view of it that calls get.
+// The followed chain of one network: the store, what fills it, and the views of it that calls get.
 
 import type { Logger } from "pino";
 import { fileIdOf, type Opening, takeFolder } from "../disk/environment-folder.ts";
@@ -11,7 +11,7 @@ import { Backfill } from "./backfill.ts";
 import type { Position } from "./block-record.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore } from "./block-store.ts";
-import type { SegmentPlace, StoredTracePosition } from "./block-tables.ts";
+import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { NotFetched } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
@@ -47,14 +47,14 @@ export type ChainParts = {
 
 type Fetching = { readonly hash: string } | NotFetched;
 
-/** How long what was learned of the chain's blocks is gone by. */
+/** How long the usual age of a head is taken from the same blocks, in milliseconds. */
 const LEARNED_FOR_MS = 60_000;
 const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 
-/** A store that was open for so long is not what processes die of, in milliseconds. */
+/** After so long, in milliseconds, an open store is not the reason of a death. */
 const OF_USE_AFTER_MS = 60_000;
 
-/** What a node tells of old logs is not kept for so long after it was caught, in milliseconds. */
+/** Logs of old blocks from a node are not kept for so long after it was caught, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
 export class Chain implements ChainWriter {
@@ -68,13 +68,13 @@ export class Chain implements ChainWriter {
   readonly #follower: Follower;
   readonly #backfill: Backfill;
   readonly #tagged: TaggedBlocks;
-  /** Blocks being fetched for callers, by reference: one fetch for all who ask. */
+  /** Blocks being fetched for callers, by reference: one fetch for all of them. */
   readonly #fetching = new Map<string, Promise<Fetching>>();
   /** As of the last chain update: what is asked with every call is not read from disk. */
   #head: Position | undefined;
   #tail: number | undefined;
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
-  /** When who was caught telling what is not so. */
+  /** When each upstream was caught giving wrong logs or blocks, by its name. */
   readonly #distrustedAt = new Map<string, number>();
   readonly #opening: Opening;
   readonly #storeId: string;
@@ -101,9 +101,8 @@ export class Chain implements ChainWriter {
     const writable = new Writable(
       { folder: path, name: "the store", meanwhile: "calls are passed on to the nodes" },
       {
-        probe: () => store.probe(),
+        ...{ clock, log, probe: () => store.probe() },
         onChange: (isWritable) => this.#writableChanged(isWritable),
-        ...{ clock, log },
       },
     );
     const store = new BlockStore(
@@ -120,12 +119,7 @@ export class Chain implements ChainWriter {
     const source = new BlockSource(
       { network, limits },
       {
-        dialect,
-        prover,
-        clock,
-        turns,
-        log,
-        metrics,
+        ...{ dialect, prover, clock, turns, log, metrics },
         onLie: (name) => this.distrust(name),
         allNodes: () => (pool.isSettled() ? pool.usable() : undefined),
       },
@@ -256,13 +250,13 @@ export class Chain implements ChainWriter {
     return head && this.#tagged.find(tag, { head, hashAt });
   }
 
-  keepTrace(hash: string, place: StoredTracePosition, json: Buffer): Promise<void> {
-    return this.#store.keepTrace(hash, place, json);
+  keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
+    return this.#store.keepTrace(hash, position, json);
   }
 
-  async keepSegment(place: SegmentPlace, told: UpstreamLogs): Promise<void> {
-    if (!told.upstreams.some((name) => this.#isDistrusted(name)))
-      await this.#store.keepSegment(place, told);
+  async keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
+    if (!logs.upstreams.some((name) => this.#isDistrusted(name)))
+      await this.#store.keepSegment(segment, logs);
   }
 
   #isDistrusted(upstream: string): boolean {
@@ -313,16 +307,16 @@ export class Chain implements ChainWriter {
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
     if (found.kind !== "found") return found.kind;
     const { record } = found;
+    const { hash } = record;
     const { number } = record.outline;
-    if ("number" in reference && (await this.#isContested(record.outline.number, record.hash)))
-      return "unproven";
+    if ("number" in reference && (await this.#isContested(number, hash))) return "unproven";
     if (number > (this.#head?.number ?? -1)) {
       await this.views.reach(number, signal);
-      return this.#ifStored(record.hash) ?? "unknown";
+      return this.#ifStored(hash) ?? "unknown";
     }
     const isOld = "number" in reference && number < (this.#tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
-    return this.#ifStored(record.hash) ?? "unanswered";
+    return this.#ifStored(hash) ?? "unanswered";
   }
 
   /** Whether some node has another block at this number: old blocks are not linked to the followed ones. */
@@ -332,7 +326,7 @@ export class Chain implements ChainWriter {
     const theirs = await Promise.all(
       nodes.map((node) => this.#parts.dialect.readPosition(number, node, this.#closing.signal)),
     );
-    return theirs.some((position) => position !== undefined && position.hash !== hash);
+    return theirs.some((position) => position && position.hash !== hash);
   }
 
   #ifStored(hash: string): { hash: string } | undefined {

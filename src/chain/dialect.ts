@@ -1,12 +1,15 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
+
 import type { Turns } from "../lib/turns.ts";
+import type { Json } from "../proofs/json.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson, Position } from "./block-record.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };
 
-type Json = Readonly<Record<string, unknown>>;
+/** The store writes block numbers in four bytes. */
+export const LARGEST_NUMBER = 0xffff_ffff;
 
 /** A block as it was given, and the same parsed. */
 export type FetchedBlock = {

@@ -1,21 +1,23 @@
 // One block, its receipts and its uncles, from one node, in whichever dialect the node speaks.
 
+import { isHash } from "../evm/values.ts";
 import { parseList } from "../jsonrpc/element-stream.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type {
-  AskedNode,
-  BlockLimits,
-  ChainDialect,
-  Fetched,
-  FetchTerms,
-  GivenBlock as ParsedBlock,
-  Reference,
-  Tag,
+import type { Position } from "./block-record.ts";
+import {
+  type AskedNode,
+  type BlockLimits,
+  type ChainDialect,
+  type Fetched,
+  type FetchTerms,
+  LARGEST_NUMBER,
+  type GivenBlock as ParsedBlock,
+  type Reference,
+  type Tag,
 } from "./dialect.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Receipts asked for at once where a node gives them one by one. */
 const AT_ONCE = 16;
@@ -163,6 +165,7 @@ async function readReceipts(json: Buffer, terms: FetchTerms): Promise<readonly J
 }
 
 const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
+
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null;
 
 function parsedList(json: Buffer): readonly Json[] | undefined {
@@ -176,18 +179,12 @@ function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
   return hashes.every(isHash) ? hashes : undefined;
 }
 
-const isHash = (value: unknown): value is string =>
-  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
-
-/** The store writes block numbers in four bytes. */
-const LARGEST_NUMBER = 0xffff_ffff;
-
 /** The number and hash of a node's newest block, or of the one it has at a number; undefined when it does not tell. */
 async function readPosition(
   numberOrTag: number | Tag,
   node: AskedNode,
   signal: AbortSignal,
-): Promise<{ number: number; hash: string } | undefined> {
+): Promise<Position | undefined> {
   const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
   const reply = await node.ask("eth_getBlockByNumber", JSON.stringify([reference, false]), signal, {
     purpose: "follow",
@@ -206,7 +203,7 @@ async function knowsBlock(
   return reply.kind === "result" ? !isNull(reply.json) : undefined;
 }
 
-function positionIn(json: Buffer): { number: number; hash: string } | undefined {
+function positionIn(json: Buffer): Position | undefined {
   const [number, hash] = findMembers(json, ["number", "hash"]) ?? [];
   if (!number || !hash) return undefined;
   const position = {

@@ -4,18 +4,19 @@ import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
+import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type {
-  AskedNode,
-  BlockLimits,
-  ChainDialect,
-  Fetched,
-  FetchTerms,
-  Reference,
-  Tag,
+import {
+  type AskedNode,
+  type BlockLimits,
+  type ChainDialect,
+  type Fetched,
+  type FetchTerms,
+  LARGEST_NUMBER,
+  type Reference,
+  type Tag,
 } from "./dialect.ts";
 
-type Json = Readonly<Record<string, unknown>>;
 type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 type Pivot = { readonly number: number; readonly hash: string; readonly json: Json };
 
@@ -75,8 +76,6 @@ function pivotIn(bytes: Buffer): Pivot | undefined {
   return { number: toNumber(epochNumber), hash: hash.toLowerCase(), json };
 }
 
-/** The store writes numbers in four bytes. */
-const LARGEST_NUMBER = 0xffff_ffff;
 const BEYOND_BLOCKS = {
   kind: "garbage",
   reason: "a log of a block that is not of its epoch",
@@ -101,19 +100,19 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
   ]);
   if (blocks.kind !== "result") return failed(blocks);
   const hashes = parsed(blocks.json);
-  // Another pivot by now: what was told of the epoch is of neither for certain.
+  // Another pivot by now: the replies are of neither for certain.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
   if (hashes.length > limits.transactions)
     return tooLarge(`more than ${limits.transactions} blocks`);
   const given = logs.kind === "result" ? elementsOf(logs.json) : undefined;
   const isWhole = given !== undefined && given.length < SUSPICIOUS;
-  const told = isWhole ? given : await logsOfEach(hashes, ask, limits);
-  if (!told) return failed(logs);
-  if (told === "too many" || told.length > limits.logs)
+  const all = isWhole ? given : await logsOfEach(hashes, ask, limits);
+  if (!all) return failed(logs);
+  if (all === "too many" || all.length > limits.logs)
     return tooLarge(`more than ${limits.logs} logs, or ${limits.bytes} bytes of them`);
   const after = await readPivot(epoch, ask);
   if (typeof after !== "object" || after.hash !== pivot.hash) return { kind: "unknown" };
-  return (await terms.turns.do(asBlock(pivot, hashes, told))) ?? BEYOND_BLOCKS;
+  return (await terms.turns.do(asBlock(pivot, hashes, all))) ?? BEYOND_BLOCKS;
 }
 
 const failed = (reply: Reply): Fetched => ({
@@ -156,9 +155,9 @@ function* asBlock(
   yield* eachInSteps(texts, (text) => list.push(Object(parsed(text)) as Json));
   const byBlock = new Map(hashes.map((hash) => [hash.toLowerCase(), [] as number[]]));
   for (const [index, log] of list.entries()) {
-    const place = byBlock.get(String(log["blockHash"]).toLowerCase());
-    if (!place) return undefined;
-    place.push(index);
+    const ofBlock = byBlock.get(String(log["blockHash"]).toLowerCase());
+    if (!ofBlock) return undefined;
+    ofBlock.push(index);
   }
   const groups = [...byBlock.values()];
   const number = toQuantity(pivot.number);

@@ -1,4 +1,4 @@
-// Follows the head of one network: hears or asks what a node's newest block is, and has the stored
+// Follows the head of one network: learns what a node's newest block is, and has the stored
 // chain taken there (advance.ts). Nobody else moves it.
 
 import { NotWritable } from "../disk/writable.ts";
@@ -14,7 +14,7 @@ export type FollowedNode = Pick<
   "name" | "ask" | "isMissing" | "canSubscribe" | "watchHeads" | "standsAt"
 >;
 
-/** What a store that is not prepared, or cannot be written, means for who follows. */
+/** What a store that is not prepared, or cannot be written, means for the follower. */
 type StoreWriting = {
   /** Makes the store ready for this chain. @throws NotWritable */
   prepare(): Promise<void>;
@@ -39,7 +39,7 @@ const DISTRUST_MS = 3_000;
 const LOOK_AROUND_MS = 2_000;
 /** On a chain that never stands still, so many looks are enough. */
 const LIVE_AFTER = 3;
-/** While heads are pushed, a look is taken all the same, but not so often: nobody tells of a rollback. */
+/** While heads are pushed, a look is taken all the same, but not so often: no node pushes a rollback. */
 const PUSHED = { times: 2, leastMs: 1_000 };
 
 export class Follower {
@@ -55,7 +55,7 @@ export class Follower {
   #reached: string | undefined;
   #triesToGoLive = 0;
   #lookedAroundAt = Number.NEGATIVE_INFINITY;
-  /** Who waits for all nodes to be looked at once more. */
+  /** Resolved when all nodes were looked at once more. */
   #waiting: (() => void)[] = [];
   #isUrgent = false;
   #wake: () => void = () => undefined;
@@ -106,7 +106,7 @@ export class Follower {
     return this.#leader;
   }
 
-  /** Looks at all nodes at once: somebody has heard of a new block. */
+  /** Looks at all nodes at once: there is word of a new block. */
   hurry(): void {
     this.#isUrgent = true;
     this.#wake();
@@ -175,13 +175,13 @@ export class Follower {
     const chosen = this.#chooseLeader(nodes);
     const head = chosen && this.#heads.of(chosen);
     if (!chosen || !head) return;
-    const toldAt = this.#heads.toldAt(chosen) ?? now;
+    const saidAt = this.#heads.saidAt(chosen) ?? now;
     const isThere = await this.#advanceTo(head, chosen, nodes);
     for (const node of nodes) this.#tellWhereItStands(node);
     if (isThere === "stopped") return;
     if (isThere) {
       this.#leader = chosen.name;
-      this.#parts.onConfirmed(toldAt);
+      this.#parts.onConfirmed(saidAt);
       if (!this.#isLive) this.#goLive(head);
       return;
     }
@@ -215,7 +215,7 @@ export class Follower {
   }
 
   /**
-   * Callers were told of the nodes' own head until now, and it may have moved on while blocks were
+   * Callers saw the nodes' own head until now, and it may have moved on while blocks were
    * fetched: the chain is looked at once more before it takes its place.
    */
   #goLive(head: Position): void {

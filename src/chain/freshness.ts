@@ -69,10 +69,10 @@ export class HeadFreshness {
     this.look();
   }
 
-  /** Where the chain is followed: on each confirmation; elsewhere when it is told. */
+  /** Where the chain is followed: on each confirmation; elsewhere with the news of the writer. */
   hear(news: HeadNews): void {
     const at = this.#parts.clock.now() - news.confirmedAgoMs;
-    // What was told on the way, and late, does not take back what is known.
+    // Late news does not take back what is known.
     if (this.#seen && at < this.#seen.at) return;
     this.#seen = { news, at };
     if (this.#staleness) this.look();
@@ -128,7 +128,9 @@ export class HeadFreshness {
   }
 }
 
-// How often a node is asked for its head: twice a block, as the newest blocks came.
+// What is usual on a network, by its own newest blocks.
+
+type BlockTimes = Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">;
 
 /** Block times are measured over so many of the newest blocks. */
 const MEASURED_BLOCKS = 16;
@@ -137,29 +139,13 @@ const LONGEST_MS = 6_000;
 /** Before there are blocks to measure. */
 const UNMEASURED_MS = 500;
 
-/** Half the middle time between two of the newest blocks, in milliseconds. */
-export function pollIntervalMs(
-  store: Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">,
-): number {
-  const { head, tail } = store;
-  if (!head || tail === undefined) return UNMEASURED_MS;
-  const times: number[] = [];
-  for (
-    let number = head.number;
-    number >= Math.max(tail, head.number - MEASURED_BLOCKS);
-    number -= 1
-  ) {
-    const hash = store.hashAt(number);
-    const outline = hash && store.outline(hash);
-    if (outline) times.push(outline.timestamp);
-  }
-  const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);
+/** How often a node is asked for its head: half the middle time between two of the newest blocks, in milliseconds. */
+export function pollIntervalMs(store: BlockTimes): number {
+  const { gaps } = timesOf(store, MEASURED_BLOCKS, 1);
   const middle = gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)];
   if (middle === undefined) return UNMEASURED_MS;
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, middle * 500));
 }
-
-// From which age on a head is unusually old, by the network's own blocks.
 
 /** So many stretches of the chain are looked at, and blocks at most. */
 const STRETCHES = 128;
@@ -173,27 +159,34 @@ const BLOCKS_MISSING = 20;
 const LEAST_SECONDS = 120;
 
 /**
- * In milliseconds; undefined while the blocks of the store do not tell: there are too few, or they come when somebody
- * wants one, as on a development chain, which may rest as long as it likes.
+ * From which age on a head is unusually old, in milliseconds; undefined while the blocks of the store do not show it:
+ * there are too few, or they come when somebody wants one, as on a development chain, which may rest as long as it likes.
  */
-export function unusualAgeMs(
-  store: Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">,
-): number | undefined {
-  const { head, tail } = store;
-  if (!head || tail === undefined) return undefined;
-  const stretch = Math.floor(Math.min(MOST_BLOCKS, head.number - tail) / STRETCHES);
+export function unusualAgeMs(store: BlockTimes): number | undefined {
+  const { head, tail = 0 } = store;
+  const stretch = head ? Math.floor(Math.min(MOST_BLOCKS, head.number - tail) / STRETCHES) : 0;
   if (stretch < 1) return undefined;
+  const { gaps, total } = timesOf(store, STRETCHES, stretch);
+  const average = total / STRETCHES;
+  if (gaps.length < STRETCHES || total < WATCHED_SECONDS) return undefined;
+  if (Math.max(...gaps) > IRREGULAR * average) return undefined;
+  return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
+}
+
+/** The times between blocks `step` apart, from the head downwards, at most `most`, and their total; in seconds. */
+function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[]; total: number } {
+  const { head, tail } = store;
   const times: number[] = [];
-  for (let back = 0; back <= STRETCHES; back += 1) {
-    const hash = store.hashAt(head.number - back * stretch);
+  const last =
+    head && tail !== undefined
+      ? Math.max(tail, head.number - most * step)
+      : Number.POSITIVE_INFINITY;
+  for (let number = head?.number ?? 0; number >= last; number -= step) {
+    const hash = store.hashAt(number);
     const outline = hash && store.outline(hash);
-    if (!outline) return undefined;
+    if (!outline) break;
     times.push(outline.timestamp);
   }
-  const [newest = 0] = times;
-  const watched = newest - (times.at(-1) ?? newest);
-  const average = watched / STRETCHES;
   const gaps = times.slice(1).map((time, index) => (times[index] ?? time) - time);
-  if (watched < WATCHED_SECONDS || Math.max(...gaps) > IRREGULAR * average) return undefined;
-  return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
+  return { gaps, total: (times[0] ?? 0) - (times.at(-1) ?? 0) };
 }

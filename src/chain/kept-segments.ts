@@ -1,11 +1,12 @@
-// Logs of final blocks that are older than the window, as nodes told them: one entry for each segment of
+// Logs of final blocks that are older than the window, as nodes gave them: one entry for each segment of
 // blocks and what was searched in it. Asked for again, they are here; what is short of room, leaves.
+import type { LogRange } from "../evm/log-filter.ts";
 import {
   append,
   bytesOf,
   compressed,
+  type LogSegment,
   SEGMENT_KEY_BYTES,
-  type SegmentPlace,
   segmentKey,
   type Table,
   unpack,
@@ -15,12 +16,10 @@ import {
 /** Of the store's budget. The window is not filled above nine tenths: these never displace it. */
 const SHARE = 0.05;
 
-/** Logs as nodes told them: nothing but their word stands for them. */
+/** Logs as nodes gave them: nothing else proves them. */
 export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
-export type SegmentOrigin = {
-  readonly from: number;
-  readonly to: number;
+export type SegmentOrigin = LogRange & {
   /** None: it was kept by a version that did not note it. */
   readonly upstreams: readonly string[];
 };
@@ -38,7 +37,7 @@ function originIn(entry: Buffer): SegmentOrigin {
 
 export class KeptSegments {
   readonly #logs: Table;
-  /** Order of arrival → the key of the segment, and the names of those who told of it, as JSON. */
+  /** Order of arrival → the key of the segment, and the names of the upstreams that gave it, as JSON. */
   readonly #order: Table;
   #bytes = 0;
 
@@ -53,8 +52,8 @@ export class KeptSegments {
     this.#bytes = bytes * SHARE;
   }
 
-  get(place: SegmentPlace): Buffer | undefined {
-    const stored = viewOf(this.#logs.getBinaryFast(segmentKey(place)));
+  get(segment: LogSegment): Buffer | undefined {
+    const stored = viewOf(this.#logs.getBinaryFast(segmentKey(segment)));
     return stored && Buffer.from(unpack(stored));
   }
 
@@ -68,8 +67,8 @@ export class KeptSegments {
 
   // Writing: inside a transaction of the store.
 
-  put(place: SegmentPlace, { json, upstreams }: UpstreamLogs): void {
-    const key = segmentKey(place);
+  put(segment: LogSegment, { json, upstreams }: UpstreamLogs): void {
+    const key = segmentKey(segment);
     if (this.#logs.getBinaryFast(key)) return;
     this.#logs.putSync(key, compressed(json));
     append(this.#order, Buffer.concat([key, Buffer.from(JSON.stringify(upstreams))]));

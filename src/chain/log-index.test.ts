@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  addPlaces,
+  addPositions,
   allBlocks,
   intersect,
   noBlocks,
@@ -25,7 +25,7 @@ describe("the blocks that have a term", () => {
     fc.assert(
       fc.property(fc.array(places, { maxLength: 4 }), fc.nat(20), (portions, segment) => {
         let postings: Buffer | undefined;
-        for (const portion of portions) postings = addPlaces(postings, portion);
+        for (const portion of portions) postings = addPositions(postings, portion);
         const base = segment * SEGMENT_BLOCKS;
         const wanted = rising(portions.flat()).map((each) => base + each);
         const range = { from: 0, to: (segment + 1) * SEGMENT_BLOCKS };
@@ -38,11 +38,11 @@ describe("the blocks that have a term", () => {
   it("are united and intersected as sets", () => {
     fc.assert(
       fc.property(places, places, (some, others) => {
-        const union = setOf(addPlaces(undefined, some));
-        unite(union, addPlaces(undefined, others));
+        const union = setOf(addPositions(undefined, some));
+        unite(union, addPositions(undefined, others));
         expect([...numbersIn(union, 0, whole)]).toEqual(rising([...some, ...others]));
-        const both = setOf(addPlaces(undefined, some));
-        intersect(both, setOf(addPlaces(undefined, others)));
+        const both = setOf(addPositions(undefined, some));
+        intersect(both, setOf(addPositions(undefined, others)));
         const inOthers = new Set(others);
         expect([...numbersIn(both, 0, whole)]).toEqual(
           rising(some.filter((each) => inOthers.has(each))),

@@ -1,11 +1,11 @@
-// Where each log of a block stands in its receipts, with the terms it is found by: a query reads this
-// first, and of the receipts only what matches.
-import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
+// The index of logs: which blocks of a segment have a term, and where each log of a block stands in its receipts,
+// with its terms. A query reads the index first, and of the receipts only what matches.
+import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import { findList } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
-export type LogPlace = {
+export type LogSpan = {
   /** Which receipt of the block has it. */
   readonly receipt: number;
   /** Where the log begins among the items of its receipt's piece, in bytes. */
@@ -19,13 +19,13 @@ export type LogPlace = {
 };
 
 /** A log to be written into the directory. */
-export type TermedLog = LogPlace & {
+export type TermedLog = LogSpan & {
   /** The terms of the address and of each topic. */
   readonly terms: readonly number[];
 };
 
-/** A receipt, with the places of its logs counted from its own start. */
-export type PlacedReceipt = { readonly json: Buffer; readonly logs: readonly TermedLog[] };
+/** A receipt, with the spans of its logs counted from its own start. */
+export type ReceiptWithLogs = { readonly json: Buffer; readonly logs: readonly TermedLog[] };
 
 type ParsedLog = {
   readonly address?: unknown;
@@ -40,7 +40,7 @@ const STEP = 64;
  * @param parsed The same receipt, parsed.
  * @returns undefined when it is not a receipt with its logs.
  */
-export function* placeLogs(receipt: Buffer, parsed: unknown): Work<PlacedReceipt | undefined> {
+export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithLogs | undefined> {
   const { logs } = parsed as { logs?: unknown };
   if (!Array.isArray(logs)) return undefined;
   if (logs.length === 0) return { json: receipt, logs: [] };
@@ -48,27 +48,27 @@ export function* placeLogs(receipt: Buffer, parsed: unknown): Work<PlacedReceipt
     return yield* withRemoved(parsed as object, logs);
   const list = yield* findList(receipt, "logs");
   if (list?.elements.length !== logs.length) return undefined;
-  const places: TermedLog[] = [];
+  const spans: TermedLog[] = [];
   for (const [index, { start, end }] of list.elements.entries()) {
     if (index % STEP === STEP - 1) yield;
     const log = receipt.subarray(start, end);
-    const place = placeOf(log, logs[index]);
-    if (!place) return undefined;
-    places.push({ ...place, receipt: 0, start, length: log.length });
+    const termed = termsOf(log, logs[index]);
+    if (!termed) return undefined;
+    spans.push({ ...termed, receipt: 0, start, length: log.length });
   }
-  return { json: receipt, logs: places };
+  return { json: receipt, logs: spans };
 }
 
 /** Specification, log object: `removed` is there. Some nodes leave it out of receipts. */
 function* withRemoved(
   receipt: object,
   logs: readonly ParsedLog[],
-): Work<PlacedReceipt | undefined> {
+): Work<ReceiptWithLogs | undefined> {
   const whole = { ...receipt, logs: logs.map((log) => ({ ...log, removed: false })) };
-  return yield* placeLogs(Buffer.from(JSON.stringify(whole)), whole);
+  return yield* locateLogs(Buffer.from(JSON.stringify(whole)), whole);
 }
 
-function placeOf(
+function termsOf(
   log: Buffer,
   { address, topics }: ParsedLog,
 ): Pick<TermedLog, "addressAt" | "topicsAt" | "topicCount" | "terms"> | undefined {
@@ -78,8 +78,8 @@ function placeOf(
     ...topics.map((topic, index) => hashTerm(topic, fieldOfTopic(index))),
   ];
   return {
-    addressAt: placeOfText(log, `"address":"${address}"`, '"address":"'.length),
-    topicsAt: placeOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
+    addressAt: offsetOfText(log, `"address":"${address}"`, '"address":"'.length),
+    topicsAt: offsetOfText(log, `"topics":${JSON.stringify(topics)}`, '"topics":'.length),
     topicCount: topics.length,
     terms,
   };
@@ -90,8 +90,8 @@ const areTopics = (topics: unknown): topics is string[] =>
   topics.length <= MAX_TOPICS &&
   topics.every((topic) => typeof topic === "string" && topic.length === TOPIC_BYTES);
 
-/** Where the value stands when it is written without spaces, as nodes do. */
-function placeOfText(log: Buffer, text: string, before: number): number | undefined {
+/** Where the value begins when it is written without spaces, as nodes do. */
+function offsetOfText(log: Buffer, text: string, before: number): number | undefined {
   const at = log.indexOf(text, 0, "latin1");
   return at < 0 ? undefined : at + before;
 }
@@ -99,7 +99,7 @@ function placeOfText(log: Buffer, text: string, before: number): number | undefi
 // The directory: ten numbers of 32 bits a log, in the byte order of the machine that keeps the store.
 
 const MAX_TOPICS = 4;
-/** A log's numbers stand at these places behind its first. */
+/** A log's numbers stand at these indexes behind its first. */
 const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
@@ -126,43 +126,43 @@ let scratch = new Uint32Array(WORDS * 512);
  *
  * @param mayMatch Told the terms (address, then the topics; what follows them is of no meaning) and how many topics there are.
  */
-export function findPlaces(
+export function findLogSpans(
   directory: Buffer,
   mayMatch: (words: Uint32Array, firstTerm: number, topics: number) => boolean,
-): LogPlace[] {
+): LogSpan[] {
   if (directory.length > scratch.byteLength) scratch = new Uint32Array(directory.length / 2);
   directory.copy(new Uint8Array(scratch.buffer));
   const words = scratch;
   const end = directory.length / 4;
-  const places: LogPlace[] = [];
+  const spans: LogSpan[] = [];
   for (let at = 0; at < end; at += WORDS) {
     const topics = words[at + TOPICS] ?? 0;
     if (!mayMatch(words, at + ADDRESS_TERM, topics & 7)) continue;
-    places.push({
+    spans.push({
       receipt: words[at + RECEIPT] ?? 0,
       start: words[at + START] ?? 0,
       length: words[at + LENGTH] ?? 0,
-      addressAt: someplace(words[at + ADDRESS_AT] ?? 0),
-      topicsAt: someplace(topics >>> 3),
+      addressAt: offsetIn(words[at + ADDRESS_AT] ?? 0),
+      topicsAt: offsetIn(topics >>> 3),
       topicCount: topics & 7,
     });
   }
-  return places;
+  return spans;
 }
 
-const someplace = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
+const offsetIn = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
 
-// Of `["0x…64 digits","0x…"]` a topic's place follows from its position.
+// In `["0x…64 digits","0x…"]` the offset of a topic follows from its index.
 const TOPIC_BYTES = 66;
 
 /** The address of a log, as the node wrote it. @param log The JSON of the log. */
-export const addressIn = (log: Buffer, { addressAt }: LogPlace): string =>
+export const addressIn = (log: Buffer, { addressAt }: LogSpan): string =>
   addressAt === undefined
     ? (JSON.parse(log.toString("utf8")) as { address: string }).address
     : log.toString("latin1", addressAt, log.indexOf(QUOTE, addressAt));
 
 /** The topics of a log, as the node wrote them. */
-export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogPlace): string[] {
+export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogSpan): string[] {
   if (topicsAt === undefined) {
     return (JSON.parse(log.toString("utf8")) as { topics: string[] }).topics;
   }
@@ -172,7 +172,7 @@ export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogPlace): strin
   });
 }
 
-// Which blocks of a segment have a term: a short list of places, or a bitmap when they are many.
+// Postings: which blocks of a segment have a term, as a short list of positions, or a bitmap when they are many.
 
 /** The log index is kept in segments of so many blocks, beginning at its multiples. */
 export const SEGMENT_BLOCKS = 4096;
@@ -190,18 +190,19 @@ export type BlockSet = Uint32Array;
 export const noBlocks = (): BlockSet => new Uint32Array(BITMAP_WORDS);
 export const allBlocks = (): BlockSet => new Uint32Array(BITMAP_WORDS).fill(0xffffffff);
 
-/** Adds places to what a term has. @param places Numbers within the segment, each once, in any order. */
-export function addPlaces(postings: Buffer | undefined, places: readonly number[]): Buffer {
+/** Adds blocks to those that have a term. @param positions Numbers within the segment, each once, in any order. */
+export function addPositions(postings: Buffer | undefined, positions: readonly number[]): Buffer {
   const present = postings?.length ?? 0;
-  if (present < BITMAP_BYTES && present / 2 + places.length <= LONGEST_LIST) {
-    const list = Buffer.allocUnsafe(present + places.length * 2);
+  if (present < BITMAP_BYTES && present / 2 + positions.length <= LONGEST_LIST) {
+    const list = Buffer.allocUnsafe(present + positions.length * 2);
     postings?.copy(list);
-    for (const [index, place] of places.entries()) list.writeUInt16LE(place, present + index * 2);
+    for (const [index, position] of positions.entries())
+      list.writeUInt16LE(position, present + index * 2);
     return list;
   }
   const set = noBlocks();
   if (postings) unite(set, postings);
-  for (const place of places) setBit(set, place);
+  for (const position of positions) setBit(set, position);
   return Buffer.from(set.buffer);
 }
 
@@ -227,18 +228,18 @@ export function intersect(set: BlockSet, other: BlockSet): void {
 export function* numbersIn(
   set: BlockSet,
   segment: number,
-  { from, to }: { from: number; to: number },
+  { from, to }: LogRange,
 ): Generator<number> {
   const base = segment * SEGMENT_BLOCKS;
   const last = Math.min(to - base, SEGMENT_BLOCKS - 1);
-  for (let place = Math.max(0, from - base); place <= last; place += 1) {
-    const word = set[place >>> 5] ?? 0;
+  for (let position = Math.max(0, from - base); position <= last; position += 1) {
+    const word = set[position >>> 5] ?? 0;
     if (word === 0)
-      place |= 31; // nothing in these 32
-    else if ((word >>> (place & 31)) & 1) yield base + place;
+      position |= 31; // nothing in these 32
+    else if ((word >>> (position & 31)) & 1) yield base + position;
   }
 }
 
-const setBit = (set: BlockSet, place: number): void => {
-  set[place >>> 5] = (set[place >>> 5] ?? 0) | (1 << (place & 31));
+const setBit = (set: BlockSet, position: number): void => {
+  set[position >>> 5] = (set[position >>> 5] ?? 0) | (1 << (position & 31));
 };

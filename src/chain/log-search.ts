@@ -9,9 +9,9 @@ import {
   addressIn,
   allBlocks,
   type BlockSet,
-  findPlaces,
+  findLogSpans,
   intersect,
-  type LogPlace,
+  type LogSpan,
   noBlocks,
   numbersIn,
   segmentOf,
@@ -51,10 +51,10 @@ export function selectLogs(
   found: LogSelection,
 ): void {
   let hasBegun = false;
-  visitLogs(block.hash, { matcher, store }, (place, log) => {
+  visitLogs(block.hash, { matcher, store }, (span, log) => {
     if (!hasBegun) found.beginBlock(block.number, bytesOf(block.hash));
     hasBegun = true;
-    found.add(place, log);
+    found.add(span, log);
   });
 }
 
@@ -98,25 +98,25 @@ export function logsOfBlock(
 function visitLogs(
   hash: string | Buffer,
   { matcher, store }: { matcher: LogMatcher; store: Pick<BlockStore, "part"> },
-  visit: (place: LogPlace, log: Buffer) => void,
+  visit: (span: LogSpan, log: Buffer) => void,
 ): void {
   const directory = store.part(hash, "logs");
   if (!directory || directory.length === 0) return;
-  const places = findPlaces(directory, (words, firstTerm, topics) =>
+  const spans = findLogSpans(directory, (words, firstTerm, topics) =>
     mayMatch(words, { firstTerm, topics }, matcher),
   );
   let piece = -1;
   let items: Buffer = directory;
-  for (const place of places) {
-    const wanted = Math.floor(place.receipt / PIECE_ITEMS);
+  for (const span of spans) {
+    const wanted = Math.floor(span.receipt / PIECE_ITEMS);
     if (wanted !== piece) {
       const bytes = store.part(hash, "receipts", wanted);
       if (!bytes) return;
       items = itemsOf(bytes);
       piece = wanted;
     }
-    const log = items.subarray(place.start, place.start + place.length);
-    if (matches(log, place, matcher)) visit(place, log);
+    const log = items.subarray(span.start, span.start + span.length);
+    if (matches(log, span, matcher)) visit(span, log);
   }
 }
 
@@ -133,13 +133,13 @@ function mayMatch(
   return true;
 }
 
-function matches(log: Buffer, place: LogPlace, { conditions }: LogMatcher): boolean {
+function matches(log: Buffer, span: LogSpan, { conditions }: LogMatcher): boolean {
   let topics: readonly string[] | undefined;
   for (const condition of conditions) {
     let value: string | undefined;
-    if (condition.field === ADDRESS) value = addressIn(log, place);
+    if (condition.field === ADDRESS) value = addressIn(log, span);
     else {
-      topics ??= topicsIn(log, place);
+      topics ??= topicsIn(log, span);
       value = topics[condition.field - 1];
     }
     if (value === undefined || !condition.values.has(value.toLowerCase())) return false;
@@ -159,7 +159,7 @@ const COMMA = Buffer.from(",");
 export class LogSelection implements JsonSource {
   /** For each block its number and its hash; for each log its block, receipt, start and length. */
   #blocks = new Words(1 + HASH_WORDS);
-  readonly #places = new Words(4);
+  readonly #spans = new Words(4);
   #copies: Buffer[] | undefined = [];
   #bytes = 0;
   readonly #store: Pick<BlockStore, "part">;
@@ -175,20 +175,20 @@ export class LogSelection implements JsonSource {
   }
 
   /** @param log Bytes that last for this turn only. */
-  add({ receipt, start, length }: LogPlace, log: Buffer): void {
-    this.#places.push([this.#blocks.count - 1, receipt, start, length]);
+  add({ receipt, start, length }: LogSpan, log: Buffer): void {
+    this.#spans.push([this.#blocks.count - 1, receipt, start, length]);
     this.#bytes += length;
     if (this.#bytes > WORTH_KEEPING) this.#copies = undefined;
     this.#copies?.push(Buffer.from(log));
   }
 
   get count(): number {
-    return this.#places.count;
+    return this.#spans.count;
   }
 
-  /** The number of the block of the log at this place in the order. */
+  /** The number of the block of the log at this index. */
   numberOf(log: number): number {
-    return this.#blocks.at(this.#places.at(log, 0), 0);
+    return this.#blocks.at(this.#spans.at(log, 0), 0);
   }
 
   /** The logs themselves, if they are few. */
@@ -202,16 +202,16 @@ export class LogSelection implements JsonSource {
   }
 
   get heldBytes(): number {
-    return this.#blocks.heldBytes + this.#places.heldBytes + (this.#copies ? this.#bytes : 0);
+    return this.#blocks.heldBytes + this.#spans.heldBytes + (this.#copies ? this.#bytes : 0);
   }
 
-  /** Those from one place in the order up to another. They are read again, unless these here are few. */
+  /** Those from one index up to another. They are read again, unless these here are few. */
   slice(from: number, to: number): LogSelection {
     const part = new LogSelection({ store: this.#store });
     part.#blocks = this.#blocks;
     for (let index = from; index < to; index += 1) {
-      const row = [0, 1, 2, 3].map((column) => this.#places.at(index, column));
-      part.#places.push(row);
+      const row = [0, 1, 2, 3].map((column) => this.#spans.at(index, column));
+      part.#spans.push(row);
       part.#bytes += row[3] ?? 0;
     }
     part.#copies = this.#copies?.slice(from, to);
@@ -236,7 +236,7 @@ export class LogSelection implements JsonSource {
     let chunk = Buffer.allocUnsafe(CHUNK);
     let filled = 0;
     for (let index = 0; index < this.count; index += 1) {
-      const bytes = this.#places.at(index, 3) + 1;
+      const bytes = this.#spans.at(index, 3) + 1;
       if (filled + bytes > chunk.length) {
         if (filled > 0) yield chunk.subarray(0, filled);
         reader = new LogReader(this.#store); // what was read before does not last over a yield
@@ -250,12 +250,12 @@ export class LogSelection implements JsonSource {
   }
 
   #read(index: number, reader: LogReader): Buffer {
-    const places = this.#places;
-    const block = places.at(index, 0);
-    const piece = Math.floor(places.at(index, 1) / PIECE_ITEMS);
+    const spans = this.#spans;
+    const block = spans.at(index, 0);
+    const piece = Math.floor(spans.at(index, 1) / PIECE_ITEMS);
     if (!reader.has(block, piece)) reader.read(block, piece, this.#hashOf(block));
-    const start = places.at(index, 2);
-    return reader.items.subarray(start, start + places.at(index, 3));
+    const start = spans.at(index, 2);
+    return reader.items.subarray(start, start + spans.at(index, 3));
   }
 
   #hashOf(block: number): Buffer {

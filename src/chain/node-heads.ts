@@ -1,4 +1,4 @@
-// What each node told last of its head; and asking them for it.
+// What each node last replied of its head, and which node's chain is followed.
 
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
@@ -12,14 +12,14 @@ export type NodeHeadsParts = {
   readonly signal: AbortSignal;
 };
 
-/** A node is waited for so long; and when the first one told its head, the others, in milliseconds. */
+/** A node is waited for so long; after the first reply, so are the others, in milliseconds. */
 const TIMEOUT_MS = 250;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class NodeHeads {
-  readonly #told = new Map<string, { readonly head: Position; readonly at: number }>();
-  /** Of nodes that were asked for their head and have not told it yet. */
+  readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
+  /** Of nodes that were asked for their head and have not replied yet. */
   readonly #reading = new Map<string, Promise<void>>();
   readonly #parts: NodeHeadsParts;
 
@@ -29,20 +29,20 @@ export class NodeHeads {
 
   /** undefined while the node does not tell it. */
   of({ name }: Pick<AskedNode, "name">): Position | undefined {
-    return this.#told.get(name)?.head;
+    return this.#heads.get(name)?.head;
   }
 
-  /** When it told it, by the clock. */
-  toldAt({ name }: Pick<AskedNode, "name">): number | undefined {
-    return this.#told.get(name)?.at;
+  /** When the node said so, by the clock. */
+  saidAt({ name }: Pick<AskedNode, "name">): number | undefined {
+    return this.#heads.get(name)?.at;
   }
 
-  /** The node told it by itself. */
+  /** The node pushed its head. */
   tell({ name }: Pick<AskedNode, "name">, head: Position): void {
-    this.#told.set(name, { head, at: this.#parts.clock.now() });
+    this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 
-  /** Resolves when all told their heads, or some did and the others take their time. */
+  /** Resolves when all replied, or some did and the others take their time. */
   async readAll(nodes: readonly AskedNode[]): Promise<void> {
     const reads = nodes.map((node) => this.#read(node));
     await Promise.any(reads).catch(() => undefined);
@@ -70,16 +70,14 @@ export class NodeHeads {
     const position = await dialect.readPosition("latest", node, signal);
     this.#reading.delete(node.name);
     if (position) this.tell(node, position);
-    else this.#told.delete(node.name);
+    else this.#heads.delete(node.name);
     if (!position) throw SAYS_NOTHING;
   }
 }
 
-// Which node's chain is followed.
-
 type SeenHead = {
   readonly name: string;
-  /** The newest block that the node tells of; -1 while it tells of none. */
+  /** The newest block that the node knows; -1 while it names none. */
   readonly number: number;
   /** It failed lately: its chain could not be read or proven. */
   readonly isDistrusted: boolean;
@@ -87,7 +85,7 @@ type SeenHead = {
   readonly isElsewhere: boolean;
 };
 
-/** A node so many blocks behind the best one is still followed: nodes hear of blocks at different times. */
+/** A node so many blocks behind the best one is still followed: nodes get blocks at different times. */
 const TOLERATED_LAG = 1;
 
 /**

@@ -24,6 +24,12 @@ const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
 
 const NOTE = "headers";
 
+type ProverParts = {
+  readonly store: Pick<BlockStore, "note" | "setNote">;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, "blockProven">;
+};
+
 export class Prover {
   /** Unknown until a first header is proven; foreign when all nodes agree on a hash that no known encoding gives. */
   #headers: HeaderEncoding;
@@ -31,30 +37,15 @@ export class Prover {
   #mode: ProofMode;
   readonly #byzantium: number | undefined;
   readonly #network: string;
-  readonly #parts: {
-    readonly store: Pick<BlockStore, "setNote">;
-    readonly log: Logger;
-    readonly metrics: Pick<Metrics, "blockProven">;
-  };
+  readonly #parts: ProverParts;
 
-  constructor(
-    options: { network: string; mode: ProofMode; chainId: number },
-    parts: {
-      store: Pick<BlockStore, "note" | "setNote">;
-      log: Logger;
-      metrics: Pick<Metrics, "blockProven">;
-    },
-  ) {
+  constructor(options: { network: string; mode: ProofMode; chainId: number }, parts: ProverParts) {
     this.#network = options.network;
     this.#mode = options.mode;
     this.#byzantium = BYZANTIUM.get(options.chainId);
     this.#parts = parts;
-    const noted = parts.store.note(NOTE);
-    this.#headers = KNOWN_CHAINS.has(options.chainId)
-      ? "known"
-      : noted === "known" || noted === "foreign"
-        ? noted
-        : "unknown";
+    const noted = KNOWN_CHAINS.has(options.chainId) ? "known" : parts.store.note(NOTE);
+    this.#headers = noted === "known" || noted === "foreign" ? noted : "unknown";
   }
 
   /** What is taken in from now on. */
@@ -65,10 +56,8 @@ export class Prover {
   *prove({ block, receipts, uncles }: FetchedBlock): Work<ProofVerdict> {
     if (this.#mode === "off") return { kind: "proven", level: "none" };
     const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-    const proof = yield* proveInSteps(parts, {
-      headers: this.#headers,
-      byzantium: this.#byzantium,
-    });
+    const rules = { headers: this.#headers, byzantium: this.#byzantium };
+    const proof = yield* proveInSteps(parts, rules);
     if (proof.kind === "failed") return proof;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
@@ -76,12 +65,8 @@ export class Prover {
     if (this.#headers === "unknown" && !isHeaderProven)
       return { kind: "failed", part: "header hash", reason: "it follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
-      const part = proof.unproven.join(", ");
-      return {
-        kind: "failed",
-        part,
-        reason: "cannot be proven, and the network's proof is strict",
-      };
+      const reason = "cannot be proven, and the network's proof is strict";
+      return { kind: "failed", part: proof.unproven.join(", "), reason };
     }
     this.#parts.metrics.blockProven(this.#network, levelOf(proof), proof.unproven);
     return { kind: "proven", level: levelOf(proof) };
@@ -101,7 +86,7 @@ export class Prover {
     return true;
   }
 
-  /** Whether blocks were taken in without proof that could have been proven; told once. */
+  /** Whether blocks were taken in without proof that could have been proven; true once. */
   takeDistrust(): boolean {
     const isDistrusted = this.#isDistrusted;
     this.#isDistrusted = false;

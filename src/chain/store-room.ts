@@ -124,12 +124,12 @@ export class LeavingBlocks {
     await this.#underWay;
   }
 
-  /** Nobody waits; whoever waits next is told what went wrong. */
+  /** Nobody waits: `finish` throws what went wrong to the next one that does. */
   begin(): void {
     this.finish().catch(() => undefined);
   }
 
-  /** What is not erased yet is erased by whoever opens the store next. */
+  /** What is not erased yet is erased when the store is opened next. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#underWay?.catch(() => undefined);

@@ -16,6 +16,7 @@ import type { BlockStore } from "./block-store.ts";
 import type { StoredPart } from "./block-tables.ts";
 
 type Parts = Pick<BlockStore, "part">;
+type Around = { readonly before: Buffer; readonly behind: Buffer };
 
 /**
  * Answers are JSON as the node gave it. To be used in the turn in which it was found: later, the
@@ -46,11 +47,7 @@ export class StoredBlock implements Position {
   }
 
   withTransactions(): Buffer {
-    const around = aroundTransactions(this.#part("block"));
-    const before = Buffer.from(around.before);
-    const behind = Buffer.from(around.behind);
-    const { transactionBytes } = this.outline;
-    return this.#join("transactions", transactionBytes, { before, behind });
+    return this.#join("transactions", this.outline.transactionBytes, this.#aroundTransactions());
   }
 
   /** In order; on epoch networks those of the epoch's blocks. */
@@ -62,10 +59,7 @@ export class StoredBlock implements Position {
   withTransactionsToSend(): AnswerJson {
     const { transactionBytes } = this.outline;
     if (transactionBytes <= WORTH_HOLDING) return this.withTransactions();
-    const around = aroundTransactions(this.#part("block"));
-    const before = Buffer.from(around.before);
-    const behind = Buffer.from(around.behind);
-    return this.#source("transactions", transactionBytes, { before, behind });
+    return this.#source("transactions", transactionBytes, this.#aroundTransactions());
   }
 
   /** As `receipts`; of many, made while it is sent. */
@@ -93,6 +87,11 @@ export class StoredBlock implements Position {
     return this.outline.hasUncles ? Buffer.from(this.#part("uncles")) : undefined;
   }
 
+  #aroundTransactions(): Around {
+    const { before, behind } = aroundTransactions(this.#part("block"));
+    return { before: Buffer.from(before), behind: Buffer.from(behind) };
+  }
+
   #item(part: "transactions" | "receipts", index: number): Buffer | undefined {
     if (index >= this.outline.transactions) return undefined;
     const piece = this.#part(part, Math.floor(index / PIECE_ITEMS));
@@ -100,11 +99,7 @@ export class StoredBlock implements Position {
   }
 
   /** All items as one array, in one buffer. @param bytes Of the items with the commas between them. */
-  #join(
-    part: "transactions" | "receipts",
-    bytes: number,
-    { before, behind }: { before: Buffer; behind: Buffer },
-  ): Buffer {
+  #join(part: "transactions" | "receipts", bytes: number, { before, behind }: Around): Buffer {
     const joined = Buffer.allocUnsafe(before.length + 1 + bytes + 1 + behind.length);
     let at = before.copy(joined);
     at += joined.write("[", at);
@@ -119,11 +114,8 @@ export class StoredBlock implements Position {
   }
 
   /** What `#join` makes, piece by piece. The block may leave the store before it is read to its end: then reading throws. */
-  #source(
-    part: "transactions" | "receipts",
-    bytes: number,
-    { before, behind }: { before: Buffer; behind: Buffer },
-  ): AnswerJson {
+  #source(part: "transactions" | "receipts", bytes: number, around: Around): AnswerJson {
+    const { before, behind } = around;
     const pieces = Math.ceil(this.outline.transactions / PIECE_ITEMS);
     const read = (piece: number): Buffer => Buffer.from(itemsOf(this.#part(part, piece)));
     return {

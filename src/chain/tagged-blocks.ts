@@ -23,7 +23,7 @@ const TIMEOUT_MS = 5_000;
 export class TaggedBlocks {
   /** What each tag stood for at the head at which it was asked for last. */
   readonly #known = new Map<Tag, Known>();
-  /** A tag does not go backwards, whichever node tells it, while its block is on the chain. */
+  /** A tag does not go backwards, whichever node says so, while its block is on the chain. */
   readonly #highest = new Map<Tag, Position>();
   readonly #parts: TaggedParts;
 
@@ -48,15 +48,15 @@ export class TaggedBlocks {
     for (const node of this.#parts.nodes()) {
       const position = await this.#read(tag, node, chain);
       if (!position) continue;
-      const highest = higher(this.#toldBefore(tag, chain), position);
-      const told = tag === "finalized" ? await this.#notBeyondSafe(highest, chain) : highest;
-      this.#highest.set(tag, told);
-      return told;
+      const highest = higher(this.#foundBefore(tag, chain), position);
+      const found = tag === "finalized" ? await this.#notBeyondSafe(highest, chain) : highest;
+      this.#highest.set(tag, found);
+      return found;
     }
-    return this.#toldBefore(tag, chain);
+    return this.#foundBefore(tag, chain);
   }
 
-  /** Whoever was told at this head what is safe is not told that more is final. */
+  /** Where `safe` was answered at this head, `finalized` is not beyond it. */
   async #notBeyondSafe(finalized: Position, { head }: TaggedChain): Promise<Position> {
     const known = this.#known.get("safe");
     const safe = known?.head === head.hash ? await known.found.catch(() => undefined) : undefined;
@@ -75,8 +75,8 @@ export class TaggedBlocks {
     return atHead?.hash === chain.head.hash ? chain.head : undefined;
   }
 
-  /** What was told before and holds. What is finalized is safe, whichever of both a node told last. */
-  #toldBefore(tag: Tag, chain: TaggedChain): Position | undefined {
+  /** What was answered before and holds. What is finalized is safe, whichever of both a node gave last. */
+  #foundBefore(tag: Tag, chain: TaggedChain): Position | undefined {
     const [own, final] = [tag, "finalized" as const].map((each) => {
       const position = this.#highest.get(each);
       return position && isOf(chain, position) ? position : undefined;
@@ -88,22 +88,20 @@ export class TaggedBlocks {
 const isOf = ({ head, hashAt }: TaggedChain, { number, hash }: Position): boolean =>
   number <= head.number && (hashAt(number) ?? hash) === hash;
 
-export type TagOrderParts = {
-  /** What the tag stands for by now. */
-  readonly tagged: (tag: Tag) => Promise<Position | undefined>;
-};
-
 /** `finalized`, `safe` and the head as one call, or all calls of one batch, see them. */
 export class TagOrder {
   /** What each tag was found to stand for: asked for again, it is the same. */
   readonly #found = new Map<Tag, Promise<Position | undefined>>();
   readonly #head: Position;
-  readonly #parts: TagOrderParts;
+  readonly #tagged: (tag: Tag) => Promise<Found>;
 
-  /** @param head The newest block that is seen: nothing is told from beyond it. */
-  constructor(head: Position, parts: TagOrderParts) {
+  /**
+   * @param head The newest block that is seen: no answer is beyond it.
+   * @param parts.tagged What the tag stands for by now.
+   */
+  constructor(head: Position, parts: { readonly tagged: (tag: Tag) => Promise<Found> }) {
     this.#head = head;
-    this.#parts = parts;
+    this.#tagged = parts.tagged;
   }
 
   find(tag: Tag): Promise<Position | undefined> {
@@ -116,10 +114,10 @@ export class TagOrder {
   }
 
   async #look(tag: Tag): Promise<Position | undefined> {
-    // What was asked for before this is told by now, and stays: the later one gives way.
+    // The answers to earlier questions stay: this one gives way.
     const safe = this.#found.get("safe");
     const finalized = this.#found.get("finalized");
-    const position = lower(await this.#parts.tagged(tag), this.#head);
+    const position = lower(await this.#tagged(tag), this.#head);
     if (tag === "finalized") return lower(position, await safe);
     return tag === "safe" ? higher(position, await finalized) : position;
   }

@@ -98,7 +98,7 @@ async function succeeds(probe: () => Promise<unknown>, folder: string): Promise<
     await probe();
     return true;
   } catch (error) {
-    await writeFailure(error, folder); // its reason, told apart, is heard
+    await writeFailure(error, folder); // else its own promise of a reason would be left unhandled
     return false;
   }
 }
@@ -143,10 +143,10 @@ async function isFull(folder: string): Promise<boolean> {
   }
 }
 
-/** LMDB tells the reason of a failed commit apart, and later. */
+/** LMDB gives the reason of a failed commit in a promise of its own. */
 async function commitErrorOf(error: unknown): Promise<unknown> {
-  const told: unknown = error instanceof Error ? Reflect.get(error, "commitError") : undefined;
-  return told instanceof Promise ? told.catch((reason: unknown) => reason) : error;
+  const reason: unknown = error instanceof Error ? Reflect.get(error, "commitError") : undefined;
+  return reason instanceof Promise ? reason.catch((cause: unknown) => cause) : error;
 }
 
 function numberOf(error: unknown): number | undefined {

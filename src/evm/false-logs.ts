@@ -2,16 +2,13 @@
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
-import { ADDRESS, type LogMatcher } from "./log-filter.ts";
+import { ADDRESS, type LogMatcher, type LogRange } from "./log-filter.ts";
 import { isHash, isQuantity, toNumber } from "./values.ts";
 
 export type LogQuestion = {
   readonly matcher: LogMatcher;
   /** Numbers of blocks or epochs, or the hashes of some blocks, in lower case; left out: wherever they are. */
-  readonly within?:
-    | { readonly from: number; readonly to: number }
-    | ReadonlySet<string>
-    | undefined;
+  readonly within?: LogRange | ReadonlySet<string> | undefined;
   /** Of an epoch network: addresses are written otherwise, and an epoch has several blocks. */
   readonly isOfEpochs?: boolean;
   /** Beyond one more than so many the logs are not looked at: that many are not answered. */

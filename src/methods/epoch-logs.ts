@@ -7,7 +7,7 @@ import {
   epochMatcher,
 } from "../conflux/epoch-logs.ts";
 import { tooManyHashes } from "../conflux/epoch-words.ts";
-import type { LogMatcher } from "../evm/log-filter.ts";
+import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -20,7 +20,7 @@ import {
   logsOfNodes,
   MAX_HASHES,
 } from "./epoch-pieces.ts";
-import { type EpochRange, settleEpochs } from "./epoch-range.ts";
+import { settleEpochs } from "./epoch-range.ts";
 import { joinRuns } from "./log-lists.ts";
 import { type CallContext, defineMethod, type Provenance } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
@@ -80,7 +80,7 @@ export async function answerEpochLogs(
 
 /** @returns false when the chain changed meanwhile. */
 async function search(
-  range: EpochRange,
+  range: LogRange,
   criteria: EpochLogCriteria,
   { found, context }: { found: NewestLogs; context: CallContext },
 ): Promise<boolean> {
@@ -113,7 +113,7 @@ async function search(
 
 /** From the newest epoch down. @returns The newest epoch that was not read. */
 async function storedLogs(
-  { from, to }: EpochRange,
+  { from, to }: LogRange,
   matcher: LogMatcher,
   { found, context }: { found: NewestLogs; context: CallContext },
 ): Promise<number> {

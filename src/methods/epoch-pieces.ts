@@ -1,15 +1,16 @@
 // The logs of epochs that the store does not have, asked of the nodes in pieces that these take, from the
 // newest end, until enough are there.
+
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { epochMatcher } from "../conflux/epoch-logs.ts";
 import { isBeyondHead, largestGap, tooManyLogs } from "../conflux/epoch-words.ts";
 import { areFalse, type LogQuestion } from "../evm/false-logs.ts";
+import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
-import type { EpochRange } from "./epoch-range.ts";
 import { inBatches } from "./in-batches.ts";
 import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
@@ -30,7 +31,7 @@ export const isKnown = (criteria: EpochLogCriteria): boolean =>
  * newest epochs that need no more questions.
  */
 export async function logsOfNodes(
-  { from, to }: EpochRange,
+  { from, to }: LogRange,
   criteria: EpochLogCriteria,
   { found, context, newest = to }: { found: NewestLogs; context: CallContext; newest?: number },
 ): Promise<void> {

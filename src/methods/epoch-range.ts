@@ -2,12 +2,11 @@
 
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { beyondEpochs, gapTooWide, reversedEpochs } from "../conflux/epoch-words.ts";
+import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { isBeyondAnyChain } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
-
-export type EpochRange = { readonly from: number; readonly to: number };
 
 /** docs/decisions/0035: what is left out. */
 const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };
@@ -20,7 +19,7 @@ const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };
 export async function settleEpochs(
   { fromEpoch, toEpoch }: Pick<EpochLogFilter, "fromEpoch" | "toEpoch">,
   context: CallContext,
-): Promise<EpochRange> {
+): Promise<LogRange> {
   const newest = await newestEpoch(fromEpoch, context);
   const settle = (reference: string): number | Promise<number> =>
     reference === "latest_state" ? newest : settleEpoch(reference, context);

@@ -7,7 +7,7 @@ import {
   refused,
   told,
 } from "../../test/support/scripted-log-nodes.ts";
-import type { SegmentPlace } from "../chain/block-tables.ts";
+import type { LogSegment } from "../chain/block-tables.ts";
 import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
 import { logsOfNodes } from "./log-pieces.ts";
@@ -17,10 +17,10 @@ class Keeping {
   readonly kept = new Map<string, Buffer>();
   /** Who told what is kept. */
   readonly upstreams: string[] = [];
-  keptLogs(place: SegmentPlace): Buffer | undefined {
+  keptLogs(place: LogSegment): Buffer | undefined {
     return this.kept.get(nameOf(place));
   }
-  async keepLogs(place: SegmentPlace, { json, upstreams }: UpstreamLogs): Promise<void> {
+  async keepLogs(place: LogSegment, { json, upstreams }: UpstreamLogs): Promise<void> {
     this.kept.set(nameOf(place), json);
     this.upstreams.push(...upstreams);
   }
@@ -28,7 +28,7 @@ class Keeping {
     return [...this.kept.keys()].map((name) => name.split(" ")[0] ?? "");
   }
 }
-const nameOf = ({ criteria, from, to }: SegmentPlace): string =>
+const nameOf = ({ criteria, from, to }: LogSegment): string =>
   `${from}-${to} ${Buffer.from(criteria).toString("hex")}`;
 
 const logAt = (block: number) => ({

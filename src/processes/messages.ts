@@ -2,7 +2,7 @@
 // and through the supervisor the servers and the writer.
 
 import type { Position } from "../chain/block-record.ts";
-import type { SegmentPlace, StoredTracePosition } from "../chain/block-tables.ts";
+import type { LogSegment, StoredTracePosition } from "../chain/block-tables.ts";
 import type { NotFetched } from "../chain/chain-view.ts";
 import type { Reference, Tag } from "../chain/dialect.ts";
 import type { ChainNews } from "../chain/view-source.ts";
@@ -97,7 +97,7 @@ export type WriterRequest =
     }
   | {
       readonly what: "keepSegment";
-      readonly place: SegmentPlace;
+      readonly place: LogSegment;
       readonly json: Uint8Array;
       readonly upstreams: readonly string[];
     }

@@ -52,7 +52,7 @@ function bitsOf(text: string): readonly number[] {
 
 /**
  * Tells of a block's bloom (DATA) whether logs that match may be in the block: a no is certain. How many
- * topics a log has no bloom tells.
+ * topics a log has is in no bloom.
  */
 export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => boolean {
   const wanted = conditions.map(({ values }) => [...values].map(bitsOf));

@@ -1,5 +1,5 @@
-// Proves a block, as a node wrote it, against its own hashes: whoever answers a block of this hash
-// has answered this block. Pure, and never throws whatever the node wrote.
+// Proves a block, as a node wrote it, against its own hashes: an answer with this hash
+// is this block. Pure, and never throws whatever the node wrote.
 
 import { keccakBytes } from "../evm/keccak.ts";
 import { atOnce, type Work } from "../lib/turns.ts";

@@ -64,7 +64,7 @@ function problemsOfBlock(store: BlockStore, block: StoredBlock): string[] {
     receipts.length === transactions.length &&
     receipts.every(({ blockHash }) => blockHash === block.hash);
   const areFound = transactions.every(({ hash }, index) => {
-    const place = store.transactionPlace(hash);
+    const place = store.transactionPosition(hash);
     return place?.number === block.number && place.index === index;
   });
   return [

@@ -1,0 +1,98 @@
+// `headgate check`: what it tells of upstreams, and how it ends. The nodes answer by a script; a real one is
+// checked by test/cli/check.test.ts.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandHere } from "../../test/support/command-here.ts";
+import { answerOf } from "../../test/support/generated-chain/answers.ts";
+import { GeneratedChain } from "../../test/support/generated-chain.ts";
+import {
+  missing,
+  type NodeCall,
+  result,
+  type ScriptedNode,
+  startScriptedNode,
+} from "../../test/support/scripted-node.ts";
+import { check } from "./check.ts";
+import { readConfig } from "./read-config.ts";
+
+const chain = new GeneratedChain({ seed: 3, transactions: [1, 2], logs: [0, 2] });
+chain.extend(40);
+
+let folder: string;
+let node: ScriptedNode;
+let single: ScriptedNode;
+
+const answered = (call: NodeCall): string => {
+  if (call.method === "web3_clientVersion") return result(call, '"Scripted/v1.2"');
+  const json = answerOf(chain, call.method, call.params);
+  return json === undefined ? missing(call) : result(call, json);
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "headgate-check-cli-"));
+  // Several at once come as a list.
+  node = await startScriptedNode((call) =>
+    Array.isArray(call) ? `[${call.map(answered).join(",")}]` : answered(call),
+  );
+  single = await startScriptedNode((call) =>
+    Array.isArray(call)
+      ? '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}'
+      : answered(call),
+  );
+});
+afterAll(async () => {
+  await Promise.all([node.close(), single.close()]);
+  await rm(folder, { recursive: true });
+});
+
+async function run(upstreams: readonly object[], { chainId = 1, state = {} } = {}) {
+  const path = join(folder, "headgate.yaml");
+  const networks = { main: { family: "evm", chainId, upstreams } };
+  await writeFile(path, JSON.stringify({ data: join(folder, "data"), ...state, networks }));
+  return commandHere((print) => check(readConfig(path, {}), print));
+}
+
+describe("headgate check", () => {
+  it("tells of a node its version, its head, its methods, and whether it takes batches", async () => {
+    const { code, stdout, stderr } = await run([{ name: "one", url: node.url }]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(
+      /^The configuration is valid\.\n✓ main \/ one: Scripted\/v1\.2, chain 1, /,
+    );
+    expect(stdout).toContain(`head ${chain.head.number}, `);
+    expect(stdout).toMatch(/has .*eth_getBlockReceipts/);
+    expect(stdout).toMatch(/lacks .*debug_traceTransaction/);
+    expect(stdout).toContain("batches: yes");
+  });
+
+  it("tells of one that takes no batches", async () => {
+    const { code, stdout } = await run([{ name: "one", url: single.url, batch: 5 }]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("batches: no, calls are sent each by itself");
+  });
+
+  it("ends with 1 where some cannot be used, and tells of the others all the same", async () => {
+    const away = { name: "away", url: "http://127.0.0.1:9/secret-path" };
+    const { code, stdout, stderr } = await run([away, { name: "one", url: node.url }]);
+    expect(stdout).toContain("✗ main / away: ECONNREFUSED");
+    expect(stdout).toContain("✓ main / one: ");
+    expect(stdout).not.toContain("secret-path");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "1 of the upstreams cannot be used\n" });
+  });
+
+  it("ends with 1 where a node is of another chain", async () => {
+    const { code, stdout } = await run([{ name: "one", url: node.url }], { chainId: 5 });
+    expect(code).toBe(1);
+    expect(stdout).toContain("✗ main / one: is on chain 1, the configuration wants 5");
+    expect(stdout).not.toContain("batches");
+  });
+
+  it("says whether a shared state can be reached, and needs none", async () => {
+    const state = { keySecret: "s".repeat(32), state: "redis://127.0.0.1:9" };
+    const { code, stdout } = await run([{ name: "one", url: node.url }], { state });
+    expect(stdout).toContain("✗ the shared state cannot be reached now: a gateway starts without");
+    expect(code).toBe(0);
+  });
+});

@@ -1,0 +1,129 @@
+// `headgate store`: what it tells of stores that are there, what it forgets, and what it refuses.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { commandHere } from "../../test/support/command-here.ts";
+import { BlockStore } from "../chain/block-store.ts";
+import { store } from "./store.ts";
+
+let folder: string;
+let config: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "headgate-store-cli-"));
+  config = join(folder, "headgate.yaml");
+  const network = { family: "evm", chainId: 1, upstreams: [{ url: "http://127.0.0.1:1" }] };
+  const networks = { main: network, other: network };
+  await writeFile(config, JSON.stringify({ data: join(folder, "data"), networks }));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const run = (...words: readonly string[]) =>
+  commandHere((print) => store([...words, "--config", config], {}, print));
+
+/** The logs of blocks 0 to 999, of 1000 to 1999 and of 2000 to 2999, from one upstream or from two. */
+async function keepLogs(network: string): Promise<void> {
+  const path = join(folder, "data", network);
+  const opened = new BlockStore({ path, windowBlocks: 10, bytes: 1e7 });
+  const keptFrom = [["a"], ["a", "b"], ["c"]];
+  for (const [index, upstreams] of keptFrom.entries()) {
+    const place = { criteria: Buffer.alloc(32, 7), from: index * 1_000, to: index * 1_000 + 999 };
+    await opened.keepSegment(place, { json: Buffer.from("[]"), upstreams });
+  }
+  await opened.close();
+}
+
+const keptIn = async (network: string): Promise<object> => {
+  const [view] = JSON.parse((await run("show", "--network", network, "--json")).stdout);
+  return Object.fromEntries(
+    view.segments.map(({ upstreams, segments }: Record<string, unknown>) => [upstreams, segments]),
+  );
+};
+
+describe("headgate store show", () => {
+  it("says so where nothing is stored", async () => {
+    expect(await run("show")).toEqual({ code: 0, stdout: "Nothing is stored.\n", stderr: "" });
+    expect((await run("show", "--json")).stdout).toBe("[]\n");
+  });
+
+  it("tells of each network that has a store, or of one", async () => {
+    await keepLogs("main");
+    const { stdout } = await run("show");
+    expect(stdout).toMatch(/^main: no blocks, 0\.\d MB\n/);
+    expect(stdout).toContain("  old logs told by a, b: 1 segments");
+    expect(stdout).not.toContain("other");
+    expect((await run("show", "--network", "other")).stdout).toBe("Nothing is stored.\n");
+  });
+
+  it("tells machines the same", async () => {
+    await keepLogs("main");
+    expect(JSON.parse((await run("show", "--json")).stdout)).toMatchObject([
+      { network: "main", blocks: 0, proofs: { full: 0, partial: 0, none: 0 } },
+    ]);
+    expect(await keptIn("main")).toEqual({ a: 1, "a, b": 1, c: 1 });
+  });
+});
+
+describe("headgate store forget", () => {
+  it.each([
+    {
+      words: ["--upstream", "a"],
+      says: "2 segments are forgotten.",
+      left: { c: 1 },
+    },
+    {
+      words: ["--blocks", "999-1500"],
+      says: "2 segments are forgotten.",
+      left: { c: 1 },
+    },
+    {
+      words: ["--blocks", "2000-2000"],
+      says: "1 segment is forgotten.",
+      left: { a: 1, "a, b": 1 },
+    },
+    { words: ["--all"], says: "3 segments are forgotten.", left: {} },
+    {
+      words: ["--upstream", "nobody"],
+      says: "0 segments are forgotten.",
+      left: { a: 1, "a, b": 1, c: 1 },
+    },
+  ])("$words: $says", async ({ words, says, left }) => {
+    await keepLogs("main");
+    await keepLogs("other");
+    expect(await run("forget", "--network", "main", ...words)).toEqual({
+      ...{ code: 0, stdout: `${says}\n`, stderr: "" },
+    });
+    expect(await keptIn("main")).toEqual(left);
+    expect(await keptIn("other")).toEqual({ a: 1, "a, b": 1, c: 1 });
+  });
+
+  it("says so where nothing is stored", async () => {
+    const { stdout } = await run("forget", "--network", "main", "--all");
+    expect(stdout).toBe("Nothing is stored.\n");
+  });
+});
+
+describe("headgate store, wrongly asked,", () => {
+  it.each([
+    [["dance"], "unknown command store dance"],
+    [["show", "--dance"], "'--dance'"],
+    [["show", "--network", "third"], "there is no network third in"],
+    [["forget", "--all"], "store forget: --network is missing"],
+    [["forget", "--network", "main"], "store forget: want one of"],
+    [["forget", "--network", "main", "--all", "--upstream", "a"], "store forget: want one of"],
+    [["forget", "--network", "main", "--blocks", "5-4"], "--blocks: want two block numbers"],
+    [["forget", "--network", "main", "--blocks", "all"], "--blocks: want two block numbers"],
+  ])("%j: exit code 2, %s", async (words, message) => {
+    const { code, stdout, stderr } = await run(...words);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain("headgate store forget --network NAME"); // how it is asked rightly
+  });
+
+  it.each([[[]], [["help"]], [["--help"]]])("%j: is explained", async (words) => {
+    const { code, stdout } = await commandHere((print) => store(words, {}, print));
+    expect(code).toBe(0);
+    expect(stdout).toContain("tells what is stored");
+  });
+});

@@ -328,20 +328,22 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     return node;
   };
 
+  // While the only node lies nobody confirms the head, and it would be asked as one that nobody follows.
+  const staleAfter = "1h";
+  const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW }, staleAfter };
+
   async function startGateway(
     networks: Readonly<Record<string, NetworkSettings>>,
   ): Promise<RunningGateway> {
-    // While the only node lies nobody confirms the head, and it would be asked as one that nobody follows.
-    const staleAfter = "1h";
-    const common = { family: "evm", chainId: KNOWN_CHAIN, window: { blocks: WINDOW }, staleAfter };
-    const gateway = await startGatewayProcess({
-      networks: Object.fromEntries(
-        Object.entries(networks).map(([name, settings]) => [name, { ...common, ...settings }]),
-      ),
-    });
+    const gateway = await startGatewayProcess({ networks: withCommon(networks) });
     stop.push(() => gateway.stop());
     return gateway;
   }
+
+  const withCommon = (networks: Readonly<Record<string, NetworkSettings>>) =>
+    Object.fromEntries(
+      Object.entries(networks).map(([name, settings]) => [name, { ...common, ...settings }]),
+    );
 
   /** Each of these lies, told by the first of two nodes and by the only one. */
   async function tellAll(some: readonly Row[]): Promise<void> {
@@ -445,7 +447,30 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     });
   });
 
-  /** A gateway of its own for one liar, and an honest node behind it where it is wanted. */
+  const scenes: Record<string, NetworkSettings> = {};
+  let gatewayOfScenes: RunningGateway | undefined;
+  /** How many of the scenes the gateway has. */
+  let inForce = 0;
+  let added: Promise<unknown> = Promise.resolve();
+
+  /** A network of its own, added to the one gateway that all scenes have. */
+  async function addNetwork(settings: NetworkSettings) {
+    const network = `scene-${Object.keys(scenes).length}`;
+    scenes[network] = settings;
+    const place = Object.keys(scenes).length;
+    added = added.then(async () => {
+      if (place <= inForce) return; // another's reload took it along
+      const all = Object.keys(scenes).length;
+      if (gatewayOfScenes) await gatewayOfScenes.reload({ networks: withCommon(scenes) });
+      else gatewayOfScenes = await startGateway(scenes);
+      inForce = all;
+    });
+    await added;
+    const gateway = gatewayOfScenes as unknown as RunningGateway;
+    return { gateway, network, url: gateway.endpoint(network) };
+  }
+
+  /** A network for one liar, and an honest node behind it where it is wanted. */
   async function scene({
     lie,
     chainId = KNOWN_CHAIN,
@@ -455,9 +480,8 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
   }: NetworkSettings & { lie?: Lie; chainId?: number; isAlone?: boolean; start?: number }) {
     const liar = await startNode(start, { chainId, ...(lie ? { lie } : {}) });
     const honest = isAlone ? undefined : await startNode(start, { chainId });
-    const gateway = await startGateway({ main: { ...of(liar, honest), chainId, ...settings } });
-    const url = gateway.endpoint("main");
-    return { gateway, url, liar, honest };
+    const network = await addNetwork({ ...of(liar, honest), chainId, ...settings });
+    return { ...network, liar, honest };
   }
 
   describe.concurrent("in ways that no hash covers", () => {
@@ -514,8 +538,9 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
       await hasFollowed(available.url, 29);
       const { headers } = await read(available.url, "eth_getBlockByNumber", ["0x1d", false]);
       expect(headers.get("x-headgate-proof")).toBe("partial");
-      await until("it failed", async () => (await reported(strict.gateway, "main")).errors.length);
-      expect(await reported(strict.gateway, "main")).toMatchObject({
+      const { gateway, network } = strict;
+      await until("it failed", async () => (await reported(gateway, network)).errors.length);
+      expect(await reported(gateway, network)).toMatchObject({
         failures: ["liar uncles hash"],
       });
       expect(await headOf(strict.url)).toBe(28);
@@ -560,8 +585,8 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     );
 
     it("is not asked: no null for a block, transaction or receipt, no [] for logs", async () => {
-      const { gateway, url, liar } = await scene({ isAlone: true });
-      await hasFilled(gateway);
+      const { gateway, network, url, liar } = await scene({ isAlone: true });
+      await hasFilled(gateway, network);
       liar.lie = everyLie(0);
       expect(await differences(url, chain.url, { from: 40, to: 47 })).toEqual([]);
     });
@@ -677,8 +702,8 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     );
 
     it("other hashes for all blocks do not empty the store", async () => {
-      const { gateway, url, liar } = await scene({ isAlone: true });
-      await hasFilled(gateway);
+      const { gateway, network, url, liar } = await scene({ isAlone: true });
+      await hasFilled(gateway, network);
       liar.lie = inBlocks((block, { params }) =>
         params[1] ? block : { ...block, hash: `0x${String(block["hash"]).slice(2, 60)}facade` },
       )(0);
@@ -702,8 +727,7 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
           return said;
         };
         const honest = await startNode(47, { chainId, lie: late });
-        const gateway = await startGateway({ main: { ...of(liar, honest), chainId } });
-        const url = gateway.endpoint("main");
+        const { url } = await addNetwork({ ...of(liar, honest), chainId });
         await hasFollowed(url, 47);
         expect(await differences(url, chain.url, { from: 44, to: 47 })).toEqual([]);
       },
@@ -722,12 +746,12 @@ describe.skipIf(!executionChainAvailable)("a node that lies", () => {
     });
 
     it("strict, is not believed, and the honest node is", async () => {
-      const { gateway, url, liar, honest } = await scene({ lie, proof: "strict" });
-      await hasFilled(gateway);
+      const { gateway, network, url, liar, honest } = await scene({ lie, proof: "strict" });
+      await hasFilled(gateway, network);
       // So far ahead that it leads whoever led before: it is asked for the new blocks.
       liar.head = 47 + GROWTH;
       const seen = await until("the lie is noticed", async () => {
-        const report = await reported(gateway, "main");
+        const report = await reported(gateway, network);
         return report.failures.length > 0 && report;
       });
       expect(seen).toMatchObject({ failures: ["liar transactions root"] });
@@ -902,9 +926,9 @@ const UNPROVEN = {
   message: "no upstream gave this block so that it could be proven",
 };
 
-const hasFilled = (gateway: RunningGateway): Promise<unknown> =>
+const hasFilled = (gateway: RunningGateway, filled: string): Promise<unknown> =>
   until("the window is filled", async () =>
-    gateway.log.some(({ msg }) => msg === "the window is filled"),
+    gateway.log.some(({ msg, network }) => msg === "the window is filled" && network === filled),
   );
 
 async function expectHead(url: string, hash: string | undefined): Promise<void> {

@@ -1,5 +1,5 @@
-// Administration as one function from request to response: who is let in, what is done, and what an
-// operator is told when it cannot be.
+// Admin as one function from request to response: which requests are let in, what is done, and what an operator
+// is told when it cannot be.
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
@@ -69,7 +69,7 @@ export function adminApp(
     );
   });
   app.onError((error, context) =>
-    // Who went away in the middle of its request is nobody's fault.
+    // That an operator went away in the middle of a request is no fault.
     problemResponse(
       context.req.raw.signal.aborted
         ? problems.broken(error)

@@ -23,12 +23,12 @@ const BOUNDS = {
   headersMs: HEADERS_MS,
   bodyMs: BODY_MS,
   idleMs: HEADERS_MS,
-  silenceMs: HEADERS_MS + BODY_MS, // whoever stops reading its answer is cut off
+  silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its answer is cut off
 };
 
 export class AdminServer {
   readonly #listener: Listener;
-  /** As at callers' port: who is not let in makes room for those who are. */
+  /** As at callers' port: a connection that was not let in makes room for others. */
   readonly #connections = new Connections(
     { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
@@ -47,7 +47,7 @@ export class AdminServer {
     this.#listener = new Listener(
       { host, port, bounds: BOUNDS },
       {
-        serve: (request, response, requestId) => {
+        serve: ({ request, response, requestId }) => {
           if (hasOneHost(request)) return void answer(request, response);
           response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
         },

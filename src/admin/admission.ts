@@ -1,5 +1,5 @@
-// Who may ask the administration: whoever knows its token. Without one it listens to this machine
-// alone, and then a browser on it is the danger: a page of another site may lead it here.
+// A request is admitted to admin when it has its token. Without a token admin listens to this machine alone,
+// and then a browser on it is the danger: a page of another site may lead it here.
 import { hash, timingSafeEqual } from "node:crypto";
 import { isLoopback } from "../config/server-settings.ts";
 import { type Problem, problems } from "./problem.ts";

@@ -101,6 +101,6 @@ function answerUsageReport(
   return context.json({ ...report, rows: [...report.rows] }, 200);
 }
 
-/** JSON is what whoever takes everything gets. */
+/** A caller that takes everything gets JSON. */
 const prefersCsv = (accept = ""): boolean =>
   /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);

@@ -32,7 +32,7 @@ const keyParameter = z.object({
   name: z.string().openapi({ param: { name: "name", in: "path" }, example: "app" }),
 });
 
-/** A body whose schema is a named part of the document. It is checked by whoever takes it. */
+/** A body whose schema is a named part of the document. The parts that take it check it. */
 const body = (component: string, required: boolean) => ({
   required,
   content: {

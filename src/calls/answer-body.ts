@@ -45,7 +45,7 @@ export function bodyAnswerer(
       counted(success(message.id, result, call.provenance));
     const failed = (thrown: unknown): RpcResponse => {
       const error = asVisible(thrown, caller, parts.log);
-      // Who asks too often is refused by its limits alone, and let in as they allow.
+      // A caller that asks too often is refused by its limits alone, and let in as they allow.
       if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
       return counted(refusal(message.id, error), error);
     };

@@ -149,7 +149,7 @@ export class Call implements CallContext, HurriedAsker {
     this.caller.scope.hold("building", bytes);
   }
 
-  /** It was answered: what its answer was made of is gone, and the answer itself is counted by who has it. */
+  /** It was answered: what its answer was made of is gone, and the answer itself is counted where it waits. */
   end(): void {
     if (this.#heldBytes !== 0) this.hold(-this.#heldBytes);
     this.#hasEnded = true;
@@ -211,7 +211,7 @@ export class Call implements CallContext, HurriedAsker {
     const { network, scope } = this.caller;
     this.#provenance ??= FROM_UPSTREAM;
     this.#asked += 1;
-    // Only what asks and changes nothing: two who send or poll at once are two. An answer that is
+    // Only what asks and changes nothing: two callers that send or poll at once are two. An answer that is
     // read while it comes has one reader.
     const isMerged = this.method?.isMergeable && !options?.reader;
     const { coalescing, pool } = network;

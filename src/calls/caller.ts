@@ -1,5 +1,4 @@
-// Who calls, the network that is called, and its chain as one call sees it, or all members of one batch.
-
+// The caller, the network that is called, and its chain as one call sees it, or all members of one batch.
 import type { Grant } from "../access/keys/grant.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
@@ -29,7 +28,7 @@ export type CallableNetwork = {
   describe(grant: Grant): string;
 };
 
-/** Who calls, where, and for how long. The same for all members of a batch. */
+/** The key that calls, the network, and the request with its time. The same for all members of a batch. */
 export type Caller = {
   readonly network: CallableNetwork;
   readonly grant: Grant;

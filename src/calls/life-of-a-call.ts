@@ -173,7 +173,7 @@ export function recordUsage(
 ): void {
   const { name: network } = call.network;
   const isRefused = error !== undefined && REFUSED.includes(error.status);
-  // Who is told of an error would have been told it by a node, and asked again: nothing was saved.
+  // A caller that gets an error would have got it from a node, and asked again: nothing was saved.
   const saved = error ? undefined : call.saving;
   if (saved !== undefined) metrics.callSaved(network, saved);
   call.caller.grant.usage.record({

@@ -1,5 +1,4 @@
-// The time and attention one HTTP request has: a deadline, and a caller who may go away; and what waits in
-// memory for it.
+// What one HTTP request has: a deadline, a caller that may go away, and bytes that wait in memory for it.
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -23,7 +22,7 @@ export class RequestScope {
   #hasEnded = false;
   /** How many of its calls were none, or not allowed. */
   refused = 0;
-  /** Who wants to know whether the answer left. */
+  /** Called when it is known whether the answer left. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
   #holder: MemoryHolder | undefined;
   /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */
@@ -100,7 +99,7 @@ export class RequestScope {
     if (this.#controller) this.#abandon(this.#controller, wasSent);
   }
 
-  /** Many calls may wait for a caller who leaves, and many callers leave at once: nobody is in a hurry then. */
+  /** Many calls may wait for a caller who leaves, and many callers leave at once: nothing is in a hurry then. */
   #abandon(controller: AbortController, wasSent: boolean): void {
     const { turns } = this.#parts;
     if (wasSent || !turns.isOver) controller.abort(ENDED);

@@ -1,4 +1,4 @@
-// Time, handed over: whoever waits or looks at the time takes a Clock, so that no test sleeps.
+// Time, handed over: code that waits or looks at the time takes a Clock, so that no test sleeps.
 
 export type Clock = {
   /** Milliseconds since some fixed moment; never goes backwards. For durations. */

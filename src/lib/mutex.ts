@@ -1,4 +1,4 @@
-// Who waits for whom: tasks that must not overlap, and whoever takes away what others still use.
+// Tasks that must not overlap, and the end of a thing that others still use.
 
 /** Runs tasks one after the other, in the order in which they came. A task that fails holds up no other. */
 export class Mutex {
@@ -28,7 +28,7 @@ export class Mutex {
   }
 }
 
-/** Counts those who use a thing, for whoever takes it away when nobody uses it any more. */
+/** Counts the users of a thing that is to be taken away when it has none. */
 export class Occupancy {
   #inside = 0;
   #waiting: (() => void)[] = [];
@@ -42,7 +42,7 @@ export class Occupancy {
     if (this.#inside === 0) for (const done of this.#waiting.splice(0)) done();
   }
 
-  /** Resolves when nobody is inside. */
+  /** Resolves when it has no user. */
   async empty(): Promise<void> {
     if (this.#inside > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

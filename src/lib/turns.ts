@@ -47,7 +47,7 @@ export class Turns {
     return this.#clock.now() >= (this.#endsAt ?? 0);
   }
 
-  /** Resolves in a later turn of the event loop, behind all who waited before. */
+  /** Resolves in a later turn of the event loop, behind all that waited before. */
   next(): Promise<void> {
     if (this.#endsAt === undefined) this.#begin();
     return new Promise((resolve) => this.#waiting.push(resolve));

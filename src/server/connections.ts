@@ -167,9 +167,9 @@ export class Connections {
   }
 }
 
-/** Answers leave in order: who needs more work at once has more connections. */
+/** Answers leave in order: a caller that needs more at once opens more connections. */
 const AT_ONCE = 64;
-/** What one read of a socket brings is bounded by its buffer; more than this was not meant to be answered. */
+/** What one read of a socket brings is bounded by its buffer; a caller that sends more does not mean to be answered. */
 const MOST_WAITING = 4_000;
 
 type PipelinedSocket = Pick<Socket, "pause" | "resume" | "destroy" | "destroyed">;

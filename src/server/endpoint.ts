@@ -16,7 +16,7 @@ import type { Connections } from "./connections.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
 
-export type Route =
+type Route =
   | { kind: "endpoint"; network: string | undefined; key: string | undefined }
   | { kind: "health" }
   | { kind: "readiness" }
@@ -38,7 +38,7 @@ export type EndpointParts = {
   readonly log: LifeParts["log"];
 };
 
-/** A network that is told who is inside: it may be taken away. */
+/** A network that counts its requests: a reload may take it away, and waits for them. */
 type EndpointNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "enter" | "leave"> };
 
 export type EndpointRequest = {

@@ -11,8 +11,14 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { type Connections, Pipeline } from "./connections.ts";
-import { type Endpoint, type Route, routeOf } from "./endpoint.ts";
-import { hasOneHost, Listener, type ListenerBounds, type ListenerOptions } from "./listener.ts";
+import { type Endpoint, type EndpointRequest, routeOf } from "./endpoint.ts";
+import {
+  type HttpExchange,
+  hasOneHost,
+  Listener,
+  type ListenerBounds,
+  type ListenerOptions,
+} from "./listener.ts";
 import { type RespondParts, respond } from "./respond.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
@@ -65,7 +71,7 @@ export class HttpServer {
     this.#listener = new Listener(
       { ...options, bounds: boundsOf(options) },
       {
-        serve: (request, response, requestId) => void this.#serve(request, response, requestId),
+        serve: (exchange) => void this.#serve(exchange),
         onConnection: (socket) => this.#admit(socket),
         tunnelHeaders: ["Allow: POST, OPTIONS"],
       },
@@ -99,47 +105,37 @@ export class HttpServer {
     cancel();
   }
 
-  async #serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    requestId: string,
-  ): Promise<void> {
-    if (!hasOneHost(request)) return this.#refuse(response, requestId, errors.notOneHost());
+  async #serve(exchange: HttpExchange): Promise<void> {
+    const { request, response } = exchange;
+    if (!hasOneHost(request)) return this.#refuse(exchange, errors.notOneHost());
     const route = routeOf(request.url ?? "");
-    if (route.kind === "endpoint" && request.method === "POST") {
-      return this.#serveCalls({ request, response, route, requestId });
-    }
+    if (route.kind === "endpoint" && request.method === "POST")
+      return this.#serveCalls(exchange, route);
     request.resume();
-    if (route.kind === "unknown") return this.#refuse(response, requestId, errors.unknownPath());
-    if (route.kind === "health")
-      return this.#tell(response, requestId, { status: 200, text: "ok" });
-    if (route.kind === "readiness") return this.#tellReadiness(response, requestId);
-    if (request.method === "OPTIONS") {
-      const turn = this.#pipelineOf(request.socket).begin();
-      if (turn !== undefined) await turn;
-      const scope = this.#scopeOf(request, response);
-      const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
-      const close = this.#isLast(request.socket);
-      if (!response.destroyed) answerPreflight(response, { requestId, allowOrigin, close });
-      return;
-    }
-    return this.#refuse(response, requestId, errors.verbNotAllowed(request.method ?? "this verb"));
+    if (route.kind === "unknown") return this.#refuse(exchange, errors.unknownPath());
+    if (route.kind === "health") return this.#tell(exchange, "ok");
+    if (route.kind === "readiness") return this.#tellReadiness(exchange);
+    if (request.method !== "OPTIONS")
+      return this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb"));
+    const turn = this.#pipelineOf(request.socket).begin();
+    if (turn !== undefined) await turn;
+    const scope = this.#scopeOf(request, response);
+    const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
+    if (!response.destroyed)
+      answerPreflight(exchange, { allowOrigin, close: this.#isLast(request.socket) });
   }
 
-  async #serveCalls(incoming: {
-    request: IncomingMessage;
-    response: ServerResponse;
-    route: Route & { kind: "endpoint" };
-    requestId: string;
-  }): Promise<void> {
-    const { request, response, requestId } = incoming;
+  async #serveCalls(
+    { request, response, requestId }: HttpExchange,
+    route: EndpointRequest["route"],
+  ): Promise<void> {
     const { metrics, clock, endpoint } = this.#parts;
     const turn = this.#pipelineOf(request.socket).begin();
     if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = this.#scopeOf(request, response);
-    const answered = await endpoint.answer({ ...incoming, scope });
+    const answered = await endpoint.answer({ request, route, requestId, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
       const { response: answer, allowOrigin } = answered;
@@ -188,20 +184,13 @@ export class HttpServer {
     return this.#isDraining || this.#parts.connections.endsAfterAnswer(socket);
   }
 
-  async #tellReadiness(response: ServerResponse, requestId: string): Promise<void> {
+  async #tellReadiness(exchange: HttpExchange): Promise<void> {
     const reasons = this.#isDraining ? ["draining"] : await this.#parts.whyNotReady();
-    const isReady = reasons.length === 0;
-    this.#tell(response, requestId, {
-      status: isReady ? 200 : 503,
-      text: isReady ? "ready" : reasons.join("\n"),
-    });
+    if (reasons.length === 0) this.#tell(exchange, "ready");
+    else this.#tell(exchange, reasons.join("\n"), 503);
   }
 
-  #tell(
-    response: ServerResponse,
-    requestId: string,
-    { status, text }: { status: number; text: string },
-  ): void {
+  #tell({ response, requestId }: HttpExchange, text: string, status = 200): void {
     const headers = ["Content-Type", "text/plain; charset=utf-8", "X-Request-Id", requestId];
     if (this.#isLast(response.req.socket)) headers.push("Connection", "close");
     const body = Buffer.from(`${text}\n`);
@@ -209,17 +198,14 @@ export class HttpServer {
     response.writeHead(status, headers).end(body);
   }
 
-  #refuse(response: ServerResponse, requestId: string, error: RpcError): void {
-    const options = {
-      requestId,
-      allowOrigin: "*",
-      acceptEncoding: undefined,
-      isPage: false,
-      close: this.#isLast(response.req.socket),
-    };
+  #refuse({ response, requestId }: HttpExchange, error: RpcError): void {
+    const close = this.#isLast(response.req.socket);
+    const options = { ...NO_PAGE, requestId, close };
     void respond(response, refusal("null", error), options, this.#respondParts);
   }
 }
+
+const NO_PAGE = { allowOrigin: "*", acceptEncoding: undefined, isPage: false } as const;
 
 const NOT_ADMITTED = {
   "too many of this address": "429 Too Many Requests",
@@ -240,24 +226,19 @@ const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
  * @param options.allowOrigin `*`, the caller's own origin, or undefined when the key does not allow it.
  */
 function answerPreflight(
-  response: ServerResponse,
-  options: { requestId: string; allowOrigin: string | undefined; close: boolean },
+  { response, requestId }: HttpExchange,
+  { allowOrigin, close }: { allowOrigin: string | undefined; close: boolean },
 ): void {
-  const { requestId, allowOrigin } = options;
-  const headers = [
-    "X-Request-Id",
-    requestId,
-    "Allow",
-    "POST, OPTIONS",
-    "Access-Control-Allow-Methods",
-    "POST, OPTIONS",
-    "Access-Control-Allow-Headers",
-    "Content-Type, Content-Encoding, Accept",
-    "Access-Control-Max-Age",
-    "86400",
-  ];
+  const headers = ["X-Request-Id", requestId, ...PREFLIGHT_HEADERS];
   if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
-  if (options.close) headers.push("Connection", "close");
+  if (close) headers.push("Connection", "close");
   if (allowOrigin !== "*") headers.push("Vary", "Origin");
   response.writeHead(204, headers).end();
 }
+
+const PREFLIGHT_HEADERS = Object.entries({
+  Allow: "POST, OPTIONS",
+  "Access-Control-Allow-Methods": "POST, OPTIONS",
+  "Access-Control-Allow-Headers": "Content-Type, Content-Encoding, Accept",
+  "Access-Control-Max-Age": "86400",
+}).flat();

@@ -23,8 +23,15 @@ export type ListenerBounds = {
   readonly silenceMs: number;
 };
 
+/** One request, and what it is answered with. */
+export type HttpExchange = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+};
+
 export type ListenerParts = {
-  readonly serve: (request: IncomingMessage, response: ServerResponse, requestId: string) => void;
+  readonly serve: (exchange: HttpExchange) => void;
   /** Called for each connection that was made. */
   readonly onConnection: (socket: Socket) => void;
   /** The headers of a refused CONNECT. */
@@ -47,7 +54,7 @@ export class Listener {
         maxHeaderSize: 16_384,
         requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
       },
-      (request, response) => parts.serve(request, response, this.#nextRequestId()),
+      (request, response) => parts.serve({ request, response, requestId: this.#nextRequestId() }),
     );
     this.bound(options.bounds);
     const headers = parts.tunnelHeaders ?? [];

@@ -33,7 +33,7 @@ export class Refusals {
     this.#parts = parts;
   }
 
-  /** The refusal of one who had too many; undefined mostly, and then nobody was looked for. */
+  /** The refusal of a caller that had too many; mostly undefined, and then its address was not looked for. */
   ofNow(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
     if (budget.isQuiet) return undefined;
@@ -60,7 +60,7 @@ export class Refusals {
 
   /** A whole request was refused. */
   countRequest(asked: KeyedRequest, { status }: RpcError, bytes: number): void {
-    // Who asks too often is refused by its limits alone, and a guess was counted.
+    // A caller that asks too often is refused by its limits alone, and a guess was counted before.
     if (status < 400 || status >= 429 || status === 401) return;
     const { grant } = asked;
     // A key pays one compute unit as well, if it has one.

@@ -79,7 +79,7 @@ async function stream(
     }
   };
   const source = Readable.from(chunks(), { highWaterMark: 1 });
-  // A caller who leaves in the middle ends the pipeline; there is nobody left to tell.
+  // A caller that leaves in the middle ends the pipeline: no answer can reach it any more.
   await pipeline([source, ...through, response]).catch(() => response.destroy());
   if (broken !== undefined) onBroken(broken);
   return bytes;

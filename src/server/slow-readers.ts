@@ -1,10 +1,10 @@
-// Callers who do not take the answers they asked for: what waits for them waits in memory. Who takes less
-// than a floor while something waits for it is cut off.
+// Callers that do not take the answers they asked for: what waits for them waits in memory. A caller that takes
+// less than a floor while something waits for it is cut off.
 import type { Socket } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 
 export type SlowReadersOptions = {
-  /** Taken on average, over so long, by who is not cut off. */
+  /** A caller that takes so much on average, over so long, is not cut off. */
   readonly bytesPerSecond: number;
   readonly overMs: number;
 };

@@ -102,5 +102,5 @@ const isReachable = async (state: State | undefined): Promise<string> =>
     ? "✓ the shared state can be reached"
     : "✗ the shared state cannot be reached now: a gateway starts without";
 
-/** What is kept is no loss when it cannot be read. */
+/** The command works without the state: nothing is lost when it cannot be read. */
 const SILENT = { info: () => undefined, warn: () => undefined };

@@ -53,7 +53,7 @@ export class ProcessEnding {
       this.#endAtOnce(`${signal}, a second time`);
   }
 
-  /** Ends in order, once. @param why A signal, or what became of who started this process. */
+  /** Ends in order, once. @param why A signal, or what became of the process that started this one. */
   begin(why: string): void {
     const { log, clock, end } = this.#parts;
     if (this.#begunAt !== undefined) return;

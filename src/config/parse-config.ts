@@ -45,7 +45,7 @@ function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[
 const inFileOrder = (mistakes: readonly Mistake[], offsetOf: (path: Path) => number): string[] =>
   mistakes
     .map((mistake) => ({ mistake, offset: offsetOf(mistake.path) }))
-    // What is missing has no place of its own: after what is wrong with the setting around it.
+    // A missing setting has no position of its own: it comes after mistakes of the setting around it.
     .sort((a, b) => a.offset - b.offset || a.mistake.path.length - b.mistake.path.length)
     .map(({ mistake }) => mistakeLine(mistake));
 

@@ -98,7 +98,7 @@ export const upstreams = z
 
 /**
  * Names those that have none after their host; where several have the same host, after host and port;
- * where these are the same too, with `-2`, `-3` … in the order of their URLs: whoever puts the list into
+ * where these are the same too, with `-2`, `-3` … in the order of their URLs: an operator who puts the list into
  * another order renames nothing.
  */
 function withNames<

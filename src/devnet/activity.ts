@@ -1,4 +1,4 @@
-// What keeps a development network busy, and what it offers to try.
+// The sample activity that keeps a development network busy, and the calls that it offers to try.
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 
@@ -11,7 +11,7 @@ export type RpcCaller = {
 /** A call that returns something interesting. */
 export type SampleCall = { title: string; method: string; params: readonly unknown[] };
 
-/** What was put on a node: contracts, events, and calls that show them. */
+/** The contracts and events that were put on a node, and calls that show them. */
 export type Stage = {
   readonly samples: readonly SampleCall[];
   readonly pauseMs: number;

@@ -16,7 +16,7 @@ type Transaction = { to?: string; data?: string; value?: bigint; storageLimit?: 
 type Receipt = { transactionHash: string; epochNumber: string; contractCreated: string };
 type Signer = { address: string; signTransaction(transaction: never): Promise<string> };
 
-/** What conflux-rust is told: one node, mining whenever a transaction comes. */
+/** The settings of conflux-rust: one node, which mines whenever a transaction comes. */
 export const confluxSettings = (options: {
   port: number;
   peerPort: number;

@@ -105,6 +105,6 @@ function run(
     };
     void keepActive({ setStage, signal, ready }, { node: connect(url), clock, log });
   });
-  samples.catch(() => undefined); // whoever wants to know awaits it
+  samples.catch(() => undefined); // callers that want to know await it
   return { node: { network, family, chainId, url, samples }, supervised };
 }

@@ -29,7 +29,7 @@ export type FilterParts = KeptFiltersParts & {
   readonly formatters: Formatters;
 };
 
-/** Who calls, and how its answer leaves. */
+/** A caller, and the way of its answer. */
 export type FilterCaller = {
   /** The name of the key. */
   readonly holder: string;
@@ -37,10 +37,10 @@ export type FilterCaller = {
   readonly delivery: Delivery;
 };
 
-/** Its signal is made when it is asked for. */
+/** The signal is made when it is read. */
 type Waiting = Pick<FilterCaller, "signal">;
 
-/** How often it is looked whether the state is there again, in milliseconds. */
+/** How often the book tries whether the state is there again, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
 export class FilterBook {
@@ -83,7 +83,7 @@ export class FilterBook {
   }
 
   /**
-   * What happened since the last poll.
+   * The items since the last poll.
    *
    * @param check Throws when the caller may be told of such a filter no more. @throws RpcError
    */
@@ -95,7 +95,7 @@ export class FilterBook {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
     check(filter.record);
-    const look: Look = (places) => this.#look(filter, places, caller);
+    const look: Look = (cursors) => this.#look(filter, cursors, caller);
     try {
       const changes = await filter.poll(look, caller, clock.wallTime());
       if (changes) return changes;
@@ -106,7 +106,7 @@ export class FilterBook {
     throw errors.filterNotFound();
   }
 
-  /** What a log filter asks for; it counts as used. @throws RpcError for filters of other kinds too. */
+  /** The criteria of a log filter, which counts as used then. @throws RpcError for filters of other kinds too. */
   async criteria(
     id: string,
     { holder }: Pick<FilterCaller, "holder">,
@@ -157,10 +157,10 @@ export class FilterBook {
     return { number: head.number, hash: head.hash };
   }
 
-  async #look(filter: OpenFilter, places: readonly Cursor[], caller: Waiting): Promise<Changes> {
+  async #look(filter: OpenFilter, cursors: readonly Cursor[], caller: Waiting): Promise<Changes> {
     const { chain, clock, journal } = this.#parts;
     if (filter.record.kind === "pending") {
-      const [at] = places as readonly { sequence: number }[];
+      const [at] = cursors as readonly { sequence: number }[];
       const changes = at && (await journal.since(at.sequence, this.#options.most));
       if (!changes) throw new Lost();
       return changes;
@@ -168,7 +168,7 @@ export class FilterBook {
     const { most, isShared } = this.#options;
     const within = <Value>(promise: Promise<Value>): Promise<Value> =>
       this.#within(promise, caller);
-    await waitForCursor(places as readonly Position[], this.#options, {
+    await waitForCursor(cursors as readonly Position[], this.#options, {
       view: () => this.#liveView(caller),
       headOfNodes: () => chain.headOfNodes(caller.signal),
       clock,
@@ -176,7 +176,7 @@ export class FilterBook {
       within,
     });
     const options = { formatter: this.#formatterOf(filter), most, isShared };
-    const walked = await walk(places as readonly Position[], options, {
+    const walked = await walk(cursors as readonly Position[], options, {
       view: () => chain.view(),
       clock,
       within,

@@ -10,7 +10,7 @@ import type { State } from "../state/state.ts";
 /** Which of them is the network's family's. */
 export type Criteria = LogFilter | EpochLogFilter;
 
-/** What a filter is made for. */
+/** What a caller asks of a new filter. */
 export type FilterQuestion =
   | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "pending" };
@@ -19,14 +19,14 @@ export type FilterQuestion =
 export type DeliveredBlock = {
   readonly hash: string;
   readonly parentHash: string;
-  /** What the filter tells when it is dropped. */
+  /** The filter's items when the block is dropped. */
   readonly items: readonly RawJson[];
 };
 
 /** Where a client is, with the way there: newest block first. */
 export type CursorPosition = Position & { readonly way?: readonly DeliveredBlock[] };
 
-/** How far a client was told: up to a block, or up to a place in the journal of pending transactions. */
+/** How far a client was told: up to a block, or up to a position in the mempool journal. */
 export type Cursor = CursorPosition | { readonly sequence: number };
 
 export type FilterRecord = {
@@ -42,7 +42,7 @@ export type FilterRecord = {
 
 type CursorState<At> = {
   readonly told: At;
-  /** Answers that told so far may have arrived, or not: the gateway died while one was sent. */
+  /** Unacknowledged: answers up to here may have arrived or not, since the gateway died while it sent one. */
   readonly unsure: readonly At[];
 };
 
@@ -126,7 +126,7 @@ export class Lifetime {
     this.#clock = parts.clock;
   }
 
-  /** Until now nobody could poll. */
+  /** Nobody could poll until now. */
   begin(): void {
     this.#awayUntilMs = this.#clock.wallTime();
   }
@@ -135,7 +135,7 @@ export class Lifetime {
     return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS;
   }
 
-  /** What is asked of the state: when it is away, this begins anew. */
+  /** Waits for an answer of the state; when the state is away, the time begins anew. */
   async noting<Value>(asked: Promise<Value>): Promise<Value> {
     try {
       return await asked;

@@ -1,5 +1,5 @@
-// What filters tell of blocks that came or went: each kind of filter of each family. Block networks as geth does;
-// epoch networks as conflux-rust does.
+// Formatters turn blocks that came or went into the items of a filter: one for each kind of filter of each family.
+// Those of block networks do as geth does, those of epoch networks as conflux-rust does.
 import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-search.ts";
@@ -17,9 +17,9 @@ export type Formatters = {
   readonly blocks: Formatter;
 };
 
-/** What a filter tells of blocks. */
+/** Turns blocks into a filter's items. */
 export type Formatter = {
-  /** Instead of all that was dropped, where the family tells of a reorganisation by its fork only. */
+  /** Instead of the dropped blocks' items, where the family tells of a reorganisation by its fork only. */
   reverted?(fork: Position): readonly RawJson[];
   /** Of a block that is no longer canonical. */
   dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
@@ -34,7 +34,7 @@ export type Formatter = {
 
 type Range = { readonly from: number; readonly to: number };
 
-/** What blocks tell, up to and with the block `to`. */
+/** The items of blocks up to and with the block `to`. */
 export type BlockItems = {
   readonly items: readonly RawJson[];
   /** Logs behind the items, which are too many to be held. */

@@ -70,7 +70,7 @@ export class KeptFilters {
     if (this.#options.sweeps) this.#sweeping = repeat(SWEPT_EVERY_MS, () => this.#sweep(), parts);
   }
 
-  /** What is kept, for the one process that looks after it. @throws While the state is away. */
+  /** The kept filters, for the one process that sweeps them. @throws While the state is away. */
   async takeUp(): Promise<readonly FilterRecord[]> {
     if (!this.#options.sweeps) return [];
     const entries = await this.#parts.state.list(this.#prefix);
@@ -100,7 +100,7 @@ export class KeptFilters {
     const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
     const text = encodeFilter(record as unknown as FilterRecord);
     const counted = { key: this.#prefix + id, text, holder, weight };
-    // Many may be made at once: who has room at first may have none now.
+    // Many may be made at once: where there was room at first, there may be none now.
     if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey);
     this.#count(asked, 1);
     return id;
@@ -245,7 +245,7 @@ export class UnservedFilters {
     this.#parts = parts;
   }
 
-  /** What another gateway serves, which was configured otherwise, is polled there: only what nobody polls ends. */
+  /** Another gateway with another configuration may serve such a network: only filters that nobody polls end. */
   start(): void {
     this.#lifetime.begin();
     const { clock } = this.#parts;

@@ -17,13 +17,13 @@ export type Changed = Partial<Record<keyof FilterRecord, unknown>>;
 const OWED_AGAIN_AFTER_MS = 250;
 
 export class KeptRecord {
-  /** What was read or written last; another object after each change. */
+  /** As it was read or written last; another object after each change. */
   record: FilterRecord;
   /** The same, as it is kept. */
   #text: string;
   /**
-   * What the state does not have yet, since it could not be reached: where it has one of the texts, the
-   * change is to be made. A write that failed may have happened.
+   * A change that the state does not have yet, since it could not be reached. The change is made where the state
+   * has one of the texts. A write that failed may have happened.
    */
   #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
   #isPaying = false;

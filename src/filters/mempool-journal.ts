@@ -37,7 +37,7 @@ export type JournalParts = {
 export class MempoolJournal implements MempoolFilters {
   readonly #copy: JournalCopy;
   readonly #sources: MempoolSources;
-  /** Told by nodes, and not in the journal. */
+  /** Announced by nodes, and not in the journal. */
   readonly #unwritten = new Set<string>();
   /** The numbers below were told by filters, or are of hashes that were left out. */
   #least = 0;
@@ -46,7 +46,7 @@ export class MempoolJournal implements MempoolFilters {
   #usedAtMs = Number.NEGATIVE_INFINITY;
   /** undefined while nobody is listened to. */
   #listening: AbortController | undefined;
-  /** What is done to the state, one after the other. */
+  /** Reads and writes of the state, one after the other. */
   readonly #turns = new Mutex();
   #isFlushPlanned = false;
   readonly #parts: JournalParts;
@@ -56,13 +56,13 @@ export class MempoolJournal implements MempoolFilters {
     this.#copy = new JournalCopy({ network }, parts);
     this.#sources = new MempoolSources(
       { prefix },
-      { ...parts, onHash: (hash) => this.#hear(hash) },
+      { ...parts, onHash: (hash) => this.#announced(hash) },
     );
   }
 
   /** With filters that are kept, nodes are listened to at once. */
   async start(sequences: readonly number[]): Promise<void> {
-    // What was told and not written any more has its numbers all the same.
+    // Hashes that were answered, but not written any more, have their numbers all the same.
     this.#least = Math.max(0, ...sequences);
     if (sequences.length > 0) this.listen();
   }
@@ -126,7 +126,7 @@ export class MempoolJournal implements MempoolFilters {
     await this.#turns.run(() => this.#flush());
   }
 
-  #hear(hash: string): void {
+  #announced(hash: string): void {
     if (this.#copy.has(hash)) return;
     this.#unwritten.add(hash);
     if (this.#unwritten.size > WAITING_AT_MOST) this.#leaveOldest();
@@ -141,7 +141,7 @@ export class MempoolJournal implements MempoolFilters {
     this.#left += 1;
   }
 
-  /** Writes what was heard, and reads what others wrote. */
+  /** Writes the announced hashes, and reads those that others wrote. */
   async #flush(): Promise<void> {
     this.#isFlushPlanned = false;
     const { end } = this.#copy;

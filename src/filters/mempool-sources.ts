@@ -189,7 +189,7 @@ class MempoolSource {
     this.#wake = () => undefined;
   }
 
-  /** What the node answered; undefined when it did not. */
+  /** The node's result; undefined when there is none. */
   async #ask(method: string, paramsJson: string, signal: AbortSignal): Promise<unknown> {
     const reply = await this.#node.ask(`${this.#prefix}_${method}`, paramsJson, signal, {
       purpose: "follow",

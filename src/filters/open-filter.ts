@@ -1,4 +1,4 @@
-// One filter while it is used: one poll after the other, and how far its client was told for certain.
+// One filter while it is used: it takes one poll after the other, and knows which items its client has for certain.
 import type { LogSelection } from "../chain/log-search.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -20,10 +20,10 @@ export type Changes = {
   readonly at: Cursor;
 };
 
-/** What happened since a client was in one of the places. */
-export type Look = (places: readonly Cursor[]) => Promise<Changes>;
+/** Finds the items since a client was at one of the cursors. */
+export type Look = (cursors: readonly Cursor[]) => Promise<Changes>;
 
-/** What one poll told. Given up: its caller's time was over, and it was told an error instead. */
+/** One poll. Given up: its caller's time was over, and the caller got an error instead. */
 type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 
 /** How much later than in memory a use may be written, in milliseconds. */
@@ -31,7 +31,7 @@ export const WRITTEN_LATE_MS = 60_000;
 /** How long another process may take to note that its answer was sent, and how often that is looked for. */
 const ELSEWHERE_TIMEOUT_MS = 1_000;
 const LOOK_AGAIN_MS = 5;
-/** What another process began before that is not on its way any more, in milliseconds. */
+/** After so long no answer of another process is on its way any more, in milliseconds. */
 const ELSEWHERE_AT_MOST_MS = 5_000;
 
 export class OpenFilter {
@@ -86,8 +86,8 @@ export class OpenFilter {
   }
 
   /**
-   * What happened since the last poll whose answer was sent. The next poll waits until this one's
-   * answer is: so nothing is told twice, and nothing is lost with an answer that does not arrive.
+   * The items since the last poll whose answer was sent. The next poll waits until this one's answer is
+   * sent: so no item is answered twice, and none is lost with an answer that does not arrive.
    *
    * @returns undefined when the filter is gone.
    */
@@ -132,7 +132,7 @@ export class OpenFilter {
     if (!(await kept.refresh())) return "gone";
     await kept.pay();
     if (this.#isShared && !(await this.#answeredElsewhere(nowMs))) return "gone";
-    const changes = await look(this.#places());
+    const changes = await look(this.#cursors());
     const { unsure } = this.record;
     const told = this.#toldAt;
     if (changes.items.length > 0 || changes.more) {
@@ -167,14 +167,14 @@ export class OpenFilter {
     return true;
   }
 
-  /** Where the client may be. */
-  #places(): readonly Cursor[] {
+  /** All cursors at which the client may be. */
+  #cursors(): readonly Cursor[] {
     const last = this.#onItsWay?.steps.at(-1);
     if (last) return [last.at]; // a batch that polls twice
     return [this.#toldAt, ...this.record.unsure];
   }
 
-  /** How far the client was told for certain. */
+  /** The cursor at which the client is for certain. */
   get #toldAt(): Cursor {
     return this.#seen?.since === this.record ? this.#seen.at : this.record.told;
   }
@@ -197,7 +197,7 @@ export class OpenFilter {
   }
 }
 
-/** What came behind a step that was given up was not told in one row with what came before. */
+/** The last step before the first that was given up: the client did not get the items of that one. */
 function lastDelivered(steps: readonly Step[]): Cursor | undefined {
   const end = steps.findIndex(({ isGivenUp }) => isGivenUp());
   return steps.slice(0, end < 0 ? steps.length : end).at(-1)?.at;

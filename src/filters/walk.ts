@@ -11,14 +11,14 @@ import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** The way cannot be walked: some block is not to be had, or does not fit to the others. */
+/** The walk cannot be done: no node has some block, or a block does not link to the others. */
 export class Lost extends Error {}
 
 type Walked = Changes & { readonly at: CursorPosition };
 
 type WalkOptions = {
   readonly formatter: Formatter;
-  /** About so many items are told at once; the next walk goes on behind them. */
+  /** About so many items are answered at once; the next walk goes on behind them. */
   readonly most: number;
   /** The next walk may be another gateway's. */
   readonly isShared: boolean;
@@ -37,25 +37,25 @@ type Way = {
   readonly fetch: (wanted: Reference) => Promise<Sought>;
 };
 
-/** A walk is begun again when the chain is moved under it: a little later, and not without end. */
+/** How often, and how soon in milliseconds, a walk begins again when the chain is moved under it. */
 const ATTEMPTS = 100;
 const AGAIN_AFTER_MS = 10;
-/** The way is lost when it was not found so often. */
+/** The walk is lost when it failed so often. */
 const LOST_AFTER = 3;
 const LOST_AGAIN_AFTER_MS = 250;
 /** So many dropped blocks that left the store are fetched. */
 const FETCHED_AT_MOST = 64;
-/** After so long, what was found is told, and the next poll goes on. */
+/** After so long the poll answers what it found, in milliseconds; the next poll goes on. */
 const FETCHING_MS = 3_000;
 
 /**
- * What happened since a client was in one of the places.
+ * The items since a client was at one of the cursors.
  *
  * @returns undefined when the chain was moved again and again.
  * @throws Lost; RpcError when the nodes could not be asked.
  */
 export async function walk(
-  places: readonly CursorPosition[],
+  cursors: readonly CursorPosition[],
   { formatter, most, isShared }: WalkOptions,
   parts: WalkParts,
 ): Promise<Walked | undefined> {
@@ -65,9 +65,9 @@ export async function walk(
     if (!view) return undefined;
     const way = { view, fetch: (wanted: Reference) => parts.within(view.fetch(wanted)) };
     try {
-      const { items, fork } = await walkDown(places, formatter, way);
+      const { items, fork } = await walkDown(cursors, formatter, way);
       const up = await walkUp(fork, { formatter, most, clock: parts.clock }, way);
-      // Whatever was read in the meantime was read of the chain that ends in this head.
+      // All that was read in the meantime belongs to the chain that ends in this head.
       if (up && view.holds) {
         const at = isShared ? withPath(up.at, formatter, view) : up.at;
         return { items: [...items, ...up.items], more: up.more, at };
@@ -85,18 +85,18 @@ export async function walk(
   return undefined;
 }
 
-/** Down from each of the places to the canonical chain; the lowest fork counts. Newest blocks first. */
+/** Down from each of the cursors to the canonical chain; the lowest fork counts. Newest blocks first. */
 async function walkDown(
-  places: readonly CursorPosition[],
+  cursors: readonly CursorPosition[],
   formatter: Formatter,
   { view, fetch }: Way,
 ): Promise<{ items: RawJson[]; fork: Position }> {
   const dropped = new Map<string, { number: number; items: readonly RawJson[] }>();
-  const told = deliveredBlocks(places);
+  const told = deliveredBlocks(cursors);
   let fork: Position | undefined;
   let fetched = 0;
-  for (const place of places) {
-    let at: Position = place;
+  for (const cursor of cursors) {
+    let at: Position = cursor;
     while (!dropped.has(at.hash) && !(await isCanonical(at, { view, fetch }))) {
       const block = view.droppedBlock(at.hash);
       let taken = block ? takenBack(block, formatter, view) : told.get(at.hash);
@@ -130,7 +130,7 @@ type Climb = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** From the fork up to the head, or as far as is told at once. */
+/** From the fork up to the head, or as far as one poll answers. */
 async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | undefined> {
   const { view } = way;
   const below = await climbToWindow(fork, climb, way);
@@ -162,7 +162,7 @@ async function climbToWindow(
   while (at.number + 1 < view.tail) {
     const number = at.number + 1;
     const sought = view.blockAt(number) ?? (await fetch({ number }));
-    // What was found so far is told; the next poll goes on from there.
+    // This poll answers the items so far; the next poll goes on from there.
     if (sought === "unanswered" && at !== fork) return { items, at, isEnough: true };
     const block = found(sought);
     if (block.outline.parentHash !== at.hash) throw new Lost();
@@ -204,13 +204,13 @@ const REACHED_AGAIN_AFTER_MS = 50;
  * @throws RpcError 503 while this gateway is not where the nodes are.
  */
 export async function waitForCursor(
-  places: readonly Position[],
+  cursors: readonly Position[],
   { isShared }: { readonly isShared: boolean },
   { view: viewOfChain, headOfNodes, clock, caller, within }: CursorWaitParts,
 ): Promise<void> {
   let view = await viewOfChain();
   const unseen = (): readonly Position[] =>
-    places.filter((place) => isAhead(place, view) || (isShared && isForeign(place, view)));
+    cursors.filter((cursor) => isAhead(cursor, view) || (isShared && isForeign(cursor, view)));
   if (unseen().length === 0) return;
   const giveUpAt = clock.now() + REACHING_MS;
   for (;;) {
@@ -219,7 +219,7 @@ export async function waitForCursor(
     const left = unseen();
     if (left.length === 0) return;
     const isLate = clock.now() >= giveUpAt;
-    if (!left.some((place) => isAhead(place, view))) {
+    if (!left.some((cursor) => isAhead(cursor, view))) {
       const head = await within(headOfNodes());
       if (isOurs(head, view) || (isLate && isBelow(head, view))) return;
     }
@@ -235,8 +235,8 @@ const isAhead = ({ number, hash }: Position, view: ChainView): boolean =>
 const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
   view.hashAt(number) === hash;
 
-const isForeign = (place: Position, view: ChainView): boolean =>
-  place.number >= view.tail && !isOnChain(place, view) && !view.droppedBlock(place.hash);
+const isForeign = (cursor: Position, view: ChainView): boolean =>
+  cursor.number >= view.tail && !isOnChain(cursor, view) && !view.droppedBlock(cursor.hash);
 
 /** The nodes have our chain, up to our head at least. */
 const isOurs = (head: Position | undefined, view: ChainView): boolean =>
@@ -285,5 +285,5 @@ const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): D
 });
 
 /** The blocks of all ways, by their hashes. */
-const deliveredBlocks = (places: readonly CursorPosition[]): ReadonlyMap<string, DeliveredBlock> =>
-  new Map(places.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));
+const deliveredBlocks = (cursors: readonly CursorPosition[]): ReadonlyMap<string, DeliveredBlock> =>
+  new Map(cursors.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));

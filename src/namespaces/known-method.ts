@@ -21,7 +21,7 @@ export type MethodGroup =
   | "submission" // goes to private nodes alone where there are any
   | "other";
 
-/** What a method is to those who ask nodes for it. It travels with each call, so that nobody reads it from a name. */
+/** How a method may be asked of nodes. The traits travel with each call, so that nothing is read from a name. */
 export type MethodTraits = {
   readonly group: MethodGroup;
   /** Asked twice, by two nodes even, it does no more than asked once: another node is asked when one fails. */
@@ -69,7 +69,7 @@ export function traitsFor(
   };
 }
 
-/** Only reads and writes open by a pattern: who writes `debug_*` does not mean debug_setHead. */
+/** Only reads and writes open by a pattern: an operator who writes `debug_*` does not mean debug_setHead. */
 export const opensByPattern = (kind: MethodKind): boolean => kind === "read" || kind === "write";
 
 export type KnownMethod = MethodTraits & {
@@ -82,7 +82,7 @@ export type KnownMethod = MethodTraits & {
   readonly contractsOf?: ContractsOf;
 };
 
-/** What is asked in other namespaces may be about nodes. */
+/** Methods of other namespaces may be about nodes. */
 export const speaksOfChain = (namespace: string): boolean =>
   ["eth", "cfx", "trace", "debug"].includes(namespace);
 

@@ -38,7 +38,7 @@ export type MethodGroupName = keyof typeof GROUPS;
 /**
  * A method that no setting opens, not even by its name: node administration, what signs with the keys that the node
  * holds, and subscriptions, which have no way back to the caller over HTTP. What is behind a gateway belongs to its
- * operator, not to whoever has an API key. Also of names that nobody knows, in any case of letters.
+ * operator, not to the holders of API keys. Names that nobody knows are judged too, in any case of letters.
  */
 export function isNeverServed(name: string): boolean {
   return (
@@ -88,7 +88,7 @@ export function whyItOpensNothing(
     : "this pattern fits no method that is known here: write the full names";
 }
 
-/** What nobody knows is taken for a write, which patterns of keys open. */
+/** A method that nobody knows counts as a write, which patterns of keys open. */
 const isOpenByName = (name: string): boolean =>
   !isWild(name) && !isNeverServed(name) && kindOf(name) === undefined;
 

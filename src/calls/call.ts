@@ -10,7 +10,7 @@ import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
 import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
-import type { HurriedAsker } from "../upstream/turns/node-turns.ts";
+import type { HurriedAsker } from "../upstream/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
 import { type Caller, factsFor, isOfThePast, type SharedView, viewOf } from "./caller.ts";
 import type { RequestScope } from "./request-scope.ts";

@@ -5,19 +5,19 @@ import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
-import { inspect } from "../upstream/capabilities/inspect.ts";
-import { readCapabilities } from "../upstream/capabilities/kept-capabilities.ts";
 import {
+  inspect,
   renderBatches,
   renderInspection,
   renderMemory,
   type TakesBatches,
-} from "../upstream/capabilities/render-inspection.ts";
+} from "../upstream/capabilities/inspect.ts";
+import { readCapabilities } from "../upstream/capabilities/kept-capabilities.ts";
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
-import { requestJson } from "../upstream/request-json.ts";
+import { requestJson } from "../upstream/reply.ts";
 import { CommandFailure } from "./read-config.ts";
 
 type Settings = Config["networks"][string];

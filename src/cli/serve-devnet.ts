@@ -10,7 +10,7 @@ import type { RpcCaller, SampleCall } from "../devnet/activity.ts";
 import { type Devnet, type DevnetNode, startDevnet } from "../devnet/devnet.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
-import { rpcCaller } from "../upstream/connection/rpc-caller.ts";
+import { rpcCaller } from "../upstream/connection/connect.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
 export async function serveDevnet({

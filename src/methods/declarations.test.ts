@@ -117,7 +117,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
     /^upstream\/(capabilities\/(probes|inspect)|identity|head-watch)\./,
     "nodes are asked who they are",
   ],
-  [/^upstream\/(announcements|node-requests|connection\/subscriptions)\./, "and to announce heads"],
+  [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^cli\/check\./, "as by hand"],
   [/^devnet\//, "what the development nodes are told to do"],

@@ -19,7 +19,7 @@ import { findElements } from "../jsonrpc/members.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
-import type { IsFalse } from "../upstream/belief.ts";
+import type { IsFalse } from "../upstream/node-requests.ts";
 import {
   findBlock,
   fromStore,

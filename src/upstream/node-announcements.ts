@@ -1,16 +1,14 @@
-// What one node announces by itself: its new heads, and pending transactions.
+// What an upstream announces by itself: its new heads, and pending transactions.
+import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Family } from "../namespaces/known-method.ts";
-import {
-  type AnnouncedHead,
-  hashIn,
-  headIn,
-  NEW_HEADS,
-  NEW_PENDING,
-  subscribing,
-} from "./announcements.ts";
-import type { MissingMethods } from "./capabilities/missing-methods.ts";
+import type { MissingMethods } from "./capabilities/capabilities.ts";
 import type { SubscriptionListener } from "./connection/connection.ts";
 import type { NodeRequests } from "./node-requests.ts";
+
+type AnnouncedHead = { readonly number: number; readonly hash: string };
+
+/** Where a node's head is; its hash where that is known. */
+export type NodeHead = { readonly number: number; readonly hash: string | undefined };
 
 export type HeadListener = { onHead(head: AnnouncedHead): void; onEnd(): void };
 export type PendingListener = { onHash(hash: string): void; onEnd(): void };
@@ -20,6 +18,12 @@ export type NodeAnnouncementsParts = {
   /** Which subscriptions it refused. */
   readonly missing: Pick<MissingMethods, "has" | "remember">;
 };
+
+const NEW_HEADS = '["newHeads"]';
+const NEW_PENDING = '["newPendingTransactions"]';
+
+/** The name under which a node is remembered to lack this subscription, not all of them. */
+const subscribing = (paramsJson: string): string => `eth_subscribe ${paramsJson}`;
 
 export class NodeAnnouncements {
   readonly #isEvm: boolean;
@@ -74,3 +78,20 @@ export class NodeAnnouncements {
     return false;
   }
 }
+
+/** What is announced may be anything. */
+function headIn(event: Buffer): AnnouncedHead | undefined {
+  const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
+  const { number, hash } = header ?? {};
+  if (typeof number !== "string" || !/^0x[0-9a-f]{1,13}$/i.test(number)) return undefined;
+  if (!isHash(hash)) return undefined;
+  return { number: Number(number), hash: hash.toLowerCase() };
+}
+
+function hashIn(event: Buffer): string | undefined {
+  const hash = parsed(event);
+  return isHash(hash) ? hash.toLowerCase() : undefined;
+}
+
+const isHash = (value: unknown): value is string =>
+  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);

@@ -1,9 +1,11 @@
-// What one node is sent, and what it says to that: numbered, and counted.
-
+// What one upstream is sent, how its reply is read and counted, and whether a result can be true at all: an upstream
+// that sends one that cannot is logged once, then counted.
+import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { MemoryHolder } from "../lib/memory-budget.ts";
+import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
+import { atOnce, type Work } from "../lib/turns.ts";
 import { deadline, TOO_LATE } from "../lib/waiting.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
@@ -13,9 +15,7 @@ import type {
   NodeRequest,
   SubscriptionListener,
 } from "./connection/connection.ts";
-import { ENVELOPE, type Reply, readReply } from "./reply.ts";
-import { requestJson } from "./request-json.ts";
-import { subscriptionIdIn } from "./subscription-id.ts";
+import { ENVELOPE, type Reply, readReply, requestJson, subscriptionIdIn } from "./reply.ts";
 
 export type NodeCall = {
   readonly method: string;
@@ -34,7 +34,6 @@ export type NodeCall = {
 };
 
 export type NodeRequestReply = {
-  readonly exchange: Exchange["kind"];
   readonly reply: Reply;
   /** By the clock's `now`. */
   readonly sentAtMs: number;
@@ -134,10 +133,90 @@ export class NodeRequests {
       seconds: (clock.now() - sentAtMs) / 1000,
       bytes: exchange.kind === "answered" ? exchange.body.length : 0,
     });
-    return { exchange: exchange.kind, reply, sentAtMs };
+    return { reply, sentAtMs };
   }
 }
 
 /** Where it came as one message, or among others, its length was not looked at before. */
 const isTooLong = (exchange: Exchange, { maxBytes }: NodeCall): boolean =>
   maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;
+
+/** Whether a result cannot be true, whatever the node says; in steps where it may be long. */
+export type IsFalse = (json: Buffer, upstream: string) => boolean | Work<boolean>;
+
+export type BeliefParts = {
+  readonly log: Pick<Logger, "warn">;
+  readonly metrics: Pick<Metrics, "upstreamLied">;
+  readonly turns: Pick<Turns, "do">;
+  /** Where what waits to be looked through is counted. */
+  readonly memory?: Pick<MemoryBudget, "hold" | "release"> | undefined;
+  /** Called with the name of an upstream whose result was false. */
+  readonly onLie?: ((upstream: string) => void) | undefined;
+};
+
+/** In bytes: what is shorter is looked through at once, in a fifth of a millisecond at most. */
+const JUDGED_AT_ONCE = 32_768;
+
+const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
+
+type Judging = {
+  readonly isFalse?: IsFalse | undefined;
+  /** Called when it is. */
+  readonly onFalse?: (() => void) | undefined;
+  /** On whose behalf it was sent. */
+  readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;
+};
+
+export class Belief {
+  #hasLied = false;
+  readonly #options: { readonly network: string; readonly upstream: string };
+  readonly #parts: BeliefParts;
+
+  constructor(options: { network: string; upstream: string }, parts: BeliefParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** The reply, or a failure in its place. A promise where that takes long. */
+  judged(
+    reply: Reply,
+    method: string,
+    { isFalse, onFalse, asker }: Judging,
+  ): Reply | Promise<Reply> {
+    if (reply.kind !== "result" || !isFalse) return reply;
+    const { json } = reply;
+    const judge = (isCaught: boolean): Reply => {
+      if (!isCaught) return reply;
+      onFalse?.();
+      return this.#caught(method);
+    };
+    const found = isFalse(json, this.#options.upstream);
+    if (typeof found !== "boolean" && json.length > JUDGED_AT_ONCE)
+      return this.#inTurns(found, json.length, asker?.memory).then(judge);
+    return judge(typeof found === "boolean" ? found : atOnce(found));
+  }
+
+  async #inTurns(
+    work: Work<boolean>,
+    bytes: number,
+    holder: MemoryHolder | undefined,
+  ): Promise<boolean> {
+    const { memory, turns } = this.#parts;
+    memory?.hold("arriving", bytes, holder);
+    try {
+      return await turns.do(work);
+    } finally {
+      memory?.release("arriving", bytes, holder);
+    }
+  }
+
+  #caught(method: string): Reply {
+    const { network, upstream } = this.#options;
+    const { metrics, log, onLie } = this.#parts;
+    metrics.upstreamLied(network, upstream);
+    onLie?.(upstream);
+    if (!this.#hasLied) log.warn({ upstream, method }, "an upstream told what is not so");
+    this.#hasLied = true;
+    return FALSE;
+  }
+}

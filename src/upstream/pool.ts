@@ -1,20 +1,27 @@
-// The nodes of one network. Others may take their places while calls are in flight.
+// The upstreams of one network, and the calls to them. Other upstreams may take their places while calls are in
+// flight.
+import { errors } from "../jsonrpc/rpc-error.ts";
 import { Occupancy } from "../lib/mutex.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
-import type { AgreementRule } from "./asking/agreement.ts";
+import { type AgreementRule, rulesByMethod } from "./asking/agreement.ts";
+import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
 import type { CallOptions } from "./asking/call-options.ts";
-import { Dispatcher, type DispatcherOptions } from "./asking/dispatcher.ts";
+import type { UpstreamQuestion } from "./asking/decision.ts";
+import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
 import { HeadTimes } from "./health/head-times.ts";
-import { snapshotOf } from "./health/snapshot.ts";
 import { letGo, type PoolChange, sameNode, untilReady } from "./pool-change.ts";
+import { headInReply } from "./reply.ts";
 import { Upstream } from "./upstream.ts";
 import type { UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
 type Shared = "network" | "family" | "chainId" | "responseBytes";
 
-export type PoolOptions = DispatcherOptions &
+export type PoolOptions = NetworkCallsOptions &
   Pick<UpstreamOptions, Shared> & {
+    /** What several vendors must agree on, by method or pattern; the first that fits. */
+    readonly agreement: Readonly<Record<string, AgreementRule>>;
     readonly upstreams: readonly Omit<UpstreamOptions, Shared>[];
   };
 
@@ -29,7 +36,11 @@ export class Pool {
   /** When the network's head reached which number. */
   readonly #heads: HeadTimes;
   #upstreams: readonly Upstream[];
-  readonly #dispatcher: Dispatcher;
+  #agreementOn: (method: string) => AgreementRule | undefined;
+  /** The head that a caller was told last: it falls only when no upstream knows better. */
+  #lastHead = 0;
+  readonly #network: NetworkCalls;
+  readonly #driverParts: CallDriverParts;
   /** The calls that were begun with the nodes of now. */
   #callers = new Occupancy();
   /** Nodes that are gone from the configuration and have calls in flight. */
@@ -37,15 +48,19 @@ export class Pool {
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #hasOthers = (): boolean => this.#upstreams.length > 1;
+  #options: PoolOptions;
   readonly #parts: PoolParts;
 
   constructor(options: PoolOptions, parts: PoolParts) {
-    const { network, upstreams } = options;
+    const { network, upstreams, agreement } = options;
+    this.#options = options;
     this.#parts = parts;
+    this.#agreementOn = rulesByMethod(agreement);
     this.#heads = new HeadTimes(parts);
     const usable = (): readonly Upstream[] => this.usable();
     const nodes = (): readonly Upstream[] => this.#upstreams;
-    this.#dispatcher = new Dispatcher(options, { ...parts, usable, nodes });
+    this.#network = new NetworkCalls(options, { ...parts, usable, nodes });
+    this.#driverParts = { clock: parts.clock, network: this.#network };
     this.#upstreams = upstreams.map((upstream) => this.#make(optionsOf(upstream, options)));
     parts.metrics.watchUpstreams(network, () => this.snapshots());
   }
@@ -64,7 +79,7 @@ export class Pool {
     this.#closing.abort();
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
     await this.#leaving;
-    this.#dispatcher.resume();
+    this.#network.resume();
   }
 
   /**
@@ -95,7 +110,9 @@ export class Pool {
     const gone = this.#upstreams.filter((node) => !next.includes(node));
     const callers = this.#callers;
     this.#upstreams = next;
-    this.#dispatcher.reconfigure(options);
+    this.#options = options;
+    this.#agreementOn = rulesByMethod(options.agreement);
+    this.#network.reconfigure(options);
     this.#callers = new Occupancy();
     const left = letGo(gone, { withinMs, signal: this.#closing.signal }, { callers, clock }).then(
       () => {
@@ -115,7 +132,7 @@ export class Pool {
 
   /** How many must say the same to a method; undefined where one node's word counts. */
   agreementOn(method: string): AgreementRule | undefined {
-    return this.#dispatcher.agreementOn(method);
+    return this.#agreementOn(method);
   }
 
   /** Whether none of the nodes that may be asked has the method, as far as that is known. */
@@ -141,7 +158,7 @@ export class Pool {
 
   /** The same, best first for blocks. */
   bestForBlocks(): readonly Upstream[] {
-    return this.#dispatcher.bestForBlocks();
+    return this.#network.bestForBlocks();
   }
 
   /** Each node was found usable, or of another chain, or did not answer since a while. */
@@ -172,15 +189,48 @@ export class Pool {
     const callers = this.#callers;
     callers.enter();
     try {
-      return await this.#dispatcher.call(method, paramsJson, { signal, options });
+      const { traits = this.#parts.traitsOf(method) } = options;
+      const isUncertain =
+        options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
+      const question = { method, paramsJson, traits, options, isUncertain };
+      const reply = await this.#driver(question).outcome(signal);
+      if (reply.kind === "refused")
+        throw errors.refusedByNode(reply.code, reply.message, reply.json);
+      this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
+      return reply.json;
     } finally {
       callers.leave();
     }
   }
 
+  #driver(question: UpstreamQuestion): CallDriver {
+    const view = this.#network;
+    const { reader, arrivalOf, isFalse, onFalse, asker, ledger, onReply } = question.options;
+    const rule = reader ? undefined : this.#agreementOn(question.method);
+    const copies = arrivalOf ? (this.#options.broadcast ?? 1) : 1;
+    const state = { question, view, rule, copies, plan: undefined, hasWaited: false };
+    if (rule === undefined && copies === 1) {
+      view.hedges.earn();
+      return new CallDriver(state, this.#driverParts);
+    }
+    // Several are asked at once, all in one way, and of the call's block nothing is learned.
+    const options = { arrivalOf, isFalse, onFalse, asker, ledger, onReply };
+    return new CallDriver({ ...state, question: { ...question, options } }, this.#driverParts);
+  }
+
+  /** A head that is behind what callers were told, or what upstreams tell, is one upstream's alone. */
+  #headCrossCheck(traits: MethodTraits, paramsJson: string): UpstreamQuestion["isUncertain"] {
+    if (!traits.tellsHead?.(paramsJson)) return undefined;
+    return (reply) => {
+      const head = headInReply(traits, paramsJson, reply);
+      const tolerated = (this.#network.headNumber() ?? 0) - this.#options.toleratedLag;
+      return head !== undefined && head < Math.max(this.#lastHead, tolerated);
+    };
+  }
+
   #onChange(): void {
     for (const listener of [...this.#listeners]) listener();
-    if (this.#upstreams.some(isUsable)) this.#dispatcher.resume();
+    if (this.#upstreams.some(isUsable)) this.#network.resume();
   }
 }
 
@@ -190,3 +240,25 @@ const optionsOf = (
 ): UpstreamOptions => ({ network, family, chainId, responseBytes, ...upstream });
 
 const isUsable = ({ state }: Upstream): boolean => state === "usable";
+
+type ShownUpstream = Pick<
+  Upstream,
+  "name" | "health" | "turns" | "budget" | "capabilities" | "head" | "isElsewhere"
+>;
+
+/** What is known of an upstream at this moment, for metrics. */
+const snapshotOf = (
+  { name, health, turns, budget, capabilities, head, isElsewhere }: ShownUpstream,
+  heads: Pick<HeadTimes, "highest" | "secondsBehind">,
+): UpstreamSnapshot => ({
+  upstream: name,
+  head: head?.number,
+  lagBlocks: head ? Math.max(0, heads.highest - head.number) : 0,
+  lagSeconds: head ? heads.secondsBehind(head.number) : 0,
+  isElsewhere,
+  inFlight: health.inFlight,
+  waiting: turns.waiting,
+  groups: health.groups.map((group) => ({ group, ...health.group(group) })),
+  budget: budget.state(),
+  lackedMethods: capabilities.snapshot().lackedMethods,
+});

@@ -1,10 +1,15 @@
-// What a node's answer means. Pure; the results themselves are never parsed.
+// A JSON-RPC request to an upstream, and what its reply means. Pure; the results themselves are never parsed.
+// What errors mean is told by the tables in `error-dialects/`.
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Exchange } from "./connection/connection.ts";
-import type { Dialect, Lack, Saying } from "./error-dialects/dialect.ts";
-import { dialectOf, isRevert } from "./error-dialects/dialects.ts";
-import { toldPauseMs } from "./error-dialects/told-pause.ts";
+import { BUSY_NODES, toldPauseMs } from "./error-dialects/busy-nodes.ts";
+import { type Dialect, fits, type Lack, type Saying } from "./error-dialects/dialect.ts";
+import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
+import { HONEST_REFUSALS } from "./error-dialects/honest-refusals.ts";
+import { LACKING_BLOCKS, LACKING_HISTORY, LACKING_STATE } from "./error-dialects/lacking-data.ts";
+import { LACKING_METHODS, UNPAID_METHODS } from "./error-dialects/lacking-methods.ts";
 
 export type Reply =
   | { readonly kind: "result"; readonly json: Buffer }
@@ -40,6 +45,10 @@ export type Reply =
   | { readonly kind: "timeout" }
   | { readonly kind: "aborted" };
 
+/** The request as it is sent. @param paramsJson A JSON array, spliced in as it is. */
+export const requestJson = (id: number, method: string, paramsJson: string): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${paramsJson}}`;
+
 /** What is looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
@@ -72,6 +81,25 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
     case "aborted":
       return { kind: exchange.kind };
   }
+}
+
+/** The head that an upstream tells in a reply; undefined when the reply is about something else. */
+export function headInReply(
+  { tellsHead }: Pick<MethodTraits, "tellsHead">,
+  paramsJson: string,
+  reply: Reply,
+): number | undefined {
+  const isHead = reply.kind === "result" && tellsHead?.(paramsJson);
+  const text = isHead ? parsed(reply.json) : undefined;
+  return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
+}
+
+const QUOTE = 0x22;
+
+/** The id of the subscription that a reply opened as JSON text; undefined when none was opened: it must be a string. */
+export function subscriptionIdIn(exchange: Exchange, callId: number): string | undefined {
+  const reply = readReply(exchange, callId);
+  return reply.kind === "result" && reply.json[0] === QUOTE ? reply.json.toString() : undefined;
 }
 
 function readAnswer(exchange: AnsweredExchange, id: number, method: string | undefined): Reply {
@@ -151,3 +179,24 @@ const busy = (
   kind: "busy",
   retryAfterMs: retryAfterMs ?? toldPauseMs(saying.text, data) ?? row?.pauseMs,
 });
+
+/** All dialects: the first row that fits counts. */
+export const DIALECTS: readonly Dialect[] = [
+  ...LACKING_BLOCKS,
+  ...LACKING_STATE, // before history: "state at block 5 is pruned" is not about the block
+  ...LACKING_HISTORY,
+  ...HONEST_REFUSALS, // before all that blames the node
+  ...BUSY_NODES, // an account that is used up is not one that is refused
+  ...UNPAID_METHODS,
+  ...LACKING_METHODS,
+  ...REFUSED_ACCOUNTS,
+  ...FAILING_NODES,
+];
+
+/** What a contract says is between it and the caller, whatever words it has chosen. */
+const isRevert = ({ code, text }: Saying): boolean =>
+  code === 3 || /\brevert|\bVM (Exception|execution error)/i.test(text);
+
+/** The row of what a node says; undefined: nobody is known to say it so. */
+export const dialectOf = (saying: Saying): Dialect | undefined =>
+  isRevert(saying) ? undefined : DIALECTS.find((row) => fits(row, saying));

@@ -1,24 +1,22 @@
-// One node: the asking, and what its answers tell of it.
+// One upstream: calls to it, and what its replies tell of it.
 import type { MethodGroup } from "../namespaces/known-method.ts";
-import { headInReply, type NodeHead } from "./announcements.ts";
-import { budgetWaitMs, endingOf, isSuspicious, learnFrom, type Urgency } from "./ask-decisions.ts";
-import { Belief } from "./belief.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
-import { Capabilities } from "./capabilities/capabilities.ts";
+import { Capabilities, type MissingMethods } from "./capabilities/capabilities.ts";
 import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
 import { Prober } from "./capabilities/prober.ts";
-import { Health } from "./health/health.ts";
+import { type AttemptEnding, Health, type OpenCall } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
 import {
   type HeadListener,
   NodeAnnouncements,
+  type NodeHead,
   type PendingListener,
 } from "./node-announcements.ts";
-import { NodeRequests } from "./node-requests.ts";
+import { Belief, NodeRequests } from "./node-requests.ts";
+import { NodeTurns, type NoTurn } from "./node-turns.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
-import type { Reply } from "./reply.ts";
-import { NodeTurns, type NoTurn } from "./turns/node-turns.ts";
-import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
+import { headInReply, type Reply } from "./reply.ts";
+import type { AskOptions, UpstreamOptions, UpstreamParts, Urgency } from "./upstream-options.ts";
 
 export type UpstreamState = IdentityState;
 
@@ -65,7 +63,7 @@ export class Upstream {
     this.#kept = new KeptCapabilities({ network, upstream: name, url }, { ...parts, capabilities });
     this.#prober = options.probe ? this.#makeProber() : undefined;
     // Who is not asked any more is asked who it is, until it answers.
-    this.health = new Health(parts, () => this.#crossCheck());
+    this.health = new Health(parts, () => this.#recheckIdentity());
     this.#secrets = secretsOf(options);
     const connection = parts.connect(options, {
       clock: parts.clock,
@@ -116,7 +114,7 @@ export class Upstream {
     signal: AbortSignal,
     options: AskOptions = {},
   ): Promise<Reply> {
-    const { way = method, place, onOpen, reader, maxBytes, purpose = "call", asker } = options;
+    const { onOpen, reader, maxBytes, purpose = "call", asker } = options;
     const { traits = this.#parts.traitsOf(method) } = options;
     const turn = asker && this.turns.begin(asker, signal);
     const none = turn instanceof Promise ? await turn : turn;
@@ -129,35 +127,41 @@ export class Upstream {
     const call = this.health.open(traits.group);
     onOpen?.(call);
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.group) : undefined;
+    const { isBatchable } = traits;
+    const holder = asker?.memory;
     const wanted = {
       method,
       paramsJson,
-      isBatchable: traits.isBatchable,
+      isBatchable,
       purpose,
       reader,
       timeoutMs,
       maxBytes,
-      holder: asker?.memory,
+      holder,
     };
-    const told = await this.#requests.send(wanted, signal);
-    const judged = this.#belief.judged(told.reply, method, options);
+    const { reply: sentBack, sentAtMs } = await this.#requests.send(wanted, signal);
+    const judged = this.#belief.judged(sentBack, method, options);
     const reply = judged instanceof Promise ? await judged : judged;
-    // Its place is free once the answer was looked through: else these would pile up.
-    const isCutOff = reply.kind === "aborted";
-    if (asker) this.turns.end(asker, { sentAtMs: told.sentAtMs, isCutOff });
-    // A node whose answer is too long for us is well.
-    const isTooLarge = told.exchange === "too large" || told.exchange === "crowded";
-    const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
-    this.health.close(call, isTooLarge ? "missing" : endingOf(reply, { signal, isNoFault }));
-    if (!isTooLarge) {
-      const { budget, capabilities } = this;
-      learnFrom(reply, { way, sentAtMs: told.sentAtMs }, { budget, missing: capabilities.missing });
-      if (!isNoFault && isSuspicious(reply)) this.#crossCheck();
-    }
-    this.capabilities.learnFrom(traits, reply, place);
-    const head = reply.kind === "result" ? headInReply(traits, paramsJson, reply.json) : undefined;
+    // Its turn ends once the reply was looked through: else these would pile up.
+    if (asker) this.turns.end(asker, { sentAtMs, isCutOff: reply.kind === "aborted" });
+    this.#learn(reply, { call, sentAtMs, signal, way: options.way ?? method, purpose });
+    this.capabilities.learnFrom(traits, reply, options.place);
+    const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return withoutSecrets(reply, traits, this.#secrets);
+  }
+
+  #learn(reply: Reply, { call, sentAtMs, signal, way, purpose }: Ended): void {
+    const isNoFault = purpose === "probe"; // it is asked for what it may not be made for
+    // An upstream whose reply is too long for us is well.
+    if (reply.kind === "failed" && (reply.isTooLarge || reply.isCrowded)) {
+      this.health.close(call, "missing");
+      return;
+    }
+    this.health.close(call, endingOf(reply, { signal, isNoFault }));
+    const { budget, capabilities } = this;
+    learnFrom(reply, { way, sentAtMs }, { budget, missing: capabilities.missing });
+    if (!isNoFault && isSuspicious(reply)) this.#recheckIdentity();
   }
 
   /** @returns How long a call has to wait, in milliseconds; of 0 its cost is taken. */
@@ -241,7 +245,7 @@ export class Upstream {
   }
 
   /** A node that fails is asked who it is before it is trusted again: at once, so a slip costs nothing. */
-  #crossCheck(): void {
+  #recheckIdentity(): void {
     if (this.#state !== "usable") return;
     this.#become("checking");
     this.#identity.check();
@@ -259,6 +263,15 @@ export class Upstream {
   }
 }
 
+/** A call that is over, with the way in which the method was called: see `AskOptions`. */
+type Ended = {
+  readonly call: OpenCall;
+  readonly sentAtMs: number;
+  readonly signal: AbortSignal;
+  readonly way: string;
+  readonly purpose: Urgency["purpose"];
+};
+
 const withoutTurn = ({ kind, waitMs }: NoTurn): Reply =>
   kind === "left" ? { kind: "aborted" } : { kind: "occupied", waitMs };
 
@@ -271,3 +284,52 @@ const slotsOf = ({ url, connections, batch = 1 }: UpstreamOptions): number =>
 
 const isRejected = (result: PromiseSettledResult<void>): result is PromiseRejectedResult =>
   result.status === "rejected";
+
+/** Why an attempt is aborted when another upstream replied first. */
+export const OUTRUN = new Error("another node answered first");
+
+type Asked = {
+  readonly signal: AbortSignal;
+  /** It is asked for what it may not be made for. */
+  readonly isNoFault: boolean;
+};
+
+/** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
+export function budgetWaitMs(
+  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBePressed">,
+  cost: number,
+  { purpose, isInsistent = false }: Urgency,
+): number {
+  const mustGo = purpose === "check";
+  // What follows the chain goes before callers, as far as the node's own words allow.
+  const mayPress =
+    (isInsistent && budget.mayBeTried(cost)) || (purpose === "follow" && budget.mayBePressed(cost));
+  return mustGo || mayPress ? 0 : budget.waitMs(cost);
+}
+
+/** What a call's end says of the node's health. */
+export function endingOf(reply: Reply, { signal, isNoFault }: Asked): AttemptEnding {
+  if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
+  if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
+  if (isNoFault) return "aborted";
+  return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
+}
+
+/** Whether it may be another node by now, or none. */
+export const isSuspicious = (reply: Reply): boolean =>
+  reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
+
+/** What it has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
+export function learnFrom(
+  reply: Reply,
+  call: { readonly way: string; readonly sentAtMs: number },
+  node: {
+    readonly missing: Pick<MissingMethods, "found" | "remember">;
+    readonly budget: Pick<RateBudget, "answered" | "limited">;
+  },
+): void {
+  if (reply.kind === "result") node.missing.found(call.way);
+  if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
+  if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
+  if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.way);
+}

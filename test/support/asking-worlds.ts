@@ -1,5 +1,6 @@
 // For tests: random worlds of upstreams, and one call in each, without promises: every event is made by hand.
 import fc from "fast-check";
+import { type AskingState, next } from "../../src/upstream/asking/call-driver.ts";
 import {
   type AskingEvent,
   type Attempt,
@@ -8,7 +9,6 @@ import {
   type NetworkView,
   type Settlement,
 } from "../../src/upstream/asking/decision.ts";
-import { type AskingState, next } from "../../src/upstream/asking/next.ts";
 import type { OpenCall } from "../../src/upstream/health/health.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
 import type { Upstream } from "../../src/upstream/upstream.ts";

@@ -9,10 +9,9 @@ import {
   result,
 } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { OUTRUN } from "../ask-decisions.ts";
 import { Health } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
-import type { Upstream } from "../upstream.ts";
+import { OUTRUN, type Upstream } from "../upstream.ts";
 
 const timeout: Reply = { kind: "timeout" };
 

@@ -1,7 +1,143 @@
-// The attempts of a call that several upstreams are asked at once, and one more when one fails.
+// Calls that several upstreams are asked at once: a quorum, whose answer counts when enough vendors give it, and a
+// transaction that is broadcast, whose first acceptance counts.
+import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import { type Attempt, attemptAt } from "./decision.ts";
+import {
+  type AgreementRule,
+  isSameSaying,
+  ofDifferentVendors,
+  type Vote,
+  verdictOf,
+} from "./agreement.ts";
+import type { FinalReply } from "./call-options.ts";
+import {
+  type AskingEvent,
+  type Attempt,
+  attemptAt,
+  type Decision,
+  FOR_REPLIES,
+  isCrossChecked,
+  NEVER,
+  type ReplyEvent,
+  type Settlement,
+  settlementOf,
+  type UpstreamQuestion,
+  whyNobody,
+} from "./decision.ts";
 
+type Again = { readonly upstream: Upstream; readonly tries: number; readonly atMs: number };
+
+/** An upstream that does not have the newest block yet is asked again. */
+const NEW_BLOCK = { tries: 4, everyMs: 250 };
+
+/** Several vendors are asked, and the answer counts that enough of them give. */
+export class Quorum {
+  /** One upstream of each vendor. */
+  readonly #attempts: AtOnce;
+  /** Those that do not have the block yet. */
+  #again: readonly Again[] = [];
+  readonly #votes: Vote[] = [];
+  /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
+  readonly #uncertain: Vote[] = [];
+  /** A vendor was not asked: too much waits for it. */
+  #isOccupied = false;
+  #settled: Settlement | undefined;
+  readonly #question: UpstreamQuestion;
+  readonly #rule: AgreementRule;
+
+  constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], rule: AgreementRule) {
+    const able = upstreams.filter((upstream) => !upstream.isMissing(question.method));
+    this.#attempts = new AtOnce(ofDifferentVendors(able), rule.ask);
+    this.#question = question;
+    this.#rule = rule;
+  }
+
+  next(event: AskingEvent, now: number): Decision {
+    if (event.kind === "reply") this.#attempts.underWay -= 1;
+    if (this.#settled) return this.#hearLate(this.#settled, event);
+    switch (event.kind) {
+      case "started":
+        return this.#start();
+      case "begun":
+      case "timer":
+        return this.#attempts.askDue() ?? this.#askAgain(now) ?? this.#wait();
+      case "reply":
+        return this.#read(event, now);
+      case "aborted":
+        return this.#settle(errors.upstreamTimeout());
+    }
+  }
+
+  #start(): Decision {
+    const { left } = this.#attempts;
+    if (left === 0) return this.#settle(errors.methodNotFound(this.#question.method));
+    if (left < this.#rule.agree) return this.#settle(errors.tooFewVendors(this.#rule.agree));
+    return this.#attempts.askDue() ?? this.#wait();
+  }
+
+  #askAgain(now: number): Attempt | undefined {
+    const due = this.#again.find(({ atMs }) => atMs <= now);
+    this.#again = this.#again.filter((other) => other !== due);
+    return due && this.#attempts.ask(due.upstream, due.tries);
+  }
+
+  #wait(): Decision {
+    if (this.#again.length === 0) return FOR_REPLIES;
+    return { ...FOR_REPLIES, untilMs: Math.min(...this.#again.map(({ atMs }) => atMs)) };
+  }
+
+  #read({ attempt, reply }: ReplyEvent, now: number): Decision {
+    const { upstream, tries } = attempt;
+    if (reply.kind !== "result" && reply.kind !== "refused") {
+      this.#isOccupied ||= reply.kind === "occupied";
+      this.#attempts.replace();
+      return this.#attempts.askDue() ?? this.#count();
+    }
+    if (reply.kind === "refused" && reply.lacks === "block" && tries < NEW_BLOCK.tries) {
+      const atMs = now + NEW_BLOCK.everyMs;
+      this.#again = [...this.#again, { upstream, tries: tries + 1, atMs }];
+      return this.#wait();
+    }
+    (isCrossChecked(this.#question, reply) ? this.#uncertain : this.#votes).push({
+      name: upstream.name,
+      reply,
+    });
+    return this.#count();
+  }
+
+  #count(): Decision {
+    const isLast = this.#attempts.underWay === 0 && this.#again.length === 0;
+    const votes = isLast ? [...this.#votes, ...this.#uncertain] : this.#votes;
+    const verdict = verdictOf(votes, this.#rule.agree);
+    if (verdict.kind === "agreed") return this.#settle(verdict.reply, verdict.dissenters);
+    if (!isLast) return this.#wait();
+    const names = this.#votes.map(({ name }) => name);
+    return this.#settle(this.#whyNot(), names);
+  }
+
+  #whyNot(): RpcError {
+    if (this.#isOccupied) return errors.upstreamsOccupied(1);
+    return this.#votes.length > 1 ? errors.upstreamsDisagree() : errors.upstreamsFailed();
+  }
+
+  #settle(outcome: FinalReply | RpcError, dissenters: readonly string[] = []): Settlement {
+    this.#settled = settlementOf(outcome);
+    return { ...this.#settled, dissenters };
+  }
+
+  /** The others agreed without waiting for this one. */
+  #hearLate(settled: Settlement, event: AskingEvent): Settlement {
+    const { outcome } = settled;
+    if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
+    const { attempt, reply } = event;
+    if (reply.kind !== "result" && reply.kind !== "refused") return settled;
+    if (isCrossChecked(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
+    return { ...settled, dissenters: [attempt.upstream.name] };
+  }
+}
+
+/** The attempts at several upstreams at once, and one more when one fails. */
 export class AtOnce {
   underWay = 0;
   #attempts = 0;
@@ -37,5 +173,65 @@ export class AtOnce {
     this.underWay += 1;
     this.#attempts += 1;
     return { ...attemptAt(upstream, this.#attempts - 1), tries };
+  }
+}
+
+/** So long a refusal waits for another upstream to take the transaction after all. */
+const REFUSAL_TIMEOUT_MS = 1_000;
+
+/**
+ * One transaction, sent to several upstreams. The first that takes it answers; the others are left to finish: an
+ * upstream that takes it too spreads it sooner.
+ */
+export class Broadcast {
+  readonly #attempts: AtOnce;
+  readonly #failures: Reply["kind"][] = [];
+  /** The refusal that says most. */
+  #refusal: { readonly reply: FinalReply; readonly arrival: number } | undefined;
+  #refusedUntilMs = NEVER;
+  #settled: Settlement | undefined;
+  readonly #question: UpstreamQuestion;
+
+  /** @param count To how many it is sent. */
+  constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], count: number) {
+    const able = upstreams.filter((upstream) => !upstream.isMissing(question.method));
+    this.#attempts = new AtOnce(able, count);
+    this.#question = question;
+  }
+
+  next(event: AskingEvent, now: number): Decision {
+    if (event.kind === "reply") this.#attempts.underWay -= 1;
+    if (this.#settled) return this.#settled;
+    if (event.kind === "aborted") return this.#settle(errors.upstreamTimeout());
+    if (event.kind === "started" && this.#attempts.left === 0)
+      return this.#settle(errors.methodNotFound(this.#question.method));
+    if (event.kind === "reply") {
+      if (event.reply.kind === "result") return this.#settle(event.reply);
+      this.#note(event.reply, now);
+    }
+    const attempt = this.#attempts.askDue();
+    if (attempt) return attempt;
+    const isOver = this.#attempts.underWay === 0 || this.#refusedUntilMs <= now;
+    return isOver ? this.#giveUp() : { ...FOR_REPLIES, untilMs: this.#refusedUntilMs };
+  }
+
+  #note(reply: Reply, now: number): void {
+    if (reply.kind !== "refused") {
+      this.#failures.push(reply.kind);
+      this.#attempts.replace();
+      return;
+    }
+    const arrival = this.#question.options.arrivalOf?.(reply) ?? 0;
+    if (!this.#refusal) this.#refusedUntilMs = now + REFUSAL_TIMEOUT_MS;
+    if (arrival > (this.#refusal?.arrival ?? -1)) this.#refusal = { reply, arrival };
+  }
+
+  #giveUp(): Settlement {
+    return this.#settle(this.#refusal?.reply ?? whyNobody(this.#failures, this.#question));
+  }
+
+  #settle(outcome: FinalReply | RpcError): Settlement {
+    this.#settled = settlementOf(outcome);
+    return this.#settled;
   }
 }

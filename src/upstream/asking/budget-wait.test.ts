@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NEVER } from "./decision.ts";
-import { BudgetWait } from "./waiting.ts";
+import { BudgetWait } from "./one-answer.ts";
 
 /** One call's waits, by a clock that stands at 0. */
 function waits() {

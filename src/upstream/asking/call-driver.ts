@@ -1,22 +1,26 @@
-// Drives one call to its end: asks upstreams, waits and settles as `next` decides. It owns the call's timer and
-// attempts, and tells the others what is done.
-import { RpcError } from "../../jsonrpc/rpc-error.ts";
+// Drives one call to its end: `next` decides, without acting, whether to ask an upstream, wait or settle; the driver
+// acts. It owns the call's timer and attempts, and tells the others what is done.
+import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { OUTRUN } from "../ask-decisions.ts";
 import type { Reply } from "../reply.ts";
-import type { Upstream } from "../upstream.ts";
+import { OUTRUN, type Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";
+import type { AgreementRule } from "./agreement.ts";
+import { Broadcast, Quorum } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";
 import {
   type AskingEvent,
   type Attempt,
+  type Decision,
   NEVER,
   type NetworkView,
   type Settlement,
+  settlementOf,
+  type UpstreamQuestion,
   type Wait,
 } from "./decision.ts";
 import type { NetworkCalls, Shortage, Waiting } from "./network-calls.ts";
-import { type AskingState, next, overdue } from "./next.ts";
+import { OneAnswer } from "./one-answer.ts";
 
 /** What the calls of one network share. */
 export type AskingNetwork = NetworkView &
@@ -206,3 +210,56 @@ export class CallDriver implements Waiting {
 }
 
 const nothing = (): void => undefined;
+
+export type AskingState = {
+  readonly question: UpstreamQuestion;
+  readonly view: NetworkView;
+  /** How many must say the same; undefined: one answer is enough. */
+  readonly rule: AgreementRule | undefined;
+  /** To how many upstreams it is sent at once. */
+  readonly copies: number;
+  /** undefined until there are upstreams. */
+  plan: OneAnswer | Quorum | Broadcast | undefined;
+  /** It waited for an upstream that can be asked. */
+  hasWaited: boolean;
+};
+
+/**
+ * While no upstream can be asked, a call waits so long from the moment on at which that began; and at least a
+ * little: an upstream may be back with the next look.
+ */
+const OUTAGE_TIMEOUT = { ms: 3_000, leastMs: 600 };
+
+/** The next step of a call. Changes nothing but the state. */
+export function next(state: AskingState, event: AskingEvent, now: number): Decision {
+  if (event.kind === "started") {
+    if (event.upstreams.length === 0) return waitForUpstreams(state, now);
+    state.plan = planOf(state, event.upstreams);
+  }
+  if (state.plan) return state.plan.next(event, now);
+  const isOut = event.kind !== "aborted" || state.view.outSinceMs(now) !== undefined;
+  return settlementOf(isOut ? errors.noUpstream() : errors.upstreamTimeout());
+}
+
+/** The attempt that takes longer than usual, just now. */
+const overdue = ({ plan }: AskingState, now: number): Attempt | undefined =>
+  plan instanceof OneAnswer ? plan.overdue(now) : undefined;
+
+function planOf(
+  { question, view, rule, copies }: AskingState,
+  upstreams: readonly Upstream[],
+): OneAnswer | Quorum | Broadcast {
+  if (rule) return new Quorum(question, upstreams, rule);
+  if (copies > 1) return new Broadcast(question, upstreams, copies);
+  return new OneAnswer(question, upstreams, view);
+}
+
+function waitForUpstreams(state: AskingState, now: number): Decision {
+  const { view } = state;
+  const sinceMs = view.outSinceMs(now);
+  if (sinceMs === undefined || state.hasWaited || !view.mayWait("upstreams"))
+    return settlementOf(errors.noUpstream());
+  state.hasWaited = true;
+  const untilMs = Math.max(now + OUTAGE_TIMEOUT.leastMs, sinceMs + OUTAGE_TIMEOUT.ms);
+  return { kind: "wait", untilMs, shortOf: "upstreams" };
+}

@@ -1,9 +1,9 @@
 // How a call to the nodes of a network wants to be made.
 import type { MethodTraits } from "../../namespaces/known-method.ts";
-import type { IsFalse } from "../belief.ts";
 import type { BodyReader } from "../connection/connection.ts";
+import type { IsFalse } from "../node-requests.ts";
+import type { HurriedAsker } from "../node-turns.ts";
 import type { Reply } from "../reply.ts";
-import type { HurriedAsker } from "../turns/node-turns.ts";
 
 export type CallOptions = {
   /** Of the method; left out: they are looked for. */

@@ -1,11 +1,10 @@
 // What may be sent to one upstream: as configured, and as it turns out when it says "too often".
 import type { Clock } from "../../lib/clock.ts";
+import { BestMatch } from "../../lib/pattern.ts";
 import type { State } from "../../state/state.ts";
 import { CallBucket } from "./call-bucket.ts";
-import { CallCosts } from "./call-costs.ts";
-import { LearnedLimit } from "./learned-limit.ts";
+import { LearnedLimit, SentRate } from "./learned-limit.ts";
 import { MonthCount } from "./month-count.ts";
-import { SentRate } from "./sent-rate.ts";
 
 /** In calls, or in the vendor's credits when `costs` says what a call costs. */
 export type RateBudgetOptions = {
@@ -174,5 +173,20 @@ export class RateBudget {
 
   #pauseMs(nowMs: number): number {
     return Math.max(0, Math.ceil(this.#pausedUntilMs - nowMs));
+  }
+}
+
+const DEFAULT_COST = 1;
+/** What calls cost at one upstream: one each, or its vendor's credits. */
+export class CallCosts {
+  readonly #costs: BestMatch<number>;
+
+  /** @param costByPattern By method or pattern. */
+  constructor(costByPattern: Readonly<Record<string, number>> = {}) {
+    this.#costs = new BestMatch(costByPattern);
+  }
+
+  of(method: string): number {
+    return this.#costs.of(method) ?? DEFAULT_COST;
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
 import type { Reply } from "../reply.ts";
-import { Capabilities } from "./capabilities.ts";
+import { Capabilities, MissingMethods } from "./capabilities.ts";
 
 const HEAD = 10_000;
 const result = (json: string): Reply => ({ kind: "result", json: Buffer.from(json) });
@@ -59,5 +59,68 @@ describe("what answers to callers tell of a node", () => {
       undefined,
     );
     expect(capabilities.snapshot().widestLogs).toBeUndefined();
+  });
+});
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const onChange = (): void => undefined;
+
+describe("a method that a node lacks", () => {
+  it("is asked for again after ten minutes, then after twice as long each time, at most a day", async () => {
+    const clock = new FakeClock();
+    const missing = new MissingMethods({ clock, onChange });
+    for (const restMs of [10, 20, 40, 80].map((minutes) => minutes * MINUTE_MS)) {
+      missing.remember("trace_get");
+      missing.remember("trace_get"); // by a call that was under way beside the other
+      await clock.advance(restMs - 1);
+      expect(missing.has("trace_get")).toBe(true);
+      await clock.advance(1);
+      expect(missing.has("trace_get")).toBe(false);
+    }
+    for (let times = 0; times < 10; times += 1) {
+      missing.remember("trace_get");
+      await clock.advance(DAY_MS);
+      expect(missing.has("trace_get")).toBe(false);
+    }
+  });
+
+  it("is there again when the node answers it, and then lacked for ten minutes", async () => {
+    const clock = new FakeClock();
+    const missing = new MissingMethods({ clock, onChange });
+    missing.remember("a");
+    await clock.advance(10 * MINUTE_MS);
+    missing.found("a");
+    missing.remember("a");
+    await clock.advance(10 * MINUTE_MS);
+    expect(missing.has("a")).toBe(false);
+  });
+
+  it("is one of 512, of no endless name; the newest hundred are written", () => {
+    const missing = new MissingMethods({ clock: new FakeClock(), onChange });
+    for (let index = 0; index < 2_000; index += 1) missing.remember(`debug_${index}`);
+    missing.remember(`debug_${"x".repeat(1_000_000)}`);
+    expect(missing.count).toBe(512);
+    expect(missing.has("debug_1488")).toBe(true);
+    expect(missing.has("debug_1487")).toBe(false);
+    const record = missing.toRecord();
+    expect(record.map(([name]) => name)).toEqual(
+      Array.from({ length: 100 }, (_, index) => `debug_${1_900 + index}`),
+    );
+  });
+
+  it("is still lacked for what is left of the time after a restart, though the clock was set back", async () => {
+    const before = new MissingMethods({ clock: new FakeClock(), onChange });
+    before.remember("a");
+    const clock = new FakeClock();
+    await clock.advance(4 * MINUTE_MS);
+    const after = new MissingMethods({ clock, onChange });
+    after.restore([...before.toRecord(), ["b", 1e15, 1e15]]);
+    await clock.advance(6 * MINUTE_MS - 1);
+    expect(after.has("a")).toBe(true);
+    await clock.advance(1);
+    expect(after.has("a")).toBe(false);
+    await clock.advance(DAY_MS);
+    expect(after.has("b")).toBe(false);
   });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../lib/clock.ts";
 import { traitsOf } from "../../methods/catalogue.ts";
 import type { Connection } from "../connection/connection.ts";
-import { type Inspection, inspect } from "./inspect.ts";
-import { renderInspection, renderMemory } from "./render-inspection.ts";
+import { Capabilities } from "./capabilities.ts";
+import { type Inspection, inspect, renderInspection, renderMemory } from "./inspect.ts";
 
 const EVM: Script = {
   eth_chainId: '"result":"0x1"',
@@ -171,4 +172,30 @@ describe("what is remembered of a node", () => {
       "    remembered: at most 10 calls in one request",
     ]);
   });
+});
+
+/** What is told of the states of a node that had that of block 1. */
+function stateLine(head: number): string | undefined {
+  const { history } = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
+  history.has("state", 1, head);
+  const lines = renderInspection("main / a", {
+    kind: "usable",
+    clientVersion: "Geth/v1",
+    chainId: 1,
+    head: { number: head, ageSeconds: 1 },
+    ...{ has: [], lacks: [], unclear: [] },
+    reaches: history.known(),
+  });
+  return lines.find((line) => line.includes("state of"))?.trim();
+}
+
+it.each([
+  [57, "state of all 58 blocks so far: the chain is too young to show whether it drops old ones"],
+  [
+    99_999,
+    "state of all 100000 blocks so far: the chain is too young to show whether it drops old ones",
+  ],
+  [100_000, "state of all blocks"],
+])("a node that has the first state of a chain of head %i has the %s", (head, want) => {
+  expect(stateLine(head)).toBe(want);
 });

@@ -1,11 +1,10 @@
 // What is asked of a node to find out what it can do: questions that cost it nothing.
-
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
-import { LONGEST_VERSION, UNKNOWN_VERSION } from "./capability-record.ts";
 import type { Reach } from "./history.ts";
+import { LONGEST_VERSION, UNKNOWN_VERSION } from "./kept-capabilities.ts";
 
 export type Probe = {
   /** Under which it is remembered that it was answered. */

@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
-import { readReply } from "../reply.ts";
-import { requestJson } from "../request-json.ts";
+import { readReply, requestJson } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Exchange } from "./connection.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { memoryHolder } from "../../lib/memory-budget.ts";
-import { requestJson } from "../request-json.ts";
+import { requestJson } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { BodyReader, Exchange } from "./connection.ts";
 

@@ -1,12 +1,15 @@
 // Chooses how to speak to a node by the scheme of its URL.
+
+import type { RpcCaller } from "../../devnet/activity.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
+import { readReply, requestJson } from "../reply.ts";
+import type { ArrivingMemory } from "./arriving-message.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { ipcConnection } from "./ipc-connection.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
-import type { ArrivingMemory } from "./whole-body.ts";
 
 type ConnectParts = {
   readonly clock: Pick<Clock, "after" | "now" | "wallTime" | "yield">;
@@ -27,4 +30,25 @@ export function connect(options: ConnectionOptions, parts: ConnectParts): Connec
   if (batch < 2) return connection;
   const onLearned = parts.onBatchLearned;
   return new BatchingConnection({ batch, onLearned }, { connection, clock: parts.clock });
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** One node asked directly, with parsed results: for the development nodes' activity. */
+export function rpcCaller(url: string, parts: { clock: Clock }): RpcCaller {
+  const connection = connect(
+    { url, headers: {}, connections: 4, timeoutMs: TIMEOUT_MS, responseBytes: 1 << 26 },
+    parts,
+  );
+  const { signal } = new AbortController();
+  let id = 0;
+  return {
+    call: async (method, params) => {
+      id += 1;
+      const json = requestJson(id, method, JSON.stringify(params));
+      const reply = readReply(await connection.send({ id, json }, signal), id);
+      if (reply.kind === "result") return JSON.parse(reply.json.toString());
+      throw new Error(reply.kind === "refused" ? reply.message : `${method}: ${reply.kind}`);
+    },
+  };
 }

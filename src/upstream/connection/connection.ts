@@ -1,5 +1,4 @@
 // What a connection to one node is, whatever it is made of.
-
 import type { Span } from "../../jsonrpc/members.ts";
 import type { MemoryHolder } from "../../lib/memory-budget.ts";
 

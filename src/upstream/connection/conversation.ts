@@ -1,6 +1,9 @@
 // Many calls at once over one socket of whatever kind, told apart by their ids; the socket is opened
 // for the first call, and again after it was lost.
+import { findMembers, textOf } from "../../jsonrpc/members.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { requestJson, subscriptionIdIn } from "../reply.ts";
+import { idOf } from "./arriving-message.ts";
 import {
   type BodyReader,
   type Connection,
@@ -8,11 +11,8 @@ import {
   type NodeRequest,
   reasonOf,
   type SubscriptionListener,
+  stopped,
 } from "./connection.ts";
-import { idOf } from "./message-id.ts";
-import { readHeld } from "./read-held.ts";
-import { Subscriptions } from "./subscriptions.ts";
-import type { Wire, WireListener } from "./wire.ts";
 
 /** `open` may throw: then the wire is lost as it was made. */
 type ConversationParts = {
@@ -145,5 +145,108 @@ export class Conversation implements Connection {
     for (const call of [...this.#pending.values()]) call.settle({ kind: "unreachable", reason });
     this.#subscriptions.endAll();
     wire?.destroy();
+  }
+}
+
+/** One socket, from the attempt to open it on. */
+export type Wire = {
+  state(): "opening" | "open" | "ending";
+  send(json: string): void;
+  /** Ends it at once; may be called at any time, and again. */
+  destroy(): void;
+};
+
+/** What a wire tells, never before it was returned. Nothing of one that was given up is heard. */
+export type WireListener = {
+  onOpen(): void;
+  onMessage(body: Buffer): void;
+  /** The answer to this call is longer than what is taken, and was not kept. */
+  onTooLarge(callId: number): void;
+  onLost(reason: string): void;
+};
+
+/** In bytes: a few milliseconds of work. */
+const READ_AT_ONCE = 1 << 20;
+
+/** Hands the answer to the reader piece by piece, with others' turns between. */
+async function readHeld(
+  exchange: Exchange,
+  reader: BodyReader,
+  clock: Pick<Clock, "after">,
+): Promise<Exchange> {
+  if (exchange.kind !== "answered") return exchange;
+  for (let at = 0; at < exchange.body.length; at += READ_AT_ONCE) {
+    if (!reader.add(exchange.body.subarray(at, at + READ_AT_ONCE))) return stopped(reader);
+    await new Promise<void>((resolve) => clock.after(0, resolve));
+  }
+  return { ...exchange, body: reader.finish() ?? Buffer.alloc(0) };
+}
+
+type Open = { readonly listener: SubscriptionListener; readonly end: () => void };
+
+/** What the present socket of a conversation pushes to whom, and how that is ended at the node. */
+class Subscriptions {
+  /** By the node's subscription id, as JSON text. */
+  readonly #open = new Map<string, Open>();
+  /** Subscribing calls that were given up: what a late answer still opens is closed at once. */
+  readonly #forsaken = new Set<number>();
+  readonly #say: (json: string) => void;
+
+  /** @param parts.say Sends to the node, best effort: one that does not hear it goes on, and nobody listens. */
+  constructor(parts: { say: (json: string) => void }) {
+    this.#say = parts.say;
+  }
+
+  /** To be told what became of each subscribing call, before anything that came behind it is read. */
+  begin(
+    { id, exchange }: { id: number; exchange: Exchange },
+    listener: SubscriptionListener,
+    signal: AbortSignal,
+  ): void {
+    const subscription = subscriptionIdIn(exchange, id);
+    if (subscription !== undefined) this.#listen(subscription, listener, signal);
+    else if (exchange.kind === "aborted" || exchange.kind === "timeout") this.#forsaken.add(id);
+  }
+
+  #listen(subscription: string, listener: SubscriptionListener, signal: AbortSignal): void {
+    const cancel = (): void => {
+      this.#open.delete(subscription);
+      this.#unsubscribe(subscription);
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    const end = (): void => {
+      signal.removeEventListener("abort", cancel);
+      listener.onEnd();
+    };
+    this.#open.set(subscription, { listener, end });
+  }
+
+  /** An answer that no call waits for. */
+  takeLate(body: Buffer, id: number): void {
+    if (!this.#forsaken.delete(id)) return;
+    const subscription = subscriptionIdIn({ kind: "answered", status: 200, body }, id);
+    if (subscription !== undefined) this.#unsubscribe(subscription);
+  }
+
+  /** A message that is no answer. */
+  notify(body: Buffer): void {
+    const [params] = findMembers(body, ["params"]) ?? [];
+    const event = params && body.subarray(params.start, params.end);
+    const [subscription, result] = (event && findMembers(event, ["subscription", "result"])) ?? [];
+    if (!event || !subscription || !result) return;
+    const listening = this.#open.get(textOf(event, subscription));
+    listening?.listener.onEvent(event.subarray(result.start, result.end));
+  }
+
+  /** With the socket, all that it carried is gone. */
+  endAll(): void {
+    const ended = [...this.#open.values()];
+    this.#open.clear();
+    this.#forsaken.clear();
+    for (const { end } of ended) end();
+  }
+
+  #unsubscribe(subscription: string): void {
+    this.#say(requestJson(0, "eth_unsubscribe", `[${subscription}]`)); // no call has the id 0
   }
 }

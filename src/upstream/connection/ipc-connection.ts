@@ -2,12 +2,18 @@
 // the other.
 import { connect as connectSocket, type Socket } from "node:net";
 import { unescape as percentDecoded } from "node:querystring";
+import { isSpace, OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
+import { BROKEN, MORE, ValueScanner } from "../../jsonrpc/value-scanner.ts";
 import type { Clock } from "../../lib/clock.ts";
+import {
+  type ArrivingMemory,
+  idNearEnd,
+  idNearStart,
+  NEAR_THE_EDGE,
+  WholeBody,
+} from "./arriving-message.ts";
 import { type ConnectionOptions, reasonOf } from "./connection.ts";
-import { Conversation } from "./conversation.ts";
-import { MessageSplitter } from "./message-splitter.ts";
-import type { ArrivingMemory } from "./whole-body.ts";
-import type { Wire, WireListener } from "./wire.ts";
+import { Conversation, type Wire, type WireListener } from "./conversation.ts";
 
 export const ipcConnection = (
   options: ConnectionOptions,
@@ -59,3 +65,103 @@ function pathOf(url: string): string {
 function stateOf({ readyState }: Socket): "opening" | "open" | "ending" {
   return readyState === "opening" || readyState === "open" ? readyState : "ending";
 }
+
+type MessageListener = {
+  onMessage(body: Buffer): void;
+  /** One longer than what is taken: the call that it answers, undefined when that cannot be told. */
+  onTooLarge(callId: number | undefined): void;
+};
+
+type SplitterOptions = {
+  readonly responseBytes: number;
+  /** Where what comes is counted. */
+  readonly memory?: ArrivingMemory | undefined;
+};
+
+/**
+ * Where one message ends and the next begins, on a socket that carries JSON and nothing between: each byte is looked
+ * at once, however it was cut.
+ */
+export class MessageSplitter {
+  readonly #value = new ValueScanner();
+  /** Of the message that has begun and not ended. */
+  #begun: BegunMessage | undefined;
+  readonly #options: SplitterOptions;
+  readonly #listener: MessageListener;
+
+  constructor(options: SplitterOptions, listener: MessageListener) {
+    this.#options = options;
+    this.#listener = listener;
+  }
+
+  /** @returns false when this is no such socket: no message can be found on it any more. */
+  add(chunk: Buffer): boolean {
+    let at = 0;
+    while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
+    return at !== BROKEN;
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#begun?.drop();
+    this.#begun = undefined;
+  }
+
+  /** The offset to go on from, MORE or BROKEN. */
+  #step(chunk: Buffer, from: number): number {
+    if (!this.#begun) {
+      const byte = chunk[from] ?? 0;
+      if (isSpace(byte)) return from + 1;
+      if (byte !== OPEN_BRACE && byte !== OPEN_BRACKET) return BROKEN;
+      this.#value.begin(byte);
+    }
+    const end = this.#value.scan(chunk, from);
+    if (end === BROKEN) return BROKEN;
+    const message = this.#begun ?? new BegunMessage(this.#options, this.#listener);
+    message.add(chunk.subarray(from, end === MORE ? chunk.length : end));
+    this.#begun = end === MORE ? message : undefined;
+    if (end !== MORE) message.end();
+    return end;
+  }
+}
+
+/** A message as it comes: kept whole, or of one that is too large only where its id may stand. */
+class BegunMessage {
+  /** undefined when it is too large. */
+  #whole: WholeBody | undefined;
+  #start: Buffer = Buffer.alloc(0);
+  #end: Buffer = Buffer.alloc(0);
+  #isReported = false;
+  readonly #listener: MessageListener;
+
+  constructor(options: SplitterOptions, listener: MessageListener) {
+    this.#whole = new WholeBody(options, options.memory);
+    this.#listener = listener;
+  }
+
+  add(piece: Buffer): void {
+    if (this.#start.length < NEAR_THE_EDGE) this.#start = joined(this.#start, piece);
+    this.#end = piece.length < NEAR_THE_EDGE ? joined(this.#end, piece) : piece;
+    this.#end = this.#end.subarray(-NEAR_THE_EDGE);
+    if (!this.#whole || this.#whole.add(piece)) return;
+    this.drop();
+    // The rest may take its time: the caller need not wait for it.
+    const callId = idNearStart(this.#start);
+    this.#isReported = callId !== undefined;
+    if (this.#isReported) this.#listener.onTooLarge(callId);
+  }
+
+  drop(): void {
+    this.#whole?.drop();
+    this.#whole = undefined;
+  }
+
+  end(): void {
+    if (this.#whole) this.#listener.onMessage(this.#whole.finish());
+    else if (!this.#isReported) this.#listener.onTooLarge(idNearEnd(this.#end));
+  }
+}
+
+/** Nearly always there is nothing to join. */
+const joined = (before: Buffer, piece: Buffer): Buffer =>
+  before.length === 0 ? piece : Buffer.concat([before, piece]);

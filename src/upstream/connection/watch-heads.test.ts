@@ -5,7 +5,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
 import { fakeTraits } from "../../../test/support/fake-pool.ts";
 import { Turns } from "../../lib/turns.ts";
-import { requestJson } from "../request-json.ts";
+import { requestJson } from "../reply.ts";
 import { Upstream } from "../upstream.ts";
 import { connect } from "./connect.ts";
 

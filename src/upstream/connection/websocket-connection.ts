@@ -1,7 +1,7 @@
 // Speaks to a node over one WebSocket: a conversation whose messages are frames.
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
-import { ArrivingFrames } from "./arriving-frames.ts";
+import type { ArrivingMemory } from "./arriving-message.ts";
 import {
   type BodyReader,
   type Connection,
@@ -11,9 +11,7 @@ import {
   reasonOf,
   type SubscriptionListener,
 } from "./connection.ts";
-import { Conversation } from "./conversation.ts";
-import type { ArrivingMemory } from "./whole-body.ts";
-import type { Wire, WireListener } from "./wire.ts";
+import { Conversation, type Wire, type WireListener } from "./conversation.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;
@@ -121,4 +119,57 @@ function watch(socket: WebSocket, onSilent: () => void, clock: Pick<Clock, "afte
   };
   let cancel = clock.after(PING_EVERY_MS, beat);
   return () => cancel();
+}
+
+/** Of a control frame of a server, in bytes. */
+const HEADER = 2;
+/** Beyond the longest message, in bytes: frames have headers, and the next message may have begun. */
+const SLACK = 1 << 20;
+
+/** Counts the bytes of a WebSocket message while it comes: `ws` keeps them, and hands them over when they are whole. */
+class ArrivingFrames {
+  /** Since the last message. */
+  #bytes = 0;
+  /** Nothing is kept any more. */
+  #isOver = false;
+  readonly #most: number;
+  readonly #memory: ArrivingMemory | undefined;
+
+  /** @param options.responseBytes The longest message that is taken. */
+  constructor(
+    { responseBytes }: { readonly responseBytes: number },
+    { memory }: { readonly memory: ArrivingMemory | undefined },
+  ) {
+    this.#most = responseBytes + SLACK;
+    this.#memory = memory;
+  }
+
+  /** @returns false when it is no message that could be taken: empty frames without end, for example. */
+  add(bytes: number): boolean {
+    if (this.#isOver) return false;
+    this.#bytes += bytes;
+    this.#memory?.hold("arriving", bytes);
+    return this.#bytes <= this.#most;
+  }
+
+  /** A ping or a pong came, between messages or within one: it is kept by nobody. */
+  control(dataBytes: number): void {
+    this.#release(Math.min(this.#bytes, HEADER + dataBytes));
+  }
+
+  /** A message is whole, and its reader's. */
+  message(): void {
+    this.#release(this.#bytes);
+  }
+
+  /** The socket is of no use any more. */
+  end(): void {
+    this.message();
+    this.#isOver = true;
+  }
+
+  #release(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#memory?.release("arriving", bytes);
+  }
 }

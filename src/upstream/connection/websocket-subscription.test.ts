@@ -5,7 +5,7 @@ import type { WebSocket } from "ws";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
-import { requestJson } from "../request-json.ts";
+import { requestJson } from "../reply.ts";
 import type { Exchange } from "./connection.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 

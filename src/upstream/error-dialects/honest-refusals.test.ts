@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Reply, readReply } from "../reply.ts";
-import { DIALECTS } from "./dialects.ts";
+import { DIALECTS, type Reply, readReply } from "../reply.ts";
 
 const ID = 18;
 const refusal = (code: number, message: string): Reply => {

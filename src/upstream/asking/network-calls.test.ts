@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HedgeBudget, hedgeDelayMs } from "./hedging.ts";
+import { HedgeBudget, hedgeDelayMs } from "./network-calls.ts";
 
 const LIMITS = { share: 0.1, leastMs: 25, mostMs: 2_000 };
 

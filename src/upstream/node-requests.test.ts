@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns, type Work } from "../lib/turns.ts";
-import { Belief } from "./belief.ts";
+import { Belief } from "./node-requests.ts";
 import type { Reply } from "./reply.ts";
 
 const resultOf = (bytes: number): Reply => ({ kind: "result", json: Buffer.alloc(bytes, "1") });

@@ -8,7 +8,7 @@ import {
   type Breaker,
   breakerAt,
   CLOSED,
-} from "./breaker.ts";
+} from "./health.ts";
 
 const FEW = { errorRate: 0.1, failures: 1 };
 const open = (until: number, pauseMs = 1_000): Breaker => ({ kind: "open", until, pauseMs });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Candidate, rank, withTrial } from "./ranking.ts";
+import { type Candidate, rank, withTrial } from "./node-order.ts";
 
 const WELL: Omit<Candidate, "name"> = {
   breaker: "closed",

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Reply, readReply } from "../reply.ts";
-import type { Dialect, Sample } from "./dialect.ts";
-import { DIALECTS, dialectOf } from "./dialects.ts";
+import type { Dialect, Sample } from "./error-dialects/dialect.ts";
+import { DIALECTS, dialectOf, type Reply, readReply } from "./reply.ts";
 
 const ID = 7;
 

@@ -1,7 +1,7 @@
 // The parts of one network, joined: upstreams → chain → filters → methods.
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { Grant } from "./access/keys/grant.ts";
+import type { Grant } from "./access/keys/key-ring.ts";
 import { shownUpstream } from "./admin/admin-parts.ts";
 import type { Status } from "./admin/schemas.ts";
 import { Chain } from "./chain/chain.ts";

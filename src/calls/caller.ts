@@ -1,5 +1,5 @@
 // The caller, the network that is called, and its chain as one call sees it, or all members of one batch.
-import type { Grant } from "../access/keys/grant.ts";
+import type { Grant } from "../access/keys/key-ring.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
 import type { Head } from "../chain/head.ts";

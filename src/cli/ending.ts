@@ -5,9 +5,13 @@ import type { Environment } from "../config/parse-config.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
-import { endProcess } from "../processes/end-process.ts";
-import { type Replaced, replacedIn, replaceProcess } from "../processes/replace-process.ts";
-import { whatNext } from "../processes/unexpected-errors.ts";
+import {
+  endProcess,
+  type Replaced,
+  replacedIn,
+  replaceProcess,
+  whatNext,
+} from "../processes/end-process.ts";
 
 /** What an ending needs of a gateway that serves. */
 type Ended = Pick<Gateway, "stop" | "kill" | "drainMs">;

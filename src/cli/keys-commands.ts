@@ -7,7 +7,7 @@ import {
   type KeyRefusal,
   OVERLAP_MS,
 } from "../access/keys/key-book.ts";
-import type { KeyView } from "../access/keys/key-view.ts";
+import type { KeyView } from "../access/keys/key-record.ts";
 import {
   priceList,
   readUsage,

@@ -6,7 +6,7 @@ import type { Environment } from "../config/parse-config.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
-import { DamagedState } from "../state/damaged-state.ts";
+import { DamagedState } from "../state/lmdb-state.ts";
 import { openState } from "../state/open-state.ts";
 import { type KeysCommand, keysCommands } from "./keys-commands.ts";
 import { options as declared, type OptionValues, parsable, wrong } from "./keys-options.ts";

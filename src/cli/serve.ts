@@ -10,11 +10,10 @@ import { StoreUnavailable } from "../disk/environment-folder.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
-import { endProcess } from "../processes/end-process.ts";
-import { canSharePorts } from "../processes/shared-port.ts";
+import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.ts";
 import { ChildFailed } from "../processes/supervised.ts";
-import { listenForUnexpectedErrors } from "../processes/unexpected-errors.ts";
-import { DamagedState } from "../state/damaged-state.ts";
+import { canSharePorts } from "../processes/supervisor.ts";
+import { DamagedState } from "../state/lmdb-state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { CommandFailure, readAgain, readConfig } from "./read-config.ts";
 

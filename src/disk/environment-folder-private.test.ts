@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { memberId } from "../access/usage/member-id.ts";
+import { memberId } from "../access/limits/members.ts";
 import { BlockStore } from "../chain/block-store.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 

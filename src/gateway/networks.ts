@@ -1,10 +1,11 @@
 // The networks that are served, and how they become those of another configuration: made ready beside
 // the running ones, then all swapped in one step.
+
 import type { Config } from "../config/schema.ts";
 import { UnservedFilters } from "../filters/kept-filters.ts";
+import { within } from "../lib/waiting.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
-import { LeavingNetworks } from "./leaving-networks.ts";
 
 /** One step to take, or to leave. */
 export type NetworksChange = {
@@ -150,3 +151,47 @@ const isFulfilled = <Value>(
 ): result is PromiseFulfilledResult<Value> => result.status === "fulfilled";
 const isRejected = (result: PromiseSettledResult<unknown>): result is PromiseRejectedResult =>
   result.status === "rejected";
+
+// Networks that are served no longer, until their calls in flight have ended and they are closed.
+
+type LeavingOptions = {
+  /** How long calls in flight are waited for. */
+  readonly withinMs: number;
+  /** Whether another network has its name by now. */
+  readonly isReplaced: () => boolean;
+};
+
+class LeavingNetworks {
+  /** Until it is closed, by name. */
+  readonly #closing = new Map<string, Promise<void>>();
+  readonly #parts: Pick<NetworkParts, "clock" | "metrics">;
+
+  constructor(parts: Pick<NetworkParts, "clock" | "metrics">) {
+    this.#parts = parts;
+  }
+
+  letGo(name: string, network: Network, { withinMs, isReplaced }: LeavingOptions): void {
+    const earlier = this.#closing.get(name);
+    const closed = Promise.all([this.#close(network, withinMs), earlier]).then(() => {
+      if (this.#closing.get(name) === closed) this.#closing.delete(name);
+      if (!isReplaced()) this.#parts.metrics.networkGone(name);
+    });
+    this.#closing.set(name, closed);
+  }
+
+  /** Resolves when none of this name is left. */
+  async gone(name: string): Promise<void> {
+    await this.#closing.get(name);
+  }
+
+  /** Resolves when none is left. */
+  async empty(): Promise<void> {
+    await Promise.all(this.#closing.values());
+  }
+
+  /** When the calls in flight have ended, or their time is over. */
+  async #close(network: Network, withinMs: number): Promise<void> {
+    await within(withinMs, network.requests.empty(), this.#parts);
+    await network.close();
+  }
+}

@@ -1,14 +1,18 @@
 // What each process of a gateway has, whatever it does: one that does everything, a server, the writer.
+
+import { totalmem } from "node:os";
+import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
+import { writerIn } from "../disk/environment-folder.ts";
 import { FilterCount } from "../filters/filter-record.ts";
 import type { Clock } from "../lib/clock.ts";
+import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
-import { LogLevels } from "../observe/log-levels.ts";
+import { LogLevels } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
-import { processMemory } from "./memory.ts";
 
 /**
  * @param options.processes How many there are: what may wait in memory is divided among them.
@@ -38,4 +42,84 @@ export async function openProcessParts(
       levels.set(next.log.level);
     },
   };
+}
+
+// How much may wait in the memory of one process; and that it is told, once, when that is too much.
+
+type MemorySettings = Pick<Config, "limits">;
+
+type ProcessMemoryParts = {
+  readonly metrics: Pick<Metrics, "watchMemory" | "memoryRefused">;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Pick<Logger, "warn">;
+};
+
+/** A refusal is told of when none was for so long. */
+const QUIET_MS = 60_000;
+
+/** @param options.processes Among so many what is configured is divided. */
+function processMemory(
+  config: MemorySettings,
+  { processes }: { readonly processes: number },
+  { metrics, clock, log }: ProcessMemoryParts,
+): { readonly memory: MemoryBudget; reconfigure(next: MemorySettings): void } {
+  const sizeFor = ({ limits }: MemorySettings) => ({
+    bytes: Math.floor((limits.memoryBytes ?? ofTheMachine()) / processes),
+  });
+  let lastRefusalAt = Number.NEGATIVE_INFINITY;
+  const memory = new MemoryBudget(sizeFor(config), {
+    onRefused: (what, why, holder) => {
+      metrics.memoryRefused(what, why);
+      const isNew = clock.now() - lastRefusalAt > QUIET_MS;
+      lastRefusalAt = clock.now();
+      const { waiting, bytes } = memory;
+      const own = holder && { key: holder.name, waitingForKey: holder.bytes };
+      if (isNew)
+        log.warn(
+          { what, why, waiting, limit: bytes, ...own },
+          "too much waits in memory: refusing",
+        );
+    },
+  });
+  metrics.watchMemory(memory);
+  return { memory, reconfigure: (next) => memory.resize(sizeFor(next)) };
+}
+
+const ofTheMachine = (): number =>
+  defaultBudget({ total: totalmem(), constrained: process.constrainedMemory() });
+
+// A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap.
+
+type FreeStoresParts = {
+  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly log: Pick<Logger, "info">;
+};
+
+const TIMEOUT_MS = 10_000;
+const LOOK_AGAIN_MS = 50;
+
+/**
+ * Resolves when nobody keeps the stores of the networks, or the timeout ends: then opening them says who does.
+ *
+ * @throws StoreUnavailable when a folder cannot be written.
+ */
+export async function untilStoresAreFree(
+  { data, networks }: Pick<Config, "data" | "networks">,
+  { clock, log }: FreeStoresParts,
+): Promise<void> {
+  const folders = Object.entries(networks)
+    .filter(([, { window }]) => window.blocks > 0)
+    .map(([name]) => join(data, name));
+  const giveUpAt = clock.now() + TIMEOUT_MS;
+  let toldOf: string | undefined;
+  for (const folder of folders) {
+    let writer = writerIn(folder);
+    while (writer !== undefined && clock.now() < giveUpAt) {
+      if (toldOf !== writer)
+        log.info({ writer, folder }, "waiting for the gateway before this one to end");
+      toldOf = writer;
+      await clock.sleep(LOOK_AGAIN_MS);
+      writer = writerIn(folder);
+    }
+  }
 }

@@ -2,12 +2,15 @@
 import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { Costs } from "../access/limits/costs.ts";
+import { memberId } from "../access/limits/members.ts";
 import { Meters } from "../access/limits/meters.ts";
 import { RefusalBudget } from "../access/limits/refusal-budget.ts";
-import { addressMatcher } from "../access/scope/address-list.ts";
-import { clientAddress, type RequestSource } from "../access/scope/client-address.ts";
+import {
+  addressMatcher,
+  clientAddress,
+  type RequestSource,
+} from "../access/scope/client-address.ts";
 import { Guesses } from "../access/scope/guesses.ts";
-import { memberId } from "../access/usage/member-id.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
 import { bodyAnswerer } from "../calls/answer-body.ts";
 import type { Config } from "../config/schema.ts";

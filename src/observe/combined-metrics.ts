@@ -1,8 +1,7 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
 import { AggregatorRegistry, Registry } from "prom-client";
-import { UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
-import { Tally } from "./tally.ts";
+import { Tally, UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };

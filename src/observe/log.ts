@@ -1,4 +1,5 @@
 // The log: JSON lines on stdout, or readable ones on a terminal.
+
 import { createRequire } from "node:module";
 import { type Logger, pino } from "pino";
 import type pinoPretty from "pino-pretty";
@@ -25,4 +26,21 @@ export function createLog(options: {
       )
     : // Each line at once: the last ones before an end, whichever way, are those that are wanted.
       pino({ level, base }, pino.destination({ sync: true }));
+}
+
+// The level of the log and of all logs that were derived from it: pino's children keep the level that
+// they were born with.
+
+export class LogLevels {
+  readonly #logs: Pick<Logger, "level">[];
+
+  /** @param log Has no children yet. */
+  constructor(log: Logger) {
+    this.#logs = [log];
+    log.onChild = (child) => void this.#logs.push(child);
+  }
+
+  set(level: string): void {
+    for (const log of this.#logs) log.level = level;
+  }
 }

@@ -1,13 +1,13 @@
 // What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
 // catalogue, never anything that a caller invents.
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import {
   type MemoryBudget,
   type MemoryRefusal,
   type MemoryRefusalCause,
   memoryKinds,
 } from "../lib/memory-budget.ts";
-import { Tally } from "./tally.ts";
 import { UpstreamGauges, type UpstreamSnapshot } from "./upstream-gauges.ts";
 
 export type CallRecord = {
@@ -532,4 +532,30 @@ function forget(gauge: Gauge, network: string): void {
   void gauge.get().then(({ values }) => {
     for (const { labels } of values) if (labels["network"] === network) gauge.remove(labels);
   });
+}
+
+// Counts that are cheap to raise, and reach Prometheus only when it looks.
+
+/** One number for each combination of label values. */
+export class Tally<Label extends string> {
+  readonly #values = new Map<string, { labels: Record<Label, string | number>; value: number }>();
+
+  constructor(options: { name: string; help: string; labelNames: Label[] }, registry: Registry) {
+    const values = this.#values;
+    new Counter({
+      ...options,
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { labels, value } of values.values()) this.inc(labels, value);
+      },
+    });
+  }
+
+  /** @param key Tells the combination: one key for the same labels. */
+  add(key: string, labels: Record<Label, string | number>, by = 1): void {
+    const entry = this.#values.get(key);
+    if (entry) entry.value += by;
+    else this.#values.set(key, { labels, value: by });
+  }
 }

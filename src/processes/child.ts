@@ -4,7 +4,7 @@ import type { NetworksChange } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import { type Channel, openChannel } from "./channel.ts";
-import { endProcess } from "./end-process.ts";
+import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import {
   type ChildReply,
   type ChildRole,
@@ -14,7 +14,6 @@ import {
   type ToChild,
 } from "./messages.ts";
 import { startServer } from "./server-process.ts";
-import { listenForUnexpectedErrors } from "./unexpected-errors.ts";
 import type { Worker } from "./worker.ts";
 import { startWriter } from "./writer-process.ts";
 

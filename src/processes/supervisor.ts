@@ -1,20 +1,21 @@
 // The process that people start when there are several: runs a writer and servers, and the operators' API.
+
+import { type AddressInfo, createServer } from "node:net";
 import type { Logger } from "pino";
 import type { Status } from "../admin/schemas.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
 import { Admin } from "../gateway/admin.ts";
-import { untilStoresAreFree } from "../gateway/free-stores.ts";
+import { untilStoresAreFree } from "../gateway/process-parts.ts";
 import { Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
-import { LogLevels } from "../observe/log-levels.ts";
+import { LogLevels } from "../observe/log.ts";
 import { openState } from "../state/open-state.ts";
 import { whyStateNotWritable } from "../state/state.ts";
 import { Processes } from "./processes.ts";
-import { freePort } from "./shared-port.ts";
 
 export type SupervisorOptions = { readonly servers: number; readonly program: string };
 
@@ -107,4 +108,53 @@ export async function startSupervisor(
     await stop();
     throw error;
   }
+}
+
+// The one port that several processes listen on.
+
+/** The servers of a supervisor that was killed a moment ago end within that time, in milliseconds. */
+const TIMEOUT_MS = 2_000;
+const LOOK_AGAIN_MS = 50;
+
+/** Whether several processes can listen on one port here. */
+export async function canSharePorts(): Promise<boolean> {
+  try {
+    await listenOnce({ host: "127.0.0.1", port: 0, reusePort: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The port that servers are to share. Alone for a moment: a gateway that was started twice would share it
+ * without a word.
+ *
+ * @throws EADDRINUSE
+ */
+async function freePort(
+  { host, port }: { host: string; port: number },
+  { clock }: { clock: Pick<Clock, "now" | "sleep"> },
+): Promise<number> {
+  const giveUpAt = clock.now() + TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await listenOnce({ host, port, reusePort: false });
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (!isTaken || clock.now() >= giveUpAt) throw error;
+    }
+    await clock.sleep(LOOK_AGAIN_MS);
+  }
+}
+
+function listenOnce(options: { host: string; port: number; reusePort: boolean }): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options, () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
 }

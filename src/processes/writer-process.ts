@@ -1,8 +1,7 @@
 // The process that follows all chains, writes their stores, and ends filters that nobody polls.
 import type { Logger } from "pino";
-import { untilStoresAreFree } from "../gateway/free-stores.ts";
 import { Networks } from "../gateway/networks.ts";
-import { openProcessParts } from "../gateway/process-parts.ts";
+import { openProcessParts, untilStoresAreFree } from "../gateway/process-parts.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Channel } from "./channel.ts";
 import type { Start } from "./messages.ts";

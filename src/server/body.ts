@@ -1,7 +1,7 @@
 // A request's body: bounded, unpacked when it came compressed, and paid for by its key: what comes over the wire
 // before it is read, and what it unpacks to before that is parsed.
 import type { IncomingMessage } from "node:http";
-import type { Grant } from "../access/keys/grant.ts";
+import type { Grant } from "../access/keys/key-ring.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

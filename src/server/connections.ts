@@ -1,7 +1,7 @@
 // The connections to a server: bounded in all and by address, and each in the requests that are worked on at once.
 // Strangers, on whose connections no valid key was seen, make room for others.
 import type { Socket } from "node:net";
-import { plainAddress, subscriberOf } from "../access/scope/ip-address.ts";
+import { plainAddress, subscriberOf } from "../access/scope/client-address.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";

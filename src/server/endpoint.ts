@@ -1,7 +1,6 @@
 // From an HTTP request on the endpoint to a response: path and host, network, key, origin, body, then the calls.
 import type { IncomingMessage } from "node:http";
-import type { Grant } from "../access/keys/grant.ts";
-import type { KeyRing } from "../access/keys/key-ring.ts";
+import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import { type AnswerBody, asVisible } from "../calls/answer-body.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { LifeParts } from "../calls/life-of-a-call.ts";

@@ -2,10 +2,10 @@
 // before more of a request is read. Those who share an address pay for what they send with one key, or without
 // any: no stranger keeps a neighbour's key out.
 import type { IncomingMessage } from "node:http";
-import type { Grant } from "../access/keys/grant.ts";
+import type { Grant } from "../access/keys/key-ring.ts";
 import type { RefusalBudget } from "../access/limits/refusal-budget.ts";
+import { subscriberOf } from "../access/scope/client-address.ts";
 import type { Guesses } from "../access/scope/guesses.ts";
-import { subscriberOf } from "../access/scope/ip-address.ts";
 import type { RequestScope } from "../calls/request-scope.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -1,13 +1,14 @@
 // The shared state of one machine: an LMDB environment that all its processes read and write.
+
 import { open, type RootDatabase } from "lmdb";
 import type { Logger } from "pino";
+import { checkEnvironment } from "../disk/check-environment.ts";
 import { makeLockFile, makePrivateFolder } from "../disk/environment-folder.ts";
 import { NotWritable, Writable } from "../disk/writable.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { OperationId } from "../lib/outbox.ts";
 import type { TakeRequest } from "../lib/token-bucket.ts";
-import { refuseDamagedState } from "./damaged-state.ts";
 import {
   addIn,
   appendIn,
@@ -180,4 +181,19 @@ export class LmdbState implements State {
   #lookAgain(): void {
     this.#root.resetReadTxn();
   }
+}
+
+/** A damaged state is not opened: only a person can say what is to become of the keys in it. The message says what is wrong, and what can be done. */
+export class DamagedState extends Error {
+  override readonly name = "DamagedState";
+}
+
+/** @throws DamagedState, or what the file system says. */
+function refuseDamagedState(folder: string): void {
+  const check = checkEnvironment(folder, { mayGoOn: () => true });
+  if (check.kind !== "damaged") return;
+  throw new DamagedState(
+    `data: the state in ${folder} is damaged (${check.why}). It has the keys that were made, the filters, and what was counted: ` +
+      "put a copy of the folder in its place, or move it away to begin without these",
+  );
 }

@@ -1,4 +1,5 @@
 // The state that a configuration asks for: an LMDB in the data folder, or what several gateways share.
+
 import { join } from "node:path";
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { LmdbState, type LmdbStateParts } from "./lmdb-state.ts";

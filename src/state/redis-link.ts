@@ -1,10 +1,12 @@
 // What leads to Redis: while it is away every call fails within a second, and the next one after it is
 // back succeeds.
+
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "pino";
 import type { SharedStateSettings } from "../config/state-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { Reachability, type ReachabilityParts } from "./reachability.ts";
-import { connect, type RedisConnection } from "./redis-connection.ts";
+import { type Scripts, scripts } from "./redis-scripts.ts";
 
 const TIMEOUT_MS = 800;
 /** The gateway's start waits so long for the first connection, and goes on without. */
@@ -123,4 +125,151 @@ function secretsOf(settings: SharedStateSettings): string[] {
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   return error.message || String(Reflect.get(error, "code") ?? error.name);
+}
+
+// A connection to one Redis, to the master that Sentinels name, or to a Cluster. It keeps nothing back
+// for later: a command that cannot be sent fails, and one whose answer was lost is not sent again,
+// since it may have been carried out.
+
+type RedisConnection = Scripts & (Redis | Cluster);
+
+/** Below a second: nobody waits longer for the state. */
+const REDIS_TIMEOUT_MS = 800;
+
+const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
+
+/** Begins to connect, and goes on until it is disconnected. */
+function connect(settings: SharedStateSettings): RedisConnection {
+  // ioredis adds the scripts as methods, which its types cannot know.
+  return clientOf(settings) as unknown as RedisConnection;
+}
+
+function clientOf(settings: SharedStateSettings): Redis | Cluster {
+  if (settings.kind === "cluster")
+    return new Cluster([...settings.hosts], clusterOptions(settings));
+  const options: RedisOptions = {
+    ...commonOptions(settings),
+    db: settings.database,
+    enableOfflineQueue: false,
+    retryStrategy: retryDelayMs,
+    scripts,
+  };
+  if (settings.kind === "sentinel") return new Redis({ ...options, ...sentinelOptions(settings) });
+  return new Redis({ ...options, ...settings.hosts[0] });
+}
+
+const commonOptions = ({ user, password, isEncrypted }: SharedStateSettings): RedisOptions => ({
+  ...(user === undefined ? {} : { username: user }),
+  ...(password === undefined ? {} : { password }),
+  ...(isEncrypted ? { tls: {} } : {}),
+  connectTimeout: REDIS_TIMEOUT_MS,
+  // Of the greeting after a connection was made; calls have a shorter one of their own.
+  commandTimeout: 2 * REDIS_TIMEOUT_MS,
+  // A stopped Redis does not take leave.
+  disconnectTimeout: 100,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  disableClientInfo: true,
+  // After a failover the old master refuses to write: another one is behind the same name by now.
+  reconnectOnError: (error) => error.message.includes("READONLY"),
+});
+
+const sentinelOptions = (
+  settings: SharedStateSettings & { readonly kind: "sentinel" },
+): RedisOptions => ({
+  sentinels: [...settings.hosts],
+  name: settings.masterName,
+  ...(settings.sentinelPassword === undefined
+    ? {}
+    : { sentinelPassword: settings.sentinelPassword }),
+  ...(settings.isEncrypted ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+  sentinelCommandTimeout: REDIS_TIMEOUT_MS,
+  sentinelRetryStrategy: retryDelayMs,
+  sentinelReconnectStrategy: retryDelayMs,
+  failoverDetector: true,
+});
+
+const clusterOptions = (settings: SharedStateSettings): ClusterOptions => ({
+  // Of single nodes: commands wait for the moment that connecting takes. For the whole nobody waits (redis-state.ts).
+  enableOfflineQueue: true,
+  clusterRetryStrategy: retryDelayMs,
+  maxRedirections: 5,
+  // Zero: what failed has failed. ioredis would send it again.
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  slotsRefreshTimeout: REDIS_TIMEOUT_MS,
+  slotsRefreshInterval: 5000,
+  // A node that is silent is left, and found again by what the others say of it.
+  redisOptions: { ...commonOptions(settings), socketTimeout: REDIS_TIMEOUT_MS },
+  // Certificates are made out to names, so these are not looked up beforehand.
+  ...(settings.isEncrypted ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
+  scripts,
+});
+
+// Whether the shared state can be reached: told when it changes, once each time.
+
+type ReachabilityParts = {
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly log: Pick<Logger, "info" | "warn">;
+  readonly onChange?: ((isReachable: boolean) => void) | undefined;
+};
+
+/** So long must nothing fail before it counts as back: one node of several may fail while others answer. */
+const QUIET_MS = 1000;
+
+class Reachability {
+  readonly #probe: () => Promise<unknown>;
+  readonly #parts: ReachabilityParts;
+  /** undefined: nothing is known yet. */
+  #isReachable: boolean | undefined;
+  #failedAtMs = 0;
+  #cancelProbe: (() => void) | undefined;
+  #isClosed = false;
+
+  /** @param probe Resolves when the state can be read and written. */
+  constructor(probe: () => Promise<unknown>, parts: ReachabilityParts) {
+    this.#probe = probe;
+    this.#parts = parts;
+  }
+
+  /** It was reached, for the first time. Later on a probe tells. */
+  reached(): void {
+    if (this.#isReachable !== undefined) return;
+    this.#isReachable = true;
+    this.#parts.onChange?.(true);
+  }
+
+  /** @param reason What is logged of it: no address, no password. */
+  failed(reason: string): void {
+    this.#failedAtMs = this.#parts.clock.now();
+    if (this.#isReachable === false || this.#isClosed) return;
+    this.#isReachable = false;
+    this.#parts.onChange?.(false);
+    this.#parts.log.warn(
+      { reason },
+      "the shared state cannot be reached: known keys go on, limits are kept by local shares, filters wait",
+    );
+    this.#probeIn(QUIET_MS);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelProbe?.();
+  }
+
+  #probeIn(ms: number): void {
+    if (this.#isClosed) return;
+    this.#cancelProbe = this.#parts.clock.after(ms, () => {
+      const waitMs = this.#failedAtMs + QUIET_MS - this.#parts.clock.now();
+      if (waitMs > 0) this.#probeIn(waitMs);
+      else void this.#probe().then(this.#comeBack, () => this.#probeIn(QUIET_MS));
+    });
+  }
+
+  readonly #comeBack = (): void => {
+    if (this.#isClosed) return;
+    this.#isReachable = true;
+    this.#parts.onChange?.(true);
+    this.#parts.log.info("the shared state can be reached again");
+  };
 }

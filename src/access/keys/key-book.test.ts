@@ -6,8 +6,8 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { apiKey, hashedKey } from "../../config/key-settings.ts";
 import { LmdbState } from "../../state/lmdb-state.ts";
 import { KeyBook, type KeyMade, type KeyRefusal } from "./key-book.ts";
+import { isKeyText } from "./key-hash.ts";
 import { VERSION } from "./key-record.ts";
-import { isKeyText } from "./key-text.ts";
 
 let path: string;
 let state: LmdbState;

@@ -1,23 +1,31 @@
-// Makes keys and changes them, in the state that all gateways share. Each change is one step, which
+// Makes keys and changes them, in the state that all gateways share. Each change is one step beside all others, which
 // every gateway sees within a second.
+import { randomBytes } from "node:crypto";
 import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { State } from "../../state/state.ts";
-import {
-  changeRecord,
-  type KeyChanged,
-  type KeyMade,
-  type KeyRefusal,
-  refusals,
-  whereItIs,
-} from "./change-record.ts";
 import { type KeyHasher, type NewKey, newKey, openKeyHasher } from "./key-hash.ts";
-import { type KeyRecord, RECORDS, readRecord, recordKey } from "./key-record.ts";
+import {
+  type KeyRecord,
+  type KeyView,
+  RECORDS,
+  readRecord,
+  recordKey,
+  VERSION,
+  viewOfConfigured,
+  viewOfRecord,
+} from "./key-record.ts";
 import { patched, type ReadRequest, readKeyRequest } from "./key-request.ts";
-import { type KeyView, viewOfConfigured, viewOfRecord } from "./key-view.ts";
 
-export type { KeyChanged, KeyMade, KeyRefusal } from "./change-record.ts";
+/** Why nothing was changed, in words for a person. */
+export type KeyRefusal =
+  | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
+  | { readonly kind: "taken" | "unknown" | "refused"; readonly why: string };
+
+export type KeyChanged = { readonly kind: "changed"; readonly key: KeyView };
+/** `text` is the key itself: it is nowhere else, and never told again. */
+export type KeyMade = { readonly kind: "made"; readonly key: KeyView; readonly text: string };
 
 export type Configured = {
   readonly keys: readonly ConfiguredKey[];
@@ -134,21 +142,34 @@ export class KeyBook {
     return this.#configured.keys.find((key) => key.name === name);
   }
 
+  /** A change of a key that is there, and not revoked. */
   async #changeMade(
     name: string,
     next: (record: KeyRecord) => KeyRecord | KeyRefusal,
   ): Promise<KeyChanged | KeyRefusal> {
-    return this.#configuredKey(name)
-      ? refusals.configured(name)
-      : this.#change(name, whereItIs(name, next));
+    if (this.#configuredKey(name)) return refusals.configured(name);
+    return this.#change(name, (record) => {
+      if (!record) return refusals.unknown(name);
+      return record.revokedAtMs === undefined ? next(record) : refusals.revoked(name);
+    });
   }
 
+  /**
+   * @param next What becomes of what is there; may be asked several times.
+   * @throws stateUnavailable; then it may have happened or not.
+   */
   async #change(
     name: string,
     next: (record: KeyRecord | undefined) => KeyRecord | KeyRefusal,
   ): Promise<KeyChanged | KeyRefusal> {
     const { state, clock } = this.#parts;
-    const result = await changeRecord(name, next, state);
+    let result: KeyRecord | KeyRefusal = refusals.unreadable(name);
+    const version = randomBytes(8).toString("hex");
+    await state.update([recordKey(name), VERSION], ([text]) => {
+      const record = text === undefined ? undefined : readRecord(text);
+      result = text !== undefined && !record ? refusals.unreadable(name) : next(record);
+      return "kind" in result ? undefined : [JSON.stringify(result), version];
+    });
     if ("kind" in result) return result;
     return { kind: "changed", key: viewOfRecord(result, clock.wallTime()) };
   }
@@ -160,3 +181,22 @@ export class KeyBook {
 }
 
 type Parts = { readonly state: State; readonly clock: Pick<Clock, "wallTime"> };
+
+const refused = (why: string): KeyRefusal => ({ kind: "refused", why });
+
+const refusals = {
+  mistake: (line: string): KeyRefusal => ({ kind: "mistakes", mistakes: [line] }),
+  taken: (name: string): KeyRefusal => ({
+    kind: "taken",
+    why: `there is a key of the name ${name} already`,
+  }),
+  unknown: (name: string): KeyRefusal => ({
+    kind: "unknown",
+    why: `there is no key of the name ${name}`,
+  }),
+  configured: (name: string) =>
+    refused(`the key ${name} is in the configuration file: change it there`),
+  unreadable: (name: string) =>
+    refused(`the key ${name} cannot be read: another version of the gateway wrote it`),
+  revoked: (name: string) => refused(`the key ${name} is revoked for good`),
+};

@@ -1,8 +1,9 @@
-// What is kept of a key: its HMAC-SHA-256 with the installation's secret, so that a stolen state alone
-// lets nobody in, nor lets them try texts.
+// The text of a key: a prefix that leak scanners look for, 160 random bits, and a checksum that tells a typo from a key
+// without asking anybody. And what is kept of it: its HMAC-SHA-256 with the installation's secret, so that a stolen state
+// alone lets nobody in, nor lets them try texts.
 import { hash, randomBytes } from "node:crypto";
+import { crc32 } from "node:zlib";
 import type { State } from "../../state/state.ts";
-import { keyTextOf, SECRET_BYTES } from "./key-text.ts";
 
 export type KeyHasher = {
   /** Tells two secrets apart, and nothing of either. */
@@ -73,4 +74,46 @@ async function keptSecret(state: Pick<State, "get" | "replace">): Promise<string
   const made = randomBytes(32).toString("base64url");
   if (await state.replace(SECRET, undefined, made)) return made;
   return keptSecret(state);
+}
+
+const SECRET_BYTES = 20;
+
+/** @param secret 20 random bytes. */
+export function keyTextOf(secret: Buffer): string {
+  const bare = KEY_PREFIX + base62(BigInt(`0x${secret.toString("hex")}`), SECRET_LENGTH);
+  return bare + checksumOf(bare);
+}
+
+/** Whether a text is to be looked for among the keys made here; one that only begins so has a typo. */
+export function isKeyText(text: string): boolean {
+  if (!FORM.test(text)) return false;
+  const end = KEY_PREFIX.length + SECRET_LENGTH;
+  return text.slice(end) === checksumOf(text.slice(0, end));
+}
+
+export const KEY_PREFIX = "hg_";
+/** 62^27 is more than 2^160, 62^6 more than 2^32. */
+const SECRET_LENGTH = 27;
+const CHECKSUM_LENGTH = 6;
+const FORM = /^hg_[0-9A-Za-z]{33}$/;
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+function checksumOf(text: string): string {
+  let rest = crc32(text);
+  let digits = "";
+  for (let at = 0; at < CHECKSUM_LENGTH; at++) {
+    digits = DIGITS.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let digits = "";
+  for (let at = 0; at < length; at++) {
+    digits = DIGITS.charAt(Number(rest % 62n)) + digits;
+    rest /= 62n;
+  }
+  return digits;
 }

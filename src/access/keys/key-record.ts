@@ -1,5 +1,11 @@
-// What the state holds of a key that was made at runtime: never its text.
-import type { KeySettings } from "../../config/key-settings.ts";
+// What the state holds of a key that was made at runtime, never its text; and what an operator sees of a key.
+import {
+  asWritten,
+  type ConfiguredKey,
+  type KeyRequest,
+  type KeySettings,
+} from "../../config/key-settings.ts";
+import { isoText } from "../../lib/calendar.ts";
 
 export type KeyRecord = {
   readonly settings: KeySettings;
@@ -22,8 +28,6 @@ export const VERSION = "keys version";
 
 export const recordKey = (name: string): string => RECORDS + name;
 
-export const recordText = (record: KeyRecord): string => JSON.stringify(record);
-
 /** @returns undefined for a text that no gateway wrote. */
 export function readRecord(text: string): KeyRecord | undefined {
   try {
@@ -32,4 +36,54 @@ export function readRecord(text: string): KeyRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What an operator sees of a key: in the words of the configuration, times as texts, and no secret. */
+export type KeyView = {
+  readonly name: string;
+  /** Where it comes from: the configuration file, or made at runtime. */
+  readonly source: "file" | "made";
+  readonly status: "active" | "disabled" | "expired" | "revoked";
+  readonly createdAt?: string;
+  readonly rotatedAt?: string;
+  /** The text before the last rotation works until then. */
+  readonly oldKeyWorksUntil?: string;
+  readonly revokedAt?: string;
+  /** As they would be written in the file. */
+  readonly settings: Omit<KeyRequest, "name">;
+};
+
+export function viewOfRecord(record: KeyRecord, wallTimeMs: number): KeyView {
+  const { settings, old, createdAtMs, rotatedAtMs, revokedAtMs } = record;
+  const hasOld = old !== undefined && wallTimeMs < old.untilMs && revokedAtMs === undefined;
+  return {
+    name: settings.name,
+    source: "made",
+    status: statusOf(record, wallTimeMs),
+    createdAt: isoText(createdAtMs),
+    ...(rotatedAtMs === undefined ? {} : { rotatedAt: isoText(rotatedAtMs) }),
+    ...(hasOld ? { oldKeyWorksUntil: isoText(old.untilMs) } : {}),
+    ...(revokedAtMs === undefined ? {} : { revokedAt: isoText(revokedAtMs) }),
+    settings: termsOf(settings),
+  };
+}
+
+export function viewOfConfigured(key: ConfiguredKey, wallTimeMs: number): KeyView {
+  const { hash: _, ...settings } = key;
+  const status = isExpired(settings, wallTimeMs) ? "expired" : "active";
+  return { name: key.name, source: "file", status, settings: termsOf(settings) };
+}
+
+function statusOf(record: KeyRecord, wallTimeMs: number): KeyView["status"] {
+  if (record.revokedAtMs !== undefined) return "revoked";
+  if (record.isDisabled) return "disabled";
+  return isExpired(record.settings, wallTimeMs) ? "expired" : "active";
+}
+
+const isExpired = ({ expiresAtMs }: KeySettings, wallTimeMs: number): boolean =>
+  expiresAtMs !== undefined && wallTimeMs >= expiresAtMs;
+
+function termsOf(settings: KeySettings): KeyView["settings"] {
+  const { name: _, ...terms } = asWritten(settings);
+  return terms;
 }

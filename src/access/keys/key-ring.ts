@@ -1,58 +1,101 @@
-// The keys that let callers in, found by their text on every call. Only hashes stay in memory.
-import { hash } from "node:crypto";
+// The keys that let callers in, found by their text on every call: those of the configuration, and those that were made at
+// runtime, which are read from the state again whenever one of them changes. Only hashes stay in memory.
+
+import { hash, timingSafeEqual } from "node:crypto";
+import type { Logger } from "pino";
 import type { ConfiguredKey, KeySettings } from "../../config/key-settings.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Entry, State } from "../../state/state.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";
 import { Scope } from "../scope/scope.ts";
 import type { KeyUsage } from "../usage/key-usage.ts";
-import type { Grant } from "./grant.ts";
-import { isKeyText, looksLikeKeyText } from "./key-text.ts";
-import { MadeKeys, type MadeKeysParts } from "./made-keys.ts";
-import { findOpen, type OpenKey, type OpenKeys } from "./open-keys.ts";
+import { isKeyText, KEY_PREFIX, type KeyHasher, openKeyHasher } from "./key-hash.ts";
+import { type KeyRecord, RECORDS, readRecord, VERSION } from "./key-record.ts";
 
-export type KeyRingParts = MadeKeysParts & {
-  readonly meters: { of(name: string, settings: LimitSettings): Meter };
-  readonly usages: { of(name: string): KeyUsage };
+/** What the holder of a key has: what it may do, how much of it, and what it did. */
+export type Grant = {
+  /** Unique among all keys, and kept when the key's text is changed: filters, limits and usage go by it. */
+  readonly name: string;
+  readonly scope: Scope;
+  readonly meter: Meter;
+  readonly usage: KeyUsage;
 };
 
+export type KeyRingParts = {
+  readonly meters: { of(name: string, settings: LimitSettings): Meter };
+  readonly usages: { of(name: string): KeyUsage };
+  readonly state: Pick<State, "get" | "replace" | "list">;
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly log: Pick<Logger, "info" | "warn">;
+};
+
+/** A change of a made key is everywhere within this and the time of two reads. */
+const REFRESH_MS = 250;
+/** An unknown key may have been made a moment ago; guesses cause no more reads than this. */
+const LOOK_AROUND_MS = 50;
+
+type OpenKey = { readonly digest: Buffer; readonly untilMs: number; readonly grant: Grant };
+
+/** Those that let callers in, by the hash of the key's text as latin1 text. */
+type OpenKeys = ReadonlyMap<string, OpenKey>;
+
+type ReadRecord = { readonly text: string; readonly record: KeyRecord };
+type MadeKey = ReadRecord & { readonly grant: Grant };
+
 export class KeyRing {
-  /** By the SHA-256 of the key, as latin1 text. */
+  /** By the SHA-256 of the key. */
   #configured: OpenKeys = new Map();
-  readonly #made: MadeKeys;
-  readonly #grantOf: (settings: KeySettings) => Grant;
+  #configuredNames: ReadonlySet<string> = new Set();
+  /** By the HMAC of the key. */
+  #made: OpenKeys = new Map();
+  #hasher: KeyHasher | undefined;
+  /** All that the state has, as they were read. */
+  #records: ReadonlyMap<string, ReadRecord> = new Map();
+  /** Without those that are configured. A record that has not changed keeps its grant. */
+  #known: ReadonlyMap<string, MadeKey> = new Map();
+  #version: string | undefined;
+  readonly #warned = new Set<string>();
+  #reading: Promise<void> | undefined;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  #isReachable = true;
+  #isClosed = false;
+  #stopTimer: () => void = () => undefined;
+  readonly #secret: string | undefined;
+  readonly #parts: KeyRingParts;
 
   /** @param options.secret What the hashes of made keys are made with; undefined: what the state holds. */
   constructor(
     options: { configured: readonly ConfiguredKey[]; secret: string | undefined },
     parts: KeyRingParts,
   ) {
-    this.#grantOf = (settings) => ({
-      name: settings.name,
-      scope: new Scope(settings),
-      meter: parts.meters.of(settings.name, settings),
-      usage: parts.usages.of(settings.name),
-    });
-    this.#made = new MadeKeys({ secret: options.secret, grantOf: this.#grantOf }, parts);
+    this.#secret = options.secret;
+    this.#parts = parts;
     this.reconfigure(options.configured);
   }
 
   /** Reads the keys that were made, and goes on reading what becomes of them. Never fails. */
-  start(): Promise<void> {
-    return this.#made.start();
+  async start(): Promise<void> {
+    await this.#read();
+    this.#readLater();
   }
 
-  close(): Promise<void> {
-    return this.#made.close();
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopTimer();
+    await this.#reading;
   }
 
-  /** Takes these in the place of all configured keys, at once. */
+  /** Takes these in the place of all configured keys, at once. A configured key wins over a made one of its name. */
   reconfigure(configured: readonly ConfiguredKey[]): void {
-    const entries = configured.map((settings): [string, OpenKey] => {
-      const digest = Buffer.from(settings.hash.slice("sha256:".length), "hex");
-      const { expiresAtMs: untilMs = Number.POSITIVE_INFINITY } = settings;
-      return [digest.toString("latin1"), { digest, untilMs, grant: this.#grantOf(settings) }];
-    });
-    this.#configured = new Map(entries);
-    this.#made.leaveTo(new Set(configured.map(({ name }) => name)));
+    const open = new Map<string, OpenKey>();
+    for (const key of configured) {
+      const digest = Buffer.from(key.hash.slice("sha256:".length), "hex");
+      const { expiresAtMs: untilMs = Number.POSITIVE_INFINITY } = key;
+      open.set(digest.toString("latin1"), { digest, untilMs, grant: this.#grantOf(key) });
+    }
+    this.#configured = open;
+    this.#configuredNames = new Set(configured.map(({ name }) => name));
+    this.#openMade();
   }
 
   /**
@@ -61,14 +104,121 @@ export class KeyRing {
    * equality is in constant time.
    */
   find(keyText: string, wallTimeMs: number): Grant | undefined {
-    if (!looksLikeKeyText(keyText)) return this.#findConfigured(keyText, wallTimeMs);
+    if (!keyText.startsWith(KEY_PREFIX)) return this.#findConfigured(keyText, wallTimeMs);
     if (!isKeyText(keyText)) return undefined;
-    const grant = this.#made.find(keyText, wallTimeMs) ?? this.#findConfigured(keyText, wallTimeMs);
-    if (!grant) this.#made.lookAround();
+    const grant =
+      (this.#hasher && findOpen(this.#made, this.#hasher.hash(keyText), wallTimeMs)) ??
+      this.#findConfigured(keyText, wallTimeMs);
+    // A key that nobody knows: perhaps it is there at the next try.
+    if (!grant && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
     return grant;
   }
 
   #findConfigured(keyText: string, wallTimeMs: number): Grant | undefined {
     return findOpen(this.#configured, hash("sha256", keyText, "binary"), wallTimeMs);
   }
+
+  #grantOf(settings: KeySettings): Grant {
+    const { name } = settings;
+    const { meters, usages } = this.#parts;
+    const scope = new Scope(settings);
+    return { name, scope, meter: meters.of(name, settings), usage: usages.of(name) };
+  }
+
+  #readLater(): void {
+    if (this.#isClosed) return;
+    this.#stopTimer = this.#parts.clock.after(REFRESH_MS, () => {
+      void this.#read().then(() => this.#readLater());
+    });
+  }
+
+  /** Never fails: where the state is away, what is known goes on. */
+  #read(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#reading ??= this.#readOnce().then(
+      () => this.#ended(true),
+      (error: Error) => this.#ended(false, error),
+    );
+    return this.#reading;
+  }
+
+  #ended(isReachable: boolean, error?: Error): void {
+    this.#reading = undefined;
+    if (isReachable === this.#isReachable) return;
+    this.#isReachable = isReachable;
+    const { log } = this.#parts;
+    if (isReachable) log.info("the keys can be read again");
+    else {
+      const reason = error?.message;
+      log.warn({ reason }, "the keys cannot be read: those that are known go on working");
+    }
+  }
+
+  async #readOnce(): Promise<void> {
+    const { state, clock } = this.#parts;
+    this.#readAtMs = clock.now();
+    this.#hasher ??= await openKeyHasher({ secret: this.#secret }, state);
+    // Before the records: a change meanwhile makes for one reading too many, never for one too few.
+    const version = await state.get(VERSION);
+    if (version === this.#version) return;
+    this.#take(await state.list(RECORDS));
+    this.#version = version;
+  }
+
+  #take(entries: readonly Entry[]): void {
+    const records = new Map<string, ReadRecord>();
+    for (const { key, text } of entries) {
+      const before = this.#records.get(key);
+      const record = before?.text === text ? before.record : readRecord(text);
+      if (record && record.secretId === this.#hasher?.secretId) records.set(key, { text, record });
+      else this.#warnOnce(key, "a key cannot be read, or was made with another keySecret");
+    }
+    this.#records = records;
+    this.#openMade();
+  }
+
+  #openMade(): void {
+    const known = new Map<string, MadeKey>();
+    for (const [key, { text, record }] of this.#records) {
+      const { settings } = record;
+      if (this.#configuredNames.has(settings.name)) {
+        this.#warnOnce(key, "a key of this name was made, and one is configured: the file wins");
+        continue;
+      }
+      const before = this.#known.get(key);
+      const grant = before?.text === text ? before.grant : this.#grantOf(settings);
+      known.set(key, { text, record, grant });
+    }
+    this.#known = known;
+    this.#made = openKeysOf(known.values());
+  }
+
+  #warnOnce(key: string, message: string): void {
+    if (this.#warned.has(key)) return;
+    this.#warned.add(key);
+    this.#parts.log.warn({ key: key.slice(RECORDS.length) }, message);
+  }
+}
+
+function openKeysOf(known: Iterable<MadeKey>): OpenKeys {
+  const open = new Map<string, OpenKey>();
+  const add = (kept: string, untilMs: number, grant: Grant): void => {
+    const digest = Buffer.from(kept, "base64url");
+    open.set(digest.toString("latin1"), { digest, untilMs, grant });
+  };
+  for (const { record, grant } of known) {
+    const { old, settings, isDisabled, revokedAtMs } = record;
+    if (isDisabled || revokedAtMs !== undefined) continue;
+    const { expiresAtMs = Number.POSITIVE_INFINITY } = settings;
+    if (old) add(old.hash, Math.min(old.untilMs, expiresAtMs), grant);
+    add(record.hash, expiresAtMs, grant);
+  }
+  return open;
+}
+
+/** @param digest As latin1 text. */
+function findOpen(open: OpenKeys, digest: string, wallTimeMs: number): Grant | undefined {
+  const entry = open.get(digest);
+  if (!entry || !timingSafeEqual(entry.digest, Buffer.from(digest, "latin1"))) return undefined;
+  return wallTimeMs < entry.untilMs ? entry.grant : undefined;
 }

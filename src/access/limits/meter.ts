@@ -1,12 +1,27 @@
 // How much a key may still do: its rate, its day, its month, and its calls at the same time.
-import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
-import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
-import { Allowances, type AllowancesOptions } from "./allowances.ts";
-import type { LimitSettings } from "./limit-settings.ts";
-import { type LimitsSnapshot, snapshotOf } from "./limits-snapshot.ts";
-import type { ReservationParts } from "./reservation.ts";
 
-export type { LimitSettings } from "./limit-settings.ts";
+import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
+import type { PeriodKind } from "../../lib/calendar.ts";
+import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
+import type { Allowance, AllowanceState } from "./allowance.ts";
+import { Quota } from "./quota.ts";
+import type { ReservationParts } from "./reservation.ts";
+import { OwnRate, type RateBounds, SharedRate } from "./shared-rate.ts";
+
+// What may be configured of one key's limits.
+
+export type LimitSettings = {
+  readonly rate?:
+    | { readonly computeUnitsPerSecond: number; readonly burstComputeUnits: number }
+    | undefined;
+  readonly computeUnits: {
+    readonly perDay?: number | undefined;
+    readonly perMonth?: number | undefined;
+  };
+  readonly concurrentCalls?: number | undefined;
+  /** Of its turns at the nodes. */
+  readonly weight?: number | undefined;
+};
 
 export type MeterOptions = AllowancesOptions & { readonly settings: LimitSettings };
 
@@ -124,3 +139,104 @@ export class Meter {
     return Math.ceil(concurrentCalls / Math.max(1, this.#parts.members()));
   }
 }
+
+// What is left of a key's limits, for those who ask.
+
+/** Only the limits that the key has. */
+type LimitsSnapshot = {
+  /** In compute units a second. */
+  readonly rate?: { readonly limit: number; readonly burst: number; readonly remaining: number };
+  readonly day?: QuotaSnapshot;
+  readonly month?: QuotaSnapshot;
+  readonly concurrent?: { readonly limit: number; readonly running: number };
+};
+
+type QuotaSnapshot = {
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** When it begins anew, in milliseconds since 1970. */
+  readonly endsAtMs: number;
+};
+
+type WithState = { readonly state: AllowanceState };
+
+type Settings = {
+  readonly rate?: { readonly burstComputeUnits: number } | undefined;
+  readonly concurrentCalls?: number | undefined;
+};
+
+function snapshotOf(
+  { rate, concurrentCalls: most }: Settings,
+  limits: Readonly<Record<"rate" | "day" | "month", WithState | undefined>>,
+  running: number,
+): LimitsSnapshot {
+  const rateState = limits.rate?.state;
+  return {
+    ...(rate && rateState && { rate: { ...rateState, burst: rate.burstComputeUnits } }),
+    ...(limits.day && { day: quotaOf(limits.day.state) }),
+    ...(limits.month && { month: quotaOf(limits.month.state) }),
+    ...(most !== undefined && { concurrent: { limit: most, running } }),
+  };
+}
+
+const quotaOf = ({ limit, remaining, endsAtMs = 0 }: AllowanceState): QuotaSnapshot => ({
+  limit,
+  used: limit - remaining,
+  remaining,
+  endsAtMs,
+});
+
+// The limits that one key has: made when they are configured, and kept while they are.
+
+type AllowancesOptions = {
+  readonly name: string;
+  /** No other process shares the limits: then the rate needs no state. */
+  readonly isAlone: boolean;
+};
+
+class Allowances {
+  rate: SharedRate | OwnRate | undefined;
+  day: Quota | undefined;
+  month: Quota | undefined;
+  /** Those that there are; the one that lasts longest is told first. */
+  all: readonly Allowance[] = [];
+  readonly #options: AllowancesOptions;
+  readonly #parts: ReservationParts;
+
+  constructor(options: AllowancesOptions, parts: ReservationParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** What was taken stays taken. */
+  configure({ rate, computeUnits }: LimitSettings): void {
+    this.rate = rate && this.#rateOf(boundsOf(rate));
+    this.day = this.#quotaOf("day", computeUnits.perDay, this.day);
+    this.month = this.#quotaOf("month", computeUnits.perMonth, this.month);
+    const before = this.all;
+    this.all = [this.month, this.day, this.rate].filter((each) => each !== undefined);
+    for (const each of before) if (!this.all.includes(each)) void each.close();
+  }
+
+  #rateOf(bounds: RateBounds): SharedRate | OwnRate {
+    const known = this.rate;
+    known?.resize(bounds);
+    if (known) return known;
+    const { name, isAlone } = this.#options;
+    if (isAlone) return new OwnRate(bounds, this.#parts);
+    return new SharedRate({ name, bounds }, this.#parts);
+  }
+
+  #quotaOf(kind: PeriodKind, limit: number | undefined, known?: Quota): Quota | undefined {
+    if (limit === undefined) return undefined;
+    known?.resize(limit);
+    const { name } = this.#options;
+    return known ?? new Quota({ name, kind, limit }, this.#parts);
+  }
+}
+
+const boundsOf = (rate: NonNullable<LimitSettings["rate"]>): RateBounds => ({
+  size: rate.burstComputeUnits,
+  perSecond: rate.computeUnitsPerSecond,
+});

@@ -1,4 +1,5 @@
 // So many compute units in a UTC day or month, for all processes together.
+
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import { type CalendarPeriod, type PeriodKind, periodAt } from "../../lib/calendar.ts";
 import type { Allowance, AllowanceState } from "./allowance.ts";

@@ -7,14 +7,12 @@ import {
   type Bounds,
   grantOf,
   NOTHING_TAKEN,
+  type Taken,
   type TakeRequest,
   takenAt,
 } from "../../lib/token-bucket.ts";
 import type { State, TakeResult } from "../../state/state.ts";
 import { Demand } from "./demand.ts";
-import { LocalShare } from "./local-share.ts";
-import { ReservationRequest } from "./reservation-request.ts";
-import { mostOf, pauseMsOf, shareOf } from "./reservation-sizes.ts";
 
 export type ReservationOptions = {
   /** Under which the state has it. */
@@ -189,5 +187,105 @@ export class Reservation {
     const unclear = unanswered ? unanswered.owed + grantOf(known, unanswered) : 0;
     const options = { bounds: this.#bounds, left: known - unclear, members: this.#parts.members() };
     this.#local ??= new LocalShare(options, nowMs);
+  }
+}
+
+// One process's part of a limit while the state is away.
+
+class LocalShare {
+  readonly #bounds: Bounds;
+  #taken: Taken;
+
+  /** @param options.left What is known to be left of the whole, for all members together. */
+  constructor(options: { bounds: Bounds; left: number; members: number }, nowMs: number) {
+    const { bounds, members } = options;
+    const [size, perSecond] = [bounds.size / members, bounds.perSecond / members];
+    this.#bounds = { size, perSecond };
+    this.#taken = { units: size - Math.max(0, options.left) / members, atMs: nowMs };
+  }
+
+  left(nowMs: number): number {
+    return this.#bounds.size - takenAt(this.#taken, this.#bounds, nowMs);
+  }
+
+  /** A call dearer than a full share of a rate takes all of it: it would never pass otherwise. */
+  take(units: number, nowMs: number): boolean {
+    const { size, perSecond } = this.#bounds;
+    const taken = takenAt(this.#taken, this.#bounds, nowMs);
+    const price = perSecond > 0 ? Math.min(units, size) : units;
+    if (price > size - taken) return false;
+    this.#taken = { units: taken + price, atMs: nowMs };
+    return true;
+  }
+}
+
+// How much of a limit one process may ask for, and how soon again. Pure.
+
+/** At most so often a limit is asked that gives as fast as it can. */
+const SHORTEST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 50;
+
+/** What the limit gives in the long run: a rate that, a quota all that it has. */
+const mostOf = ({ perSecond }: Bounds): number => perSecond || Number.POSITIVE_INFINITY;
+
+/** So much of what is left one may take: a quota comes to its end with nobody holding much of it. */
+function shareOf({ perSecond }: Bounds, members: number): number {
+  if (members <= 1) return 1;
+  // A rate's burst must not fill up before one who takes only so much of it comes again.
+  return perSecond > 0 ? Math.max(1 / 4, 1 / members) : 1 / (2 * members);
+}
+
+/** How long a rate that was emptied is left alone; 0 when it is worth asking at once. */
+function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
+  if (perSecond === 0) return 0;
+  const eighthMs = ((size / perSecond) * 1000) / 8;
+  const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, eighthMs));
+  return left < (perSecond * pauseMs) / 1000 ? pauseMs : 0;
+}
+
+// What one process asks of a limit: one request at a time, which those who come meanwhile wait for.
+
+type ReservationRequestParts = {
+  readonly clock: Pick<Clock, "now" | "after">;
+  /** The state is silent, or refused: it counts as away. */
+  readonly onLost: () => void;
+};
+
+/** Longer no call waits for a reservation: then the state counts as away. */
+const TIMEOUT_MS = 1000;
+
+class ReservationRequest {
+  isRunning = false;
+  /** When the last one began. */
+  triedAtMs = Number.NEGATIVE_INFINITY;
+  /** Resolves when the one that is under way has ended, or nobody is to wait for it any longer. */
+  coming: Promise<void> = Promise.resolve();
+  readonly #parts: ReservationRequestParts;
+
+  constructor(parts: ReservationRequestParts) {
+    this.#parts = parts;
+  }
+
+  /** Only while none is running. */
+  begin(request: Promise<void>, onEnd: () => void): void {
+    const { clock, onLost } = this.#parts;
+    this.isRunning = true;
+    this.triedAtMs = clock.now();
+    this.coming = new Promise((resolve) => {
+      const cancel = clock.after(TIMEOUT_MS, () => {
+        onLost();
+        resolve();
+      });
+      const ended = (): void => {
+        cancel();
+        this.isRunning = false;
+        onEnd();
+        resolve();
+      };
+      request.then(ended, () => {
+        onLost();
+        ended();
+      });
+    });
   }
 }

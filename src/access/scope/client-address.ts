@@ -1,7 +1,7 @@
 // Who calls: the socket's address, or behind proxies that are trusted, what these tell.
+
 import type { IncomingMessage } from "node:http";
-import { addressMatcher } from "./address-list.ts";
-import { plainAddress } from "./ip-address.ts";
+import { BlockList, isIPv4, isIPv6 } from "node:net";
 
 /** The header in which trusted proxies tell who called them; callers may send the other one. */
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
@@ -73,4 +73,95 @@ function forElement(element: string): string | undefined {
     .filter((told) => told !== undefined);
   const [node, second] = nodes;
   return node === undefined || second !== undefined ? undefined : listed(node);
+}
+
+// IP addresses as text: one text for one address, whatever way it was written.
+
+/**
+ * The address without brackets and zone; an IPv4 address that was mapped into IPv6 as IPv4. undefined
+ * for what is no address.
+ */
+export function plainAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text;
+  if (text.startsWith(MAPPED) && isIPv4(text.slice(MAPPED.length)))
+    return text.slice(MAPPED.length);
+  const [address = ""] = (/^\[(.*)\]$/.exec(text)?.[1] ?? text).split("%", 1);
+  if (!isIPv6(address)) return undefined;
+  const groups = groupsOf(address);
+  return isMapped(groups) ? dotted(groups) : groups.map((group) => group.toString(16)).join(":");
+}
+
+/** What one subscriber has: an IPv4 address, or the /64 around an IPv6 address. For plain addresses. */
+export const subscriberOf = (address: string): string =>
+  address.includes(":") ? `${address.split(":", 4).join(":")}::/64` : address;
+
+/** How Node tells of IPv4 callers on an IPv6 socket. */
+const MAPPED = "::ffff:";
+
+/** The eight groups of an IPv6 address without a zone. */
+function groupsOf(address: string): readonly number[] {
+  const [before = "", after] = address.split("::");
+  const left = groupsIn(before);
+  if (after === undefined) return left;
+  const right = groupsIn(after);
+  return [...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+const groupsIn = (text: string): number[] =>
+  text === ""
+    ? []
+    : text
+        .split(":")
+        .flatMap((group) => (group.includes(".") ? halvesOf(group) : [Number.parseInt(group, 16)]));
+
+/** An IPv4 address as two groups. */
+function halvesOf(text: string): number[] {
+  const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
+  return [a * 256 + b, c * 256 + d];
+}
+
+const isMapped = (groups: readonly number[]): boolean =>
+  groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+
+const dotted = ([, , , , , , high = 0, low = 0]: readonly number[]): string =>
+  [high >> 8, high & 255, low >> 8, low & 255].join(".");
+
+// A list of IP addresses and ranges, prepared for being asked on every request.
+
+/** Bits of IPv6 before an IPv4 address that is mapped into it. */
+const MAPPED_BITS = 96;
+
+/**
+ * Whether an address is in one of `ranges` (`10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`). Families do
+ * not mix: `::/0` is all of IPv6. IPv4 addresses that are mapped into IPv6 count as IPv4, also in ranges.
+ *
+ * @returns A test for plain addresses (`plainAddress`).
+ */
+export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
+  // One list a family: Node's own would compare IPv4 with mapped IPv6, and `::/0` with both.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const range of ranges) {
+    const { family, address, bits } = readRange(range);
+    lists[family].addSubnet(address, bits, family);
+  }
+  return (address) => {
+    const family = address.includes(":") ? "ipv6" : "ipv4";
+    return lists[family].check(address, family);
+  };
+}
+
+type Range = { readonly family: "ipv4" | "ipv6"; readonly address: string; readonly bits: number };
+
+/** The configuration and the key book let well-formed ranges through only. */
+function readRange(range: string): Range {
+  const [written = "", length] = range.split("/");
+  const address = plainAddress(written);
+  if (address === undefined) throw new Error(`${range} is no IP address or range`);
+  if (address.includes(":")) return { family: "ipv6", address, bits: Number(length ?? 128) };
+  if (!written.includes(":")) return { family: "ipv4", address, bits: Number(length ?? 32) };
+  const bits = Number(length ?? 128);
+  // Wider than the mapped addresses: a range of IPv6, in which nobody is any more.
+  return bits < MAPPED_BITS
+    ? { family: "ipv6", address: written, bits }
+    : { family: "ipv4", address, bits: bits - MAPPED_BITS };
 }

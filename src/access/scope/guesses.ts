@@ -1,6 +1,6 @@
 // Guessing keys is slowed for each address: who sends many unknown ones waits longer and longer for the
 // refusal. Keys that are known are never slowed.
-import { subscriberOf } from "./ip-address.ts";
+import { subscriberOf } from "./client-address.ts";
 
 export type GuessLimits = {
   /** Unknown keys that are refused at once. */

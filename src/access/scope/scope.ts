@@ -1,9 +1,9 @@
 // What a key may be used for, and from where. Prepared once; asked on every call.
+
+import { looksLikeAddress, readAddress } from "../../conflux/address.ts";
 import { isWild, matcherOf } from "../../lib/pattern.ts";
 import { type MethodKind, opensByPattern } from "../../namespaces/known-method.ts";
-import { addressMatcher } from "./address-list.ts";
-import { contractMatcher } from "./contracts.ts";
-import { originMatcher } from "./origins.ts";
+import { addressMatcher } from "./client-address.ts";
 
 export type ScopeSettings = {
   readonly networks?: readonly string[] | undefined;
@@ -124,4 +124,95 @@ export class Scope {
   #isFrom(address: string | undefined): boolean {
     return address !== undefined && this.#isAddress?.(address) === true;
   }
+}
+
+// Which web origins a key may be used from.
+
+/**
+ * `https://app.example.com` is one origin; `app.example.com` is that host with any scheme and on any port,
+ * `app.example.com:8080` on that port. `*.example.com` covers the subdomains, not itself; `*` all origins.
+ */
+export function originMatcher(
+  patterns: readonly string[],
+): (origin: string | undefined) => boolean {
+  const tests = patterns.map((pattern) => testOf(pattern.toLowerCase()));
+  return (origin) => {
+    if (origin === undefined) return false;
+    const parts = partsOf(origin.toLowerCase());
+    return tests.some((test) => test(parts));
+  };
+}
+
+/** What a browser sends, taken apart; undefined for `null` and what is no origin with a host. */
+type Origin = { scheme: string; host: string; port: string | undefined } | undefined;
+
+const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
+
+function partsOf(text: string): Origin {
+  const [, scheme, host, port] = ORIGIN.exec(text) ?? [];
+  return scheme !== undefined && host !== undefined
+    ? { scheme, host, port: DEFAULT_PORTS.get(scheme) === port ? undefined : port }
+    : undefined;
+}
+
+/** Browsers leave them out. */
+const DEFAULT_PORTS = new Map([
+  ["http", "80"],
+  ["https", "443"],
+]);
+
+function testOf(pattern: string): (origin: Origin) => boolean {
+  if (pattern === "*") return () => true;
+  const [, scheme, place = ""] = /^(?:([^:/]+):\/\/)?(.*)$/.exec(pattern) ?? [];
+  const [, host = "", written] = /^(.*?)(?::(\d+))?$/.exec(place) ?? [];
+  const isHost = hostTest(host);
+  const port = DEFAULT_PORTS.get(scheme ?? "") === written ? undefined : written;
+  const isAnyPort = scheme === undefined && port === undefined;
+  return (origin) =>
+    origin !== undefined &&
+    (scheme === undefined || origin.scheme === scheme) &&
+    (isAnyPort || origin.port === port) &&
+    isHost(origin.host);
+}
+
+function hostTest(pattern: string): (host: string) => boolean {
+  if (!pattern.startsWith("*.")) return (host) => host === pattern;
+  const domain = pattern.slice(1);
+  return (host) => host.length > domain.length && host.endsWith(domain);
+}
+
+// The contracts that a key may read: hex addresses of block networks, BASE32 of epoch networks.
+
+/** A test for addresses as callers write them. Anything that is no address is in no list. */
+function contractMatcher(contracts: readonly string[]): (address: unknown) => boolean {
+  const known = new Set(contracts.flatMap(spellings));
+  return (address) =>
+    typeof address === "string" && (known.has(address) || known.has(usual(address)));
+}
+
+/** As most write it, and nodes: decoding BASE32 on each call costs more than the rest of the check. */
+const spellings = (contract: string): readonly string[] => {
+  const address = read(contract);
+  if (!address) return HEX.test(contract) ? [contract.toLowerCase()] : [];
+  const { short, verbose } = address;
+  return [short, verbose, short.toUpperCase(), verbose.toUpperCase()];
+};
+
+const HEX = /^0x[0-9a-fA-F]{40}$/;
+
+/** One text for one address; what is none stays as it is, and is not in the list. */
+const usual = (address: string): string =>
+  HEX.test(address) ? address.toLowerCase() : (read(address)?.short ?? address);
+
+/** Whether it is of the network that is called is checked with the other parameters. */
+function read(address: string): { short: string; verbose: string } | undefined {
+  if (!looksLikeAddress(address)) return undefined;
+  const reading = readAddress(address, networkIdOf(address));
+  return reading.kind === "address" ? reading.address : undefined;
+}
+
+function networkIdOf(address: string): number {
+  const [prefix = ""] = address.toLowerCase().split(":", 1);
+  if (prefix === "cfx") return 1029;
+  return prefix === "cfxtest" ? 1 : Number(prefix.slice("net".length));
 }

@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
 import type { Entry } from "../../state/state.ts";
-import { noCounts } from "./counts.ts";
-import {
-  priceList,
-  readUsage,
-  type UsageQuery,
-  type UsageRow,
-  usageCsv,
-  usageReportOf,
-} from "./usage-report.ts";
+import { noCounts, type UsageRow } from "./key-usage.ts";
+import { priceList, readUsage, type UsageQuery, usageCsv, usageReportOf } from "./usage-report.ts";
 
 const stateOf = (entries: Readonly<Record<string, object>>) => ({
   list: async (prefix: string): Promise<readonly Entry[]> =>

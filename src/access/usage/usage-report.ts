@@ -13,14 +13,8 @@ import {
   noCounts,
   type Totals,
   totalsOfText,
-} from "./counts.ts";
-
-export type UsageRow = Readonly<Counts> & {
-  readonly day: string;
-  readonly key: string;
-  readonly network: string;
-  readonly method: string;
-};
+  type UsageRow,
+} from "./key-usage.ts";
 
 export type UsageQuery = DayRange & {
   readonly key?: string | undefined;

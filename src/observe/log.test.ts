@@ -1,6 +1,6 @@
 import pino from "pino";
 import { expect, it } from "vitest";
-import { LogLevels } from "./log-levels.ts";
+import { LogLevels } from "./log.ts";
 
 it("changes the level of the log and of all that come from it", () => {
   const lines: string[] = [];

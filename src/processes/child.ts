@@ -3,37 +3,60 @@ import type { Config } from "../config/schema.ts";
 import type { NetworksChange } from "../gateway/networks.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
-import { type Channel, openChannel } from "./channel.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import {
   type ChildReply,
   type ChildRole,
+  type FromChild,
   HEARTBEAT_MS,
   type Request,
   type Start,
   type ToChild,
 } from "./messages.ts";
-import { startServer } from "./server-process.ts";
-import type { Worker } from "./worker.ts";
-import { startWriter } from "./writer-process.ts";
+import { startWorker, type Worker } from "./workers.ts";
 
 /** Runs until it is told to stop, or the supervisor is gone. */
 export function runChild(): void {
-  const channel = openChannel();
+  const send = openLine();
   let child: Child | undefined;
   const beat = (): void => {
-    channel.send({ kind: "alive" });
+    send({ kind: "alive" });
     systemClock.after(HEARTBEAT_MS, beat);
   };
   beat();
-  channel.listen((message) => {
-    if (message.kind === "start") child = new Child(message, channel);
-    else child?.hear(message);
+  process.on("message", (message: ToChild) => {
+    if (message.kind === "start") child = new Child(message, send);
+    else child?.receive(message);
   });
   // A terminal, or a process manager, tells all processes of a group: the supervisor says what is to be done.
   process.on("SIGINT", () => undefined);
   process.on("SIGHUP", () => undefined);
-  process.on("SIGTERM", () => channel.send({ kind: "told to end" }));
+  process.on("SIGTERM", () => send({ kind: "told to end" }));
+}
+
+type Send = (message: FromChild) => void;
+
+/** Messages that wait for the supervisor to take them. */
+const MOST_UNSENT = 1_000;
+
+/**
+ * To the supervisor. When the line is cut the supervisor is gone, and so is the child.
+ *
+ * @throws When this process was not started by a supervisor.
+ */
+function openLine(): Send {
+  if (!process.send) throw new Error("this process is started by a gateway, not by hand");
+  process.on("disconnect", () => endProcess(1));
+  let unsent = 0;
+  const onSent = (): void => {
+    unsent -= 1;
+  };
+  return (message) => {
+    // A child that is cut off ends: nobody waits for an answer. What a supervisor that hangs does not take is not kept.
+    if (!process.connected || unsent >= MOST_UNSENT) return;
+    unsent += 1;
+    process.send?.(message, undefined, undefined, onSent);
+  };
 }
 
 const nameOf = (role: ChildRole): string =>
@@ -47,33 +70,33 @@ class Child {
   /** What was made ready and is not taken yet. */
   #prepared: { readonly config: Config; readonly change: NetworksChange } | undefined;
   #isStopping = false;
-  readonly #channel: Channel;
+  readonly #send: Send;
 
-  constructor(start: Start, channel: Channel) {
-    this.#channel = channel;
+  constructor(start: Start, send: Send) {
+    this.#send = send;
     const { config, role } = start;
     const readable = process.stdout.isTTY;
     const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
     listenForUnexpectedErrors({
       log,
       onUnexpected: (kind) => {
-        channel.send({ kind: "unexpected", what: kind });
+        send({ kind: "unexpected", what: kind });
         void this.stop(1); // the supervisor starts another one
         systemClock.after(config.timeouts.drainMs + CLOSING_MS, () => endProcess(1));
       },
     });
     process.title = `headgate ${nameOf(start.role)}`;
-    this.#worker = startWorker(start, { channel, clock: systemClock, log });
+    this.#worker = startWorker(start, { send, clock: systemClock, log });
     this.#worker.then(
-      () => channel.send({ kind: "ready" }),
+      () => send({ kind: "ready" }),
       (error: unknown) => this.#fail(error),
     );
   }
 
-  hear(message: ToChild): void {
+  receive(message: ToChild): void {
     if (message.kind === "stop") void this.stop();
     else if (message.kind === "request") void this.#serve(message.id, message.request);
-    else void this.#worker.then((worker) => worker.hear(message));
+    else void this.#worker.then((worker) => worker.receive(message));
   }
 
   /** Running calls end, and everything is closed. */
@@ -93,7 +116,7 @@ class Child {
       (value) => ({ kind: "done", value }),
       (error: unknown) => ({ kind: "failed", why: whyOf(error) }),
     );
-    this.#channel.send({ kind: "reply", id, reply });
+    this.#send({ kind: "reply", id, reply });
   }
 
   async #done(request: Request): Promise<unknown> {
@@ -134,13 +157,10 @@ class Child {
   }
 
   #fail(error: unknown): void {
-    if (!this.#isStopping) this.#channel.send({ kind: "failed", why: whyOf(error) });
+    if (!this.#isStopping) this.#send({ kind: "failed", why: whyOf(error) });
     // The message is on its way before the process ends.
     setImmediate(() => endProcess(1));
   }
 }
-
-const startWorker = (start: Start, parts: Parameters<typeof startWriter>[1]): Promise<Worker> =>
-  start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,13 +1,9 @@
 // What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
 // and through the supervisor the servers and the writer.
 
-import type { Position } from "../chain/block-record.ts";
-import type { LogSegment, StoredTracePosition } from "../chain/block-tables.ts";
-import type { NotFetched } from "../chain/chain-view.ts";
-import type { Reference, Tag } from "../chain/dialect.ts";
-import type { ChainNews } from "../chain/view-source.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
+import type { News, WriterMessage, WriterQuestion } from "./writer-link.ts";
 
 export type ChildRole =
   | { readonly kind: "writer" }
@@ -32,12 +28,8 @@ export type ToChild =
   | { readonly kind: "stop" }
   /** To the writer. */
   | ({ readonly kind: "question" } & WriterQuestion)
-  /** To a server. */
-  | ({ readonly kind: "answer" } & WriterAnswer)
-  /** To the servers. */
-  | ({ readonly kind: "news" } & News)
-  /** To the servers: the writer is gone, and answers nothing of what it was asked. */
-  | { readonly kind: "writer away" };
+  /** To a server, or to all. */
+  | WriterMessage;
 
 /** A process says so often that it lives, in milliseconds. */
 export const HEARTBEAT_MS = 500;
@@ -55,8 +47,7 @@ export type FromChild =
   | { readonly kind: "told to end" }
   | { readonly kind: "reply"; readonly id: number; readonly reply: ChildReply }
   | ({ readonly kind: "question" } & WriterQuestion)
-  | ({ readonly kind: "answer" } & WriterAnswer)
-  | ({ readonly kind: "news" } & News);
+  | WriterMessage;
 
 /** What the supervisor wants of any child. */
 export type Request =
@@ -73,56 +64,3 @@ export type Request =
 export type ChildReply =
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly why: string };
-
-/** What the writer tells of one network. */
-export type News = { readonly network: string; readonly news: ChainNews };
-
-export type WriterQuestion = {
-  /** Which server asks, and which of its questions it is. */
-  readonly server: number;
-  readonly id: number;
-  readonly network: string;
-  readonly ask: WriterRequest;
-};
-
-export type WriterRequest =
-  | { readonly what: "look" | "hurry" }
-  | { readonly what: "fetch"; readonly reference: Reference }
-  | { readonly what: "tagged"; readonly tag: Tag }
-  | {
-      readonly what: "keepTrace";
-      readonly hash: string;
-      readonly place: StoredTracePosition;
-      readonly json: Uint8Array;
-    }
-  | {
-      readonly what: "keepSegment";
-      readonly place: LogSegment;
-      readonly json: Uint8Array;
-      readonly upstreams: readonly string[];
-    }
-  | { readonly what: "distrust"; readonly upstream: string }
-  /** Where a new filter for pending transactions begins. */
-  | { readonly what: "beginPending" }
-  /** Somebody has such a filter still. */
-  | { readonly what: "listenToPending" };
-
-export type WriterAnswer = {
-  readonly server: number;
-  readonly id: number;
-  readonly result: Result;
-};
-
-export type Result =
-  | { readonly kind: "done"; readonly value: Value }
-  /** The writer's own error, as callers may know it. */
-  | {
-      readonly kind: "refused";
-      readonly code: number;
-      readonly message: string;
-      readonly status: number;
-    }
-  /** There is no writer now, or it does not serve this network. */
-  | { readonly kind: "away" };
-
-export type Value = undefined | number | Position | { readonly hash: string } | NotFetched;

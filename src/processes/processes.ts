@@ -5,8 +5,9 @@ import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
-import type { ChildRole, FromChild, News, Request, Start } from "./messages.ts";
+import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
 import { Supervised } from "./supervised.ts";
+import type { News } from "./writer-link.ts";
 
 export type ProcessesOptions = {
   readonly servers: number;

@@ -1,14 +1,17 @@
+import { deserialize, serialize } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { ChainNews } from "../chain/view-source.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
-import { WriterAway, WriterLink } from "./writer-link.ts";
-import { WriterService } from "./writer-service.ts";
+import { WriterAway, WriterLink, WriterService } from "./writer-link.ts";
 
 const news: ChainNews = { isLive: true, leader: "a", standings: [] };
 const position = { number: 7, hash: "0x7" };
 const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** As another process gets it. */
+const copied = <Message>(message: Message): Message => deserialize(serialize(message));
 
 /** A server and a writer, joined by their messages as another process would get them. */
 function joined(writer: Partial<NetworkWriter>, isCut = false) {
@@ -17,11 +20,10 @@ function joined(writer: Partial<NetworkWriter>, isCut = false) {
   let update: () => void = () => undefined;
   const link = new WriterLink(
     { server: 2 },
-    { send: (question) => void (isCut || service.hear(structuredClone(question))), clock },
+    { send: (question) => void (isCut || service.receive(copied(question))), clock },
   );
   const service: WriterService = new WriterService({
-    tell: (each) => link.hearNews(structuredClone(each)),
-    answer: (answer) => link.hearAnswer(structuredClone(answer)),
+    send: (message) => link.receive(copied(message)),
     clock,
     log: { error: (told: unknown) => void failures.push(told) },
   });
@@ -78,7 +80,7 @@ describe("a server's line to the writer", () => {
   it("gives up what a writer that is gone was asked, and what nobody answers in time", async () => {
     const { remote, link, clock } = joined({}, true);
     const asked = expect(remote.look()).rejects.toBeInstanceOf(WriterAway);
-    link.writerIsAway();
+    link.receive({ kind: "writer away" });
     await asked;
     const unanswered = expect(remote.look()).rejects.toBeInstanceOf(WriterAway);
     await clock.advance(20_000);
@@ -92,9 +94,9 @@ describe("a server's line to the writer", () => {
     await clock.advance(5_001);
     await expect(remote.look()).rejects.toThrow("silent");
     expect(clock.waiting).toBe(0);
-    link.hearNews({ network: "main", news });
+    link.receive({ kind: "news", network: "main", news });
     const asked = expect(remote.look()).rejects.toThrow("away");
-    link.writerIsAway();
+    link.receive({ kind: "writer away" });
     await asked;
   });
 
@@ -123,15 +125,15 @@ describe("a server's line to the writer", () => {
 
   it("brings news: the last ones at once, then each update, and each second", async () => {
     const { remote, clock, update, stop } = joined({});
-    const heard: ChainNews[] = [];
-    const stopListening = remote.onNews((each) => void heard.push(each));
-    expect(heard).toEqual([news]);
+    const received: ChainNews[] = [];
+    const stopListening = remote.onNews((each) => void received.push(each));
+    expect(received).toEqual([news]);
     update();
     await clock.advance(1_000);
-    expect(heard).toHaveLength(3);
+    expect(received).toHaveLength(3);
     stopListening();
     update();
-    expect(heard).toHaveLength(3);
+    expect(received).toHaveLength(3);
     stop();
     expect(clock.waiting).toBe(0);
   });

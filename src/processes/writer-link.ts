@@ -1,25 +1,50 @@
-// A server's way to the writer: questions go out through the supervisor, answers and news come in.
-
-import type { Position } from "../chain/block-record.ts";
-import type { NotFetched } from "../chain/chain-view.ts";
+// The link between the writer and the servers, both ends of it: a server asks for what `NetworkWriter` declares, the writer
+// answers, and tells all servers the news of its chains. The messages pass through the supervisor.
+// Why no library: docs/decisions/0039-the-link-to-the-writer.md.
+import type { Logger } from "pino";
 import type { ChainNews } from "../chain/view-source.ts";
-
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { RemoteWriter } from "../network/role.ts";
-import type {
-  News,
-  Result,
-  Value,
-  WriterAnswer,
-  WriterQuestion,
-  WriterRequest,
-} from "./messages.ts";
+import type { KeptNetwork, NetworkWriter, RemoteWriter } from "../network/role.ts";
 
-export type WriterLinkParts = {
-  readonly send: (question: WriterQuestion) => void;
-  readonly clock: Pick<Clock, "now" | "after">;
+type Asked = keyof NetworkWriter;
+type CallOf<Name extends Asked> = readonly [method: Name, ...Parameters<NetworkWriter[Name]>];
+type Done<Name extends Asked> = Awaited<ReturnType<NetworkWriter[Name]>>;
+
+export type WriterQuestion = {
+  /** Which server asks, and which of its questions it is. */
+  readonly server: number;
+  readonly id: number;
+  readonly network: string;
+  readonly call: readonly [method: Asked, ...params: readonly unknown[]];
 };
+
+/** Of one network. */
+export type News = { readonly network: string; readonly news: ChainNews };
+
+/** To one server, or to all. */
+export type WriterMessage =
+  | {
+      readonly kind: "answer";
+      readonly server: number;
+      readonly id: number;
+      readonly result: WriterResult;
+    }
+  | ({ readonly kind: "news" } & News)
+  /** From the supervisor: the writer is gone, and answers nothing of what it was asked. */
+  | { readonly kind: "writer away" };
+
+type WriterResult =
+  | { readonly kind: "done"; readonly value: unknown }
+  /** The writer's own error, as callers may know it. */
+  | {
+      readonly kind: "refused";
+      readonly code: number;
+      readonly message: string;
+      readonly status: number;
+    }
+  /** There is no writer now, or it does not serve this network. */
+  | { readonly kind: "away" };
 
 /** The writer is away, or takes too long. */
 export class WriterAway extends Error {
@@ -33,87 +58,91 @@ const SILENCE_MS = 5_000;
 /** What is to be kept goes to the writer while it is not behind with so many. */
 const KEPT_AT_ONCE = 32;
 
+type WriterLinkParts = {
+  readonly send: (question: WriterQuestion) => void;
+  readonly clock: Pick<Clock, "now" | "after">;
+};
+
+/** A server's end. */
 export class WriterLink {
-  readonly #waiting = new Map<number, (result: Result) => void>();
+  readonly #waiting = new Map<number, (result: WriterResult) => void>();
   readonly #listeners = new Map<string, Set<(news: ChainNews) => void>>();
   readonly #lastNews = new Map<string, ChainNews>();
   #lastId = 0;
   #keeping = 0;
-  #heardAt: number;
+  #receivedAt: number;
   readonly #server: number;
   readonly #parts: WriterLinkParts;
 
   constructor(options: { readonly server: number }, parts: WriterLinkParts) {
     this.#server = options.server;
     this.#parts = parts;
-    this.#heardAt = parts.clock.now();
+    this.#receivedAt = parts.clock.now();
   }
 
-  hearAnswer({ id, result }: WriterAnswer): void {
-    this.#heardAt = this.#parts.clock.now();
-    this.#waiting.get(id)?.(result);
+  receive(message: WriterMessage): void {
+    if (message.kind === "writer away")
+      for (const settle of [...this.#waiting.values()]) settle({ kind: "away" });
+    else {
+      this.#receivedAt = this.#parts.clock.now();
+      if (message.kind === "answer") this.#waiting.get(message.id)?.(message.result);
+      else this.#receiveNews(message);
+    }
   }
 
-  hearNews({ network, news }: News): void {
-    this.#heardAt = this.#parts.clock.now();
+  #receiveNews({ network, news }: News): void {
     this.#lastNews.set(network, news);
     for (const listener of this.#listeners.get(network) ?? []) listener(news);
   }
 
-  /** What it was asked is not answered any more. */
-  writerIsAway(): void {
-    for (const settle of [...this.#waiting.values()]) settle({ kind: "away" });
-  }
-
   of(network: string): RemoteWriter {
-    const ask = (asked: WriterRequest): Promise<Value> => this.#ask(network, asked);
+    const ask = <Name extends Asked>(...call: CallOf<Name>): Promise<Done<Name>> =>
+      this.#ask(network, call) as Promise<Done<Name>>;
+    /** Nobody waits for what becomes of it. */
+    const tell = <Name extends Asked>(...call: CallOf<Name>): void =>
+      void this.#ask(network, call).catch(() => undefined);
+    const keep = <Name extends Asked>(...call: CallOf<Name>): Promise<void> =>
+      this.#keep(network, call);
     return {
-      look: () => ask({ what: "look" }).then(() => undefined),
-      hurry: () => this.#tell(network, { what: "hurry" }),
-      fetch: (reference) =>
-        ask({ what: "fetch", reference }) as Promise<{ hash: string } | NotFetched>,
-      tagged: (tag) => ask({ what: "tagged", tag }) as Promise<Position | undefined>,
-      keepTrace: (hash, place, json) =>
-        this.#keep(network, { what: "keepTrace", hash, place, json }),
-      keepSegment: (place, { json, upstreams }) =>
-        this.#keep(network, { what: "keepSegment", place, json, upstreams }),
-      distrust: (upstream) => void this.#keep(network, { what: "distrust", upstream }),
-      beginPending: () => ask({ what: "beginPending" }) as Promise<number>,
-      listenToPending: () => this.#tell(network, { what: "listenToPending" }),
+      look: () => ask("look"),
+      hurry: () => tell("hurry"),
+      fetch: (reference) => ask("fetch", reference),
+      tagged: (tag) => ask("tagged", tag),
+      keepTrace: (...trace) => keep("keepTrace", ...trace),
+      keepSegment: (...segment) => keep("keepSegment", ...segment),
+      distrust: (upstream) => void keep("distrust", upstream),
+      beginPending: () => ask("beginPending"),
+      listenToPending: () => tell("listenToPending"),
       onNews: (listener) => this.#listen(network, listener),
     };
   }
 
   /** @throws WriterAway; RpcError when the writer says so. */
-  #ask(network: string, ask: WriterRequest): Promise<Value> {
-    if (this.#parts.clock.now() - this.#heardAt > SILENCE_MS)
+  #ask(network: string, call: WriterQuestion["call"]): Promise<unknown> {
+    const { clock, send } = this.#parts;
+    if (clock.now() - this.#receivedAt > SILENCE_MS)
       return Promise.reject(new WriterAway("the writer is silent"));
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      const cancel = this.#parts.clock.after(TIMEOUT_MS, () => settle({ kind: "away" }));
-      const settle = (result: Result): void => {
+      const cancel = clock.after(TIMEOUT_MS, () => settle({ kind: "away" }));
+      const settle = (result: WriterResult): void => {
         cancel();
         this.#waiting.delete(id);
         if (result.kind === "done") resolve(result.value);
-        else
-          reject(result.kind === "away" ? new WriterAway("the writer is away") : errorOf(result));
+        else if (result.kind === "away") reject(new WriterAway("the writer is away"));
+        else reject(new RpcError(result.code, result.message, { status: result.status }));
       };
       this.#waiting.set(id, settle);
-      this.#parts.send({ server: this.#server, id, network, ask });
+      send({ server: this.#server, id, network, call });
     });
   }
 
-  /** Nobody waits for what becomes of it. */
-  #tell(network: string, ask: WriterRequest): void {
-    this.#ask(network, ask).catch(() => undefined);
-  }
-
   /** As far as it goes: what is not kept is asked for again. */
-  async #keep(network: string, ask: WriterRequest): Promise<void> {
+  async #keep(network: string, call: WriterQuestion["call"]): Promise<void> {
     if (this.#keeping >= KEPT_AT_ONCE) return;
     this.#keeping += 1;
-    await this.#ask(network, ask).catch(() => undefined);
+    await this.#ask(network, call).catch(() => undefined);
     this.#keeping -= 1;
   }
 
@@ -126,5 +155,64 @@ export class WriterLink {
   }
 }
 
-const errorOf = ({ code, message, status }: Extract<Result, { kind: "refused" }>): RpcError =>
-  new RpcError(code, message, { status });
+/** Where nodes stand changes between two chain updates, too. */
+const TOLD_EVERY_MS = 1_000;
+
+type WriterServiceParts = {
+  readonly send: (message: Exclude<WriterMessage, { kind: "writer away" }>) => void;
+  readonly clock: Pick<Clock, "after">;
+  readonly log: Pick<Logger, "error">;
+};
+
+/** The writer's end. */
+export class WriterService {
+  readonly #served = new Map<string, KeptNetwork>();
+  readonly #parts: WriterServiceParts;
+
+  constructor(parts: WriterServiceParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on servers are told of this network, and may ask. @returns How to stop. */
+  serve(network: string, kept: KeptNetwork): () => void {
+    this.#served.set(network, kept);
+    let cancel = (): void => undefined;
+    const tell = (): void => this.#parts.send({ kind: "news", network, news: kept.news() });
+    const tellAgain = (): void => {
+      tell();
+      cancel = this.#parts.clock.after(TOLD_EVERY_MS, tellAgain);
+    };
+    tellAgain();
+    const stop = kept.onUpdate(tell);
+    return () => {
+      stop();
+      cancel();
+      // Another one of the same name may have taken its place.
+      if (this.#served.get(network) === kept) this.#served.delete(network);
+    };
+  }
+
+  async receive({ server, id, network, call }: WriterQuestion): Promise<void> {
+    const result = await this.#resultOf(network, call);
+    this.#parts.send({ kind: "answer", server, id, result });
+  }
+
+  async #resultOf(
+    network: string,
+    [method, ...params]: WriterQuestion["call"],
+  ): Promise<WriterResult> {
+    const writer = this.#served.get(network)?.writer;
+    if (!writer) return { kind: "away" };
+    try {
+      const act = writer[method] as (...all: readonly unknown[]) => unknown;
+      return { kind: "done", value: await act(...params) };
+    } catch (error) {
+      if (error instanceof RpcError) {
+        const { code, message, status } = error;
+        return { kind: "refused", code, message, status };
+      }
+      this.#parts.log.error({ err: error, asked: method, network }, "a server's question failed");
+      return { kind: "away" };
+    }
+  }
+}

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { OwnRate } from "./shared-rate.ts";
+import { OwnRate } from "./allowances.ts";
 
 const start = (size: number, perSecond: number) => {
   const bucket = new OwnRate({ size, perSecond }, { clock: new FakeClock() });

@@ -152,8 +152,7 @@ const isFulfilled = <Value>(
 const isRejected = (result: PromiseSettledResult<unknown>): result is PromiseRejectedResult =>
   result.status === "rejected";
 
-// Networks that are served no longer, until their calls in flight have ended and they are closed.
-
+/** Networks that are served no longer, until their calls in flight have ended and they are closed. */
 type LeavingOptions = {
   /** How long calls in flight are waited for. */
   readonly withinMs: number;

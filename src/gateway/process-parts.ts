@@ -44,8 +44,6 @@ export async function openProcessParts(
   };
 }
 
-// How much may wait in the memory of one process; and that it is told, once, when that is too much.
-
 type MemorySettings = Pick<Config, "limits">;
 
 type ProcessMemoryParts = {
@@ -57,7 +55,11 @@ type ProcessMemoryParts = {
 /** A refusal is told of when none was for so long. */
 const QUIET_MS = 60_000;
 
-/** @param options.processes Among so many what is configured is divided. */
+/**
+ * How much may wait in the memory of one process; when that is too much, it is logged once.
+ *
+ * @param options.processes Among so many what is configured is divided.
+ */
 function processMemory(
   config: MemorySettings,
   { processes }: { readonly processes: number },
@@ -88,8 +90,6 @@ function processMemory(
 const ofTheMachine = (): number =>
   defaultBudget({ total: totalmem(), constrained: process.constrainedMemory() });
 
-// A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap.
-
 type FreeStoresParts = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly log: Pick<Logger, "info">;
@@ -99,7 +99,8 @@ const TIMEOUT_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Resolves when nobody keeps the stores of the networks, or the timeout ends: then opening them says who does.
+ * A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap. Resolves
+ * when nobody keeps the stores of the networks, or the timeout ends: then opening them says who does.
  *
  * @throws StoreUnavailable when a folder cannot be written.
  */

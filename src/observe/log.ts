@@ -28,9 +28,7 @@ export function createLog(options: {
       pino({ level, base }, pino.destination({ sync: true }));
 }
 
-// The level of the log and of all logs that were derived from it: pino's children keep the level that
-// they were born with.
-
+/** The level of the log and of all logs that were derived from it: pino's children keep the level that they began with. */
 export class LogLevels {
   readonly #logs: Pick<Logger, "level">[];
 

@@ -534,8 +534,7 @@ function forget(gauge: Gauge, network: string): void {
   });
 }
 
-// Counts that are cheap to raise, and reach Prometheus only when it looks.
-
+/** Counts that are cheap to raise, and reach Prometheus only when it looks. */
 /** One number for each combination of label values. */
 export class Tally<Label extends string> {
   readonly #values = new Map<string, { labels: Record<Label, string | number>; value: number }>();

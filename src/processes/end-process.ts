@@ -1,4 +1,6 @@
-// Ends this process, whatever its native threads do. `process.exit` joins them: a store's write in the middle
+// How this process ends: by itself, after errors that nobody expected, or by becoming the same program anew.
+//
+// It ends whatever its native threads do. `process.exit` joins them: a store's write in the middle
 // waits for the main thread, which waits for it; the look-up of a host name that nobody answers takes its time.
 
 import { existsSync } from "node:fs";
@@ -22,13 +24,15 @@ export function endProcess(code: number): never {
   throw new Error("unreachable: the process was killed");
 }
 
-// Errors that nobody expected: a promise that was rejected with nobody to hear of it, an exception out of a
-// callback. Node.js would end the process in the middle of everything.
-
 /** With their stacks: those that come after these are counted only. */
 const LOGGED = 10;
 
-/** @param parts.onUnexpected Counts it, and sees to it that another process takes the place of this one. */
+/**
+ * Errors that nobody expected: a promise that was rejected with nobody to hear of it, an exception out of a callback. Node.js
+ * would end the process in the middle of everything.
+ *
+ * @param parts.onUnexpected Counts it, and sees to it that another process takes the place of this one.
+ */
 export function listenForUnexpectedErrors(parts: {
   readonly log: Pick<Logger, "error">;
   readonly onUnexpected: (kind: UnexpectedKind) => void;
@@ -58,8 +62,6 @@ export function whatNext(
   return kind === "rejection" ? "go on" : "end";
 }
 
-// The same program again in the place of this process: whoever started it notices nothing but a pause.
-
 /** Tells the program that it takes a place over, and how many errors nobody expected before. */
 const REPLACED = "HEADGATE_REPLACED";
 
@@ -76,7 +78,9 @@ export function replacedIn(environment: Readonly<Record<string, string | undefin
   return { isReplaced: left !== undefined, rejections, exceptions };
 }
 
-/** Begins anew, with the same number; where the system has no such thing it ends, for its manager to start another. */
+/**
+ * The same program in the place of this process, with the same number: whoever started it notices nothing but a pause. Where the system has no such thing it ends, for its manager to start another.
+ */
 export function replaceProcess(
   environment: Readonly<Record<string, string | undefined>>,
   { rejections, exceptions }: Omit<Replaced, "isReplaced">,

@@ -110,8 +110,6 @@ export async function startSupervisor(
   }
 }
 
-// The one port that several processes listen on.
-
 /** The servers of a supervisor that was killed a moment ago end within that time, in milliseconds. */
 const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 50;

@@ -1,5 +1,6 @@
-// What leads to Redis: while it is away every call fails within a second, and the next one after it is
-// back succeeds.
+// What leads to Redis: while it is away every call fails within a second, and the next one after it is back succeeds. The
+// connection (to one Redis, to the master that Sentinels name, or to a Cluster) keeps nothing back for later: a command that
+// cannot be sent fails, and one whose answer was lost is not sent again, since it may have been carried out.
 
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
@@ -8,6 +9,7 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type Scripts, scripts } from "./redis-scripts.ts";
 
+/** Below a second: nobody waits longer for the state. */
 const TIMEOUT_MS = 800;
 /** The gateway's start waits so long for the first connection, and goes on without. */
 const START_TIMEOUT_MS = 1500;
@@ -127,14 +129,7 @@ function textOf(error: unknown): string {
   return error.message || String(Reflect.get(error, "code") ?? error.name);
 }
 
-// A connection to one Redis, to the master that Sentinels name, or to a Cluster. It keeps nothing back
-// for later: a command that cannot be sent fails, and one whose answer was lost is not sent again,
-// since it may have been carried out.
-
 type RedisConnection = Scripts & (Redis | Cluster);
-
-/** Below a second: nobody waits longer for the state. */
-const REDIS_TIMEOUT_MS = 800;
 
 const retryDelayMs = (attempt: number): number => Math.min(250 * 2 ** (attempt - 1), 2000);
 
@@ -162,9 +157,9 @@ const commonOptions = ({ user, password, isEncrypted }: SharedStateSettings): Re
   ...(user === undefined ? {} : { username: user }),
   ...(password === undefined ? {} : { password }),
   ...(isEncrypted ? { tls: {} } : {}),
-  connectTimeout: REDIS_TIMEOUT_MS,
+  connectTimeout: TIMEOUT_MS,
   // Of the greeting after a connection was made; calls have a shorter one of their own.
-  commandTimeout: 2 * REDIS_TIMEOUT_MS,
+  commandTimeout: 2 * TIMEOUT_MS,
   // A stopped Redis does not take leave.
   disconnectTimeout: 100,
   autoResendUnfulfilledCommands: false,
@@ -183,7 +178,7 @@ const sentinelOptions = (
     ? {}
     : { sentinelPassword: settings.sentinelPassword }),
   ...(settings.isEncrypted ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
-  sentinelCommandTimeout: REDIS_TIMEOUT_MS,
+  sentinelCommandTimeout: TIMEOUT_MS,
   sentinelRetryStrategy: retryDelayMs,
   sentinelReconnectStrategy: retryDelayMs,
   failoverDetector: true,
@@ -197,16 +192,14 @@ const clusterOptions = (settings: SharedStateSettings): ClusterOptions => ({
   // Zero: what failed has failed. ioredis would send it again.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  slotsRefreshTimeout: REDIS_TIMEOUT_MS,
+  slotsRefreshTimeout: TIMEOUT_MS,
   slotsRefreshInterval: 5000,
   // A node that is silent is left, and found again by what the others say of it.
-  redisOptions: { ...commonOptions(settings), socketTimeout: REDIS_TIMEOUT_MS },
+  redisOptions: { ...commonOptions(settings), socketTimeout: TIMEOUT_MS },
   // Certificates are made out to names, so these are not looked up beforehand.
   ...(settings.isEncrypted ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
   scripts,
 });
-
-// Whether the shared state can be reached: told when it changes, once each time.
 
 type ReachabilityParts = {
   readonly clock: Pick<Clock, "now" | "after">;
@@ -217,6 +210,7 @@ type ReachabilityParts = {
 /** So long must nothing fail before it counts as back: one node of several may fail while others answer. */
 const QUIET_MS = 1000;
 
+/** Whether the shared state can be reached: logged and counted when it changes, once each time. */
 class Reachability {
   readonly #probe: () => Promise<unknown>;
   readonly #parts: ReachabilityParts;

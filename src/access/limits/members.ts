@@ -86,9 +86,9 @@ export class Members {
   }
 }
 
-// The name under which a process writes its usage: the same after a restart, and no other process has it.
-
 /**
+ * The name of a process among all that share the state: the same after a restart, and no other process has it.
+ *
  * @param options.data The folder of the gateway. Its part of the id is made there once.
  * @param options.slot Which of the gateway's processes; 0 where there is one.
  * @throws When the folder cannot be written.

@@ -190,8 +190,7 @@ export class Reservation {
   }
 }
 
-// One process's part of a limit while the state is away.
-
+/** One process's part of a limit while the state is away. */
 class LocalShare {
   readonly #bounds: Bounds;
   #taken: Taken;
@@ -219,8 +218,6 @@ class LocalShare {
   }
 }
 
-// How much of a limit one process may ask for, and how soon again. Pure.
-
 /** At most so often a limit is asked that gives as fast as it can. */
 const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
@@ -243,8 +240,6 @@ function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
   return left < (perSecond * pauseMs) / 1000 ? pauseMs : 0;
 }
 
-// What one process asks of a limit: one request at a time, which those who come meanwhile wait for.
-
 type ReservationRequestParts = {
   readonly clock: Pick<Clock, "now" | "after">;
   /** The state is silent, or refused: it counts as away. */
@@ -254,6 +249,7 @@ type ReservationRequestParts = {
 /** Longer no call waits for a reservation: then the state counts as away. */
 const TIMEOUT_MS = 1000;
 
+/** What one process asks of a limit: one request at a time, which calls that come meanwhile wait for. */
 class ReservationRequest {
   isRunning = false;
   /** When the last one began. */

@@ -1,4 +1,5 @@
-// Who calls: the socket's address, or behind proxies that are trusted, what these tell.
+// The address of a caller: the socket's, or behind proxies that are trusted, what these say. Addresses as text, and lists of
+// them.
 
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
@@ -75,11 +76,9 @@ function forElement(element: string): string | undefined {
   return node === undefined || second !== undefined ? undefined : listed(node);
 }
 
-// IP addresses as text: one text for one address, whatever way it was written.
-
 /**
- * The address without brackets and zone; an IPv4 address that was mapped into IPv6 as IPv4. undefined
- * for what is no address.
+ * One text for one address, whatever way it was written: without brackets and zone; an IPv4 address that was mapped into
+ * IPv6 as IPv4. undefined for what is no address.
  */
 export function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
@@ -125,8 +124,6 @@ const isMapped = (groups: readonly number[]): boolean =>
 
 const dotted = ([, , , , , , high = 0, low = 0]: readonly number[]): string =>
   [high >> 8, high & 255, low >> 8, low & 255].join(".");
-
-// A list of IP addresses and ranges, prepared for being asked on every request.
 
 /** Bits of IPv6 before an IPv4 address that is mapped into it. */
 const MAPPED_BITS = 96;

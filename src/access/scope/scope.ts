@@ -126,9 +126,9 @@ export class Scope {
   }
 }
 
-// Which web origins a key may be used from.
-
 /**
+ * Which web origins a key may be used from.
+ *
  * `https://app.example.com` is one origin; `app.example.com` is that host with any scheme and on any port,
  * `app.example.com:8080` on that port. `*.example.com` covers the subdomains, not itself; `*` all origins.
  */
@@ -181,9 +181,10 @@ function hostTest(pattern: string): (host: string) => boolean {
   return (host) => host.length > domain.length && host.endsWith(domain);
 }
 
-// The contracts that a key may read: hex addresses of block networks, BASE32 of epoch networks.
-
-/** A test for addresses as callers write them. Anything that is no address is in no list. */
+/**
+ * A test for the contracts that a key may read, as callers write their addresses: hex of block networks, BASE32 of epoch
+ * networks. Anything that is no address is in no list.
+ */
 function contractMatcher(contracts: readonly string[]): (address: unknown) => boolean {
   const known = new Set(contracts.flatMap(spellings));
   return (address) =>

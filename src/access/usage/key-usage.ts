@@ -107,8 +107,7 @@ export type KeyUsageParts = {
   readonly read: (name: string, range: DayRange) => Promise<readonly UsageRow[]>;
 };
 
-// What is counted of one key's calls on one day, by network and method, and its text in the state.
-
+/** What is counted of one key's calls on one day, by network and method. */
 export type Counts = {
   /** Answered with a result or an error, and charged. Refused ones are not among them. */
   calls: number;
@@ -208,8 +207,7 @@ export function totalsOfText(text: string): Totals {
   return totals;
 }
 
-// One key's counts of one day that were not sent to the state yet.
-
+/** One key's counts of one day that were not sent to the state yet. */
 export class DayUsage {
   readonly day: string;
   /** Under which key its counters are in the state. */

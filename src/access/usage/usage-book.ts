@@ -150,8 +150,6 @@ export class UsageBook {
   }
 }
 
-// Removes usage that is too old from the state: once a day, and when fewer days are to be kept.
-
 type Parts = { readonly state: Pick<State, "list" | "replace">; readonly clock: Clock };
 
 /** Also how soon after the start the first look is taken. */
@@ -160,7 +158,7 @@ const LOOK_EVERY_MS = 60_000;
 /** No gateway counted before. */
 const FIRST_YEAR = 2025;
 
-/** Until the signal ends it. */
+/** Removes usage that is too old from the state: once a day, and when fewer days are to be kept; until the signal ends it. */
 export async function keepRemovingOldUsage(
   { keptDays, signal }: { readonly keptDays: () => number; readonly signal: AbortSignal },
   parts: Parts,

@@ -1,0 +1,29 @@
+// `npm run check`: all that can be said of the sources without running them. The checks run side by side, and
+// each tells what it has to say when it is done.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+const CHECKS = [
+  "biome check --error-on-warnings .",
+  "node node_modules/typescript-7/bin/tsc",
+  "node scripts/questions.ts",
+  "node scripts/type-names.ts",
+  "depcruise --output-type err src test bench scripts",
+  "knip",
+  "npm run --silent check:generated",
+];
+
+/** @returns Whether it found nothing. */
+async function isPassed(command: string): Promise<boolean> {
+  const child = spawn(command, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => said.push(chunk));
+  const [code] = (await once(child, "close")) as [number | null];
+  process.stdout.write(Buffer.concat(said));
+  if (code !== 0) console.error(`failed: ${command}`);
+  return code === 0;
+}
+
+const passed = await Promise.all(CHECKS.map(isPassed));
+process.exitCode = passed.every(Boolean) ? 0 : 1;

@@ -99,29 +99,29 @@ function secretOf(entry: z.output<typeof readableKey>, at: number): Named {
     : { path: ["keys", at, "key"], value: hashOf(entry.key) };
 }
 
-/** @param named What networks open, by patterns and full names. */
+/** @param named The methods that networks open, by patterns and full names. */
 const uselessMethods = (
   entries: readonly (string | undefined)[],
   at: number,
   named: readonly string[],
 ): Contradiction[] =>
-  entries.flatMap((entry, place) => {
-    const message = entry === undefined ? undefined : whyItOpensNothing(entry, named);
-    return message === undefined ? [] : [{ path: ["keys", at, "methods", place], message }];
-  });
+  wrongIn(entries, ["keys", at, "methods"], (entry) => whyItOpensNothing(entry, named));
 
 const unknownNetworks = (
   names: readonly (string | undefined)[],
   at: number,
   known: readonly string[],
 ): Contradiction[] =>
-  names.flatMap((name, place) =>
-    name === undefined || known.includes(name)
-      ? []
-      : [
-          {
-            path: ["keys", at, "networks", place],
-            message: `no network has this name${didYouMean(name, known)}`,
-          },
-        ],
+  wrongIn(names, ["keys", at, "networks"], (name) =>
+    known.includes(name) ? undefined : `no network has this name${didYouMean(name, known)}`,
   );
+
+const wrongIn = (
+  entries: readonly (string | undefined)[],
+  path: (string | number)[],
+  why: (entry: string) => string | undefined,
+): Contradiction[] =>
+  entries.flatMap((entry, index) => {
+    const message = entry === undefined ? undefined : why(entry);
+    return message === undefined ? [] : [{ path: [...path, index], message }];
+  });

@@ -1,5 +1,7 @@
 // The sample activity that keeps a development network busy, and the calls that it offers to try.
+
 import type { Logger } from "pino";
+import { DAY_MS } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 
 /** The smallest thing that can ask a node, for those who need parsed results and no pool. */
@@ -31,7 +33,6 @@ const RETRY_MS = 100;
 /** Lively while somebody is likely to watch, then slow: nodes keep their whole history. */
 const LIVELY_MS = 3_600_000;
 const SLOW_PAUSE_MS = 10_000;
-const DAY_MS = 86_400_000;
 const SLOWEST_PAUSE_MS = 60_000;
 
 export function pauseMsAt(stage: Pick<Stage, "pauseMs">, ageMs: number): number {

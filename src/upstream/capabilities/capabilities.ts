@@ -1,7 +1,9 @@
 // What one node can do, as its answers told: which methods it lacks, how far back it reaches, how much it
 // takes at once.
+
 import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
+import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodGroup, MethodTraits } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
@@ -158,7 +160,7 @@ const REACHES: Readonly<Partial<Record<MethodGroup, Reach>>> = {
 /** A method that is lacked is asked for again after so long: nodes are upgraded … */
 const FIRST_REST_MS = 600_000;
 /** … and each time that it is still lacked, after twice as long. */
-const LONGEST_REST_MS = 86_400_000;
+const LONGEST_REST_MS = DAY_MS;
 /** Allow lists have wildcards, so callers may invent names without end, and of any length. */
 const MAX_REMEMBERED = 512;
 const LONGEST_NAME = 128;

@@ -1,8 +1,10 @@
 // What was learned of an upstream, as it is kept over restarts. It is no loss when it cannot be kept: then it is
 // learned again. What others wrote there is not believed.
+
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { parsed } from "../../jsonrpc/raw-json.ts";
+import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import type { State } from "../../state/state.ts";
@@ -147,8 +149,8 @@ export type CapabilitySnapshot = {
 };
 
 /** A version is trusted for long, as a new one is noticed; a node that tells none may change any time. */
-const LIVES_MS = 7 * 86_400_000;
-const UNKNOWN_LIVES_MS = 86_400_000;
+const LIVES_MS = 7 * DAY_MS;
+const UNKNOWN_LIVES_MS = DAY_MS;
 
 const encodeCapabilities = (capabilities: CapabilityRecord): string => JSON.stringify(capabilities);
 

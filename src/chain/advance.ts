@@ -72,7 +72,7 @@ export class Advance {
       return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
     // Where the target is higher, the link of the next block shows a fork, without asking.
     const isHigher = target.number > head.number;
-    const fork = isHigher ? head : await this.#findFork(target, target.number, node);
+    const fork = isHigher ? head : await this.#findFork(target, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     this.#hurdle = undefined;
@@ -161,24 +161,18 @@ export class Advance {
   /**
    * The newest block that the stored chain and the node's have in common.
    *
-   * @param known A block of the node's chain: it is not asked for that one.
+   * @param highest A block of the node's chain, not above the stored head.
    */
-  #findFork(
-    known: Position,
-    highest: number,
-    node: AskedNode,
-  ): Promise<Position | "none" | "unclear"> {
+  #findFork(highest: Position, node: AskedNode): Promise<Position | "none" | "unclear"> {
     const { store, dialect, signal } = this.#parts;
-    return findFork(
-      { lowest: store.tail ?? 0, highest },
-      {
-        ours: (number) => store.hashAt(number),
-        theirs: async (number) =>
-          number === known.number
-            ? known.hash
-            : (await dialect.readPosition(number, node, signal))?.hash,
-      },
-    );
+    const range = { lowest: store.tail ?? 0, highest: highest.number };
+    return findFork(range, {
+      ours: (number) => store.hashAt(number),
+      theirs: async (number) =>
+        number === highest.number
+          ? highest.hash
+          : (await dialect.readPosition(number, node, signal))?.hash,
+    });
   }
 
   /** Fetches what lies between the fork and the target, and moves there. */
@@ -221,8 +215,8 @@ export class Advance {
     const { head } = this.#parts.store;
     const [node] = nodes;
     if (!first || !head || !node || first.outline.parentHash === onto.hash) return false;
-    const known = { number: onto.number, hash: first.outline.parentHash };
-    const fork = await this.#findFork(known, onto.number, node);
+    const parent = { number: onto.number, hash: first.outline.parentHash };
+    const fork = await this.#findFork(parent, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     return fork.hash === onto.hash ? false : this.#fill(head, fork, target, nodes);

@@ -169,7 +169,7 @@ export class BlockStore {
     return this.#tables.outline(hash);
   }
 
-  /** Where a canonical transaction is. */
+  /** The block of a canonical transaction, and its index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
     return this.#tables.transactionPosition(hash);
   }

@@ -53,18 +53,17 @@ export class BlockTables {
     this.segmentOrder = table("segment order");
   }
 
-  /** The newest canonical block; undefined before the first. */
+  // Reading: see BlockStore.
+
   get head(): Position | undefined {
     const bytes = this.notes.getBinaryFast(HEAD);
     return bytes && positionIn(bytes);
   }
 
-  /** From this number up to the head, every block is here. */
   get tail(): number | undefined {
     return this.notes.getBinaryFast(TAIL)?.readUInt32BE(0);
   }
 
-  /** The canonical block's hash; undefined when the block is not here. */
   hashAt(number: number): string | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     return bytes && `0x${bytes.toString("hex", 0, 32)}`;
@@ -75,23 +74,16 @@ export class BlockTables {
     return bytes && decodeOutline(bytes);
   }
 
-  /** Where a canonical transaction is. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
   }
 
-  /**
-   * One part of a block.
-   *
-   * @returns Bytes that last until the next reading only: to be kept, they are copied.
-   */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     const stored = viewOf(this.parts.getBinaryFast(partKey(hash, part, piece)));
     return stored && unpack(stored);
   }
 
-  /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
   get bytes(): number {
     return this.#ofBlocks.reduce((sum, table) => sum + bytesOf(table), 0);
   }

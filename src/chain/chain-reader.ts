@@ -42,15 +42,13 @@ export class ChainReader {
       ...parts,
       store,
       writer: {
+        ...writer,
         fetch: async (reference) => {
           const fetched = await writer.fetch(reference).catch(() => "unanswered" as const);
           store.refresh();
           return fetched;
         },
         tagged: (tag) => this.#findTagged(tag),
-        hurry: () => writer.hurry(),
-        keepTrace: (hash, position, json) => writer.keepTrace(hash, position, json),
-        keepSegment: (segment, logs) => writer.keepSegment(segment, logs),
       },
       look: () => writer.look().catch(() => undefined),
       refresh: () => this.#refresh(),

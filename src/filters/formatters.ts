@@ -5,7 +5,7 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-search.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
-import { type LogFilter, matcherOf } from "../evm/log-filter.ts";
+import { type LogFilter, type LogRange, matcherOf } from "../evm/log-filter.ts";
 import { asRemoved } from "../evm/results.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
@@ -29,10 +29,8 @@ export type Formatter = {
    * Of the canonical blocks from one number to another, all within the window; of the first of them
    * only, when they tell of more than `most` things. undefined when they are not all to be had.
    */
-  addedWithin(range: Range, most: number, view: ChainView): Promise<BlockItems | undefined>;
+  addedWithin(range: LogRange, most: number, view: ChainView): Promise<BlockItems | undefined>;
 };
-
-type Range = { readonly from: number; readonly to: number };
 
 /** The items of blocks up to and with the block `to`. */
 export type BlockItems = {
@@ -81,7 +79,7 @@ const blockHashesOf = (epoch: StoredBlock): string[] =>
   epoch.transactionHashes().map((hash) => asJson(hash));
 
 function oneByOne(
-  { from, to }: Range,
+  { from, to }: LogRange,
   most: number,
   itemsAt: (number: number) => readonly string[] | undefined,
 ): BlockItems | undefined {

@@ -226,10 +226,13 @@ export class Call implements CallContext, HurriedAsker {
     });
   }
 
-  readonly isMissing = (method: string): boolean => this.caller.network.pool.isMissing(method);
+  isMissing(method: string): boolean {
+    return this.caller.network.pool.isMissing(method);
+  }
 
-  readonly isAgreedUpon = (method: string): boolean =>
-    this.caller.network.pool.agreementOn(method) !== undefined;
+  isAgreedUpon(method: string): boolean {
+    return this.caller.network.pool.agreementOn(method) !== undefined;
+  }
 
   #viewed(): SharedView {
     this.#view ??= this.#viewNow();

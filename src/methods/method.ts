@@ -136,11 +136,11 @@ export type CallContext = {
    */
   payFor(method: string): Promise<void>;
   /** Whether none of the nodes that may be asked has the method, as far as that is known. */
-  readonly isMissing: (method: string) => boolean;
+  isMissing(method: string): boolean;
   /** How many more questions it may ask; beyond that `ask` throws `tooMuchWork`. */
   readonly questionsLeft: number;
   /** Whether several vendors are asked for the method, and must give the same answer. */
-  readonly isAgreedUpon: (method: string) => boolean;
+  isAgreedUpon(method: string): boolean;
   /** What the answer stands on, for the response's headers. The one that is set last counts. */
   setProvenance(provenance: Provenance): void;
   readonly provenance: Provenance | undefined;

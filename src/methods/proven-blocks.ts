@@ -27,8 +27,8 @@ const RECEIPTS_OF_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsBy
 export const questionsFor = (transactions: number, { context }: ProvingParts): number =>
   isOneByOne(context) ? 1 + transactions : 2;
 
-const isOneByOne = ({ isMissing }: Pick<CallContext, "isMissing">): boolean =>
-  RECEIPTS_OF_BLOCK.every((method) => isMissing(method));
+const isOneByOne = (context: Pick<CallContext, "isMissing">): boolean =>
+  RECEIPTS_OF_BLOCK.every((method) => context.isMissing(method));
 
 /**
  * The block from the store, or from the nodes into it.

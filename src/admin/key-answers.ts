@@ -71,7 +71,7 @@ type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
-/** What is answered of an outcome; it is told in the log as well. @throws Problem */
+/** The key that an outcome shows, once the change is logged. @throws Problem when nothing was changed. */
 function shownOf(outcome: Making, change: KeyChange): Shown & { key: string };
 function shownOf(outcome: Changing, change: KeyChange): Shown;
 function shownOf(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {

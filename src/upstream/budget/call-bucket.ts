@@ -1,12 +1,9 @@
 // Spaces calls: so many a second, and some at once. The rate may change while it runs.
-
-/** What sums of fractions may be off by. */
-const ROUNDING = 1e-6;
+import { type Bounds, TokenBucket } from "../../lib/token-bucket.ts";
 
 export class CallBucket {
-  /** At most the burst. Below zero after a call dearer than that, or one that did not wait: a debt. */
-  #tokens = 0;
-  #filledAtMs: number;
+  /** In debt after a call dearer than the burst, or one that did not wait. */
+  readonly #bucket: TokenBucket;
   /** Undefined: as many as one likes. */
   #perSecond: number | undefined;
   /** The dearest call so far, but no dearer than the burst of the rate that it began with. */
@@ -22,14 +19,13 @@ export class CallBucket {
     this.#perSecond = options.perSecond;
     this.#burstSeconds = options.burstSeconds;
     this.#fullBurst = (options.perSecond ?? 0) * options.burstSeconds;
-    this.#tokens = this.#fullBurst;
-    this.#filledAtMs = nowMs;
+    this.#bucket = new TokenBucket(this.#bounds, nowMs);
   }
 
   /** A change of the rate. What is there, and what is owed, stays; it is empty after no limit. */
   limitTo(perSecond: number | undefined, nowMs: number): void {
-    this.#fill(nowMs);
     this.#perSecond = perSecond;
+    this.#bucket.resize(this.#bounds, nowMs);
   }
 
   /**
@@ -38,31 +34,23 @@ export class CallBucket {
    */
   waitMs(cost: number, nowMs: number): number {
     if (this.#perSecond === undefined) return 0;
-    this.#dearest = Math.max(this.#dearest, Math.min(cost, this.#fullBurst));
-    this.#fill(nowMs);
-    const missing = Math.min(cost, this.#burst(this.#perSecond)) - this.#tokens - ROUNDING;
-    return missing <= 0 ? 0 : Math.ceil((missing / this.#perSecond) * 1000);
+    const dearest = Math.max(this.#dearest, Math.min(cost, this.#fullBurst));
+    if (dearest !== this.#dearest) {
+      this.#dearest = dearest;
+      this.#bucket.resize(this.#bounds, nowMs);
+    }
+    return this.#bucket.waitMs(cost, nowMs);
   }
 
   take(cost: number, nowMs: number): void {
     if (this.#perSecond === undefined) return;
-    this.#fill(nowMs);
-    // Those that did not wait leave a debt of a second at most: it would never be paid while they go on.
-    this.#tokens = Math.max(
-      this.#tokens - cost,
-      Math.min(this.#tokens, -Math.max(cost, this.#perSecond)),
-    );
-  }
-
-  #fill(nowMs: number): void {
-    const perSecond = this.#perSecond ?? 0;
-    const gained = ((nowMs - this.#filledAtMs) / 1000) * perSecond;
-    this.#tokens = Math.min(this.#burst(perSecond), this.#tokens + gained);
-    this.#filledAtMs = nowMs;
+    // Calls that did not wait leave a debt of a second at most: it would never be paid while they go on.
+    this.#bucket.spend(cost, nowMs, Math.max(cost, this.#perSecond));
   }
 
   /** Less when the rate was lowered, but calls that fitted into it still do, and make no debts. */
-  #burst(perSecond: number): number {
-    return Math.max(perSecond * this.#burstSeconds, this.#dearest);
+  get #bounds(): Bounds {
+    const perSecond = this.#perSecond ?? 0;
+    return { size: Math.max(perSecond * this.#burstSeconds, this.#dearest), perSecond };
   }
 }

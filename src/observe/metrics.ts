@@ -41,263 +41,181 @@ const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
 
+/** Each by its name, without `headgate_`, and its labels: what it counts. */
+const COUNTERS = {
+  "calls_total{network,method,outcome}": "Calls answered.",
+  "compute_units_total{network}": "What the calls cost.",
+  "key_guesses_total{refused}":
+    "Unknown keys that callers sent, and whether their refusal was delayed.",
+  "calls_bounded_total{network,why}": "Calls refused for what they would ask of nodes, and why.",
+  requests_turned_away_total:
+    "Requests of callers that had too many refused, turned away before they were read.",
+  "connections_ended_total{why}":
+    "Connections of callers that were ended to make room, or not let in, and why.",
+  "calls_saved_total{network,how}":
+    "Calls answered without a call of a node for them, and why none was needed.",
+  "http_requests_total{status}": "HTTP responses to callers.",
+  "answers_cut_total{why}":
+    "Answers that ended with their connection: taken too slowly, or broken off.",
+  "memory_refusals_total{what,why}":
+    "What was turned away while too much waited in memory, for its key or for all.",
+  http_request_bytes_total: "Bytes of request bodies.",
+  http_response_bytes_total: "Bytes of answers.",
+  "upstream_calls_total{network,upstream,outcome,purpose}": "Calls made to a node.",
+  "upstream_response_bytes_total{network,upstream}": "Bytes from a node.",
+  "upstream_asked_again_total{network,why}":
+    "Times that a further node was asked for a call, and why.",
+  "upstream_dissents_total{network,upstream}":
+    "Answers that differed from what other vendors agreed on.",
+  "upstream_lies_total{network,upstream}":
+    "Answers that cannot be true, such as another hash for a transaction than it has.",
+  "reorganisations_total{network}": "Times that blocks of the followed chain were replaced.",
+  "reorganised_blocks_total{network}": "Blocks of the followed chain that were replaced.",
+  "blocks_proven_total{network,proof}": "Blocks taken into the store, by how far they were proven.",
+  "block_parts_unproven_total{network,part}":
+    "What could not be proven of blocks, since its encoding is not known.",
+  "proof_failures_total{network,upstream,part}":
+    "Blocks that a node gave otherwise than their hash says.",
+  "blocks_too_large_total{network,upstream}":
+    "Blocks that were not taken in since they are larger than limits.block.",
+  "stores_set_aside_total{network}": "Stores that were damaged, and are built anew.",
+  stood_still_seconds_total:
+    "Time in which the process did nothing but one thing, for a second or longer.",
+} as const;
+
+/** In seconds. */
+const HISTOGRAMS = {
+  "call_seconds{network}": "From a call's start to its answer.",
+  http_request_seconds: "An HTTP request's time.",
+  "upstream_call_seconds{network,upstream}": "A node's answering time.",
+} as const;
+
+/** What several processes have is added up. */
+const GAUGES = {
+  "head_block{network}": "The followed chain's newest block.",
+  "window_blocks{network}": "Newest blocks in the store.",
+  "window_fill_blocks_per_second{network}": "How fast the window is being filled.",
+  "window_fill_seconds_left{network}": "How long filling the window will take at this rate.",
+  "store_bytes{network}": "What the store takes on disk.",
+  "filters{network,kind}": "Filters that callers have.",
+} as const;
+
+/** Of several processes, the most. */
+const MOST = {
+  "head_age_seconds{network}": "How old the followed chain's newest block is.",
+  "head_stale{network}":
+    "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
+} as const;
+
+/** Of several processes, the least. */
+const LEAST = {
+  "store_writable{network}":
+    "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
+  state_writable:
+    "1 while the state on this machine's disk can be written, 0 while the disk does not take it.",
+  "upstream_usable{network,upstream}": "1 while the node is asked, 0 while it is kept out.",
+  state_reachable: "1 while the shared state can be reached, 0 while it is away.",
+} as const;
+
+type LabelsOf<Key> = Key extends `${string}{${infer Labels}}` ? Split<Labels> : never;
+type Split<Text> = Text extends `${infer First},${infer Rest}` ? First | Split<Rest> : Text;
+type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
+
+type WatchedGauge = {
+  readonly name: string;
+  readonly help: string;
+  readonly label?: string;
+  /** Of the values of several processes. */
+  readonly aggregator?: "sum" | "omit";
+};
+
+/** One metric for each line of a table. */
+const madeOf = <Key extends string, Metric>(
+  table: Readonly<Record<Key, string>>,
+  make: (declared: Declared) => Metric,
+): Record<Key, Metric> => {
+  const made = Object.entries<string>(table).map(([key, help]) => {
+    const [name = "", labels = ""] = key.replace("}", "").split("{");
+    return [
+      key,
+      make({ name: `headgate_${name}`, help, labelNames: labels.split(",").filter(Boolean) }),
+    ];
+  });
+  return Object.fromEntries(made);
+};
+
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #calls = this.#counter("calls_total", "Calls answered.", [
-    "network",
-    "method",
-    "outcome",
-  ]);
-  readonly #computeUnits = this.#counter("compute_units_total", "What the calls cost.", [
-    "network",
-  ]);
-  readonly #keyGuesses = this.#counter(
-    "key_guesses_total",
-    "Unknown keys that callers sent, and whether their refusal was delayed.",
-    ["refused"],
+  readonly #counters = madeOf(COUNTERS, (declared) => new Tally(declared, this.#registry)) as {
+    readonly [Key in keyof typeof COUNTERS]: Tally<LabelsOf<Key>>;
+  };
+  readonly #histograms = madeOf(
+    HISTOGRAMS,
+    (declared) => new Histogram({ ...declared, buckets: SECONDS, registers: [this.#registry] }),
   );
-  readonly #callsBounded = this.#counter(
-    "calls_bounded_total",
-    "Calls refused for what they would ask of nodes, and why.",
-    ["network", "why"],
-  );
-  readonly #turnedAway = this.#counter(
-    "requests_turned_away_total",
-    "Requests of callers that had too many refused, turned away before they were read.",
-    [],
-  );
-  readonly #connectionsEnded = this.#counter(
-    "connections_ended_total",
-    "Connections of callers that were ended to make room, or not let in, and why.",
-    ["why"],
-  );
-  readonly #callsSaved = this.#counter(
-    "calls_saved_total",
-    "Calls answered without a call of a node for them, and why none was needed.",
-    ["network", "how"],
-  );
-  readonly #callSeconds = this.#histogram("call_seconds", "From a call's start to its answer.", [
-    "network",
-  ]);
-  readonly #requests = this.#counter("http_requests_total", "HTTP responses to callers.", [
-    "status",
-  ]);
-  readonly #requestSeconds = this.#histogram("http_request_seconds", "An HTTP request's time.", []);
-  readonly #answersCut = this.#counter(
-    "answers_cut_total",
-    "Answers that ended with their connection: taken too slowly, or broken off.",
-    ["why"],
-  );
-  readonly #memoryRefusals = this.#counter(
-    "memory_refusals_total",
-    "What was turned away while too much waited in memory, for its key or for all.",
-    ["what", "why"],
-  );
-  readonly #bytesIn = this.#counter("http_request_bytes_total", "Bytes of request bodies.", []);
-  readonly #bytesOut = this.#counter("http_response_bytes_total", "Bytes of answers.", []);
-  #requestsInFlight = 0;
-  readonly #upstreamCalls = this.#counter("upstream_calls_total", "Calls made to a node.", [
-    "network",
-    "upstream",
-    "outcome",
-    "purpose",
-  ]);
-  readonly #upstreamSeconds = this.#histogram("upstream_call_seconds", "A node's answering time.", [
-    "network",
-    "upstream",
-  ]);
-  readonly #upstreamBytes = this.#counter("upstream_response_bytes_total", "Bytes from a node.", [
-    "network",
-    "upstream",
-  ]);
-  readonly #askedAgain = this.#counter(
-    "upstream_asked_again_total",
-    "Times that a further node was asked for a call, and why.",
-    ["network", "why"],
-  );
-  readonly #dissents = this.#counter(
-    "upstream_dissents_total",
-    "Answers that differed from what other vendors agreed on.",
-    ["network", "upstream"],
-  );
-  readonly #lies = this.#counter(
-    "upstream_lies_total",
-    "Answers that cannot be true, such as another hash for a transaction than it has.",
-    ["network", "upstream"],
-  );
-  readonly #headNumber = this.#gauge("head_block", "The followed chain's newest block.", [
-    "network",
-  ]);
-  readonly #headAge = this.#most(
-    "head_age_seconds",
-    "How old the followed chain's newest block is.",
-  );
-  readonly #headStale = this.#most(
-    "head_stale",
-    "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
-  );
-  readonly #reorganisations = this.#counter(
-    "reorganisations_total",
-    "Times that blocks of the followed chain were replaced.",
-    ["network"],
-  );
-  readonly #blocksRemoved = this.#counter(
-    "reorganised_blocks_total",
-    "Blocks of the followed chain that were replaced.",
-    ["network"],
-  );
-  readonly #blocksProven = this.#counter(
-    "blocks_proven_total",
-    "Blocks taken into the store, by how far they were proven.",
-    ["network", "proof"],
-  );
-  readonly #partsUnproven = this.#counter(
-    "block_parts_unproven_total",
-    "What could not be proven of blocks, since its encoding is not known.",
-    ["network", "part"],
-  );
-  readonly #proofsFailed = this.#counter(
-    "proof_failures_total",
-    "Blocks that a node gave otherwise than their hash says.",
-    ["network", "upstream", "part"],
-  );
-  readonly #blocksTooLarge = this.#counter(
-    "blocks_too_large_total",
-    "Blocks that were not taken in since they are larger than limits.block.",
-    ["network", "upstream"],
-  );
-  readonly #windowBlocks = this.#gauge("window_blocks", "Newest blocks in the store.", ["network"]);
-  readonly #fillRate = this.#gauge(
-    "window_fill_blocks_per_second",
-    "How fast the window is being filled.",
-    ["network"],
-  );
-  readonly #fillSecondsLeft = this.#gauge(
-    "window_fill_seconds_left",
-    "How long filling the window will take at this rate.",
-    ["network"],
-  );
-  readonly #storeBytes = this.#gauge("store_bytes", "What the store takes on disk.", ["network"]);
+  readonly #gauges = madeOf(GAUGES, (declared) => this.#gauge(declared));
+  readonly #most = madeOf(MOST, (declared) => this.#gauge({ ...declared, aggregator: "max" }));
+  readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
-  readonly #storesSetAside = this.#counter(
-    "stores_set_aside_total",
-    "Stores that were damaged, and are built anew.",
-    ["network"],
-  );
-  readonly #storeWritable = new Gauge({
-    name: "headgate_store_writable",
-    help: "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
-    labelNames: ["network"],
-    aggregator: "min",
-    registers: [this.#registry],
-  });
-  readonly #stateWritable = new Gauge({
-    name: "headgate_state_writable",
-    help: "1 while the state on this machine's disk can be written, 0 while the disk does not take it.",
-    aggregator: "min",
-    registers: [this.#registry],
-  });
-  readonly #filters = this.#gauge("filters", "Filters that callers have.", ["network", "kind"]);
-  readonly #upstreamUsable = new Gauge({
-    name: "headgate_upstream_usable",
-    help: "1 while the node is asked, 0 while it is kept out.",
-    labelNames: ["network", "upstream"],
-    aggregator: "min",
-    registers: [this.#registry],
-  });
-
-  readonly #stoodStill = this.#counter(
-    "stood_still_seconds_total",
-    "Time in which the process did nothing but one thing, for a second or longer.",
-    [],
-  );
-
-  readonly #stateReachable = new Gauge({
-    name: "headgate_state_reachable",
-    help: "1 while the shared state can be reached, 0 while it is away.",
-    aggregator: "min",
-    registers: [this.#registry],
-  });
-
+  #requestsInFlight = 0;
   readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
   readonly #callsOf = new Map<string, { calls: number; upstreamCalls: number }>();
 
   constructor() {
-    const callsOf = this.#callsOf;
-    new Gauge({
-      name: "headgate_upstream_calls_per_call",
-      help: "Calls made to nodes, following the chain included, for each call answered.",
-      labelNames: ["network"],
-      aggregator: "omit", // of several processes it is computed anew
-      registers: [this.#registry],
-      collect() {
-        for (const [network, { calls, upstreamCalls }] of callsOf)
-          if (calls > 0) this.set({ network }, upstreamCalls / calls);
-      },
-    });
+    const help = "Calls made to nodes, following the chain included, for each call answered.";
+    // Of several processes it is computed anew.
+    this.#watch(
+      { name: "upstream_calls_per_call", help, label: "network", aggregator: "omit" },
+      () =>
+        [...this.#callsOf]
+          .filter(([, { calls }]) => calls > 0)
+          .map(([network, { calls, upstreamCalls }]) => [network, upstreamCalls / calls]),
+    );
     collectDefaultMetrics({ register: this.#registry });
-    const requestsInFlight = (): number => this.#requestsInFlight;
-    new Gauge({
-      name: "headgate_http_requests_in_flight",
-      help: "HTTP requests being answered now.",
-      registers: [this.#registry],
-      collect() {
-        this.set(requestsInFlight());
-      },
-    });
+    this.#watch(
+      { name: "http_requests_in_flight", help: "HTTP requests being answered now." },
+      () => [["", this.#requestsInFlight]],
+    );
   }
 
   /** @param memory Read whenever somebody looks. */
   watchMemory(
     memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
   ): void {
-    new Gauge({
-      name: "headgate_memory_waiting_bytes",
-      help: "Bytes that wait in memory, by what they are.",
-      labelNames: ["kind"],
-      registers: [this.#registry],
-      collect() {
-        for (const kind of memoryKinds) this.set({ kind }, memory.waitingAs(kind));
+    this.#watch(
+      {
+        name: "memory_waiting_bytes",
+        help: "Bytes that wait in memory, by what they are.",
+        label: "kind",
       },
-    });
-    new Gauge({
-      name: "headgate_memory_waiting_for_bytes",
-      help: "The same bytes, by whom they wait for.",
-      labelNames: ["whom"],
-      registers: [this.#registry],
-      collect() {
-        for (const [whom, bytes] of Object.entries(memory.waitingFor)) this.set({ whom }, bytes);
+      () => memoryKinds.map((kind) => [kind, memory.waitingAs(kind)]),
+    );
+    this.#watch(
+      {
+        name: "memory_waiting_for_bytes",
+        help: "The same bytes, by whom they wait for.",
+        label: "whom",
       },
-    });
-    new Gauge({
-      name: "headgate_memory_keys_over_share",
-      help: "Keys for which more waits than counts against others.",
-      registers: [this.#registry],
-      collect() {
-        this.set(memory.keysOverShare);
-      },
-    });
-    new Gauge({
-      name: "headgate_memory_limit_bytes",
-      help: "What may wait in memory in all.",
-      registers: [this.#registry],
-      collect() {
-        this.set(memory.bytes);
-      },
-    });
+      () => Object.entries(memory.waitingFor),
+    );
+    const help = "Keys for which more waits than counts against others.";
+    this.#watch({ name: "memory_keys_over_share", help }, () => [["", memory.keysOverShare]]);
+    this.#watch({ name: "memory_limit_bytes", help: "What may wait in memory in all." }, () => [
+      ["", memory.bytes],
+    ]);
   }
 
   /** @param why `slow`: its caller did not take it; `broken`: what it was made from was gone. */
   answerCut(why: "slow" | "broken"): void {
-    this.#answersCut.add(why, { why });
+    this.#counters["answers_cut_total{why}"].add(why, { why });
   }
 
   memoryRefused(what: MemoryRefusal, why: MemoryRefusalCause): void {
-    this.#memoryRefusals.add(what + why, { what, why });
+    this.#counters["memory_refusals_total{what,why}"].add(what + why, { what, why });
   }
 
   stoodStill(seconds: number): void {
-    this.#stoodStill.add("", {}, seconds);
+    this.#counters.stood_still_seconds_total.add("", {}, seconds);
   }
 
   requestStarted(): void {
@@ -311,77 +229,95 @@ export class Metrics {
     bytesOut: number;
   }): void {
     this.#requestsInFlight -= 1;
-    this.#requests.add(String(record.status), { status: record.status });
-    this.#requestSeconds.observe(record.seconds);
-    this.#bytesIn.add("", {}, record.bytesIn);
-    this.#bytesOut.add("", {}, record.bytesOut);
+    this.#counters["http_requests_total{status}"].add(String(record.status), {
+      status: record.status,
+    });
+    this.#histograms.http_request_seconds.observe(record.seconds);
+    this.#counters.http_request_bytes_total.add("", {}, record.bytesIn);
+    this.#counters.http_response_bytes_total.add("", {}, record.bytesOut);
   }
 
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
-    this.#calls.add(`${network} ${method} ${outcome}`, { network, method, outcome });
+    this.#counters["calls_total{network,method,outcome}"].add(`${network} ${method} ${outcome}`, {
+      network,
+      method,
+      outcome,
+    });
     this.#countsOf(network).calls += 1;
-    this.#computeUnits.add(network, { network }, computeUnits);
-    this.#callSeconds.observe({ network }, seconds);
+    this.#counters["compute_units_total{network}"].add(network, { network }, computeUnits);
+    this.#histograms["call_seconds{network}"].observe({ network }, seconds);
   }
 
   /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
   callBounded(network: string, why: "work" | "waiting"): void {
-    this.#callsBounded.add(`${network} ${why}`, { network, why });
+    this.#counters["calls_bounded_total{network,why}"].add(`${network} ${why}`, { network, why });
   }
 
   keyGuessed(refused: "at once" | "delayed" | "turned away"): void {
-    this.#keyGuesses.add(refused, { refused });
+    this.#counters["key_guesses_total{refused}"].add(refused, { refused });
   }
 
   requestTurnedAway(): void {
-    this.#turnedAway.add("", {});
+    this.#counters.requests_turned_away_total.add("", {});
   }
 
   /** @param why `made room`, `too many of this address` or `full`. */
   connectionEnded(why: string): void {
-    this.#connectionsEnded.add(why, { why });
+    this.#counters["connections_ended_total{why}"].add(why, { why });
   }
 
   /** @param read How many there are now, by who they are of, whenever somebody wants to know. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
-    new Gauge({
-      name: "headgate_connections",
-      help: "Open connections of callers: known once a valid key was seen on them.",
-      labelNames: ["of"],
-      registers: [this.#registry],
-      collect() {
-        for (const [of, count] of Object.entries(read())) this.set({ of }, count);
-      },
-    });
+    const help = "Open connections of callers: known once a valid key was seen on them.";
+    this.#watch({ name: "connections", help, label: "of" }, () => Object.entries(read()));
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */
   callSaved(network: string, how: string): void {
-    this.#callsSaved.add(`${network} ${how}`, { network, how });
+    this.#counters["calls_saved_total{network,how}"].add(`${network} ${how}`, { network, how });
   }
 
   upstreamAnswered(record: UpstreamRecord): void {
     const { network, upstream, kind, purpose, seconds, bytes } = record;
     const labels = { network, upstream, outcome: kind, purpose };
     this.#countsOf(network).upstreamCalls += 1;
-    this.#upstreamCalls.add(`${network} ${upstream} ${kind} ${purpose}`, labels);
-    this.#upstreamSeconds.observe({ network, upstream }, seconds);
-    this.#upstreamBytes.add(`${network} ${upstream}`, { network, upstream }, bytes);
+    this.#counters["upstream_calls_total{network,upstream,outcome,purpose}"].add(
+      `${network} ${upstream} ${kind} ${purpose}`,
+      labels,
+    );
+    this.#histograms["upstream_call_seconds{network,upstream}"].observe(
+      { network, upstream },
+      seconds,
+    );
+    this.#counters["upstream_response_bytes_total{network,upstream}"].add(
+      `${network} ${upstream}`,
+      { network, upstream },
+      bytes,
+    );
   }
 
   /** @param why What made another node be asked for the same call. */
   upstreamAskedAgain(network: string, why: "failed" | "doubted" | "slow"): void {
-    this.#askedAgain.add(`${network} ${why}`, { network, why });
+    this.#counters["upstream_asked_again_total{network,why}"].add(`${network} ${why}`, {
+      network,
+      why,
+    });
   }
 
   /** Several were asked, and this one said something else than they agreed on. */
   upstreamDissented(network: string, upstream: string): void {
-    this.#dissents.add(`${network} ${upstream}`, { network, upstream });
+    this.#counters["upstream_dissents_total{network,upstream}"].add(`${network} ${upstream}`, {
+      network,
+      upstream,
+    });
   }
 
   /** It said what cannot be true. */
   upstreamLied(network: string, upstream: string): void {
-    this.#lies.add(`${network} ${upstream}`, { network, upstream });
+    this.#counters["upstream_lies_total{network,upstream}"].add(`${network} ${upstream}`, {
+      network,
+      upstream,
+    });
   }
 
   /** @param read How the nodes of the network do, whenever somebody wants to know. */
@@ -390,11 +326,11 @@ export class Metrics {
   }
 
   upstreamUsable(network: string, upstream: string, usable: boolean): void {
-    this.#upstreamUsable.set({ network, upstream }, usable ? 1 : 0);
+    this.#least["upstream_usable{network,upstream}"].set({ network, upstream }, usable ? 1 : 0);
   }
 
   readonly stateReachable = (isReachable: boolean): void => {
-    this.#stateReachable.set(isReachable ? 1 : 0);
+    this.#least.state_reachable.set(isReachable ? 1 : 0);
   };
 
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
@@ -402,76 +338,85 @@ export class Metrics {
   };
 
   readonly stateWritable = (isWritable: boolean): void => {
-    this.#stateWritable.set(isWritable ? 1 : 0);
+    this.#least.state_writable.set(isWritable ? 1 : 0);
   };
 
   storeSetAside(network: string): void {
-    this.#storesSetAside.add(network, { network });
+    this.#counters["stores_set_aside_total{network}"].add(network, { network });
   }
 
   storeWritable(network: string, isWritable: boolean): void {
-    this.#storeWritable.set({ network }, isWritable ? 1 : 0);
+    this.#least["store_writable{network}"].set({ network }, isWritable ? 1 : 0);
   }
 
   /** It is no longer configured: what was counted stays, what is measured does not. */
   networkGone(network: string): void {
-    for (const gauge of [
-      ...[this.#headNumber, this.#windowBlocks, this.#storeBytes, this.#filters],
-      this.#storeWritable,
-      ...[this.#headAge, this.#headStale],
-      ...[this.#fillRate, this.#fillSecondsLeft, this.#upstreamUsable],
-    ])
-      forget(gauge, network);
+    for (const gauges of [this.#gauges, this.#most, this.#least])
+      for (const gauge of Object.values(gauges)) forget(gauge, network);
     this.#upstreamGauges.forget(network);
     this.#callsOf.delete(network);
   }
 
   /** It is no longer configured. */
   upstreamGone(network: string, upstream: string): void {
-    this.#upstreamUsable.remove({ network, upstream });
+    this.#least["upstream_usable{network,upstream}"].remove({ network, upstream });
   }
 
   headMoved(
     network: string,
     move: { number: number; removed: number; bytes: number; blocks: number },
   ): void {
-    this.#headNumber.set({ network }, move.number);
-    this.#windowBlocks.set({ network }, move.blocks);
-    this.#storeBytes.set({ network }, move.bytes);
+    this.#gauges["head_block{network}"].set({ network }, move.number);
+    this.#gauges["window_blocks{network}"].set({ network }, move.blocks);
+    this.#gauges["store_bytes{network}"].set({ network }, move.bytes);
     if (move.removed === 0) return;
-    this.#reorganisations.add(network, { network });
-    this.#blocksRemoved.add(network, { network }, move.removed);
+    this.#counters["reorganisations_total{network}"].add(network, { network });
+    this.#counters["reorganised_blocks_total{network}"].add(network, { network }, move.removed);
   }
 
   headSeen(network: string, seen: { ageMs: number; isStale: boolean }): void {
-    this.#headAge.set({ network }, Math.max(0, seen.ageMs / 1000));
-    this.#headStale.set({ network }, seen.isStale ? 1 : 0);
+    this.#most["head_age_seconds{network}"].set({ network }, Math.max(0, seen.ageMs / 1000));
+    this.#most["head_stale{network}"].set({ network }, seen.isStale ? 1 : 0);
   }
 
   blockProven(network: string, proof: string, unproven: readonly string[]): void {
-    this.#blocksProven.add(`${network} ${proof}`, { network, proof });
-    for (const part of unproven) this.#partsUnproven.add(`${network} ${part}`, { network, part });
+    this.#counters["blocks_proven_total{network,proof}"].add(`${network} ${proof}`, {
+      network,
+      proof,
+    });
+    for (const part of unproven)
+      this.#counters["block_parts_unproven_total{network,part}"].add(`${network} ${part}`, {
+        network,
+        part,
+      });
   }
 
   proofFailed(network: string, upstream: string, part: string): void {
-    this.#proofsFailed.add(`${network} ${upstream} ${part}`, { network, upstream, part });
+    this.#counters["proof_failures_total{network,upstream,part}"].add(
+      `${network} ${upstream} ${part}`,
+      { network, upstream, part },
+    );
   }
 
   blockTooLarge(network: string, upstream: string): void {
-    this.#blocksTooLarge.add(`${network} ${upstream}`, { network, upstream });
+    this.#counters["blocks_too_large_total{network,upstream}"].add(`${network} ${upstream}`, {
+      network,
+      upstream,
+    });
   }
 
   windowFilled(
     network: string,
     fill: { blocks: number; blocksPerSecond: number; secondsLeft: number },
   ): void {
-    this.#windowBlocks.set({ network }, fill.blocks);
-    this.#fillRate.set({ network }, fill.blocksPerSecond);
-    this.#fillSecondsLeft.set({ network }, fill.secondsLeft);
+    this.#gauges["window_blocks{network}"].set({ network }, fill.blocks);
+    this.#gauges["window_fill_blocks_per_second{network}"].set({ network }, fill.blocksPerSecond);
+    this.#gauges["window_fill_seconds_left{network}"].set({ network }, fill.secondsLeft);
   }
 
   filtersCounted(network: string, kinds: Readonly<Record<string, number>>): void {
-    for (const [kind, count] of Object.entries(kinds)) this.#filters.set({ network, kind }, count);
+    for (const [kind, count] of Object.entries(kinds))
+      this.#gauges["filters{network,kind}"].set({ network, kind }, count);
   }
 
   /** The Prometheus text format. */
@@ -496,34 +441,23 @@ export class Metrics {
     return counts;
   }
 
-  #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Tally<Label> {
-    return new Tally({ name: `headgate_${name}`, help, labelNames }, this.#registry);
-  }
-
-  #gauge(name: string, help: string, labelNames: string[]): Gauge {
-    return new Gauge({
-      name: `headgate_${name}`,
-      help,
-      labelNames,
-      registers: [this.#registry],
+  /** A gauge that is read whenever Prometheus looks: its values by their label, where it has one. */
+  #watch(
+    { name, help, label, aggregator = "sum" }: WatchedGauge,
+    read: () => readonly (readonly [labelValue: string, value: number])[],
+  ): void {
+    new Gauge({
+      ...{ name: `headgate_${name}`, help, aggregator, registers: [this.#registry] },
+      labelNames: label === undefined ? [] : [label],
+      collect() {
+        for (const [labelValue, value] of read())
+          this.set(label === undefined ? {} : { [label]: labelValue }, value);
+      },
     });
   }
 
-  /** Of several processes, what the worst says. */
-  #most(name: string, help: string): Gauge {
-    const registers = [this.#registry];
-    const labelNames = ["network"];
-    return new Gauge({ name: `headgate_${name}`, help, labelNames, aggregator: "max", registers });
-  }
-
-  #histogram(name: string, help: string, labelNames: string[]): Histogram {
-    return new Histogram({
-      name: `headgate_${name}`,
-      help,
-      labelNames,
-      buckets: SECONDS,
-      registers: [this.#registry],
-    });
+  #gauge(declared: Declared & { readonly aggregator?: "max" | "min" }): Gauge {
+    return new Gauge({ ...declared, registers: [this.#registry] });
   }
 }
 
@@ -534,8 +468,7 @@ function forget(gauge: Gauge, network: string): void {
   });
 }
 
-/** Counts that are cheap to raise, and reach Prometheus only when it looks. */
-/** One number for each combination of label values. */
+/** Counts that are cheap to raise, one number for each combination of label values; they reach Prometheus only when it looks. */
 export class Tally<Label extends string> {
   readonly #values = new Map<string, { labels: Record<Label, string | number>; value: number }>();
 

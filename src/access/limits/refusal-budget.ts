@@ -1,6 +1,8 @@
 // What callers may cost without being of use: refused requests, and the bytes in them. Who used it up is
 // refused before more of a request is read.
 
+import { TokenBucket } from "../../lib/token-bucket.ts";
+
 export type RefusalLimits = {
   /** Points that come back each second; 0: there is no limit. A refused request costs one. */
   readonly perSecond: number;
@@ -11,11 +13,9 @@ const SAVED_SECONDS = 20;
 /** Callers that are remembered. */
 const MOST_CALLERS = 10_000;
 
-type Entry = { readonly left: number; readonly atMs: number };
-
 export class RefusalBudget {
   /** Who was refused last is the last one; the first one is forgotten first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #buckets = new Map<string, TokenBucket>();
   /** Until when those are refused that used it up: few, and none in quiet times. */
   readonly #exhausted = new Map<string, number>();
   #limits: RefusalLimits;
@@ -51,11 +51,12 @@ export class RefusalBudget {
   charge(caller: string, points: number, nowMs: number): void {
     const { perSecond } = this.#limits;
     if (perSecond === 0) return;
-    const most = perSecond * SAVED_SECONDS;
-    const known = this.#entries.get(caller);
-    const back = known ? ((nowMs - known.atMs) / 1000) * perSecond : 0;
-    const left = Math.max(-most, Math.min(most, (known?.left ?? most) + back) - points);
-    keepNewest(this.#entries, caller, { left, atMs: nowMs });
+    const bounds = { size: perSecond * SAVED_SECONDS, perSecond };
+    const bucket = this.#buckets.get(caller) ?? new TokenBucket(bounds, nowMs);
+    bucket.resize(bounds, nowMs);
+    bucket.spend(points, nowMs, bounds.size);
+    keepNewest(this.#buckets, caller, bucket);
+    const left = bucket.left(nowMs);
     if (left < 0) keepNewest(this.#exhausted, caller, nowMs + (-left / perSecond) * 1000);
   }
 

@@ -202,7 +202,6 @@ it("a second signal ends at once", async () => {
   );
   const ended = once(other.process, "exit");
   other.process.kill("SIGTERM");
-  const toldAt = performance.now();
   await until("it drains", () =>
     openSocket(other.url).then(
       (socket) => {
@@ -212,6 +211,7 @@ it("a second signal ends at once", async () => {
       () => true,
     ),
   );
+  const toldAt = performance.now(); // at the latest
   await until("it is no echo", async () => performance.now() - toldAt > 1_000);
   other.process.kill("SIGTERM");
   expect(await ended).toEqual([1, null]);

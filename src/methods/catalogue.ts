@@ -11,11 +11,10 @@ import {
 } from "../namespaces/known-methods.ts";
 import type { TraitsOf } from "../upstream/upstream-options.ts";
 import { blockMethods } from "./blocks.ts";
-import { epochFilterMethods } from "./epoch-filters.ts";
 import { epochLogMethods } from "./epoch-logs.ts";
 import { epochMethods } from "./epochs.ts";
 import { executionMethods } from "./execution.ts";
-import { filterMethods } from "./filters.ts";
+import { epochFilterMethods, filterMethods } from "./filters.ts";
 import { logMethods } from "./logs.ts";
 import type { Method } from "./method.ts";
 import { nodeMethods } from "./node.ts";

@@ -1,108 +1,236 @@
-// Filters are cursors over the followed chain. Where nothing is followed, the upstreams keep them.
+// Filters of both families: cursors over the followed chain. Where nothing is followed, the upstreams keep them.
 import { z } from "zod";
+import { type EpochLogFilter, epochLog, epochLogFilter } from "../conflux/epoch-logs.ts";
 import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
 import { log } from "../evm/results.ts";
 import { hash, isQuantity, quantity, toNumber } from "../evm/values.ts";
+import type { FilterQuestion } from "../filters/filter-record.ts";
+import type { Changes } from "../filters/open-filter.ts";
+import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { contractsOfLogs } from "../namespaces/read-contracts.ts";
-import { checkAgain, createFilter, filterMethod, toldChanges } from "./filter-method.ts";
+import { anyContract, contractsOfLogs } from "../namespaces/read-contracts.ts";
+import { answerEpochLogs } from "./epoch-logs.ts";
+import { joinJson, joinLogs } from "./log-lists.ts";
 import { answerLogs } from "./logs.ts";
+import {
+  type Arguments,
+  type CallContext,
+  type Declaration,
+  defineMethod,
+  type Method,
+  type Outcome,
+  type Shape,
+} from "./method.ts";
+import { askAsGiven } from "./passing-on.ts";
 
-const filterId = quantity.describe("What the creation of the filter answered.");
+type Filters = NonNullable<CallContext["filters"]>;
 
-const EVM = { family: "evm", isSpecified: true } as const;
+type FilterDeclaration<Params extends Shape> = Pick<
+  Declaration<Params>,
+  "name" | "family" | "isSpecified" | "summary" | "cost" | "params" | "result" | "contractsOf"
+> & {
+  /** It gives what a filter found. Which filter that is, only the node knows where nothing is followed. */
+  readonly isPoll?: boolean;
+  /** Refuses by throwing what no upstream is to be asked for either. */
+  check?(args: Arguments<Params>): void;
+  answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
+};
 
-const newLogs = filterMethod({
-  name: "eth_newFilter",
-  ...EVM,
-  summary: "Creates a filter that reports logs from now on, and answers its id.",
-  cost: 2,
-  params: { filter: logFilter },
-  result: quantity,
-  contractsOf: contractsOfLogs,
-  check: ({ filter }) => {
+function filterMethod<Params extends Shape>(declaration: FilterDeclaration<Params>): Method {
+  const { answer, check, isPoll, ...rest } = declaration;
+  const ofAnyFilter = { name: rest.name, kind: "read", contractsOf: anyContract } as const;
+  return defineMethod({
+    ...rest,
+    ...{ group: "other", isStateful: true },
+    freshness: "unknown",
+    answer: (args, context) => {
+      check?.(args);
+      if (context.filters) return answer(args, context.filters, context);
+      if (isPoll) context.authorize(ofAnyFilter, []);
+      return askAsGiven(declaration.name, args, context);
+    },
+  });
+}
+
+/** In what the filters of two families differ. */
+type FilterFamily<Criteria extends object> = {
+  readonly declared: Pick<Declaration<Shape>, "family" | "isSpecified">;
+  readonly prefix: "eth" | "cfx";
+  readonly filterId: z.ZodType<string>;
+  idOf(id: string): string;
+  readonly filter: z.ZodType<Criteria>;
+  /** Members that nobody knows would be kept for nothing. */
+  readonly members: readonly (keyof Criteria)[];
+  check?(filter: Criteria): void;
+  readonly pendingParams: { readonly fullTransactions?: z.ZodType<boolean | undefined> };
+  readonly log: z.ZodType;
+  /** What a poll may give among the logs. */
+  readonly change: z.ZodType;
+  answerLogs(filter: Criteria, context: CallContext): Promise<AnswerJson>;
+  readonly words: { readonly logs: string; readonly blocks: string; readonly range: string };
+};
+
+/** What makes filters: of logs, of blocks, of pending transactions. */
+function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
+  const { declared, prefix, members, words } = family;
+  const creation = { ...declared, cost: 2, result: quantity };
+  const criteriaOf = (filter: Criteria) =>
+    Object.fromEntries(members.map((name) => [name, filter[name]]));
+  const logs = filterMethod({
+    name: `${prefix}_newFilter`,
+    ...creation,
+    summary: `Creates a filter that reports ${words.logs}, and answers its id.`,
+    params: { filter: family.filter },
+    contractsOf: contractsOfLogs,
+    check: ({ filter }) => family.check?.(filter),
+    answer: ({ filter }, filters, context) =>
+      createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
+  });
+  const blocks = filterMethod({
+    name: `${prefix}_newBlockFilter`,
+    ...creation,
+    summary: `Creates a filter that reports ${words.blocks}, and answers its id.`,
+    params: {},
+    answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
+  });
+  const pending = filterMethod({
+    name: `${prefix}_newPendingTransactionFilter`,
+    ...creation,
+    summary:
+      "Creates a filter that reports the hashes of pending transactions, and answers its id.",
+    params: family.pendingParams as Shape,
+    answer: ({ fullTransactions }, filters, context) => {
+      if (fullTransactions)
+        throw errors.invalidArgument(0, "filters report the hashes of transactions only");
+      return createFilter({ kind: "pending" }, filters, context);
+    },
+  });
+  return { logs, blocks, pending };
+}
+
+type Creations = Readonly<Record<FilterQuestion["kind"], Method>>;
+
+/** What gives what a filter found. */
+function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creations: Creations) {
+  const { declared, prefix, filterId, idOf } = family;
+  const poll = { ...declared, isPoll: true, params: { filterId } };
+  return [
+    filterMethod({
+      name: `${prefix}_getFilterChanges`,
+      ...poll,
+      summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
+      cost: 2,
+      result: z.union([z.array(hash), z.array(family.change)]),
+      answer: async ({ filterId: id }, filters, context) => {
+        const check = checkAgain(creations, context);
+        return changesJson(await filters.changes(idOf(id), context, check), context);
+      },
+    }),
+    filterMethod({
+      name: `${prefix}_getFilterLogs`,
+      ...poll,
+      summary: `All logs that match a log filter, of the ${family.words.range} that it was created with.`,
+      cost: 5,
+      result: z.array(family.log),
+      answer: async ({ filterId: id }, filters, context) => {
+        const check = checkAgain(creations, context);
+        const criteria = (await filters.criteria(idOf(id), context, check)) as Criteria;
+        return family.answerLogs(criteria, context);
+      },
+    }),
+  ];
+}
+
+function filterMethodsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
+  const { declared, prefix, filterId, idOf } = family;
+  const creations = creationsOf(family);
+  return [
+    ...Object.values(creations),
+    ...pollsOf(family, creations),
+    filterMethod({
+      name: `${prefix}_uninstallFilter`,
+      ...declared,
+      summary: "Ends a filter; false when there is none.",
+      cost: 2,
+      params: { filterId },
+      result: z.boolean(),
+      answer: async ({ filterId: id }, filters, context) =>
+        String(await filters.remove(idOf(id), context)),
+    }),
+  ];
+}
+
+/**
+ * What a key may see is checked at each poll: it may have been bound to less since it made the filter.
+ *
+ * @param creations Which methods make filters of each kind.
+ */
+const checkAgain =
+  (creations: Creations, context: CallContext) =>
+  (asked: FilterQuestion): void =>
+    context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
+
+/** Answers the id. */
+const createFilter = async (
+  asked: FilterQuestion,
+  filters: Filters,
+  context: CallContext,
+): Promise<RawJson> => `"${await filters.create(asked, context)}"`;
+
+export function changesJson({ items, more, at }: Changes, context: CallContext): AnswerJson {
+  if ("sequence" in at) context.setProvenance({ source: "upstream", proof: "none" });
+  else {
+    const proof = context.chain?.blockOf(at.hash)?.proof ?? "none";
+    context.setProvenance({ source: "store", block: at, proof });
+  }
+  if (!more) return joinJson(items);
+  return joinLogs(more, items.length > 0 ? Buffer.from(joinJson(items)) : undefined);
+}
+
+const ID = "What the creation of the filter answered.";
+
+export const filterMethods = filterMethodsOf<LogFilter>({
+  declared: { family: "evm", isSpecified: true },
+  prefix: "eth",
+  filterId: quantity.describe(ID),
+  idOf: (id) => id,
+  filter: logFilter,
+  members: ["fromBlock", "toBlock", "address", "topics", "blockHash"],
+  check: (filter) => {
     const scope = scopeOf(filter);
     if (scope.kind === "range" && isReversed(scope)) throw errors.invalidBlockRange();
   },
-  answer: ({ filter }, filters, context) =>
-    createFilter({ kind: "logs", criteria: criteriaOf(filter) }, filters, context),
-});
-
-const newBlocks = filterMethod({
-  name: "eth_newBlockFilter",
-  ...EVM,
-  summary: "Creates a filter that reports new blocks, and answers its id.",
-  cost: 2,
-  params: {},
-  result: quantity,
-  answer: (_, filters, context) => createFilter({ kind: "blocks" }, filters, context),
-});
-
-const newPending = filterMethod({
-  name: "eth_newPendingTransactionFilter",
-  ...EVM,
-  summary: "Creates a filter that reports the hashes of pending transactions, and answers its id.",
-  cost: 2,
-  params: { fullTransactions: z.boolean({ error: "want true or false" }).optional() },
-  result: quantity,
-  answer: ({ fullTransactions }, filters, context) => {
-    if (fullTransactions)
-      throw errors.invalidArgument(0, "filters report the hashes of transactions only");
-    return createFilter({ kind: "pending" }, filters, context);
-  },
-});
-
-const creations = { logs: newLogs, blocks: newBlocks, pending: newPending };
-
-export const filterMethods = [
-  newLogs,
-  newBlocks,
-  newPending,
-  filterMethod({
-    name: "eth_getFilterChanges",
-    isPoll: true,
-    ...EVM,
-    summary: "What happened since the last poll: logs, block hashes or transaction hashes.",
-    cost: 2,
-    params: { filterId },
-    result: z.union([z.array(hash), z.array(log)]),
-    answer: async ({ filterId: id }, filters, context) =>
-      toldChanges(await filters.changes(id, context, checkAgain(creations, context)), context),
-  }),
-  filterMethod({
-    name: "eth_getFilterLogs",
-    isPoll: true,
-    ...EVM,
-    summary: "All logs that match a log filter, of the range that it was created with.",
-    cost: 5,
-    params: { filterId },
-    result: z.array(log),
-    answer: async ({ filterId: id }, filters, context) =>
-      answerLogs(
-        (await filters.criteria(id, context, checkAgain(creations, context))) as LogFilter,
-        context,
-      ),
-  }),
-  filterMethod({
-    name: "eth_uninstallFilter",
-    ...EVM,
-    summary: "Ends a filter; false when there is none.",
-    cost: 2,
-    params: { filterId },
-    result: z.boolean(),
-    answer: async ({ filterId: id }, filters, context) => String(await filters.remove(id, context)),
-  }),
-];
-
-/** Without members that nobody knows: they would be kept for nothing. */
-const criteriaOf = ({ fromBlock, toBlock, address, topics, blockHash }: LogFilter): LogFilter => ({
-  fromBlock,
-  toBlock,
-  address,
-  topics,
-  blockHash,
+  pendingParams: { fullTransactions: z.boolean({ error: "want true or false" }).optional() },
+  log,
+  change: log,
+  answerLogs,
+  words: { logs: "logs from now on", blocks: "new blocks", range: "range" },
 });
 
 /** Both ends are numbers, and in the wrong order. Tags are settled when the logs are asked for. */
 const isReversed = ({ from, to }: { from: string; to: string }): boolean =>
   isQuantity(from) && isQuantity(to) && toNumber(from) > toNumber(to);
+
+const epochFilterId = z
+  .string({ error: "want a filter id" })
+  .regex(/^0x[0-9a-fA-F]{1,64}$/, { error: "want a filter id" })
+  .describe(ID);
+
+const revert = z
+  .looseObject({ revertTo: quantity })
+  .describe("The pivot chain changed from this epoch on: logs from there are to be forgotten.");
+
+export const epochFilterMethods = filterMethodsOf<EpochLogFilter>({
+  declared: { family: "conflux" },
+  prefix: "cfx",
+  filterId: epochFilterId,
+  // js-conflux-sdk puts a zero before an odd number of digits.
+  idOf: (id) => id.replace(/^0x0+(?=.)/, "0x"),
+  filter: epochLogFilter,
+  members: ["fromEpoch", "toEpoch", "blockHashes", "address", "topics", "limit", "offset"],
+  pendingParams: {},
+  log: epochLog,
+  change: z.union([epochLog, revert]),
+  answerLogs: answerEpochLogs,
+  words: { logs: "logs of new epochs", blocks: "the blocks of new epochs", range: "epochs" },
+});

@@ -27,8 +27,8 @@ type Freshness = "forever" | "until reorg" | "until next block" | "unknown";
 
 export type Outcome = AnswerJson | Promise<AnswerJson>;
 
-type Shape = Readonly<Record<string, z.ZodType>>;
-type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
+export type Shape = Readonly<Record<string, z.ZodType>>;
+export type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output<Params[Name]> };
 
 export type Parameter = {
   readonly name: string;
@@ -66,7 +66,7 @@ export type Method = MethodTraits & {
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
 };
 
-type Declaration<Params extends Shape> = DeclaredTraits &
+export type Declaration<Params extends Shape> = DeclaredTraits &
   Pick<Method, "name" | "summary" | "cost" | "result" | "freshness"> &
   Partial<Pick<Method, "family" | "kind" | "contractsOf" | "badParamsStatus">> &
   Partial<Pick<Method, "isSpecified" | "isOwn" | "mayRevert">> & {

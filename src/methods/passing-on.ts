@@ -1,12 +1,17 @@
 // How calls are passed on to the upstreams: parameters as they came wherever possible, and the block
 // they speak of pinned, so that all members of a batch see one head.
-import type { z } from "zod";
 import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { MAY_LAG, saysUnknown } from "./block-lookup.ts";
-import { type CallContext, defineMethod, type Method } from "./method.ts";
+import {
+  type CallContext,
+  type Declaration,
+  defineMethod,
+  type Method,
+  type Shape,
+} from "./method.ts";
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -106,10 +111,10 @@ async function pinnedFor(
   return context.consultHead().pin(reference);
 }
 
-type Declaration = Parameters<typeof defineMethod<Record<string, z.ZodType>>>[0];
-
 /** A method that is answered by the upstreams as they like. `at` names its block parameter, if it has one. */
-export function passedOn(declaration: Omit<Declaration, "answer"> & { at?: string }): Method {
+export function passedOn(
+  declaration: Omit<Declaration<Shape>, "answer"> & { at?: string },
+): Method {
   const { at, ...method } = declaration;
   return defineMethod({
     ...method,

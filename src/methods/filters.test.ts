@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { logOf, select } from "../../test/support/fake-log-selection.ts";
 import { itemsOf } from "../filters/formatters.ts";
 import { heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
-import { toldChanges } from "./filter-method.ts";
+import { changesJson } from "./filters.ts";
 import type { CallContext } from "./method.ts";
 
 const context = { setProvenance: () => undefined, chain: undefined } as unknown as CallContext;
@@ -17,7 +17,7 @@ describe("what a poll tells", () => {
     const logs = Array.from({ length: count }, (_, number) => logOf(number, 1_000));
     const { items, more } = itemsOf(select(logs).found, { most: 1_000, to: 500 });
     for (const dropped of [[], ['{"removed":true}']]) {
-      const json = toldChanges({ items: [...dropped, ...items], more, at }, context);
+      const json = changesJson({ items: [...dropped, ...items], more, at }, context);
       expect(isSource(json)).toBe(!isHeld);
       const text = isSource(json) ? Buffer.concat([...json.chunks()]) : json;
       expect(String(text)).toBe(`[${[...dropped, ...logs].join(",")}]`);

@@ -24,7 +24,7 @@ const fullTransactions = z
   .boolean({ error: "want true or false" })
   .describe("Whole transactions instead of their hashes.");
 
-const LOOKUP = { group: "blocks", cost: 3 } as const;
+const LOOKUP = { workKind: "blocks", cost: 3 } as const;
 
 export const blockMethods = [
   defineMethod({

@@ -1,55 +1,55 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { MethodGroup } from "../namespaces/known-method.ts";
+import type { WorkKind } from "../namespaces/known-method.ts";
 import { unknownMethod } from "../namespaces/known-methods.ts";
 import { declaredMethods, forwardedMethods, traitsOf } from "./catalogue.ts";
 
 const named = (name: string) => traitsOf(name.startsWith("cfx_") ? "conflux" : "evm")(name);
 
 describe("the kind of work", () => {
-  it.each<{ group: MethodGroup; methods: string }>([
+  it.each<{ workKind: WorkKind; methods: string }>([
     {
-      group: "chain",
+      workKind: "chain",
       methods:
         "eth_blockNumber eth_chainId eth_gasPrice eth_feeHistory eth_syncing net_version web3_clientVersion cfx_epochNumber cfx_getStatus",
     },
     {
-      group: "blocks",
+      workKind: "blocks",
       methods:
         "eth_getBlockByNumber eth_getBlockByHash eth_getBlockReceipts eth_getTransactionByHash eth_getTransactionReceipt eth_getBlockTransactionCountByHash eth_getUncleByBlockHashAndIndex cfx_getBlockByEpochNumber cfx_getBlocksByEpoch cfx_getEpochReceipts",
     },
     {
-      group: "state",
+      workKind: "state",
       methods:
         "eth_getBalance eth_getCode eth_getStorageAt eth_getTransactionCount eth_getProof cfx_getNextNonce cfx_getAccount",
     },
     {
-      group: "execution",
+      workKind: "execution",
       methods:
         "eth_call cfx_call eth_estimateGas cfx_estimateGasAndCollateral eth_createAccessList eth_simulateV1",
     },
-    { group: "logs", methods: "eth_getLogs cfx_getLogs" },
+    { workKind: "logs", methods: "eth_getLogs cfx_getLogs" },
     {
-      group: "traces",
+      workKind: "traces",
       methods:
         "trace_transaction trace_block trace_call debug_traceTransaction debug_traceBlockByNumber",
     },
     {
-      group: "submission",
+      workKind: "submission",
       methods:
         "eth_sendRawTransaction cfx_sendRawTransaction eth_sendBundle eth_cancelBundle eth_sendUserOperation debug_batchSendRawTransaction",
     },
     {
-      group: "other",
+      workKind: "other",
       methods: "eth_getFilterChanges txpool_content txpool_status eth_getCompilers m",
     },
-  ])("is $group for $methods", ({ group, methods }) => {
+  ])("is $workKind for $methods", ({ workKind, methods }) => {
     for (const method of methods.split(" "))
-      expect(`${method} ${named(method).group}`).toBe(`${method} ${group}`);
+      expect(`${method} ${named(method).workKind}`).toBe(`${method} ${workKind}`);
   });
 
   it("is told by the name of what nobody declared", () => {
-    for (const [name, group] of [
+    for (const [name, workKind] of [
       ["klay_getLogs", "logs"],
       ["klay_call", "execution"],
       ["klay_getBalance", "state"],
@@ -58,7 +58,7 @@ describe("the kind of work", () => {
       ["klay_sendRawTransaction", "submission"], // where there are private nodes, to these alone
       ["eth_getLogs7", "other"],
     ] as const)
-      expect(`${name} ${unknownMethod(name, "evm").group}`).toBe(`${name} ${group}`);
+      expect(`${name} ${unknownMethod(name, "evm").workKind}`).toBe(`${name} ${workKind}`);
   });
 });
 

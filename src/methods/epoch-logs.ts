@@ -29,7 +29,7 @@ import { NewestLogs } from "./newest-logs.ts";
 export const epochLogMethods = [
   defineMethod({
     name: "cfx_getLogs",
-    group: "logs",
+    workKind: "logs",
     isSpecified: true,
     family: "conflux",
     summary:

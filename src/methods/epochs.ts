@@ -26,7 +26,7 @@ const methods = { send: "cfx_sendRawTransaction", find: "cfx_getTransactionByHas
 export const epochMethods = [
   epochMethod({
     name: "cfx_epochNumber",
-    group: "chain",
+    workKind: "chain",
     tellsHead: (paramsJson) => paramsJson.includes("latest_state"),
     summary: "The number of an epoch tag.",
     cost: 1,
@@ -35,7 +35,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getStatus",
-    group: "chain",
+    workKind: "chain",
     summary: "Chain id, newest epochs and block of the node.",
     cost: 1,
     params: {},
@@ -43,7 +43,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_gasPrice",
-    group: "chain",
+    workKind: "chain",
     summary: "A gas price that nodes suggest, in Drip.",
     cost: 1,
     params: {},
@@ -51,7 +51,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getBalance",
-    group: "state",
+    workKind: "state",
     summary: "The balance of an address, in Drip.",
     cost: 2,
     params: { address: confluxAddress, epoch },
@@ -59,7 +59,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getCode",
-    group: "state",
+    workKind: "state",
     summary: "The code at an address; `0x` when there is none.",
     cost: 2,
     params: { address: confluxAddress, epoch },
@@ -68,7 +68,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getNextNonce",
-    group: "state",
+    workKind: "state",
     summary: "The nonce of the next transaction of an address.",
     cost: 3,
     params: { address: confluxAddress, epoch },
@@ -76,7 +76,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getBlockByHash",
-    group: "blocks",
+    workKind: "blocks",
     summary: "The block with this hash; null when there is none.",
     cost: 3,
     params: { blockHash: hash, fullTransactions },
@@ -84,7 +84,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getBlockByEpochNumber",
-    group: "blocks",
+    workKind: "blocks",
     isNullNoBlock: true,
     summary: "The pivot block of an epoch.",
     cost: 3,
@@ -93,7 +93,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getBlocksByEpoch",
-    group: "blocks",
+    workKind: "blocks",
     isNullNoBlock: true,
     summary: "The hashes of all blocks of an epoch.",
     cost: 3,
@@ -102,7 +102,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getTransactionByHash",
-    group: "blocks",
+    workKind: "blocks",
     summary: "The transaction with this hash; null when it is unknown.",
     cost: 3,
     params: { transactionHash: hash },
@@ -110,7 +110,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getTransactionReceipt",
-    group: "blocks",
+    workKind: "blocks",
     summary: "The receipt of an executed transaction; null when there is none.",
     cost: 3,
     params: { transactionHash: hash },
@@ -118,7 +118,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_call",
-    group: "execution",
+    workKind: "execution",
     summary: "Executes a call and answers what it returns.",
     cost: 5,
     params: { call, epoch },
@@ -127,7 +127,7 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_estimateGasAndCollateral",
-    group: "execution",
+    workKind: "execution",
     summary: "How much gas and storage collateral a call needs.",
     cost: 5,
     params: { call, epoch },
@@ -136,7 +136,7 @@ export const epochMethods = [
   }),
   defineMethod({
     name: "cfx_sendRawTransaction",
-    group: "submission",
+    workKind: "submission",
     family: "conflux",
     summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
     cost: 3,

@@ -21,7 +21,7 @@ const stateOverrides = overrides.optional().describe("Accounts as they shall be.
 const blockOverrides = overrides.optional().describe("The block as it shall be.");
 
 const EXECUTION = {
-  group: "execution",
+  workKind: "execution",
   cost: 5,
   freshness: "until next block",
   contractsOf: calledWithoutOverrides,

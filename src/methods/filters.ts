@@ -41,7 +41,7 @@ function filterMethod<Params extends Shape>(declaration: FilterDeclaration<Param
   const ofAnyFilter = { name: rest.name, kind: "read", contractsOf: anyContract } as const;
   return defineMethod({
     ...rest,
-    ...{ group: "other", isStateful: true },
+    ...{ workKind: "other", isStateful: true },
     freshness: "unknown",
     answer: (args, context) => {
       check?.(args);

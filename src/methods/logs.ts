@@ -37,7 +37,7 @@ import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 export const logMethods = [
   defineMethod({
     name: "eth_getLogs",
-    group: "logs",
+    workKind: "logs",
     isSpecified: true,
     summary: "The logs that match a filter, of a range of blocks or of one block.",
     cost: 10,

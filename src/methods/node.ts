@@ -11,12 +11,12 @@ async function askBlockNumber(context: CallContext): Promise<RawJson> {
   return block === "latest" ? context.ask("eth_blockNumber", "[]") : `"${block}"`;
 }
 
-const FEES = { group: "chain", cost: 3, freshness: "until next block" } as const;
+const FEES = { workKind: "chain", cost: 3, freshness: "until next block" } as const;
 
 export const nodeMethods = [
   defineMethod({
     name: "eth_chainId",
-    group: "chain",
+    workKind: "chain",
     summary: "The chain id.",
     cost: 1,
     params: {},
@@ -27,7 +27,7 @@ export const nodeMethods = [
   }),
   defineMethod({
     name: "eth_blockNumber",
-    group: "chain",
+    workKind: "chain",
     tellsHead: () => true,
     summary: "The number of the newest block; in a batch, of the one that all members see.",
     cost: 1,
@@ -44,7 +44,7 @@ export const nodeMethods = [
   }),
   defineMethod({
     name: "eth_accounts",
-    group: "other",
+    workKind: "other",
     isSpecified: true,
     summary: "Always empty: what is behind the gateway signs for nobody.",
     cost: 3,
@@ -55,7 +55,7 @@ export const nodeMethods = [
   }),
   passedOn({
     name: "net_version",
-    group: "chain",
+    workKind: "chain",
     isOfChain: false,
     summary: "The network id, in decimal digits.",
     cost: 1,
@@ -102,7 +102,7 @@ export const nodeMethods = [
   }),
   passedOn({
     name: "eth_syncing",
-    group: "chain",
+    workKind: "chain",
     summary: "How far the node behind is with its synchronisation; false when it is done.",
     cost: 3,
     params: {},

@@ -32,7 +32,7 @@ const COUNTED = Object.keys(counts) as (keyof Counts)[];
 export const ownMethods: readonly Method[] = [
   defineMethod({
     name: "web3_sha3",
-    group: "other",
+    workKind: "other",
     isSpecified: true,
     family: "any",
     summary: "The Keccak-256 of the given data, not the standardised SHA3-256.",
@@ -45,7 +45,7 @@ export const ownMethods: readonly Method[] = [
   }),
   defineMethod({
     name: "rpc.discover",
-    group: "other",
+    workKind: "other",
     isSpecified: true,
     isOwn: true,
     family: "any",
@@ -58,7 +58,7 @@ export const ownMethods: readonly Method[] = [
   }),
   defineMethod({
     name: "headgate_usage",
-    group: "other",
+    workKind: "other",
     isSpecified: true,
     isOwn: true,
     family: "any",

@@ -27,7 +27,7 @@ import { hasValue, placeOnChain } from "./pending.ts";
 const receiptsByBlock = (name: string): Method =>
   defineMethod({
     name,
-    group: "blocks",
+    workKind: "blocks",
     isSpecified: true,
     isNullNoBlock: true,
     summary: "All receipts of a block; null when the block is unknown or pending.",
@@ -47,7 +47,7 @@ const receiptsByBlock = (name: string): Method =>
 export const receiptMethods = [
   defineMethod({
     name: "eth_getTransactionReceipt",
-    group: "blocks",
+    workKind: "blocks",
     isSpecified: true,
     summary: "The receipt of a mined transaction; null while it is pending or unknown.",
     cost: 3,

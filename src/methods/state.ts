@@ -75,7 +75,7 @@ const stateMethod = (declaration: {
 }): Method =>
   defineMethod({
     ...declaration,
-    group: "state",
+    workKind: "state",
     params: { ...declaration.params, block },
     freshness: "until next block",
     answer: (args, context) => askState(declaration.name, { given: args, at: "block" }, context),

@@ -13,7 +13,7 @@ import { callReplay } from "./tracing/call-replays.ts";
 import { replay as replayOf, tracesOf } from "./tracing/replays.ts";
 import { filterTraces, traceFilter } from "./tracing/trace-filter.ts";
 
-const TRACE = { group: "traces", cost: 25 } as const;
+const TRACE = { workKind: "traces", cost: 25 } as const;
 /** The EVM's own limit of calls within calls. */
 const MAX_DEPTH = 1024;
 /** There are three; a list without end would only cost time. */

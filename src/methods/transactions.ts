@@ -21,7 +21,7 @@ import { submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
 
-const LOOKUP = { group: "blocks", cost: 3 } as const;
+const LOOKUP = { workKind: "blocks", cost: 3 } as const;
 
 export const transactionMethods = [
   defineMethod({
@@ -60,7 +60,7 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_sendRawTransaction",
-    group: "submission",
+    workKind: "submission",
     summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
     cost: 3,
     params: { transaction: data },

@@ -24,7 +24,7 @@ import { type CallContext, defineMethod, type Method } from "./method.ts";
 const uncleMethod = (name: string): Method =>
   defineMethod({
     name,
-    group: "blocks",
+    workKind: "blocks",
     isSpecified: true,
     summary: "The header of the block's uncle at this index; null when there is none.",
     cost: 3,
@@ -43,7 +43,7 @@ const uncleMethod = (name: string): Method =>
 const countMethod = (name: string, traits?: Pick<Method, "isNullNoBlock">): Method =>
   defineMethod({
     name,
-    group: "blocks",
+    workKind: "blocks",
     isSpecified: true,
     ...traits,
     summary: "How many uncles the block has; null when there is no such block.",

@@ -33,10 +33,10 @@ export const clients = [
   ...reads("erigon", "getLogs getLatestLogs", {
     cost: 10,
     contractsOf: contractsOfLogs,
-    group: "logs",
+    workKind: "logs",
   }),
-  ...reads("erigon", "getLogsByHash", { cost: 10, group: "logs" }),
-  ...reads("erigon", "getBlockReceiptsByBlockHash", { cost: 10, group: "blocks" }),
+  ...reads("erigon", "getLogsByHash", { cost: 10, workKind: "logs" }),
+  ...reads("erigon", "getBlockReceiptsByBlockHash", { cost: 10, workKind: "blocks" }),
   ...controls("erigon", "cacheCheck nodeInfo"),
   ...reads("ots", "getApiLevel", CHAIN),
   ...reads(
@@ -48,15 +48,15 @@ export const clients = [
   ...reads("ots", "hasCode getContractCreator", ACCOUNT),
   ...reads("ots", "searchTransactionsAfter searchTransactionsBefore", {
     cost: 10,
-    group: "blocks",
+    workKind: "blocks",
   }),
   ...reads("ots", "getInternalOperations traceTransaction", TRACE),
-  ...reads("parity", "pendingTransactions getBlockReceipts", { group: "blocks" }),
-  ...reads("parity", "listStorageKeys", { group: "state" }),
+  ...reads("parity", "pendingTransactions getBlockReceipts", { workKind: "blocks" }),
+  ...reads("parity", "listStorageKeys", { workKind: "state" }),
   ...controls("parity", "clearEngineSigner enode netPeers setEngineSigner setEngineSignerSecret"),
-  ...reads("proof", "call", { cost: 5, group: "execution" }),
-  ...reads("proof", "getTransactionByHash getTransactionReceipt", { cost: 5, group: "blocks" }),
-  ...reads("reth", "getBalanceChangesInBlock", { group: "blocks" }),
+  ...reads("proof", "call", { cost: 5, workKind: "execution" }),
+  ...reads("proof", "getTransactionByHash getTransactionReceipt", { cost: 5, workKind: "blocks" }),
+  ...reads("reth", "getBalanceChangesInBlock", { workKind: "blocks" }),
   ...subscribes("reth", "subscribeChainNotifications unsubscribeChainNotifications"),
   ...reads(
     "clique",
@@ -123,7 +123,7 @@ export const clients = [
   ...reads(
     "arbtrace",
     "block call callMany filter get replayBlockTransactions replayTransaction transaction",
-    { cost: 25, group: "traces" },
+    { cost: 25, workKind: "traces" },
   ),
   ...reads("arb", "getRawBlockMetadata getL1Confirmations findBatchContainingBlock", BLOCKS),
   ...writes("timeboost", "sendExpressLaneTransaction", SENT),
@@ -146,9 +146,12 @@ export const clients = [
      getTransactionDetails`,
     BLOCKS,
   ),
-  ...reads("zks", "getProof getAllAccountBalances", { contractsOf: contractAt(0), group: "state" }),
-  ...reads("zks", "getBytecodeByHash", { group: "state" }),
-  ...reads("zks", "getRawBlockTransactions", { group: "blocks" }),
+  ...reads("zks", "getProof getAllAccountBalances", {
+    contractsOf: contractAt(0),
+    workKind: "state",
+  }),
+  ...reads("zks", "getBytecodeByHash", { workKind: "state" }),
+  ...reads("zks", "getRawBlockTransactions", { workKind: "blocks" }),
   ...reads("zks", "estimateFee estimateGasL1ToL2", {
     ...EXECUTION,
     contractsOf: calledWithoutOverrides,
@@ -156,7 +159,7 @@ export const clients = [
   ...writes("zks", "sendRawTransactionWithDetailedOutput", SENT),
   // Linea.
   ...reads("linea", "estimateGas", { ...EXECUTION, contractsOf: calledWithoutOverrides }),
-  ...reads("linea", "getProof", { contractsOf: contractAt(0), group: "state" }),
+  ...reads("linea", "getProof", { contractsOf: contractAt(0), workKind: "state" }),
   ...reads("linea", "getTransactionExclusionStatusV1", BLOCKS),
   // Polygon zkEVM and PoS.
   ...reads(

@@ -13,11 +13,11 @@ import {
 } from "./known-method.ts";
 import { noContract } from "./read-contracts.ts";
 
-const STATE = { contractsOf: noContract, group: "state" } as const;
+const STATE = { contractsOf: noContract, workKind: "state" } as const;
 
 const methods = [
   ...reads("cfx", "clientVersion getBestBlockHash getConfirmationRiskByHash", CHAIN),
-  ...reads("cfx", "feeHistory maxPriorityFeePerGas", { ...CHAIN, group: "chain" }),
+  ...reads("cfx", "feeHistory maxPriorityFeePerGas", { ...CHAIN, workKind: "chain" }),
   ...reads(
     "cfx",
     `getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo getPoSRewardByEpoch
@@ -36,9 +36,12 @@ const methods = [
      getStakingBalance getStorageAt getStorageRoot getVoteList`,
     ACCOUNT,
   ),
-  ...reads("cfx", "getAccountPendingTransactions", { group: "state" }),
-  ...reads("cfx", "getEpochReceipts", { cost: 10, group: "blocks", isNullNoBlock: true }),
-  ...reads("cfx", "getTransactionsByBlock getTransactionsByEpoch", { cost: 10, group: "blocks" }),
+  ...reads("cfx", "getAccountPendingTransactions", { workKind: "state" }),
+  ...reads("cfx", "getEpochReceipts", { cost: 10, workKind: "blocks", isNullNoBlock: true }),
+  ...reads("cfx", "getTransactionsByBlock getTransactionsByEpoch", {
+    cost: 10,
+    workKind: "blocks",
+  }),
   ...signs("cfx", "sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts"),
   ...subscribes("cfx", "subscribe unsubscribe"),
 
@@ -70,7 +73,7 @@ const methods = [
   ),
 
   ...reads("gasstation", "price", CHAIN),
-  ...reads("net", "version", { ...CHAIN, cost: 1, group: "chain" }),
+  ...reads("net", "version", { ...CHAIN, cost: 1, workKind: "chain" }),
   ...controls("net", "disconnect_node node sessions throttling"),
   ...reads("txpool", "status nextNonce", CHAIN),
   ...reads(

@@ -14,7 +14,7 @@ import {
 } from "./known-method.ts";
 import { noContract, tracedCall, tracedTransaction } from "./read-contracts.ts";
 
-const FREE = { contractsOf: noContract, group: "chain", cost: 1 } as const;
+const FREE = { contractsOf: noContract, workKind: "chain", cost: 1 } as const;
 
 export const ethereum = [
   ...reads(
@@ -33,10 +33,10 @@ export const ethereum = [
   ...reads(
     "eth",
     "getBlockAccessListByBlockHash getBlockAccessListByBlockNumber pendingTransactions",
-    { group: "blocks" },
+    { workKind: "blocks" },
   ),
   ...reads("eth", "getAccountPendingTransactions getStorageValues getTxWitness getWitness", {
-    group: "state",
+    workKind: "state",
   }),
   ...reads("eth", "callBundle callMany estimateGasBundle fillTransaction simulateV1", EXECUTION),
   // ERC-4337 bundlers.
@@ -76,7 +76,7 @@ export const ethereum = [
 
   ...reads("net", "listening peerCount", FREE),
   ...controls("net", "services enode localAddress localEnode"),
-  ...reads("web3", "clientVersion", { ...CHAIN, group: "chain" }),
+  ...reads("web3", "clientVersion", { ...CHAIN, workKind: "chain" }),
   ...reads("rpc", "modules", FREE),
 
   ...reads(

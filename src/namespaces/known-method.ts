@@ -11,7 +11,7 @@ export type MethodKind = "read" | "write" | "node control" | "signing" | "subscr
 export type Family = "evm" | "conflux";
 
 /** Kinds of work whose speed and failures say something of each other. */
-export type MethodGroup =
+export type WorkKind =
   | "chain" // what a node has in memory: head, chain id, gas price
   | "blocks" // lookups of blocks, transactions and receipts
   | "state" // balances, nonces, code, storage
@@ -23,7 +23,7 @@ export type MethodGroup =
 
 /** How a method may be asked of nodes. The traits travel with each call, so that nothing is read from a name. */
 export type MethodTraits = {
-  readonly group: MethodGroup;
+  readonly workKind: WorkKind;
   /** Asked twice, by two nodes even, it does no more than asked once: another node is asked when one fails. */
   readonly isRepeatable: boolean;
   /** A second node may be asked beside one that is slow. */
@@ -42,8 +42,8 @@ export type MethodTraits = {
   readonly tellsHead: ((paramsJson: string) => boolean) | undefined;
 };
 
-/** As declared: `group`, and what does not follow from the kind. */
-export type DeclaredTraits = Pick<MethodTraits, "group"> & Partial<MethodTraits>;
+/** As declared: `workKind`, and what does not follow from the kind. */
+export type DeclaredTraits = Pick<MethodTraits, "workKind"> & Partial<MethodTraits>;
 
 /**
  * What a read or a write does once is done. Node control is asked of one node, once: sent to a second one, it
@@ -52,7 +52,7 @@ export type DeclaredTraits = Pick<MethodTraits, "group"> & Partial<MethodTraits>
 export function traitsFor(
   kind: MethodKind,
   {
-    group,
+    workKind,
     isStateful = false,
     isRepeatable = opensByPattern(kind) && !isStateful,
     isHedgeable = isRepeatable,
@@ -64,7 +64,7 @@ export function traitsFor(
   }: DeclaredTraits,
 ): MethodTraits {
   return {
-    ...{ group, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
+    ...{ workKind, isStateful, isRepeatable, isHedgeable, isBatchable, isMergeable },
     ...{ isNullNoBlock, isOfChain, tellsHead },
   };
 }
@@ -93,10 +93,16 @@ type Words = Partial<Omit<KnownMethod, "name" | "kind">>;
 
 /** Several of one namespace at once. @param names What follows the underscore, separated by spaces. */
 const listed =
-  (kind: MethodKind, usual: MethodGroup) =>
+  (kind: MethodKind, usual: WorkKind) =>
   (namespace: string, names: string, words: Words = {}): readonly KnownMethod[] => {
-    const { family = "evm", cost = 3, contractsOf = anyContract, group = usual, ...traits } = words;
-    const declared = { group, isOfChain: speaksOfChain(namespace), ...traits };
+    const {
+      family = "evm",
+      cost = 3,
+      contractsOf = anyContract,
+      workKind = usual,
+      ...traits
+    } = words;
+    const declared = { workKind, isOfChain: speaksOfChain(namespace), ...traits };
     const own = { kind, family, cost, ...guardedBy(contractsOf), ...traitsFor(kind, declared) };
     return names
       .trim()
@@ -112,7 +118,7 @@ export const subscribes = listed("subscription", "other");
 
 /** What many methods have in common; each reads what its name says. */
 export const CHAIN = { contractsOf: noContract } as const;
-export const BLOCKS = { contractsOf: noContract, group: "blocks" } as const;
-export const ACCOUNT = { contractsOf: contractAt(0), group: "state" } as const;
-export const EXECUTION = { cost: 5, group: "execution" } as const;
-export const TRACE = { cost: 25, group: "traces" } as const;
+export const BLOCKS = { contractsOf: noContract, workKind: "blocks" } as const;
+export const ACCOUNT = { contractsOf: contractAt(0), workKind: "state" } as const;
+export const EXECUTION = { cost: 5, workKind: "execution" } as const;
+export const TRACE = { cost: 25, workKind: "traces" } as const;

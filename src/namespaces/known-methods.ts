@@ -6,11 +6,11 @@ import { ethereum } from "./ethereum.ts";
 import {
   type Family,
   type KnownMethod,
-  type MethodGroup,
   type MethodKind,
   opensByPattern,
   speaksOfChain,
   traitsFor,
+  type WorkKind,
 } from "./known-method.ts";
 import { anyContract } from "./read-contracts.ts";
 
@@ -94,24 +94,24 @@ const isOpenByName = (name: string): boolean =>
 
 /** A method that nobody declared, as an operator opened it: it may change something, and read any contract. */
 export function unknownMethod(name: string, family: Family): KnownMethod {
-  const group = GROUPS_BY_NAME.find(([words]) => words.test(name))?.[1] ?? "other";
+  const workKind = WORK_KINDS_BY_NAME.find(([words]) => words.test(name))?.[1] ?? "other";
   const isRepeatable = !ACTS.test(name);
-  const isBatchable = isRepeatable && group !== "submission";
+  const isBatchable = isRepeatable && workKind !== "submission";
   const [namespace = ""] = name.split("_");
-  const declared = { group, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
+  const declared = { workKind, isRepeatable, isBatchable, isOfChain: speaksOfChain(namespace) };
   const traits = traitsFor("write", declared);
   return {
     name,
     family,
     kind: "write",
-    cost: COSTS[group] ?? 3,
+    cost: COSTS[workKind] ?? 3,
     contractsOf: anyContract,
     ...traits,
   };
 }
 
 /** The first that fits. */
-const GROUPS_BY_NAME: readonly (readonly [RegExp, MethodGroup])[] = [
+const WORK_KINDS_BY_NAME: readonly (readonly [RegExp, WorkKind])[] = [
   [/_send/i, "submission"],
   [/^(trace|debug)_/, "traces"],
   [/_getLogs$/, "logs"],
@@ -121,7 +121,7 @@ const GROUPS_BY_NAME: readonly (readonly [RegExp, MethodGroup])[] = [
 ];
 
 /** As those that are known: what replays transactions is dear. */
-const COSTS: Readonly<Partial<Record<MethodGroup, number>>> = { traces: 25 };
+const COSTS: Readonly<Partial<Record<WorkKind, number>>> = { traces: 25 };
 
 /** Verbs of methods that do something; sending a signed transaction again is not doing it again. */
 const ACTS =

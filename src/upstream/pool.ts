@@ -258,7 +258,7 @@ const snapshotOf = (
   isElsewhere,
   inFlight: health.inFlight,
   waiting: turns.waiting,
-  groups: health.groups.map((group) => ({ group, ...health.group(group) })),
+  groups: health.workKinds.map((group) => ({ group, ...health.ofKind(group) })),
   budget: budget.state(),
   lackedMethods: capabilities.snapshot().lackedMethods,
 });

@@ -239,7 +239,7 @@ describe("a node that fails in what it is not asked for by callers", () => {
     await clock.advance(0);
     expect(asked).toEqual(Array(9).fill("a m"));
     expect(states(pool)).toBe("usable");
-    expect(node?.health.group("other")).toMatchObject({ failures: 0, breaker: "closed" });
+    expect(node?.health.ofKind("other")).toMatchObject({ failures: 0, breaker: "closed" });
     expect(node?.health.inFlight).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 // One upstream: calls to it, and what its replies tell of it.
-import type { MethodGroup } from "../namespaces/known-method.ts";
+import type { WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { Capabilities, type MissingMethods } from "./capabilities/capabilities.ts";
 import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
@@ -124,9 +124,9 @@ export class Upstream {
       if (asker) this.turns.end(asker);
       return { kind: "busy", retryAfterMs: waitMs };
     }
-    const call = this.health.open(traits.group);
+    const call = this.health.open(traits.workKind);
     onOpen?.(call);
-    const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.group) : undefined;
+    const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
     const { isBatchable } = traits;
     const holder = asker?.memory;
     const wanted = {
@@ -238,9 +238,9 @@ export class Upstream {
   }
 
   /** What follows the chain has other nodes to go to, and does not wait for this one as long as callers do. */
-  #followTimeoutMs(group: MethodGroup): number | undefined {
+  #followTimeoutMs(workKind: WorkKind): number | undefined {
     if (!this.#parts.hasOthers()) return undefined;
-    const { p95Ms = 0 } = this.health.group(group);
+    const { p95Ms = 0 } = this.health.ofKind(workKind);
     return Math.max(FOLLOW_TIMEOUT.leastMs, FOLLOW_TIMEOUT.times * p95Ms);
   }
 

@@ -136,7 +136,7 @@ export function upstreamIn(spec: UpstreamOfWorld, index: number, now: () => numb
     options: { vendor: spec.vendor },
     isMissing: () => false,
     health: {
-      group: () => ({ breaker: spec.isOpen ? "open" : "closed" }),
+      ofKind: () => ({ breaker: spec.isOpen ? "open" : "closed" }),
       isStalled: () => spec.isStalled,
       isSilent: ({ sentAt }: OpenCall) => !spec.hasReplied && heardAtMs < sentAt,
       late: () => undefined,
@@ -253,7 +253,7 @@ export function decided(world: World) {
     };
     asked.push(one);
     if (attempt.isHedge) hedges -= 1;
-    attempt.call = { group: state.question.traits.group, sentAt: now };
+    attempt.call = { workKind: state.question.traits.workKind, sentAt: now };
     const told = those[index]?.replyTo() ?? { reply: lacking, afterMs: 0 };
     const event = (): AskingEvent => {
       one.reply = told.reply;

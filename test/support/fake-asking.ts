@@ -153,7 +153,7 @@ class ScriptedNodes {
   add(name: string, node: Node): Upstream {
     const { hasReplied = false, isStalled = false, breaker = "closed", lacks, says = [] } = node;
     const told = { isStalled: () => isStalled, isSilent: () => !hasReplied, late: () => undefined };
-    const health = { ...told, group: () => ({ breaker }) };
+    const health = { ...told, ofKind: () => ({ breaker }) };
     const rememberMissing = (what: string): void => void this.missing.push(`${name} ${what}`);
     const asked = { name, health, isMissing: (what: string) => what === lacks, rememberMissing };
     return { ...asked, ...this.#budgeted(name, node, [...says]) } as unknown as Upstream;
@@ -173,7 +173,7 @@ class ScriptedNodes {
     const budget = { costOf: () => 1, waitMs: leftMs, mayBeTried: () => mayBeTried };
     const ask: Upstream["ask"] = (_method, _params, signal, { isInsistent, onOpen } = {}) => {
       log.push(`${clock.now()} ${name}${isInsistent ? " insistently" : ""}`);
-      onOpen?.({ group: "execution", sentAt: clock.now() });
+      onOpen?.({ workKind: "execution", sentAt: clock.now() });
       const reply = says.shift();
       if (reply?.kind === "busy") limitedUntilMs = clock.now() + (reply.retryAfterMs ?? 0);
       return reply ? Promise.resolve(reply) : this.#untilAnswered(name, signal, isDeaf);

@@ -23,7 +23,7 @@ export const saying =
     method === "eth_chainId" ? CHAIN_1 : answer;
 
 const DECLARED: Readonly<Record<string, Partial<MethodTraits>>> = {
-  eth_blockNumber: { group: "chain", tellsHead: () => true },
+  eth_blockNumber: { workKind: "chain", tellsHead: () => true },
   eth_getFilterChanges: { isStateful: true, isRepeatable: false, isHedgeable: false },
 };
 

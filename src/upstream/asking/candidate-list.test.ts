@@ -18,7 +18,7 @@ function listOf(nodes: readonly Node[], way?: string) {
     waits.set(name, waitMs);
     const isMissing = (what: string): boolean => what === lacks;
     const health = {
-      group: (group: string) => ({ breaker: group === "state" ? breaker : "closed" }),
+      ofKind: (kind: string) => ({ breaker: kind === "state" ? breaker : "closed" }),
     };
     const costOf = (method: string): number => (method === "m" ? 3 : 0);
     const budget = {

@@ -1,6 +1,6 @@
 // The upstreams that a call may still go to, in order: those that lack the method are passed over, those
 // without budget come back when they have some.
-import type { MethodGroup } from "../../namespaces/known-method.ts";
+import type { WorkKind } from "../../namespaces/known-method.ts";
 import type { Upstream } from "../upstream.ts";
 
 export type WantedMethod = {
@@ -53,8 +53,8 @@ export class CandidateList {
   }
 
   /** Those whose circuit breaker is open are not asked for a cross-check. */
-  dropOpen(group: MethodGroup): void {
-    const isAsked = ({ health }: Upstream): boolean => health.group(group).breaker !== "open";
+  dropOpen(workKind: WorkKind): void {
+    const isAsked = ({ health }: Upstream): boolean => health.ofKind(workKind).breaker !== "open";
     this.#next = this.#next.filter(isAsked);
     this.#limited = this.#limited.filter(isAsked);
   }

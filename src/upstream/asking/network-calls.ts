@@ -84,9 +84,11 @@ export class NetworkCalls {
   }
 
   /** The upstreams that may be asked for such work now, in the order of the configuration. */
-  usableFor({ group }: Pick<MethodTraits, "group">): readonly Upstream[] {
+  usableFor({ workKind }: Pick<MethodTraits, "workKind">): readonly Upstream[] {
     const { usable, nodes } = this.#parts;
-    return group === "submission" ? takersOf(usable(), nodes(), this.#options.broadcast) : usable();
+    return workKind === "submission"
+      ? takersOf(usable(), nodes(), this.#options.broadcast)
+      : usable();
   }
 
   /** The network has more than one upstream, be they usable or not. */

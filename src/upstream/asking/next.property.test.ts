@@ -219,7 +219,7 @@ async function driven(world: World) {
     return Object.assign(upstream, {
       ask: async (...[, , , options]: Parameters<typeof upstream.ask>) => {
         asked.push(`${clock.now()} ${upstream.name} ${options?.isInsistent}`);
-        options?.onOpen?.({ group: "execution", sentAt: clock.now() });
+        options?.onOpen?.({ workKind: "execution", sentAt: clock.now() });
         const { reply, afterMs } = replyTo();
         await clock.sleep(afterMs);
         heard(reply);
@@ -235,7 +235,7 @@ async function driven(world: World) {
   const network = {
     ...networkOf(upstreams),
     ...view,
-    takeOrder: () => view.usableFor({ group: "other" }),
+    takeOrder: () => view.usableFor({ workKind: "other" }),
     hedges: { earn: () => undefined, spend },
     enter: () => {
       waiting += 1;

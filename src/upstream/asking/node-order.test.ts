@@ -13,11 +13,11 @@ type Node = {
 
 const those = (...nodes: readonly Node[]): RankedUpstream[] =>
   nodes.map(({ at, isElsewhere = false, waitMs = 0, from = 0, isUntried = false }, index) => {
-    const group = () => ({ breaker: "closed", errorRate: 0, meanMs: 20, isUntried });
+    const ofKind = () => ({ breaker: "closed", errorRate: 0, meanMs: 20, isUntried });
     return {
       name: "abc"[index],
       options: { weight: 1, price: 0 },
-      health: { group, inFlight: 0 },
+      health: { ofKind, inFlight: 0 },
       turns: { waiting: 0 },
       budget: { costOf: () => 1, waitMs: () => waitMs },
       capabilities: { isLacking: (_: unknown, { block }: { block: number }) => block < from },

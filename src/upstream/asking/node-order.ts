@@ -1,6 +1,6 @@
 // Which upstreams may have a call, and in which order: the best one is first, but a new one now and then, and within
 // a batch the one that began it. `rank` decides, purely.
-import { type MethodGroup, type MethodTraits, traitsFor } from "../../namespaces/known-method.ts";
+import { type MethodTraits, traitsFor, type WorkKind } from "../../namespaces/known-method.ts";
 import type { Breaker } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -10,11 +10,11 @@ const TRIAL_EVERY = 16;
 /** By which the chain is followed; of other families by others of the same price. */
 const WHOLE_BLOCKS = {
   method: "eth_getBlockByNumber",
-  traits: traitsFor("read", { group: "blocks" }),
+  traits: traitsFor("read", { workKind: "blocks" }),
 };
 
 export class NodeOrder {
-  readonly #callsByGroup = new Map<MethodGroup, number>();
+  readonly #callsByKind = new Map<WorkKind, number>();
   readonly #toleratedLag: number;
 
   constructor(options: { readonly toleratedLag: number }) {
@@ -32,7 +32,8 @@ export class NodeOrder {
     const ranked = inOrder(nodes, { method, traits, block, reaches, toleratedLag, isTrial });
     if (!session) return ranked;
     const chosen = ranked.find(
-      ({ name, health }) => name === session.node && health.group(traits.group).breaker !== "open",
+      ({ name, health }) =>
+        name === session.node && health.ofKind(traits.workKind).breaker !== "open",
     );
     session.node = chosen?.name ?? ranked[0]?.name;
     return chosen ? [chosen, ...ranked.filter((node) => node !== chosen)] : ranked;
@@ -47,9 +48,9 @@ export class NodeOrder {
   }
 
   /** @returns The number of this call, among those for such work. */
-  #count({ group }: MethodTraits): number {
-    const calls = (this.#callsByGroup.get(group) ?? 0) + 1;
-    this.#callsByGroup.set(group, calls);
+  #count({ workKind }: MethodTraits): number {
+    const calls = (this.#callsByKind.get(workKind) ?? 0) + 1;
+    this.#callsByKind.set(workKind, calls);
     return calls;
   }
 }
@@ -106,13 +107,13 @@ function candidateOf(
   { method, traits, block, reaches = block, toleratedLag }: Wanted,
   head: number | undefined,
 ): Candidate {
-  const { breaker, errorRate, meanMs, isUntried } = node.health.group(traits.group);
+  const { breaker, errorRate, meanMs, isUntried } = node.health.ofKind(traits.workKind);
   const place = block === undefined || head === undefined ? undefined : { block, head };
   return {
     name: node.name,
     breaker,
     waitMs: node.budget.waitMs(node.budget.costOf(method)),
-    isLacking: place !== undefined && node.capabilities.isLacking(traits.group, place),
+    isLacking: place !== undefined && node.capabilities.isLacking(traits.workKind, place),
     lag: lagOf(node, { reaches, head, toleratedLag }),
     errorRate,
     meanMs,

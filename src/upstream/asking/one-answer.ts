@@ -137,7 +137,7 @@ export class OneAnswer {
     if (!this.#check) {
       this.#check = new CrossCheck(reply, attempt.order, { usualMs: this.#usualMs, now });
       if (!isBelieved && this.#check.isPerhapsAll)
-        this.#candidates.dropOpen(this.#question.traits.group);
+        this.#candidates.dropOpen(this.#question.traits.workKind);
     }
     return isBelieved ? this.#wait() : this.#askNext("doubted", now);
   }
@@ -148,7 +148,7 @@ export class OneAnswer {
     // What speaks of a block is refused by those who do not have it; what is sent may go to any.
     const { traits, options } = this.#question;
     if (options.block !== undefined || options.reaches !== undefined) return false;
-    return traits.group !== "submission" && this.#view.isBehind(upstream);
+    return traits.workKind !== "submission" && this.#view.isBehind(upstream);
   }
 
   /** What is due at the same time is done in this order. */
@@ -179,7 +179,7 @@ export class OneAnswer {
 
   #askBeside(now: number): Decision {
     // At an upstream that says nothing to anybody the call is lost: then this is no hedge.
-    const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.group);
+    const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.workKind);
     const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take();
     if (upstream)
       return this.#ask({ ...attemptAt(upstream, this.#attempts, "slow"), isHedge }, now);

@@ -5,7 +5,7 @@ import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { MethodGroup, MethodTraits } from "../../namespaces/known-method.ts";
+import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { TraitsOf } from "../upstream-options.ts";
 import { evidenceOf, History, type Place, type Reach } from "./history.ts";
@@ -44,20 +44,20 @@ export class Capabilities {
   }
 
   /** Whether it seems not to have what a call of this kind needs at that place. */
-  isLacking(group: MethodGroup, { block, head }: Place): boolean {
-    const reach = REACHES[group];
+  isLacking(workKind: WorkKind, { block, head }: Place): boolean {
+    const reach = REACHES[workKind];
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
   /** From any call's answer. @param place Where it is known. */
   learnFrom(
-    traits: Pick<MethodTraits, "group" | "isNullNoBlock">,
+    traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
     reply: Reply,
     place: Place | undefined,
   ): void {
-    const { group } = traits;
-    if (group === "logs" && reply.kind === "refused") this.#learnWidestLogs(reply);
-    const reach = REACHES[group];
+    const { workKind } = traits;
+    if (workKind === "logs" && reply.kind === "refused") this.#learnWidestLogs(reply);
+    const reach = REACHES[workKind];
     if (place && reach) this.history.learn(reach, evidenceOf(traits, reply, place), place);
   }
 
@@ -149,7 +149,7 @@ export class Capabilities {
   }
 }
 
-const REACHES: Readonly<Partial<Record<MethodGroup, Reach>>> = {
+const REACHES: Readonly<Partial<Record<WorkKind, Reach>>> = {
   state: "state",
   execution: "state",
   blocks: "history",

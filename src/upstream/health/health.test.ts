@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { MethodGroup } from "../../namespaces/known-method.ts";
+import type { WorkKind } from "../../namespaces/known-method.ts";
 import { type AttemptEnding, Health, type OpenCall } from "./health.ts";
 
 /** A node's health, and calls to it that end as told. */
@@ -12,7 +12,7 @@ function healthAt(startMs = 1_000) {
     nowMs += ms;
   };
   /** A call is sent; returns how to end it, and how to say that it takes long. */
-  const send = (group: MethodGroup = "blocks") => {
+  const send = (group: WorkKind = "blocks") => {
     const call: OpenCall = health.open(group);
     const end = (ending: AttemptEnding): void => health.close(call, ending);
     const late = (): void => health.late(call);
@@ -24,7 +24,7 @@ function healthAt(startMs = 1_000) {
     pass(ms);
     end(ending);
   };
-  const breaker = (): string => health.group("blocks").breaker;
+  const breaker = (): string => health.ofKind("blocks").breaker;
   return { health, pass, send, ask, breaker, suspected, now: (): number => nowMs };
 }
 
@@ -50,11 +50,11 @@ describe("what counts against a node", () => {
   ])("$ending: $failures failures, $answers answers", ({ ending, failures, answers }) => {
     const { health, ask, suspected } = healthAt();
     for (let count = 0; count < 20; count += 1) ask(ending);
-    expect(health.group("blocks")).toMatchObject({
+    expect(health.ofKind("blocks")).toMatchObject({
       failures: 20 * failures,
       answers: 20 * answers,
     });
-    expect(health.group("blocks").breaker).toBe(failures ? "open" : "closed");
+    expect(health.ofKind("blocks").breaker).toBe(failures ? "open" : "closed");
     expect(suspected).toHaveLength(20 * failures); // nothing at all was heard
     expect(health.inFlight).toBe(0);
   });
@@ -65,7 +65,7 @@ describe("what counts against a node", () => {
       expect(suspected).toEqual([]);
       ask("failed inside");
     }
-    expect(health.group("blocks")).toMatchObject({ failures: 5, answers: 0 });
+    expect(health.ofKind("blocks")).toMatchObject({ failures: 5, answers: 0 });
     expect(breaker()).toBe("open");
     expect(suspected).toHaveLength(1);
   });
@@ -73,15 +73,15 @@ describe("what counts against a node", () => {
   it("is counted for each kind of work by itself", () => {
     const { health, ask } = healthAt();
     for (let count = 0; count < 5; count += 1) ask("failed");
-    expect(health.group("blocks").breaker).toBe("open");
-    expect(health.group("logs")).toMatchObject({ breaker: "closed", failures: 0 });
-    expect(health.groups).toEqual(["blocks", "logs"]);
+    expect(health.ofKind("blocks").breaker).toBe("open");
+    expect(health.ofKind("logs")).toMatchObject({ breaker: "closed", failures: 0 });
+    expect(health.workKinds).toEqual(["blocks", "logs"]);
   });
 
   it("tells how long a call took that another node won, or that ran out of time", () => {
     const { health, ask } = healthAt();
     ask("outrun", 400);
-    expect(health.group("blocks").meanMs).toBeCloseTo(400, -1);
+    expect(health.ofKind("blocks").meanMs).toBeCloseTo(400, -1);
   });
 });
 
@@ -109,7 +109,7 @@ describe("a node that says nothing", () => {
     send().late();
     expect(health.isStalled("blocks")).toBe(false);
     trace.end("result");
-    expect(health.group("logs")).toMatchObject({ failures: 0, answers: 1 });
+    expect(health.ofKind("logs")).toMatchObject({ failures: 0, answers: 1 });
   });
 
   it.each<{ ending: AttemptEnding; hasReplied: boolean }>([
@@ -139,7 +139,7 @@ describe("a node that says nothing", () => {
       pass(1_000);
       whatElse();
       end("outrun");
-      return health.group("blocks").failures;
+      return health.ofKind("blocks").failures;
     };
     expect(outrun(() => undefined)).toBe(1);
     expect(outrun(() => send().end("result"))).toBe(1);
@@ -159,7 +159,7 @@ describe("a call that takes long", () => {
       end("result");
       pass(1);
     }
-    expect(health.group("blocks")).toMatchObject({ failures: 0, errorRate: 0 });
+    expect(health.ofKind("blocks")).toMatchObject({ failures: 0, errorRate: 0 });
     expect(health.isStalled("blocks")).toBe(false);
   });
 
@@ -185,7 +185,7 @@ describe("a call that takes long", () => {
     expect(breaker()).toBe("closed");
     expect(health.isStalled("blocks")).toBe(false);
     expect(suspected).toEqual([]);
-    expect(health.group("blocks").failures).toBe(0);
+    expect(health.ofKind("blocks").failures).toBe(0);
   });
 
   it("counts for all kinds of work while nothing is heard, and for its own when others are", () => {
@@ -235,7 +235,7 @@ describe("a call that takes long", () => {
       end("outrun");
     }
     expect(breaker()).toBe("open");
-    expect(health.group("blocks").failures).toBe(5);
+    expect(health.ofKind("blocks").failures).toBe(5);
   });
 });
 
@@ -275,7 +275,7 @@ describe("a node that was given up", () => {
       end("result");
     }
     expect(breaker()).toBe("closed");
-    expect(health.group("blocks")).toMatchObject({ failures: 0, answers: 0, isUntried: true });
+    expect(health.ofKind("blocks")).toMatchObject({ failures: 0, answers: 0, isUntried: true });
   });
 
   it.each<AttemptEnding>(["aborted", "missing", "busy"])(
@@ -330,11 +330,11 @@ describe("a node that was given up", () => {
   it("is new to those who ask, with a small share, until it gave ten answers", () => {
     const { health, ask, pass } = recovering();
     for (let count = 0; count < 3 + 10; count += 1) {
-      expect(health.group("blocks").isUntried).toBe(true);
+      expect(health.ofKind("blocks").isUntried).toBe(true);
       ask("result");
     }
     pass(50);
-    expect(health.group("blocks").isUntried).toBe(false);
+    expect(health.ofKind("blocks").isUntried).toBe(false);
   });
 });
 

@@ -1,19 +1,19 @@
 // How one upstream does, by kind of work: what it was asked and what became of it lately; and a circuit breaker, which
 // stops calls to one that failed again and again: for a while, then all but one, then as before.
 import type { Clock } from "../../lib/clock.ts";
-import type { MethodGroup } from "../../namespaces/known-method.ts";
+import type { WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import { SlidingWindow, type Summary } from "./sliding-window.ts";
 
 /** Of one kind of work. */
-export type GroupHealth = Summary & {
+export type KindHealth = Summary & {
   readonly breaker: Breaker["kind"];
   /** It was asked seldom lately, or is back after it failed: it is tried with a small share of the calls. */
   readonly isUntried: boolean;
 };
 
 /** A call that the node has not answered. */
-export type OpenCall = { readonly group: MethodGroup; readonly sentAt: number };
+export type OpenCall = { readonly workKind: WorkKind; readonly sentAt: number };
 
 /** What became of a call, as far as it says something of the node. */
 export type AttemptEnding =
@@ -23,7 +23,7 @@ export type AttemptEnding =
   /** Another node answered long before. */
   | "outrun";
 
-type Group = {
+type WindowOfKind = {
   readonly window: SlidingWindow;
   breaker: Breaker;
   /** When it was given up last: what was sent before says nothing of the node as it is now. */
@@ -45,7 +45,7 @@ export class Health {
   #heardAt = Number.NEGATIVE_INFINITY;
   /** Late calls of any kind, while nothing at all is heard. */
   readonly #late = new Set<OpenCall>();
-  readonly #groups = new Map<MethodGroup, Group>();
+  readonly #kinds = new Map<WorkKind, WindowOfKind>();
   readonly #clock: Pick<Clock, "now">;
   readonly #onSuspected: () => void;
 
@@ -61,16 +61,16 @@ export class Health {
   }
 
   /** A call is sent. */
-  open(group: MethodGroup): OpenCall {
+  open(workKind: WorkKind): OpenCall {
     const sentAt = this.#clock.now();
-    const of = this.#of(group);
+    const of = this.#of(workKind);
     this.#inFlight += 1;
     of.breaker = afterSending(breakerAt(of.breaker, sentAt));
-    return { group, sentAt };
+    return { workKind, sentAt };
   }
 
   close(call: OpenCall, ending: AttemptEnding): void {
-    const of = this.#of(call.group);
+    const of = this.#of(call.workKind);
     const now = this.#clock.now();
     this.#inFlight -= 1;
     const wasSilent = this.isSilent(call);
@@ -91,24 +91,24 @@ export class Health {
 
   /** It takes longer than such calls do. */
   late(call: OpenCall): void {
-    if (this.isSilent(call)) this.#of(call.group).late.add(call);
+    if (this.isSilent(call)) this.#of(call.workKind).late.add(call);
     if (this.#heardAt < call.sentAt) this.#late.add(call);
   }
 
   /** Whether nothing was heard of this kind of work since the call was sent. */
-  isSilent({ group, sentAt }: OpenCall): boolean {
-    return this.#of(group).heardAt < sentAt;
+  isSilent({ workKind, sentAt }: OpenCall): boolean {
+    return this.#of(workKind).heardAt < sentAt;
   }
 
   /** Whether it seems to have stopped answering, just now. */
-  isStalled(group: MethodGroup): boolean {
-    return Math.max(this.#of(group).late.size, this.#late.size) >= STALLED_AFTER;
+  isStalled(workKind: WorkKind): boolean {
+    return Math.max(this.#of(workKind).late.size, this.#late.size) >= STALLED_AFTER;
   }
 
-  group(name: MethodGroup): GroupHealth {
-    const group = this.#of(name);
-    const breaker = breakerAt(group.breaker, this.#clock.now());
-    const summary = group.window.summary();
+  ofKind(name: WorkKind): KindHealth {
+    const of = this.#of(name);
+    const breaker = breakerAt(of.breaker, this.#clock.now());
+    const summary = of.window.summary();
     // One try at a time: to the others it is still open.
     const isTrying = breaker.kind === "half-open" && breaker.isTrying;
     return {
@@ -119,24 +119,24 @@ export class Health {
   }
 
   /** The kinds of work that it was asked for. */
-  get groups(): readonly MethodGroup[] {
-    return [...this.#groups.keys()];
+  get workKinds(): readonly WorkKind[] {
+    return [...this.#kinds.keys()];
   }
 
-  #hear(of: Group, now: number): void {
+  #hear(of: WindowOfKind, now: number): void {
     this.#heardAt = now;
     of.heardAt = now;
     of.late.clear();
     this.#late.clear();
   }
 
-  #succeeded(of: Group): void {
+  #succeeded(of: WindowOfKind): void {
     const wasClosed = of.breaker.kind === "closed";
     of.breaker = afterSuccess(of.breaker);
     if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // it is another node now
   }
 
-  #failed(of: Group, { sentAt }: OpenCall): void {
+  #failed(of: WindowOfKind, { sentAt }: OpenCall): void {
     const now = this.#clock.now();
     of.window.failed();
     const before = breakerAt(of.breaker, now);
@@ -146,18 +146,18 @@ export class Health {
     if (isOpened || this.#heardAt < sentAt) this.#onSuspected();
   }
 
-  #of(name: MethodGroup): Group {
-    const known = this.#groups.get(name);
+  #of(name: WorkKind): WindowOfKind {
+    const known = this.#kinds.get(name);
     if (known) return known;
-    const group: Group = {
+    const of: WindowOfKind = {
       window: new SlidingWindow({ clock: this.#clock }),
       breaker: CLOSED,
       openedAt: Number.NEGATIVE_INFINITY,
       heardAt: Number.NEGATIVE_INFINITY,
       late: new Set(),
     };
-    this.#groups.set(name, group);
-    return group;
+    this.#kinds.set(name, of);
+    return of;
   }
 }
 

@@ -1,5 +1,5 @@
 // How calls see a followed chain, in the process that follows it as in those that only read its store; and what
-// the writer of the store does for the others.
+// the writer of the store does for them.
 import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";

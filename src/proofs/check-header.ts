@@ -1,6 +1,7 @@
 // The header against its hash, and the short lists that it covers: withdrawals and uncles.
 
 import { keccak256 } from "../evm/keccak.ts";
+import { isHash } from "../evm/values.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import {
   compare,
@@ -65,9 +66,6 @@ export function checkUncles(
 
 /** keccak of the RLP of an empty list. */
 const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
-
-const isHash = (value: unknown): boolean =>
-  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
 
 // What headers cover beside transactions and receipts: withdrawals and uncles.
 

@@ -111,14 +111,14 @@ const areEntries = <T>(values: unknown, isEntry: (value: unknown) => value is T)
 // What no root covers, but must agree: where transactions, receipts and logs say that they stand, and
 // what nodes derive from the block for convenience.
 
-type PlaceOptions = {
+type PositionOptions = {
   readonly isForeignHeader: boolean;
   /** Only then gas and created contracts are known to follow the rules of Ethereum. */
   readonly areReceiptsProven: boolean;
 };
 
 /** Why something is not where it says; undefined when all is. */
-function* misplaced(lists: BlockLists, options: PlaceOptions): Work<string | undefined> {
+function* misplaced(lists: BlockLists, options: PositionOptions): Work<string | undefined> {
   const { block, transactions, receipts } = lists;
   for (const [index, transaction] of transactions.entries()) {
     if (index % STEP === STEP - 1) yield;
@@ -148,7 +148,10 @@ function wrongTime(entry: Json, block: Json): string | undefined {
 }
 
 /** Members that repeat what the signature covers. */
-function contradiction(transaction: Json, { isForeignHeader }: PlaceOptions): string | undefined {
+function contradiction(
+  transaction: Json,
+  { isForeignHeader }: PositionOptions,
+): string | undefined {
   if (isForeignHeader || isForeignTransaction(transaction)) return undefined;
   const { v, yParity, chainId, type } = transaction;
   const isLegacy = isAbsent(type) || type === "0x0";
@@ -161,7 +164,7 @@ function contradiction(transaction: Json, { isForeignHeader }: PlaceOptions): st
 
 function* misplacedReceipts(
   { block, transactions, receipts }: BlockLists & { receipts: readonly Json[] },
-  options: PlaceOptions,
+  options: PositionOptions,
 ): Work<string | undefined> {
   if (receipts.length !== transactions.length)
     return `${receipts.length} receipts of ${transactions.length} transactions`;
@@ -169,11 +172,11 @@ function* misplacedReceipts(
   let gasBefore = 0;
   for (const [index, receipt] of receipts.entries()) {
     if (index % STEP === STEP - 1) yield;
-    const place = { block, index, transaction: transactions[index] ?? "" };
+    const position = { block, index, transaction: transactions[index] ?? "" };
     const found =
-      misplacedReceipt(receipt, place) ??
-      (options.areReceiptsProven ? wronglyDerived(receipt, place, gasBefore) : undefined) ??
-      (yield* misplacedLogs(receipt["logs"], place, logIndex));
+      misplacedReceipt(receipt, position) ??
+      (options.areReceiptsProven ? wronglyDerived(receipt, position, gasBefore) : undefined) ??
+      (yield* misplacedLogs(receipt["logs"], position, logIndex));
     if (found) return `receipt ${index}: ${found}`;
     logIndex += Array.isArray(receipt["logs"]) ? receipt["logs"].length : 0;
     gasBefore = gasOf(receipt["cumulativeGasUsed"]);
@@ -185,7 +188,7 @@ function* misplacedReceipts(
     : undefined;
 }
 
-type Place = {
+type ReceiptPosition = {
   readonly block: Json;
   readonly index: number;
   readonly transaction: Transaction;
@@ -194,9 +197,9 @@ type Place = {
 const hashOf = (transaction: Transaction): unknown =>
   typeof transaction === "string" ? transaction : transaction["hash"];
 
-function misplacedReceipt(receipt: Json, place: Place): string | undefined {
-  const { block, transaction } = place;
-  const found = misplacedInBlock(receipt, place) ?? wrongTime(receipt, block);
+function misplacedReceipt(receipt: Json, position: ReceiptPosition): string | undefined {
+  const { block, transaction } = position;
+  const found = misplacedInBlock(receipt, position) ?? wrongTime(receipt, block);
   if (found || typeof transaction === "string") return found;
   const { from, to, type } = transaction;
   if (
@@ -212,7 +215,10 @@ function misplacedReceipt(receipt: Json, place: Place): string | undefined {
 }
 
 /** Of a receipt as of a log. */
-const misplacedInBlock = (item: Json, { block, index, transaction }: Place): string | undefined =>
+const misplacedInBlock = (
+  item: Json,
+  { block, index, transaction }: ReceiptPosition,
+): string | undefined =>
   wrong(item, "transactionHash", hashOf(transaction)) ??
   wrong(item, "transactionIndex", quantityOf(index)) ??
   wrong(item, "blockHash", block["hash"]) ??
@@ -220,7 +226,7 @@ const misplacedInBlock = (item: Json, { block, index, transaction }: Place): str
 
 function* misplacedLogs(
   logs: unknown,
-  place: Place,
+  position: ReceiptPosition,
   firstLogIndex: number,
 ): Work<string | undefined> {
   if (!Array.isArray(logs)) return "no list of logs";
@@ -229,19 +235,23 @@ function* misplacedLogs(
     if (!isJson(log)) return `log ${index} is ${shown(log)}`;
     const found =
       wrong(log, "logIndex", quantityOf(firstLogIndex + index)) ??
-      misplacedInBlock(log, place) ??
-      wrongTime(log, place.block);
+      misplacedInBlock(log, position) ??
+      wrongTime(log, position.block);
     if (found) return `log ${index}: ${found}`;
     if (log["removed"] !== undefined && log["removed"] !== false) return `log ${index} is removed`;
   }
   return undefined;
 }
 
-function wronglyDerived(receipt: Json, place: Place, gasBefore: number): string | undefined {
+function wronglyDerived(
+  receipt: Json,
+  position: ReceiptPosition,
+  gasBefore: number,
+): string | undefined {
   const { gasUsed, cumulativeGasUsed, contractAddress } = receipt;
   if (gasUsed !== undefined && gasOf(gasUsed) !== gasOf(cumulativeGasUsed) - gasBefore)
     return `gasUsed is ${shown(gasUsed)}, but cumulativeGasUsed ${shown(cumulativeGasUsed)} after ${gasBefore}`;
-  const { transaction, block } = place;
+  const { transaction, block } = position;
   if (typeof transaction === "string") return undefined;
   if (!isAbsent(contractAddress)) {
     const created = isAbsent(transaction["to"]) ? createdAddress(transaction) : "nothing";

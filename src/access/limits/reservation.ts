@@ -7,8 +7,8 @@ import {
   type Bounds,
   grantOf,
   NOTHING_TAKEN,
-  type Taken,
   type TakeRequest,
+  TokenBucket,
   takenAt,
 } from "../../lib/token-bucket.ts";
 import type { State, TakeResult } from "../../state/state.ts";
@@ -38,7 +38,7 @@ export class Reservation {
   /** The limit was emptied: asking earlier would bring crumbs. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   /** Stands in for the state while that is away. */
-  #local: LocalShare | undefined;
+  #local: TokenBucket | undefined;
   /** Spent while the state was away, and not booked there yet. */
   #unbooked = 0;
   /** What the state said last, by our clock. */
@@ -124,7 +124,7 @@ export class Reservation {
     return this.#bounds.size - takenAt(this.#taken, this.#bounds, nowMs);
   }
 
-  #findHere(missing: number, nowMs: number, local: LocalShare): "enough" | "none" {
+  #findHere(missing: number, nowMs: number, local: TokenBucket): "enough" | "none" {
     this.#tryAgain(nowMs);
     if (!local.take(missing, nowMs)) return "none";
     this.#held += missing;
@@ -186,36 +186,21 @@ export class Reservation {
     // What may have been granted is told when the state is back: it is not to be spent twice.
     const unclear = unanswered ? unanswered.owed + grantOf(known, unanswered) : 0;
     const options = { bounds: this.#bounds, left: known - unclear, members: this.#parts.members() };
-    this.#local ??= new LocalShare(options, nowMs);
+    this.#local ??= localShare(options, nowMs);
   }
 }
 
-/** One process's part of a limit while the state is away. */
-class LocalShare {
-  readonly #bounds: Bounds;
-  #taken: Taken;
-
-  /** @param options.left What is known to be left of the whole, for all members together. */
-  constructor(options: { bounds: Bounds; left: number; members: number }, nowMs: number) {
-    const { bounds, members } = options;
-    const [size, perSecond] = [bounds.size / members, bounds.perSecond / members];
-    this.#bounds = { size, perSecond };
-    this.#taken = { units: size - Math.max(0, options.left) / members, atMs: nowMs };
-  }
-
-  left(nowMs: number): number {
-    return this.#bounds.size - takenAt(this.#taken, this.#bounds, nowMs);
-  }
-
-  /** A call dearer than a full share of a rate takes all of it: it would never pass otherwise. */
-  take(units: number, nowMs: number): boolean {
-    const { size, perSecond } = this.#bounds;
-    const taken = takenAt(this.#taken, this.#bounds, nowMs);
-    const price = perSecond > 0 ? Math.min(units, size) : units;
-    if (price > size - taken) return false;
-    this.#taken = { units: taken + price, atMs: nowMs };
-    return true;
-  }
+/**
+ * This process's part of a limit while the state is away.
+ *
+ * @param options.left What is known to be left of the whole, for all members together.
+ */
+function localShare(
+  { bounds, left, members }: { bounds: Bounds; left: number; members: number },
+  nowMs: number,
+): TokenBucket {
+  const share = { size: bounds.size / members, perSecond: bounds.perSecond / members };
+  return new TokenBucket(share, nowMs, Math.max(0, left) / members);
 }
 
 /** At most so often a limit is asked that gives as fast as it can. */

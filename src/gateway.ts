@@ -1,7 +1,7 @@
 // The only place that creates and joins the parts. Read from top to bottom, it is the architecture.
 
 import type { Logger } from "pino";
-import { unservedNames } from "./access/limits/costs.ts";
+import { unservedNames } from "./access/limits/meter.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";

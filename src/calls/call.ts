@@ -1,5 +1,5 @@
 // One call on its way to an answer, and what it may use.
-import type { Costs } from "../access/limits/costs.ts";
+import type { Costs } from "../access/limits/meter.ts";
 import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";

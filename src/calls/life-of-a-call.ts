@@ -1,8 +1,7 @@
 // The life of one call, from a readable message to an answer: the steps it passes, in order, and what is recorded
 // of it as usage of its key.
 import type { Logger } from "pino";
-import type { Costs } from "../access/limits/costs.ts";
-import type { Meter } from "../access/limits/meter.ts";
+import type { Costs, Meter } from "../access/limits/meter.ts";
 import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

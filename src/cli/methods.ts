@@ -1,7 +1,7 @@
 // `headgate methods`: which methods there are, or what one key may call on each network, and why not the rest.
 import { existsSync } from "node:fs";
 import { RECORDS, readRecord } from "../access/keys/key-record.ts";
-import { Costs } from "../access/limits/costs.ts";
+import { Costs } from "../access/limits/meter.ts";
 import { Scope, type ScopeSettings } from "../access/scope/scope.ts";
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../lib/clock.ts";

@@ -1,8 +1,8 @@
 // What stands between callers and the networks, joined: keys, limits, usage, and the server itself.
 import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
-import { Costs } from "../access/limits/costs.ts";
 import { memberId } from "../access/limits/members.ts";
+import { Costs } from "../access/limits/meter.ts";
 import { Meters } from "../access/limits/meters.ts";
 import { RefusalBudget } from "../access/limits/refusal-budget.ts";
 import {

@@ -1,8 +1,9 @@
-// How much a key may still do: its rate, its day, its month, and its calls at the same time.
+// What a call costs, and how much a key may still do: its rate, its day, its month, and its calls at the same time.
 
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import type { PeriodKind } from "../../lib/calendar.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
+import { BestMatch } from "../../lib/pattern.ts";
 import { type Allowance, OwnRate, Quota, SharedRate } from "./allowances.ts";
 import type { ReservationParts } from "./reservation.ts";
 
@@ -196,3 +197,36 @@ function snapshotOf({ state }: Quota): QuotaSnapshot {
   const { limit, remaining, endsAtMs = 0 } = state;
   return { limit, used: limit - remaining, remaining, endsAtMs };
 }
+
+/** By name or pattern. */
+type CostSettings = Readonly<Record<string, number>>;
+
+type Priced = { readonly name: string; readonly cost: number };
+
+/** What an unknown call costs: asking is not free. */
+const UNKNOWN_METHOD_COST = 1;
+
+/** What a call costs in compute units: what the operator says, else what its declaration says. */
+export class Costs {
+  /** undefined: nothing is configured. */
+  #prices: BestMatch<number> | undefined;
+
+  constructor(settings: CostSettings) {
+    this.configure(settings);
+  }
+
+  configure(settings: CostSettings): void {
+    this.#prices = Object.keys(settings).length > 0 ? new BestMatch(settings) : undefined;
+  }
+
+  /** @param method undefined when the network has no such method. */
+  of(method: Priced | undefined): number {
+    return method ? (this.#prices?.of(method.name) ?? method.cost) : UNKNOWN_METHOD_COST;
+  }
+}
+
+/** The names of settings that price no method that is served: they are misspelt, or not needed. */
+export const unservedNames = (
+  settings: CostSettings,
+  isServed: (name: string) => boolean,
+): string[] => Object.keys(settings).filter((name) => !name.includes("*") && !isServed(name));

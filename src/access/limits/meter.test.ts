@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Costs, unservedNames } from "./costs.ts";
+import { Costs, unservedNames } from "./meter.ts";
 
 const declared = (name: string) => ({ name, cost: 5 });
 

@@ -1,5 +1,5 @@
 // `headgate store`: what it tells of stores that are there, what it forgets, and what it refuses.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -54,6 +54,22 @@ describe("headgate store show", () => {
     expect(stdout).toContain("  old logs told by a, b: 1 segments");
     expect(stdout).not.toContain("other");
     expect((await run("show", "--network", "other")).stdout).toBe("Nothing is stored.\n");
+  });
+
+  it.each([
+    {
+      what: "no store",
+      bytes: Buffer.alloc(65_536, 7),
+      why: "it does not begin as such a file does",
+    },
+    { what: "empty", bytes: Buffer.alloc(0), why: "its first pages are missing" },
+  ])("refuses a file that is $what", async ({ bytes, why }) => {
+    const path = join(folder, "data", "main");
+    await mkdir(path, { recursive: true });
+    await writeFile(join(path, "data.mdb"), bytes);
+    const stderr = `${path}: the store cannot be opened (it is damaged: ${why})\n`;
+    expect(await run("show")).toMatchObject({ code: 1, stderr });
+    expect(await run("forget", "--network", "main", "--all")).toMatchObject({ code: 1, stderr });
   });
 
   it("tells machines the same", async () => {

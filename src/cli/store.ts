@@ -8,6 +8,7 @@ import { BlockStore } from "../chain/block-store.ts";
 import type { SegmentOrigin } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { checkEnvironment } from "../disk/check-environment.ts";
 import { CommandFailure, readConfig } from "./read-config.ts";
 import { describeStore, STORE_HELP, storeText } from "./store-text.ts";
 
@@ -91,8 +92,11 @@ function chosenBy({ upstream, blocks, all }: Values): (segment: SegmentOrigin) =
   return (segment) => segment.from <= Number(to) && segment.to >= Number(from);
 }
 
+/** LMDB ends the process where a page is missing: the file is looked at before. */
 function openStore(path: string, readOnly: boolean): BlockStore {
   try {
+    const check = checkEnvironment(path, { mayGoOn: () => true });
+    if (check.kind === "damaged") throw new Error(`it is damaged: ${check.why}`);
     return new BlockStore({ path, readOnly, windowBlocks: 0, bytes: 0 });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

@@ -2,10 +2,11 @@
 // flight.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { Occupancy } from "../lib/mutex.ts";
+import { matcherOf } from "../lib/pattern.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
-import { type AgreementRule, rulesByMethod } from "./asking/agreement.ts";
+import type { AgreementRule } from "./asking/agreement.ts";
 import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
 import type { CallOptions } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
@@ -262,3 +263,14 @@ const snapshotOf = (
   budget: budget.state(),
   lackedMethods: capabilities.snapshot().lackedMethods,
 });
+
+/** @param rules By method or pattern. @returns The first that fits a method. */
+function rulesByMethod(
+  rules: Readonly<Record<string, AgreementRule>>,
+): (method: string) => AgreementRule | undefined {
+  const known = Object.entries(rules).map(([pattern, rule]) => ({
+    fits: matcherOf([pattern]),
+    rule,
+  }));
+  return (method) => known.find(({ fits }) => fits(method))?.rule;
+}

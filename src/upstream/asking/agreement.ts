@@ -1,6 +1,5 @@
 // Answers that nothing proves, asked of several vendors: what enough of them say counts. Pure.
 import { parsed } from "../../jsonrpc/raw-json.ts";
-import { matcherOf } from "../../lib/pattern.ts";
 import type { FinalReply } from "./call-options.ts";
 
 export type AgreementRule = {
@@ -15,17 +14,6 @@ export type Vote = { readonly name: string; readonly reply: FinalReply };
 export type Verdict =
   | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly string[] }
   | { readonly kind: "open" };
-
-/** @param rules By method or pattern. @returns The first that fits a method. */
-export function rulesByMethod(
-  rules: Readonly<Record<string, AgreementRule>>,
-): (method: string) => AgreementRule | undefined {
-  const known = Object.entries(rules).map(([pattern, rule]) => ({
-    fits: matcherOf([pattern]),
-    rule,
-  }));
-  return (method) => known.find(({ fits }) => fits(method))?.rule;
-}
 
 /** @param agree How many must give the same answer. */
 export function verdictOf(votes: readonly Vote[], agree: number): Verdict {

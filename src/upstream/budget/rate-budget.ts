@@ -1,8 +1,8 @@
 // What may be sent to one upstream: as configured, and as it turns out when it says "too often".
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
+import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { State } from "../../state/state.ts";
-import { CallBucket } from "./call-bucket.ts";
 import { LearnedLimit, SentRate } from "./learned-limit.ts";
 import { MonthCount } from "./month-count.ts";
 
@@ -188,5 +188,68 @@ export class CallCosts {
 
   of(method: string): number {
     return this.#costs.of(method) ?? DEFAULT_COST;
+  }
+}
+
+/** Spaces calls: so many a second, and some at once. The rate may change while it runs. */
+class CallBucket {
+  /** In debt after a call dearer than the burst, or one that did not wait. */
+  readonly #bucket: TokenBucket;
+  /** Undefined: as many as one likes. */
+  #perSecond: number | undefined;
+  /** The dearest call so far, but no dearer than the burst of the rate that it began with. */
+  #dearest = 0;
+  readonly #fullBurst: number;
+  readonly #burstSeconds: number;
+
+  /** @param options.burstSeconds The burst is what the rate gives in so long. */
+  constructor(
+    options: { readonly perSecond: number | undefined; readonly burstSeconds: number },
+    nowMs: number,
+  ) {
+    const { perSecond = 0, burstSeconds } = options;
+    this.#perSecond = options.perSecond;
+    this.#burstSeconds = burstSeconds;
+    this.#fullBurst = perSecond * burstSeconds;
+    this.#bucket = new TokenBucket({ size: this.#fullBurst, perSecond }, nowMs);
+  }
+
+  /** A change of the rate. What is there, and what is owed, stays; it is empty after no limit. */
+  limitTo(perSecond: number | undefined, nowMs: number): void {
+    this.#fit(nowMs);
+    if (perSecond === this.#perSecond) return;
+    this.#perSecond = perSecond;
+    // A smaller burst counts from the next call on, which may be a dear one.
+    const size = Math.max(this.#bucket.bounds.size, this.#burst());
+    this.#bucket.resize({ size, perSecond: perSecond ?? 0 }, nowMs);
+  }
+
+  /**
+   * How long until a call of this cost may go, in whole milliseconds. One that is dearer than the
+   * whole burst waits for a full bucket: it would never go otherwise.
+   */
+  waitMs(cost: number, nowMs: number): number {
+    if (this.#perSecond === undefined) return 0;
+    this.#dearest = Math.max(this.#dearest, Math.min(cost, this.#fullBurst));
+    this.#fit(nowMs);
+    return this.#bucket.waitMs(cost, nowMs);
+  }
+
+  take(cost: number, nowMs: number): void {
+    if (this.#perSecond === undefined) return;
+    this.#fit(nowMs);
+    // Those that did not wait leave a debt of a second at most: it would never be paid while they go on.
+    this.#bucket.spend(cost, nowMs, Math.max(cost, this.#perSecond));
+  }
+
+  #fit(nowMs: number): void {
+    const size = this.#burst();
+    const { bounds } = this.#bucket;
+    if (size !== bounds.size) this.#bucket.resize({ ...bounds, size }, nowMs);
+  }
+
+  /** Less when the rate was lowered, but calls that fitted into it still do, and make no debts. */
+  #burst(): number {
+    return Math.max((this.#perSecond ?? 0) * this.#burstSeconds, this.#dearest);
   }
 }

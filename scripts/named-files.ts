@@ -2,12 +2,15 @@
 // of `docs` that comments cite (`docs/decisions/0004` is the beginning of one). Decisions and the changelog tell
 // of the past, and are left alone.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 const FILE = /`((?:[\w.-]+\/)*[\w.-]+\.(?:ts|mjs))`/g;
 const PAGE = /\b(docs\/[\w/-]+(?:\.md)?)/g;
 
-const tracked = execFileSync("git", ["ls-files"], { encoding: "utf8" }).split("\n");
+const listed = ["ls-files", "--cached", "--others", "--exclude-standard"];
+const tracked = execFileSync("git", listed, { encoding: "utf8" })
+  .split("\n")
+  .filter((path) => path !== "" && existsSync(path));
 const documents = tracked.filter(
   (path) => path.endsWith(".md") && !path.startsWith("docs/decisions/") && path !== "CHANGELOG.md",
 );

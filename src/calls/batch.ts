@@ -6,7 +6,7 @@ import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Provenance } from "../methods/method.ts";
-import type { RequestScope } from "./request-scope.ts";
+import type { RequestScope } from "./caller.ts";
 import { failure, type RpcResponse } from "./response.ts";
 
 export type BatchOptions = {

@@ -12,8 +12,14 @@ import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
-import { type Caller, factsFor, isOfThePast, type SharedView, viewOf } from "./caller.ts";
-import type { RequestScope } from "./request-scope.ts";
+import {
+  type Caller,
+  factsFor,
+  isOfThePast,
+  type RequestScope,
+  type SharedView,
+  viewOf,
+} from "./caller.ts";
 
 export type CallParts = {
   readonly clock: Pick<Clock, "now">;

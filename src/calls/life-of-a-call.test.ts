@@ -6,7 +6,7 @@ import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
 import type { Method, Outcome } from "../methods/method.ts";
 import type { Call } from "./call.ts";
-import { type LifeParts, lifeOfACall, recordUsage } from "./life-of-a-call.ts";
+import { type LifeParts, liveCall, recordUsage } from "./life-of-a-call.ts";
 
 const PRICE = 7;
 const SHORT: RateLimit = { limit: 10, remaining: 0, retryAfter: 2, rule: "rate" };
@@ -84,7 +84,7 @@ function world(given: Given) {
       callBounded: (_: string, why: string) => void told.push(`bounded ${why}`),
     },
   } as unknown as LifeParts;
-  const live = (): Outcome => lifeOfACall(parts)(call as unknown as Call);
+  const live = (): Outcome => liveCall(call as unknown as Call, parts);
   /** The answer, or the message of what was thrown. */
   const ended = async (): Promise<string> => {
     try {

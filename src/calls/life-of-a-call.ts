@@ -1,17 +1,20 @@
-// The life of one call, from a readable message to an answer: the steps it passes, in order, and what is recorded
-// of it as usage of its key.
+// The life of a call, from a request's body to the response: the body is read, each call passes its steps in order
+// (authorized, charged, checked, answered), its end is recorded, and its result is spliced into an envelope.
 import type { Logger } from "pino";
 import type { Costs, Meter } from "../access/limits/meter.ts";
 import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
-import { checkAddresses, checkParams, type Outcome } from "../methods/method.ts";
+import type { Turns } from "../lib/turns.ts";
+import { checkAddresses, checkParams, type Outcome, type Provenance } from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
-import { type Call, forbidden } from "./call.ts";
-
-/** A step refuses by throwing, or returns what `next` gives. It calls `next` at most once. */
-type Step = (call: Call, next: () => Outcome) => Outcome;
+import { AnswerSizes, Batch } from "./batch.ts";
+import { Call, type CallParts, forbidden } from "./call.ts";
+import { batchWorkOf } from "./call-work.ts";
+import { type Caller, factsFor, type SharedView, viewOf } from "./caller.ts";
+import { type RpcResponse, refusal } from "./response.ts";
 
 export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
@@ -21,59 +24,232 @@ export type LifeParts = {
   readonly log: Logger;
 };
 
-/** Leads calls through their steps. The answer is raw JSON; refusals and failures are thrown. */
-export function lifeOfACall(parts: LifeParts): (call: Call) => Outcome {
-  const steps: readonly Step[] = [
-    record(parts), // outermost, so that refusals are counted too
-    authorize(parts),
-    charge(parts), // before validation: malformed calls are not free
-    answer,
-  ];
-  const from = (step: number, call: Call): Outcome =>
-    steps[step]?.(call, () => from(step + 1, call)) ?? "null";
-  return (call) => from(0, call);
+export type AnswerBodyOptions = {
+  /** The largest batch, in members. */
+  readonly maxBatch: number;
+  /** The most bytes of the answers to one. */
+  readonly batchResponseBytes: number;
+};
+
+export type AnswerBodyParts = LifeParts & { readonly turns: Pick<Turns, "isOver" | "next"> };
+
+/** A request body in, a response body out: one envelope, or a batch of them in the order asked. */
+export class BodyAnswerer {
+  #options: AnswerBodyOptions;
+  #parts: AnswerBodyParts;
+  readonly #sizes = new AnswerSizes();
+
+  constructor(options: AnswerBodyOptions, parts: AnswerBodyParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** For bodies that come from now on. */
+  reconfigure(options: AnswerBodyOptions, costs: AnswerBodyParts["costs"]): void {
+    this.#options = options;
+    this.#parts = { ...this.#parts, costs };
+  }
+
+  answer(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
+    const { turns } = this.#parts;
+    return body.length > LARGE && turns.isOver
+      ? turns.next().then(() => this.#answerNow(body, caller))
+      : this.#answerNow(body, caller);
+  }
+
+  #answerNow(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
+    const request = this.#read(body, caller);
+    return request.kind === "single"
+      ? answerMessage(request.message, { caller, callParts: this.#parts }, this.#parts)
+      : this.#answerBatch(request.messages, caller);
+  }
+
+  /** Before it is parsed: a body is not worth that if it is a batch larger than the key may send. */
+  #read(body: Buffer, { grant }: Caller): RequestBody {
+    const { maxBatch } = this.#options;
+    const { largestBatch } = grant.scope;
+    return largestBatch !== undefined && largestBatch < maxBatch
+      ? readRequest(body, largestBatch, () => errors.batchTooLargeForKey(largestBatch))
+      : readRequest(body, maxBatch);
+  }
+
+  #answerBatch(messages: readonly Message[], caller: Caller): RpcResponse | Promise<RpcResponse> {
+    const { memory, turns, costs } = this.#parts;
+    const { scope, meter } = caller.grant;
+    const sizes = this.#sizes;
+    const lives = { caller, callParts: partsOfBatch(caller, messages.length, this.#parts) };
+    const costOf = (message: Message): number =>
+      message.kind === "call" ? costs.of(caller.network.catalogue.find(message.method)) : 0;
+    const dearest = (): number => Math.max(...messages.map(costOf));
+    if (!memory.admitsBatch(dearest, meter.memory)) throw errors.memoryIsScarce();
+    const mostBytes = scope.batchResponseBytes ?? this.#options.batchResponseBytes;
+    const batch = new Batch(
+      messages,
+      { mostBytes },
+      {
+        answer: (message) => answerMessage(message, lives, this.#parts),
+        expected: (message) =>
+          message.kind === "call" ? sizes.expected(message.method, () => costOf(message)) : 0,
+        saw: (message, bytes) => {
+          if (message.kind === "call") sizes.saw(message.method, bytes);
+        },
+        scope: caller.scope,
+        isCalm: () => memory.isCalmFor(meter.memory),
+        turns,
+      },
+    );
+    return batch.answer();
+  }
 }
 
-const authorize =
-  ({ clock }: LifeParts): Step =>
-  (call, next) => {
-    const { scope, meter } = call.caller.grant;
-    const rule = scope.forbidsCall(call);
-    if (!rule) return next();
-    const short = meter.charge(REFUSED_UNITS, clock.now());
-    // It waits for nothing.
-    if (!(short instanceof Promise)) {
-      refuse(short);
-      call.chargedUnits = REFUSED_UNITS;
-    }
-    throw forbidden(rule);
+/** In bytes: to read what is larger takes a fifth of a millisecond or more. */
+const LARGE = 8_192;
+
+/** Whose calls they are, and what those of one body share. */
+type Lives = { readonly caller: Caller; readonly callParts: CallParts };
+
+/** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
+function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
+  if (members < 2) return { clock, costs }; // a batch of one is a lone call
+  let shared: SharedView | undefined;
+  const view = (): SharedView => {
+    shared ??= viewOf(caller, true);
+    return shared;
   };
+  const work = batchWorkOf(factsFor(caller).limits.upstreamCalls);
+  return { clock, costs, batch: { view, work } };
+}
+
+/** Never throws: what goes wrong is in the response. */
+function answerMessage(
+  message: Message,
+  { caller, callParts }: Lives,
+  parts: LifeParts,
+): RpcResponse | Promise<RpcResponse> {
+  if (message.kind === "invalid") {
+    void caller.grant.meter.charge(REFUSED_UNITS, parts.clock.now());
+    caller.scope.refused += 1;
+    return refusal(message.id, message.error);
+  }
+  const call = new Call(message, caller, callParts);
+  try {
+    const outcome = liveCall(call, parts);
+    if (!(outcome instanceof Promise)) return succeeded(call, outcome, parts);
+    return outcome.then(
+      (result) => succeeded(call, result, parts),
+      (error: unknown) => failed(call, error, parts),
+    );
+  } catch (error) {
+    return failed(call, error, parts);
+  }
+}
+
+function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcResponse {
+  const before = beforeResult(call.message.id);
+  const pieces = typeof result === "string" ? [`${before}${result}}`] : [before, result, "}"];
+  call.end();
+  recordUsage(call, { pieces }, parts);
+  return { status: 200, provenance: call.provenance ?? MADE_HERE, pieces };
+}
+
+function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
+  const { caller, message } = call;
+  const error = asVisible(thrown, caller, parts.log);
+  // A caller that asks too often is refused by its limits alone, and let in as they allow.
+  if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
+  const response = refusal(message.id, error);
+  call.end();
+  recordUsage(call, { pieces: response.pieces, error }, parts);
+  return response;
+}
+
+/** @param id JSON text too: the very characters that the caller sent. */
+const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
+
+const MADE_HERE: Provenance = { source: "local" };
+
+/**
+ * What the caller may know about anything that was thrown. Every 5xx leaves a line in the log, unless
+ * the caller left before: what was given up for that reason is no fault.
+ */
+export function asVisible(
+  thrown: unknown,
+  { requestId, scope }: Pick<Caller, "requestId" | "scope">,
+  log: Logger,
+): RpcError {
+  const error = thrown instanceof RpcError ? thrown : errors.internal(requestId, thrown);
+  if (error.status >= 500 && error.retryAfter === undefined && !scope.hasEnded) {
+    log.error({ request: requestId, code: error.code, err: error.cause }, error.message);
+  }
+  return error;
+}
+
+/**
+ * Leads a call through its steps, and tells how it ended. A ready answer does not wait.
+ *
+ * @returns Raw JSON. @throws RpcError for refusals and failures.
+ */
+export function liveCall(call: Call, parts: LifeParts): Outcome {
+  const startedAt = parts.clock.now();
+  try {
+    authorize(call, parts);
+    const outcome = charged(call, parts);
+    if (!(outcome instanceof Promise)) {
+      recordEnd(call, { startedAt, outcome: "ok" }, parts);
+      return outcome;
+    }
+    return outcome.then(
+      (result) => {
+        recordEnd(call, { startedAt, outcome: "ok" }, parts);
+        return result;
+      },
+      (error: unknown) => {
+        recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
+        throw error;
+      },
+    );
+  } catch (error) {
+    recordEnd(call, { startedAt, outcome: outcomeOf(error), error }, parts);
+    throw error;
+  }
+}
 
 /** What the key forbids, and what is no call, is not free either: it had to be read. */
-export const REFUSED_UNITS = 1;
+const REFUSED_UNITS = 1;
 
-/** The call counts as running from here until its answer is ready. */
-const charge =
-  ({ clock, costs, memory }: LifeParts): Step =>
-  (call, next) => {
-    const { meter } = call.caller.grant;
-    const cost = costs.of(call.method);
-    if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
-    refuse(meter.begin());
-    try {
-      const short = meter.charge(cost, clock.now());
-      if (short instanceof Promise) return ending(meter, whenCharged(short, { call, cost, next }));
-      refuse(short);
-      call.chargedUnits = cost;
-      const outcome = next();
-      if (outcome instanceof Promise) return ending(meter, outcome);
-      meter.end();
-      return outcome;
-    } catch (error) {
-      meter.end();
-      throw error;
-    }
-  };
+function authorize(call: Call, { clock }: LifeParts): void {
+  const { scope, meter } = call.caller.grant;
+  const rule = scope.forbidsCall(call);
+  if (!rule) return;
+  const short = meter.charge(REFUSED_UNITS, clock.now());
+  // It waits for nothing.
+  if (!(short instanceof Promise)) {
+    refuse(short);
+    call.chargedUnits = REFUSED_UNITS;
+  }
+  throw forbidden(rule);
+}
+
+/** Before validation: malformed calls are not free. The call counts as running from here until its answer is ready. */
+function charged(call: Call, { clock, costs, memory }: LifeParts): Outcome {
+  const { meter } = call.caller.grant;
+  const cost = costs.of(call.method);
+  if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
+  refuse(meter.begin());
+  try {
+    const short = meter.charge(cost, clock.now());
+    if (short instanceof Promise) return ending(meter, whenCharged(short, cost, call));
+    refuse(short);
+    call.chargedUnits = cost;
+    const outcome = answer(call);
+    if (outcome instanceof Promise) return ending(meter, outcome);
+    meter.end();
+    return outcome;
+  } catch (error) {
+    meter.end();
+    throw error;
+  }
+}
 
 const refuse = (short: RateLimit | undefined): void => {
   if (short) throw errors.rateLimited(short);
@@ -81,18 +257,19 @@ const refuse = (short: RateLimit | undefined): void => {
 
 async function whenCharged(
   short: Promise<RateLimit | undefined>,
-  { call, cost, next }: { call: Call; cost: number; next: () => Outcome },
+  cost: number,
+  call: Call,
 ): Promise<AnswerJson> {
   refuse(await short);
   call.chargedUnits = cost;
-  return next();
+  return answer(call);
 }
 
 const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson> =>
   outcome.finally(() => meter.end());
 
-/** Innermost: the parameters are checked and the method answers. */
-const answer: Step = (call) => {
+/** The parameters are checked, and the method answers. */
+function answer(call: Call): Outcome {
   if (!call.method) throw call.notFound();
   const { family, chainId } = call.network;
   const { ambiguity } = call.message;
@@ -101,51 +278,25 @@ const answer: Step = (call) => {
   const args = checkParams(call.method, call.message.params);
   if (family === "conflux") checkAddresses(call.message.params, chainId);
   return call.method.answer(args, call);
+}
+
+type End = {
+  readonly startedAt: number;
+  readonly outcome: CallRecord["outcome"];
+  readonly error?: unknown;
 };
 
-const record =
-  ({ clock, metrics, log }: LifeParts): Step =>
-  (call, next) => {
-    const startedAt = clock.now();
-    const ended = (outcome: CallRecord["outcome"], error?: unknown): void => {
-      const seconds = (clock.now() - startedAt) / 1000;
-      const method = call.label;
-      const network = call.network.name;
-      if (error !== undefined && isTooMuchWork(error)) metrics.callBounded(network, "work");
-      metrics.callEnded({ network, method, outcome, computeUnits: call.computeUnits, seconds });
-      if (log.isLevelEnabled("debug")) {
-        const { requestId: request, grant } = call.caller;
-        const code = error instanceof RpcError ? error.code : undefined;
-        log.debug({ request, network, key: grant.name, method, outcome, code, seconds }, "call");
-      }
-    };
-    return watched(next, ended);
-  };
-
-/** Tells how `work` ended, without delaying it or making a ready answer wait. */
-function watched(
-  work: () => Outcome,
-  ended: (outcome: CallRecord["outcome"], error?: unknown) => void,
-): Outcome {
-  try {
-    const outcome = work();
-    if (!(outcome instanceof Promise)) {
-      ended("ok");
-      return outcome;
-    }
-    return outcome.then(
-      (result) => {
-        ended("ok");
-        return result;
-      },
-      (error: unknown) => {
-        ended(outcomeOf(error), error);
-        throw error;
-      },
-    );
-  } catch (error) {
-    ended(outcomeOf(error), error);
-    throw error;
+function recordEnd(call: Call, end: End, { clock, metrics, log }: LifeParts): void {
+  const { startedAt, outcome, error } = end;
+  const seconds = (clock.now() - startedAt) / 1000;
+  const { label: method, computeUnits } = call;
+  const { name: network } = call.network;
+  if (error !== undefined && isTooMuchWork(error)) metrics.callBounded(network, "work");
+  metrics.callEnded({ network, method, outcome, computeUnits, seconds });
+  if (log.isLevelEnabled("debug")) {
+    const { requestId: request, grant } = call.caller;
+    const code = error instanceof RpcError ? error.code : undefined;
+    log.debug({ request, network, key: grant.name, method, outcome, code, seconds }, "call");
   }
 }
 

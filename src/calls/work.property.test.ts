@@ -14,9 +14,8 @@ import { Turns } from "../lib/turns.ts";
 import { catalogueFor } from "../methods/catalogue.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import { LearnedRange } from "../upstream/learned-range.ts";
-import { bodyAnswerer } from "./answer-body.ts";
-import type { Caller } from "./caller.ts";
-import { RequestScope } from "./request-scope.ts";
+import { type Caller, RequestScope } from "./caller.ts";
+import { BodyAnswerer } from "./life-of-a-call.ts";
 import type { RpcResponse } from "./response.ts";
 
 const PRICE = 10;
@@ -82,11 +81,11 @@ function world({
     callSaved: () => undefined,
     callBounded: () => undefined,
   };
-  const answer = bodyAnswerer(
+  const answerer = new BodyAnswerer(
     { maxBatch: 100, batchResponseBytes: 1e9 },
     { clock, costs: new Costs({}), log, metrics, memory, turns: new Turns({ clock }) },
   );
-  return { caller, counted, asked: () => asked, answer };
+  return { caller, counted, asked: () => asked, answerer };
 }
 
 const head = {
@@ -119,8 +118,11 @@ it("is the price of a log query for each piece that was asked for, and no more t
       fc.integer({ min: 0, max: 10_000 }),
       fc.integer({ min: 1, max: 10_000 }),
       async (options, from, blocks) => {
-        const { answer, caller, counted, asked } = world(options);
-        const reply = await answer(Buffer.from(JSON.stringify(query(from, blocks))), caller);
+        const { answerer, caller, counted, asked } = world(options);
+        const reply = await answerer.answer(
+          Buffer.from(JSON.stringify(query(from, blocks))),
+          caller,
+        );
         const [{ computeUnits = 0, upstreamCalls = 0, outcome } = {}] = counted;
         expect(computeUnits).toBe(PRICE * asked());
         expect(upstreamCalls).toBe(asked());
@@ -138,10 +140,10 @@ it("is the price of a log query for each piece that was asked for, and no more t
 });
 
 it("is bounded for a batch as a whole", async () => {
-  const { answer, caller, asked, counted } = world({ width: 1, units: 1e9, upstreamCalls: 200 });
+  const { answerer, caller, asked, counted } = world({ width: 1, units: 1e9, upstreamCalls: 200 });
   // Nothing is learned beforehand: all members begin at once.
   const batch = Array.from({ length: 100 }, (_, index) => query(index * 1_000, 150));
-  await answer(Buffer.from(JSON.stringify(batch)), caller);
+  await answerer.answer(Buffer.from(JSON.stringify(batch)), caller);
   expect(asked()).toBeLessThanOrEqual(100 + 5 * 200);
   expect(counted.reduce((sum, { upstreamCalls }) => sum + upstreamCalls, 0)).toBe(asked());
 });

@@ -22,7 +22,7 @@ const TIMEOUT_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
 export class Networks {
-  #byName: ReadonlyMap<string, Network>;
+  readonly #byName: Map<string, Network>;
   #nameOfHost: (host: string | undefined) => string | undefined;
   readonly #leaving: LeavingNetworks;
   /** undefined where another process looks after the filters. */
@@ -40,8 +40,9 @@ export class Networks {
     if (role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
   }
 
-  get(name: string): Network | undefined {
-    return this.#byName.get(name);
+  /** By their names. A reload changes it in one step. */
+  get served(): ReadonlyMap<string, Network> {
+    return this.#byName;
   }
 
   get names(): readonly string[] {
@@ -96,9 +97,10 @@ export class Networks {
   }
 
   #take(plan: Plan, next: readonly Prepared[], withinMs: number): void {
-    const before = this.#byName;
+    const before = [...this.#byName];
     for (const { commit } of next) commit(withinMs);
-    this.#byName = new Map(next.map(({ name, network }) => [name, network]));
+    this.#byName.clear();
+    for (const { name, network } of next) this.#byName.set(name, network);
     this.#nameOfHost = resolverOf(plan);
     for (const [name, network] of before)
       if (this.#byName.get(name) !== network)

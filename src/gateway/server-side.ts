@@ -4,7 +4,6 @@ import { KeyRing } from "../access/keys/key-ring.ts";
 import { memberId } from "../access/limits/members.ts";
 import { Costs } from "../access/limits/meter.ts";
 import { Meters } from "../access/limits/meters.ts";
-import { RefusalBudget } from "../access/limits/refusal-budget.ts";
 import {
   addressMatcher,
   clientAddress,
@@ -12,7 +11,7 @@ import {
 } from "../access/scope/client-address.ts";
 import { Guesses } from "../access/scope/guesses.ts";
 import { UsageBook } from "../access/usage/usage-book.ts";
-import { bodyAnswerer } from "../calls/answer-body.ts";
+import { type AnswerBodyOptions, BodyAnswerer } from "../calls/life-of-a-call.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -21,7 +20,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
 import { HttpServer } from "../server/http-server.ts";
-import { Refusals } from "../server/refusals.ts";
+import { RefusalBudget, Refusals } from "../server/refusals.ts";
 import { type State, whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
@@ -47,6 +46,7 @@ export class ServerSide {
   readonly #usages: UsageBook;
   readonly #keys: KeyRing;
   readonly #refusalBudget: RefusalBudget;
+  readonly #bodies: BodyAnswerer;
   readonly #connections: Connections;
   readonly #endpoint: Endpoint;
   readonly #server: HttpServer;
@@ -61,7 +61,7 @@ export class ServerSide {
     const member = memberId({ data: config.data, slot });
     this.#parts = parts;
     this.#drainMs = config.timeouts.drainMs;
-    this.#rules = rulesOf(config, parts);
+    this.#rules = rulesOf(config);
     this.#meters = new Meters({ memberId: member, isAlone: !hasOthers }, { state, clock });
     this.#usages = new UsageBook({ member, ...config.usage }, { state, clock, log });
     this.#keys = new KeyRing(
@@ -69,6 +69,10 @@ export class ServerSide {
       { state, meters: this.#meters, usages: this.#usages, clock, log },
     );
     const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
+    this.#bodies = new BodyAnswerer(bodyOptions(config), {
+      ...{ clock, log, metrics, memory, turns },
+      costs: new Costs(config.costs),
+    });
     this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
     this.#connections = new Connections(connectionLimits(config), {
       isProxy: (address) => this.#rules.isProxy(address),
@@ -77,10 +81,10 @@ export class ServerSide {
     this.#endpoint = new Endpoint(
       { bodyBytes: config.limits.bodyBytes },
       {
-        networks,
+        networks: networks.served,
         networkOfHost: (host) => networks.nameOfHost(host),
         keys: this.#keys,
-        answerBody: (body, caller) => this.#rules.answerBody(body, caller),
+        bodies: this.#bodies,
         clientAddress: from,
         guesses: new Guesses(),
         refusals: new Refusals({
@@ -133,7 +137,8 @@ export class ServerSide {
   reconfigure(config: Config): void {
     this.#keys.reconfigure(config.keys);
     this.#usages.reconfigure(config.usage);
-    this.#rules = rulesOf(config, this.#parts);
+    this.#rules = rulesOf(config);
+    this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
     const { limits, timeouts } = config;
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
@@ -155,14 +160,12 @@ export class ServerSide {
   }
 }
 
-const rulesOf = (
-  { limits, costs, listen }: Config,
-  { clock, log, metrics, memory, turns }: ServerSideParts,
-) => ({
-  answerBody: bodyAnswerer(
-    { maxBatch: limits.batch, batchResponseBytes: limits.batchResponseBytes },
-    { clock, log, metrics, memory, turns, costs: new Costs(costs) },
-  ),
+const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
+  maxBatch: limits.batch,
+  batchResponseBytes: limits.batchResponseBytes,
+});
+
+const rulesOf = ({ listen }: Config) => ({
   clientAddress: clientAddress(listen),
   isProxy: addressMatcher(listen.trustedProxies),
 });

@@ -2,7 +2,7 @@
 // before it is read, and what it unpacks to before that is parsed.
 import type { IncomingMessage } from "node:http";
 import type { Grant } from "../access/keys/key-ring.ts";
-import type { RequestScope } from "../calls/request-scope.ts";
+import type { RequestScope } from "../calls/caller.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";

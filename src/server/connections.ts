@@ -2,7 +2,7 @@
 // Strangers, on whose connections no valid key was seen, make room for others.
 import type { Socket } from "node:net";
 import { plainAddress, subscriberOf } from "../access/scope/client-address.ts";
-import type { RequestScope } from "../calls/request-scope.ts";
+import type { RequestScope } from "../calls/caller.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 

@@ -1,10 +1,8 @@
 // From an HTTP request on the endpoint to a response: path and host, network, key, origin, body, then the calls.
 import type { IncomingMessage } from "node:http";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
-import { type AnswerBody, asVisible } from "../calls/answer-body.ts";
-import type { CallableNetwork } from "../calls/caller.ts";
-import type { LifeParts } from "../calls/life-of-a-call.ts";
-import type { RequestScope } from "../calls/request-scope.ts";
+import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
+import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -22,10 +20,10 @@ type Route =
   | { kind: "unknown" };
 
 export type EndpointParts = {
-  readonly networks: { get(name: string): EndpointNetwork | undefined };
+  readonly networks: Pick<ReadonlyMap<string, EndpointNetwork>, "get">;
   readonly networkOfHost: (host: string | undefined) => string | undefined;
   readonly keys: Pick<KeyRing, "find">;
-  readonly answerBody: AnswerBody;
+  readonly bodies: Pick<BodyAnswerer, "answer">;
   /** Where a request comes from, as far as proxies are believed. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
@@ -101,7 +99,7 @@ export class Endpoint {
       if (body === CALLER_GONE) return undefined;
       read.body = body;
       const client = (): string | undefined => this.#parts.clientAddress(request);
-      const answer = this.#parts.answerBody(body, { network, grant, requestId, scope, client });
+      const answer = this.#parts.bodies.answer(body, { network, grant, requestId, scope, client });
       const response = answer instanceof Promise ? await answer : answer;
       const bytesIn = body.length;
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
-import { RequestScope } from "../calls/request-scope.ts";
+import { RequestScope } from "../calls/caller.ts";
 import { refusal } from "../calls/response.ts";
 import { heldBytesOf } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";

@@ -95,6 +95,15 @@ describe("a configured key", () => {
     expect(ring.find("foo", 0)?.name).toBe("foo");
   });
 
+  it("is found again and again, as many as there are", async () => {
+    const names = Array.from({ length: 10_050 }, (_, index) => `key-${index}`);
+    const ring = await ringOf(names.map((name) => keyOf({ name, key: name })));
+    const found = () => names.filter((name) => ring.find(name, 0)?.name === name).length;
+    expect([found(), found()]).toEqual([names.length, names.length]);
+    ring.reconfigure([]);
+    expect(found()).toBe(0);
+  });
+
   it("may have a text that another gateway made", async () => {
     const text = await make();
     const ring = await ringOf([keyOf({ name: "moved", key: text })], "another secret it is");

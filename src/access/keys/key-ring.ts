@@ -1,5 +1,6 @@
 // The keys that let callers in, found by their text on every call: those of the configuration, and those that were made at
-// runtime, which are read from the state again whenever one of them changes. Only hashes stay in memory.
+// runtime, which are read from the state again whenever one of them changes. What is known of them are hashes; the texts of keys
+// in use are remembered until any key changes.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
@@ -33,6 +34,8 @@ export type KeyRingParts = {
 const REFRESH_MS = 250;
 /** An unknown key may have been made a moment ago; guesses cause no more reads than this. */
 const LOOK_AROUND_MS = 50;
+/** Keys in use whose texts are remembered: to hash one costs more than the rest of the way in. */
+const MOST_RECENT = 10_000;
 
 type OpenKey = { readonly digest: Buffer; readonly untilMs: number; readonly grant: Grant };
 
@@ -49,6 +52,8 @@ export class KeyRing {
   /** By the HMAC of the key. */
   #made: OpenKeys = new Map();
   #hasher: KeyHasher | undefined;
+  /** Keys that were found, by their texts. */
+  readonly #recent = new Map<string, OpenKey>();
   /** All that the state has, as they were read. */
   #records: ReadonlyMap<string, ReadRecord> = new Map();
   /** Without those that are configured. A record that has not changed keeps its grant. */
@@ -100,21 +105,31 @@ export class KeyRing {
 
   /**
    * The grant of a key, or undefined: what is unknown, expired, disabled, revoked or mistyped looks the
-   * same (docs/decisions/0035). The lookup goes by the hash, whose timing tells nothing of the key;
-   * equality is in constant time.
+   * same (docs/decisions/0035). A text that was not found before is looked for by its hash, whose timing tells
+   * nothing of any key; equality is in constant time.
    */
   find(keyText: string, wallTimeMs: number): Grant | undefined {
+    const recent = this.#recent.get(keyText);
+    if (recent && wallTimeMs < recent.untilMs) return recent.grant;
+    const open = this.#open(keyText, wallTimeMs);
+    if (!open) return undefined;
+    if (this.#recent.size >= MOST_RECENT) this.#recent.clear();
+    this.#recent.set(keyText, open);
+    return open.grant;
+  }
+
+  #open(keyText: string, wallTimeMs: number): OpenKey | undefined {
     if (!keyText.startsWith(KEY_PREFIX)) return this.#findConfigured(keyText, wallTimeMs);
     if (!isKeyText(keyText)) return undefined;
-    const grant =
+    const open =
       (this.#hasher && findOpen(this.#made, this.#hasher.hash(keyText), wallTimeMs)) ??
       this.#findConfigured(keyText, wallTimeMs);
     // A key that nobody knows: perhaps it is there at the next try.
-    if (!grant && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
-    return grant;
+    if (!open && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
+    return open;
   }
 
-  #findConfigured(keyText: string, wallTimeMs: number): Grant | undefined {
+  #findConfigured(keyText: string, wallTimeMs: number): OpenKey | undefined {
     return findOpen(this.#configured, hash("sha256", keyText, "binary"), wallTimeMs);
   }
 
@@ -191,6 +206,7 @@ export class KeyRing {
     }
     this.#known = known;
     this.#made = openKeysOf(known.values());
+    this.#recent.clear();
   }
 
   #warnOnce(key: string, message: string): void {
@@ -217,8 +233,8 @@ function openKeysOf(known: Iterable<MadeKey>): OpenKeys {
 }
 
 /** @param digest As latin1 text. */
-function findOpen(open: OpenKeys, digest: string, wallTimeMs: number): Grant | undefined {
+function findOpen(open: OpenKeys, digest: string, wallTimeMs: number): OpenKey | undefined {
   const entry = open.get(digest);
   if (!entry || !timingSafeEqual(entry.digest, Buffer.from(digest, "latin1"))) return undefined;
-  return wallTimeMs < entry.untilMs ? entry.grant : undefined;
+  return wallTimeMs < entry.untilMs ? entry : undefined;
 }

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { CountedCall } from "../access/usage/key-usage.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Method, Outcome } from "../methods/method.ts";
-import { asVisible, bodyAnswerer } from "./answer-body.ts";
 import type { Caller } from "./caller.ts";
+import { type AnswerBodyParts, asVisible, BodyAnswerer } from "./life-of-a-call.ts";
 import type { RpcResponse } from "./response.ts";
 
 type Given = {
@@ -69,10 +69,10 @@ function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }
       callSaved: () => undefined,
       callBounded: () => undefined,
     },
-  } as unknown as Parameters<typeof bodyAnswerer>[1];
-  const answered = bodyAnswerer({ maxBatch, batchResponseBytes: 1e6 }, parts);
+  } as unknown as AnswerBodyParts;
+  const answered = new BodyAnswerer({ maxBatch, batchResponseBytes: 1e6 }, parts);
   const send = (body: unknown): RpcResponse | Promise<RpcResponse> =>
-    answered(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)), caller);
+    answered.answer(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)), caller);
   return { send, counted, charged, logged, scope };
 }
 

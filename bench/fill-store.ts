@@ -49,7 +49,7 @@ export async function fillStore(
     cpuMs += (used.user + used.system) / 1000;
     raw += some.reduce((sum, { block, receipts }) => sum + block.length + receipts.length, 0);
   }
-  const bytesPerBlock = store.bytes / blocks;
+  const bytesPerBlock = store.tables.bytes / blocks;
   await store.close();
   return {
     blocks,

@@ -61,7 +61,7 @@ export class Advance {
   async to(target: Position, node: AskedNode, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store } = this.#parts;
     if (this.#parts.prover.takeDistrust()) await store.clear();
-    const { head } = store;
+    const { head } = store.tables;
     if (!head) return this.#startAt(target, nodes);
     if (target.hash === head.hash) {
       this.#denial.end();
@@ -125,8 +125,8 @@ export class Advance {
   /** The node's chain has nothing in common with ours. Only when all nodes say so, ours is given up. */
   async #beginAnew(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const { store, log } = this.#parts;
-    const tail = store.tail ?? 0;
-    const ours = store.hashAt(tail);
+    const tail = store.tables.tail ?? 0;
+    const ours = store.tables.hashAt(tail);
     const theirs = await Promise.all(
       nodes.map((other) => this.#parts.dialect.readPosition(tail, other, this.#parts.signal)),
     );
@@ -165,9 +165,9 @@ export class Advance {
    */
   #findFork(highest: Position, node: AskedNode): Promise<Position | "none" | "unclear"> {
     const { store, dialect, signal } = this.#parts;
-    const range = { lowest: store.tail ?? 0, highest: highest.number };
+    const range = { lowest: store.tables.tail ?? 0, highest: highest.number };
     return findFork(range, {
-      ours: (number) => store.hashAt(number),
+      ours: (number) => store.tables.hashAt(number),
       theirs: async (number) =>
         number === highest.number
           ? highest.hash
@@ -212,7 +212,7 @@ export class Advance {
     target: Position,
     nodes: readonly AskedNode[],
   ): Promise<boolean> {
-    const { head } = this.#parts.store;
+    const { head } = this.#parts.store.tables;
     const [node] = nodes;
     if (!first || !head || !node || first.outline.parentHash === onto.hash) return false;
     const parent = { number: onto.number, hash: first.outline.parentHash };
@@ -257,13 +257,18 @@ export class Advance {
 
   #tellUpdate(removed: number): void {
     const { store, log, metrics } = this.#parts;
-    const { head } = store;
+    const { head } = store.tables;
     this.#denial.end();
     this.#strangeness.end();
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");
     const number = head?.number ?? 0;
-    const blocks = head ? number - (store.tail ?? number) + 1 : 0;
-    metrics.headMoved(this.#options.network, { number, removed, blocks, bytes: store.bytes });
+    const blocks = head ? number - (store.tables.tail ?? number) + 1 : 0;
+    metrics.headMoved(this.#options.network, {
+      number,
+      removed,
+      blocks,
+      bytes: store.tables.bytes,
+    });
     this.#parts.onUpdated();
   }
 }

@@ -88,8 +88,9 @@ export class Backfill {
   /** How many blocks are missing below the tail; 0 also while there is no chain, or no room. */
   #missing(): number {
     const { store } = this.#parts;
-    const { head, tail, size } = store;
-    if (!head || tail === undefined || store.bytes > size.bytes * FULL) return 0;
+    const { size, tables } = store;
+    const { head, tail } = tables;
+    if (!head || tail === undefined || tables.bytes > size.bytes * FULL) return 0;
     return tail - Math.max(this.#floor, head.number - size.windowBlocks + 1);
   }
 
@@ -113,7 +114,7 @@ export class Backfill {
     }
     if (filled === 0) return;
     const seconds = Math.round((clock.now() - startedAt) / 1000);
-    const { head, tail } = store;
+    const { head, tail } = store.tables;
     log.info({ blocks: filled, from: tail, to: head?.number, seconds }, "the window is filled");
   }
 
@@ -125,7 +126,7 @@ export class Backfill {
   }
 
   #measure({ blocksPerSecond, left }: { blocksPerSecond: number; left: number }): void {
-    const { head, tail = 0 } = this.#parts.store;
+    const { head, tail = 0 } = this.#parts.store.tables;
     const secondsLeft = left / blocksPerSecond || 0;
     const blocks = head ? head.number - tail + 1 : 0;
     const { network } = this.#options;
@@ -135,7 +136,7 @@ export class Backfill {
   /** @returns How many blocks were added. */
   async #addSome(missing: number): Promise<number> {
     const { store, clock } = this.#parts;
-    const { tail } = store;
+    const { tail } = store.tables;
     if (tail === undefined) return 0;
     const count = Math.min(missing, WRITTEN_AT_ONCE);
     const records: BlockRecord[] = [];

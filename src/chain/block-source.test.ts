@@ -31,7 +31,7 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
   const prover = new Prover(
     { network: "n", mode: "available", chainId: 424_242 },
     {
-      store: { note: () => undefined, setNote: async () => undefined },
+      store: { tables: { note: () => undefined }, setNote: async () => undefined },
       log,
       metrics: { blockProven: () => undefined },
     },

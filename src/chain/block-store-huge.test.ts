@@ -57,22 +57,25 @@ describe("a block of very many transactions", () => {
     const { record, json } = block(1, TRANSACTIONS);
     const moved = store.apply({ removed: 0, added: [record] });
     let turns = 0;
-    while (store.head?.number !== 1) {
-      expect(store.outline(record.hash)).toBeUndefined();
+    while (store.tables.head?.number !== 1) {
+      expect(store.tables.outline(record.hash)).toBeUndefined();
       await new Promise(setImmediate);
-      store.refresh();
+      store.tables.refresh();
       turns += 1;
     }
     await moved;
     expect(turns).toBeGreaterThan(2);
-    const stored = new StoredBlock({ hash: record.hash, outline: record.outline }, { store });
+    const stored = new StoredBlock(
+      { hash: record.hash, outline: record.outline },
+      { store: store.tables },
+    );
     expect(stored.withTransactions().equals(json.block)).toBe(true);
     expect(stored.receipts().equals(json.receipts)).toBe(true);
-    expect(store.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`))).toEqual({
+    expect(store.tables.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`))).toEqual({
       number: 1,
       index: TRANSACTIONS - 1,
     });
-    expect(store.note("staged")).toBeUndefined();
+    expect(store.tables.note("staged")).toBeUndefined();
   });
 
   it("leaves nothing behind when its writing was cut off", async () => {
@@ -88,12 +91,12 @@ describe("a block of very many transactions", () => {
     expect(tables.part(record.hash, "transactions", 0)).toBeDefined();
     await tables.root.close();
     await openStore();
-    expect(store.head?.number).toBe(0);
-    expect(store.transactionPosition(hashOf("1 0"))).toBeUndefined();
-    expect(store.transactionPosition(hashOf("0 0"))).toBeDefined();
-    expect(store.part(record.hash, "transactions", 0)).toBeUndefined();
+    expect(store.tables.head?.number).toBe(0);
+    expect(store.tables.transactionPosition(hashOf("1 0"))).toBeUndefined();
+    expect(store.tables.transactionPosition(hashOf("0 0"))).toBeDefined();
+    expect(store.tables.part(record.hash, "transactions", 0)).toBeUndefined();
     await store.apply({ removed: 0, added: [record] });
-    expect(store.head?.number).toBe(1);
+    expect(store.tables.head?.number).toBe(1);
   });
 });
 
@@ -101,7 +104,7 @@ describe("a block of very many transactions whose writing failed", () => {
   const failed = block(1, TRANSACTIONS).record;
   const other = block(1, 2, "another block").record;
   const placesIn = (name: string) =>
-    [0, 1].map((at) => store.transactionPosition(hashOf(`${name} ${at}`)));
+    [0, 1].map((at) => store.tables.transactionPosition(hashOf(`${name} ${at}`)));
   const PLACES = [0, 1].map((index) => ({ number: 1, index }));
 
   /** The disk takes so much, and no more until the write was given up. */
@@ -119,7 +122,7 @@ describe("a block of very many transactions whose writing failed", () => {
 
   it("is not found in the block that comes in its place", async () => {
     await fail(WRITES, [failed]);
-    expect(store.transactionPosition(hashOf("1 0"))).toBeDefined();
+    expect(store.tables.transactionPosition(hashOf("1 0"))).toBeDefined();
     await store.apply({ removed: 0, added: [other] });
     expect(placesIn("1")).toEqual([undefined, undefined]);
     expect(placesIn("another block")).toEqual(PLACES);
@@ -139,14 +142,14 @@ describe("a block of very many transactions whose writing failed", () => {
     await store.close();
     await openStore();
     expect(placesIn("another block")).toEqual(PLACES);
-    expect(store.note("staged")).toBeUndefined();
+    expect(store.tables.note("staged")).toBeUndefined();
   });
 
   it("leaves nothing behind when it was one of several", async () => {
     await fail(WRITES + 8, [failed, block(2, TRANSACTIONS).record]);
     await store.apply({ removed: 0, added: [other] });
     expect(placesIn("1")).toEqual([undefined, undefined]);
-    expect(store.part(failed.hash, "transactions", 0)).toBeUndefined();
+    expect(store.tables.part(failed.hash, "transactions", 0)).toBeUndefined();
   });
 });
 
@@ -171,21 +174,25 @@ describe("a block of very many transactions that leaves", () => {
   const NOTHING = { parts: 0, transactions: 0, leaving: false };
   const turn = async (): Promise<void> => {
     await new Promise(setImmediate);
-    store.refresh();
+    store.tables.refresh();
   };
 
   it("is seen by nobody at once, and is erased in many turns", async () => {
     await store.apply({ removed: 0, added: [huge] });
     await store.apply({ removed: 0, added: small(2, 101) });
-    expect(store.tail).toBe(2);
-    expect([store.hashAt(1), store.outline(huge.hash)]).toEqual([undefined, undefined]);
+    expect(store.tables.tail).toBe(2);
+    expect([store.tables.hashAt(1), store.tables.outline(huge.hash)]).toEqual([
+      undefined,
+      undefined,
+    ]);
     let turns = 0;
-    for (; store.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1) await turn();
+    for (; store.tables.transactionPosition(hashOf(`1 ${TRANSACTIONS - 1}`)); turns += 1)
+      await turn();
     expect(turns).toBeGreaterThan(2);
     // A change waits until all of it is gone.
     await store.apply({ removed: 0, added: small(102, 102) });
-    expect(store.transactionPosition(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
-    expect(store.transactionPosition(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
+    expect(store.tables.transactionPosition(hashOf("2 0"))).toBeUndefined(); // left as well, as any other
+    expect(store.tables.transactionPosition(hashOf("3 0"))).toEqual({ number: 3, index: 0 });
     expect(await leftOver()).toEqual(NOTHING);
   });
 
@@ -197,25 +204,28 @@ describe("a block of very many transactions that leaves", () => {
     expect(cutOff.leaving).toBe(true);
     expect(cutOff.parts).toBeGreaterThan(0);
     expect(await leftOver()).toEqual(NOTHING);
-    expect([store.head?.number, store.tail]).toEqual([101, 2]);
+    expect([store.tables.head?.number, store.tables.tail]).toEqual([101, 2]);
   });
 
   it("is whole when it is kept again meanwhile", async () => {
     await store.apply({ removed: 0, added: [huge] });
     await store.apply({ removed: 0, added: small(2, 101) });
     await store.keep(huge, true);
-    const stored = new StoredBlock({ hash: huge.hash, outline: huge.outline }, { store });
+    const stored = new StoredBlock(
+      { hash: huge.hash, outline: huge.outline },
+      { store: store.tables },
+    );
     expect(stored.withTransactions().equals(block(1, TRANSACTIONS).json.block)).toBe(true);
-    expect(store.transactionPosition(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
+    expect(store.tables.transactionPosition(hashOf("1 7"))).toEqual({ number: 1, index: 7 });
   });
 
   it("makes room for the others, and they stay", async () => {
     await store.apply({ removed: 0, added: [huge, ...small(2, 20)] });
-    store.resize({ windowBlocks: 100, bytes: store.bytes - 1 });
+    store.resize({ windowBlocks: 100, bytes: store.tables.bytes - 1 });
     await store.apply({ removed: 0, added: small(21, 21) });
-    expect(store.tail).toBe(2);
+    expect(store.tables.tail).toBe(2);
     await store.apply({ removed: 0, added: small(22, 22) });
     expect(await leftOver()).toEqual(NOTHING);
-    expect(store.tail).toBe(2);
+    expect(store.tables.tail).toBe(2);
   });
 });

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ADDRESS, hashTerm } from "../evm/log-filter.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import { BlockStore, type StoreOptions } from "./block-store.ts";
+import { BlockTables } from "./block-tables.ts";
 import { SEGMENT_BLOCKS } from "./log-index.ts";
 import { StoredBlock } from "./stored-block.ts";
 
@@ -15,8 +16,10 @@ const TIGHT = 400_000;
 
 let folder: string;
 let store: BlockStore;
+let tables: BlockTables;
 const openStore = (options: Partial<StoreOptions> = {}) => {
   store = new BlockStore({ path: folder, windowBlocks: 100, bytes: PLENTY, ...options });
+  ({ tables } = store);
 };
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "headgate-store-"));
@@ -65,23 +68,23 @@ const grow = async (...records: readonly BlockRecord[]) => {
   for (const record of records) await store.apply({ removed: 0, added: [record] });
 };
 const stored = (name: string): StoredBlock | undefined => {
-  const outline = store.outline(hashOf(name));
-  return outline && new StoredBlock({ hash: hashOf(name), outline }, { store });
+  const outline = tables.outline(hashOf(name));
+  return outline && new StoredBlock({ hash: hashOf(name), outline }, { store: tables });
 };
 const isReadable = (name: string): boolean => stored(name) !== undefined;
 /** Which of the names are the canonical blocks at their numbers. */
 const canonical = (...names: readonly string[]): string[] =>
-  names.filter((name) => store.hashAt(Number(name.slice(1))) === hashOf(name));
-const place = (transaction: string) => store.transactionPosition(hashOf(transaction));
+  names.filter((name) => tables.hashAt(Number(name.slice(1))) === hashOf(name));
+const place = (transaction: string) => tables.transactionPosition(hashOf(transaction));
 const postings = (name: string) => {
   const term = hashTerm(addressOf(name), ADDRESS);
-  return store.postings(Math.floor(Number(name.slice(1)) / SEGMENT_BLOCKS), term);
+  return tables.postings(Math.floor(Number(name.slice(1)) / SEGMENT_BLOCKS), term);
 };
 const headAt = (name: string) => ({ number: Number(name.slice(1)), hash: hashOf(name) });
 
 it("is empty at first", () => {
   openStore();
-  expect([store.head, store.tail, store.hashAt(1), place("of a1")]).toEqual(
+  expect([tables.head, tables.tail, tables.hashAt(1), place("of a1")]).toEqual(
     Array(4).fill(undefined),
   );
 });
@@ -90,17 +93,17 @@ it("finds a block by its hash and its number, and its transactions by theirs", a
   openStore();
   const record = block("a7", { transactions: ["first", "second"] });
   await grow(record);
-  expect([store.head, store.tail]).toEqual([headAt("a7"), 7]);
-  expect(store.hashAt(7)).toBe(hashOf("a7"));
-  expect(store.hashBytesAt(7)?.toString("hex")).toBe(hashOf("a7").slice(2));
-  expect(store.outline(hashOf("a7"))).toEqual(record.outline);
-  expect(store.part(hashOf("a7"), "block")).toEqual(record.block);
+  expect([tables.head, tables.tail]).toEqual([headAt("a7"), 7]);
+  expect(tables.hashAt(7)).toBe(hashOf("a7"));
+  expect(tables.hashBytesAt(7)?.toString("hex")).toBe(hashOf("a7").slice(2));
+  expect(tables.outline(hashOf("a7"))).toEqual(record.outline);
+  expect(tables.part(hashOf("a7"), "block")).toEqual(record.block);
   expect([place("first"), place("second")]).toEqual([
     { number: 7, index: 0 },
     { number: 7, index: 1 },
   ]);
   expect(postings("a7")?.readUInt16LE(0)).toBe(7);
-  expect([store.hashAt(8), store.outline(hashOf("a8")), place("third")]).toEqual(
+  expect([tables.hashAt(8), tables.outline(hashOf("a8")), place("third")]).toEqual(
     Array(3).fill(undefined),
   );
 });
@@ -108,14 +111,14 @@ it("finds a block by its hash and its number, and its transactions by theirs", a
 it("lets the oldest block leave with the one that is too many for the window", async () => {
   openStore({ windowBlocks: 3 });
   await grow(block("a1"), block("a2"), block("a3"));
-  expect([store.tail, canonical("a1", "a2", "a3")]).toEqual([1, ["a1", "a2", "a3"]]);
+  expect([tables.tail, canonical("a1", "a2", "a3")]).toEqual([1, ["a1", "a2", "a3"]]);
   await grow(block("a4"));
-  expect([store.head, store.tail]).toEqual([headAt("a4"), 2]);
+  expect([tables.head, tables.tail]).toEqual([headAt("a4"), 2]);
   expect(canonical("a1", "a2", "a3", "a4")).toEqual(["a2", "a3", "a4"]);
   expect([isReadable("a1"), isReadable("a2")]).toEqual([false, true]);
   expect([place("of a1"), place("of a2")]).toEqual([undefined, { number: 2, index: 0 }]);
   for (const part of ["block", "transactions", "receipts", "logs"] as const)
-    expect(store.part(hashOf("a1"), part)).toBeUndefined();
+    expect(tables.part(hashOf("a1"), part)).toBeUndefined();
 });
 
 it("forgets the log terms of a segment when its last block leaves the window", async () => {
@@ -135,10 +138,10 @@ it("never grows beyond its bytes: the oldest leave, and the tail rises", async (
   const names = Array.from({ length: 20 }, (_, index) => `a${index + 1}`);
   for (const name of names) {
     await grow(block(name, LARGE));
-    expect(store.head).toEqual(headAt(name));
-    expect(store.bytes).toBeLessThanOrEqual(TIGHT);
+    expect(tables.head).toEqual(headAt(name));
+    expect(tables.bytes).toBeLessThanOrEqual(TIGHT);
   }
-  const tail = store.tail ?? 0;
+  const tail = tables.tail ?? 0;
   expect(tail).toBeGreaterThan(5);
   expect(tail).toBeLessThan(20);
   const present = names.slice(tail - 1);
@@ -150,7 +153,7 @@ it("never grows beyond its bytes: the oldest leave, and the tail rises", async (
 it("keeps the head even where there is no room for it", async () => {
   openStore({ bytes: 1 });
   await grow(block("a1", LARGE), block("a2", LARGE), block("a3", LARGE));
-  expect([store.head, store.tail]).toEqual([headAt("a3"), 3]);
+  expect([tables.head, tables.tail]).toEqual([headAt("a3"), 3]);
   expect(["a1", "a2", "a3"].filter(isReadable)).toEqual(["a3"]);
   expect(place("of a3")).toEqual({ number: 3, index: 0 });
 });
@@ -169,7 +172,7 @@ describe("a reorganisation", () => {
   });
 
   it("puts the new blocks in the place of the dropped ones", () => {
-    expect([store.head, store.tail]).toEqual([headAt("b3"), 1]);
+    expect([tables.head, tables.tail]).toEqual([headAt("b3"), 1]);
     expect(canonical("a1", "a2", "a3", "b2", "b3")).toEqual(["a1", "b2", "b3"]);
     expect([postings("b2"), postings("b3")].map((each) => each?.length)).toEqual([2, 2]);
   });
@@ -192,7 +195,7 @@ describe("a reorganisation", () => {
 
   it("can be undone", async () => {
     await store.apply({ removed: 1, added: [] });
-    expect([store.head, store.hashAt(3), place("moved")]).toEqual([
+    expect([tables.head, tables.hashAt(3), place("moved")]).toEqual([
       headAt("b2"),
       undefined,
       undefined,
@@ -217,23 +220,23 @@ describe("a block older than the window", () => {
     openStore({ windowBlocks: 2, bytes: TIGHT });
     await grow(block("a101"), block("a102"));
   });
-  const window = () => [store.head, store.tail, canonical("a101", "a102")];
+  const window = () => [tables.head, tables.tail, canonical("a101", "a102")];
   const unchanged = [headAt("a102"), 101, ["a101", "a102"]];
 
   it("is kept with its number and its transactions when it was asked for by its number", async () => {
     const record = block("a5", LARGE);
     await store.keep(record, true);
-    expect([store.hashAt(5), place("of a5")]).toEqual([hashOf("a5"), { number: 5, index: 0 }]);
-    expect(store.outline(hashOf("a5"))).toEqual(record.outline);
-    expect(store.part(hashOf("a5"), "block")).toEqual(record.block);
-    expect(store.part(hashOf("a5"), "transactions")).toEqual(record.transactionPieces[0]);
+    expect([tables.hashAt(5), place("of a5")]).toEqual([hashOf("a5"), { number: 5, index: 0 }]);
+    expect(tables.outline(hashOf("a5"))).toEqual(record.outline);
+    expect(tables.part(hashOf("a5"), "block")).toEqual(record.block);
+    expect(tables.part(hashOf("a5"), "transactions")).toEqual(record.transactionPieces[0]);
     expect(window()).toEqual(unchanged);
   });
 
   it("is kept under its hash only when it was asked for by its hash", async () => {
     await store.keep(block("a5"), false);
     expect(isReadable("a5")).toBe(true);
-    expect([store.hashAt(5), place("of a5")]).toEqual([undefined, undefined]);
+    expect([tables.hashAt(5), place("of a5")]).toEqual([undefined, undefined]);
   });
 
   it("stays while the window moves on", async () => {
@@ -247,7 +250,7 @@ describe("a block older than the window", () => {
     for (const name of names) {
       await store.keep(block(name, LARGE), true);
       expect(isReadable(name)).toBe(true);
-      expect(store.bytes).toBeLessThanOrEqual(TIGHT);
+      expect(tables.bytes).toBeLessThanOrEqual(TIGHT);
     }
     const left = names.filter(isReadable);
     expect(left.length).toBeGreaterThan(5);
@@ -264,7 +267,7 @@ describe("a block older than the window", () => {
     expect(names.filter(isReadable)).toEqual(names);
     await grow(block("a103", { inputBytes: 130_000 }));
     expect(names.filter(isReadable)).not.toContain("a1");
-    expect([store.tail, canonical("a102", "a103")]).toEqual([102, ["a102", "a103"]]);
+    expect([tables.tail, canonical("a102", "a103")]).toEqual([102, ["a102", "a103"]]);
   });
 });
 
@@ -277,7 +280,7 @@ describe("blocks below the tail", () => {
   it("are added newest first, with all that they are found by", async () => {
     expect(await store.prepend([block("a9"), block("a8")])).toBe(true);
     expect(await store.prepend([block("a7")])).toBe(true);
-    expect([store.head, store.tail]).toEqual([headAt("a11"), 7]);
+    expect([tables.head, tables.tail]).toEqual([headAt("a11"), 7]);
     expect(canonical("a7", "a8", "a9", "a10", "a11")).toHaveLength(5);
     expect([place("of a8"), postings("a8")?.readUInt16LE(0)]).toEqual([{ number: 8, index: 0 }, 8]);
   });
@@ -290,25 +293,25 @@ describe("blocks below the tail", () => {
     { what: "that are none", names: [] },
   ])("are refused, all of them, when they are $what", async ({ names }) => {
     expect(await store.prepend(names.map((name) => block(name)))).toBe(false);
-    expect([store.head, store.tail]).toEqual([headAt("a11"), 10]);
+    expect([tables.head, tables.tail]).toEqual([headAt("a11"), 10]);
     expect(names.filter((name) => isReadable(name) || place(`of ${name}`))).toEqual([]);
   });
 
   it("are refused by a store without blocks", async () => {
     await store.clear();
     expect(await store.prepend([block("a9")])).toBe(false);
-    expect([store.head, store.tail]).toEqual([undefined, undefined]);
+    expect([tables.head, tables.tail]).toEqual([undefined, undefined]);
   });
 });
 
 describe("a store that is opened again", () => {
   const answers = () => ({
-    ends: [store.head, store.tail],
-    hashes: [1, 2, 3, 4, 5].map((number) => store.hashAt(number)),
+    ends: [tables.head, tables.tail],
+    hashes: [1, 2, 3, 4, 5].map((number) => tables.hashAt(number)),
     places: ["of a1", "of a2", "of a3", "of b3", "of b4"].map(place),
     receipts: ["a1", "a2", "a3", "b3", "b4"].map((name) => stored(name)?.receipts().toString()),
     terms: ["a2", "b4"].map((name) => postings(name)?.toString("hex")),
-    bytes: store.bytes,
+    bytes: tables.bytes,
   });
   beforeEach(async () => {
     openStore({ windowBlocks: 3 });
@@ -322,7 +325,10 @@ describe("a store that is opened again", () => {
     expect(before.ends).toEqual([headAt("b4"), 2]);
     expect(before.receipts.every(Boolean)).toBe(true);
     await store.close();
-    openStore({ windowBlocks: 3, readOnly });
+    tables = new BlockTables({ path: folder, readOnly });
+    expect(answers()).toEqual(before);
+    await tables.close();
+    openStore({ windowBlocks: 3 });
     expect(answers()).toEqual(before);
   });
 
@@ -330,7 +336,7 @@ describe("a store that is opened again", () => {
     await store.close();
     openStore({ windowBlocks: 3 });
     await grow(block("b5"));
-    expect([store.head, store.tail]).toEqual([headAt("b5"), 3]);
+    expect([tables.head, tables.tail]).toEqual([headAt("b5"), 3]);
     expect(canonical("a1", "a2", "b3", "b4", "b5")).toEqual(["a1", "b3", "b4", "b5"]);
   });
 
@@ -341,7 +347,7 @@ describe("a store that is opened again", () => {
     expect(await store.prepareFor(1)).toEqual({ wasCleared: false });
     expect(isReadable("a1")).toBe(true);
     expect(await store.prepareFor(5)).toEqual({ wasCleared: true });
-    expect([store.head, store.tail, isReadable("a1")]).toEqual([undefined, undefined, false]);
+    expect([tables.head, tables.tail, isReadable("a1")]).toEqual([undefined, undefined, false]);
   });
 });
 
@@ -355,7 +361,7 @@ describe("a kept block", () => {
     openStore({ bytes: 200_000 });
     await store.keep(block("a3"), true);
     expect(isReadable("a3")).toBe(true);
-    const tail = store.tail ?? 0;
+    const tail = tables.tail ?? 0;
     expect(tail).toBeGreaterThan(11);
     for (let number = tail; number <= 20; number += 1) expect(isReadable(`a${number}`)).toBe(true);
   });
@@ -373,9 +379,9 @@ describe("a kept block", () => {
     openStore();
     await grow(block("a10"));
     await store.keep(block("a3"), false);
-    expect(store.hashAt(3)).toBeUndefined();
+    expect(tables.hashAt(3)).toBeUndefined();
     await store.keep(block("a3"), true);
-    expect(store.hashAt(3)).toBe(hashOf("a3"));
+    expect(tables.hashAt(3)).toBe(hashOf("a3"));
     expect(place("of a3")).toEqual({ number: 3, index: 0 });
   });
 });
@@ -384,14 +390,14 @@ it("does not fall back to a block that it does not have", async () => {
   openStore();
   await grow(block("a10"), block("a11"));
   await expect(store.apply({ removed: 2, added: [] })).rejects.toThrow("no block 9");
-  expect(store.head).toEqual(headAt("a11"));
+  expect(tables.head).toEqual(headAt("a11"));
 });
 
 describe("traces that are kept with a block", () => {
   const first = { index: 0, part: "trace" } as const;
   const traced = Buffer.from('[{"type":"call"}]');
-  const keptOf = (name: string, at: Parameters<BlockStore["trace"]>[1] = first) =>
-    store.trace(hashOf(name), at)?.toString();
+  const keptOf = (name: string, at: Parameters<BlockTables["trace"]>[1] = first) =>
+    tables.trace(hashOf(name), at)?.toString();
 
   beforeEach(async () => {
     openStore({ windowBlocks: 3 });
@@ -429,6 +435,6 @@ describe("traces that are kept with a block", () => {
         { index, part: "vmTrace" },
         jsonOf(noise(`${index}`, 16_000)),
       );
-    expect(store.tail).toBe(3);
+    expect(tables.tail).toBe(3);
   });
 });

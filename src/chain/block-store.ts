@@ -1,29 +1,19 @@
-// The blocks of one network on disk: an LMDB environment that one process writes (the writer) and any
-// number read. Every change is one transaction, so the store is always at a head that it had.
+// What one process writes of the blocks of one network: every change is one transaction, so the store is always
+// at a head that it had. How it is read: `block-tables.ts`.
 
 import { BlockEntries } from "./block-entries.ts";
-import { type BlockRecord, isHuge, type Outline, type Position } from "./block-record.ts";
+import { type BlockRecord, isHuge, type Position } from "./block-record.ts";
 import {
   append,
   BlockTables,
   compressed,
   type LogSegment,
   noteKey,
-  numberKey,
   positionBytes,
-  type StoredPart,
   type StoredTracePosition,
-  termKey,
   traceKey,
-  unpack,
-  viewOf,
 } from "./block-tables.ts";
-import {
-  type KeptSegment,
-  KeptSegments,
-  type SegmentOrigin,
-  type UpstreamLogs,
-} from "./kept-segments.ts";
+import { KeptSegments, type SegmentOrigin, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 
 /** Raised when what is stored could not be read any more. */
@@ -46,16 +36,15 @@ const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
   readonly path: string;
-  /** Another process is the writer. */
-  readonly readOnly?: boolean;
 };
 
 /** Carries out a write; see `Writable.run`. */
 export type RunWrite = <Value>(write: () => Promise<Value>) => Promise<Value>;
 
 export class BlockStore {
+  /** What is stored, to be read. */
+  readonly tables: BlockTables;
   readonly #run: RunWrite;
-  readonly #tables: BlockTables;
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
   readonly #room: StoreRoom;
@@ -66,11 +55,8 @@ export class BlockStore {
     this.#run = parts.run;
     const tables = new BlockTables(options);
     const entries = new BlockEntries(tables);
-    const keptSegments = new KeptSegments(options, {
-      logs: tables.segments,
-      order: tables.segmentOrder,
-    });
-    this.#tables = tables;
+    const keptSegments = new KeptSegments(options, tables);
+    this.tables = tables;
     this.#entries = entries;
     this.#keptSegments = keptSegments;
     const room = new StoreRoom(options, { tables, entries, keptSegments });
@@ -82,7 +68,7 @@ export class BlockStore {
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${SCHEMA} ${chainId}`;
-    const found = this.note("made for");
+    const found = this.tables.note("made for");
     if (found === wanted) {
       await this.#clearStaged();
       await this.#leaving.finish();
@@ -95,14 +81,14 @@ export class BlockStore {
 
   /** Takes out what is left of huge blocks whose writing was cut off, or failed. */
   async #clearStaged(): Promise<void> {
-    const note = this.note(STAGED);
+    const note = this.tables.note(STAGED);
     if (note === undefined) return;
     await this.#write(() => {
       for (const position of note.split(",")) {
         const [hash = "", number] = position.split(" ");
-        if (!this.outline(hash)) this.#entries.eraseStaged(hash, Number(number));
+        if (!this.tables.outline(hash)) this.#entries.eraseStaged(hash, Number(number));
       }
-      this.#tables.notes.removeSync(noteKey(STAGED));
+      this.tables.notes.removeSync(noteKey(STAGED));
     });
   }
 
@@ -116,97 +102,20 @@ export class BlockStore {
     return this.#room.size;
   }
 
-  /** A short text that is kept beside the blocks. */
-  note(name: string): string | undefined {
-    return this.#tables.notes.get(noteKey(name))?.toString();
-  }
-
   async setNote(name: string, text: string): Promise<void> {
-    const { notes } = this.#tables;
+    const { notes } = this.tables;
     await this.#run(() => notes.put(noteKey(name), Buffer.from(text)));
   }
 
   /** Throws away all blocks; the notes stay. */
   async clear(): Promise<void> {
     await this.#leaving.finish();
-    await this.#write(() => this.#tables.clear());
+    await this.#write(() => this.tables.clear());
   }
 
   async close(): Promise<void> {
     await this.#leaving.close();
-    await this.#tables.root.close();
-  }
-
-  // Reading. All of one synchronous turn sees one state of the store.
-
-  /** From here on what another process has written is seen, in this turn already. */
-  refresh(): void {
-    this.#tables.root.resetReadTxn();
-  }
-
-  /** The newest canonical block; undefined before the first. */
-  get head(): Position | undefined {
-    return this.#tables.head;
-  }
-
-  /** From this number up to the head, every block is here. */
-  get tail(): number | undefined {
-    return this.#tables.tail;
-  }
-
-  /** The canonical block's hash; undefined when the block is not here. */
-  hashAt(number: number): string | undefined {
-    return this.#tables.hashAt(number);
-  }
-
-  /** The same as 32 bytes, to read parts of many blocks with. */
-  hashBytesAt(number: number): Buffer | undefined {
-    const bytes = this.#tables.canonical.getBinaryFast(numberKey(number));
-    return bytes && Buffer.from(bytes.subarray(0, 32));
-  }
-
-  outline(hash: string): Outline | undefined {
-    return this.#tables.outline(hash);
-  }
-
-  /** The block of a canonical transaction, and its index there. */
-  transactionPosition(hash: string): { number: number; index: number } | undefined {
-    return this.#tables.transactionPosition(hash);
-  }
-
-  /**
-   * One part of a block.
-   *
-   * @returns Bytes that last until the next reading only: to be kept, they are copied.
-   */
-  part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
-    return this.#tables.part(hash, part, piece);
-  }
-
-  /** What a term has in a segment, until the next reading. */
-  postings(segment: number, term: number): Buffer | undefined {
-    return viewOf(this.#tables.terms.getBinaryFast(termKey(segment, term)));
-  }
-
-  /** JSON that was kept with the block. */
-  trace(hash: string, position: StoredTracePosition): Buffer | undefined {
-    const stored = viewOf(this.#tables.traces.getBinaryFast(traceKey(hash, position)));
-    return stored && Buffer.from(unpack(stored));
-  }
-
-  /** JSON that was kept for blocks older than the window. */
-  segment(segment: LogSegment): Buffer | undefined {
-    return this.#keptSegments.get(segment);
-  }
-
-  /** Where the kept logs of old blocks are from. */
-  keptSegments(): readonly KeptSegment[] {
-    return [...this.#keptSegments.all()];
-  }
-
-  /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
-  get bytes(): number {
-    return this.#tables.bytes;
+    await this.tables.close();
   }
 
   // Writing: by the writer only, one change after the other. What the disk does not take throws
@@ -214,12 +123,12 @@ export class BlockStore {
 
   /** Writes something, to find out whether that can be done. */
   async probe(): Promise<void> {
-    await this.#tables.notes.put(noteKey("probe"), Buffer.alloc(PROBE_BYTES));
+    await this.tables.notes.put(noteKey("probe"), Buffer.alloc(PROBE_BYTES));
   }
 
   /** All of it, or nothing. */
   #write<Value>(change: () => Value): Promise<Value> {
-    return this.#run(() => this.#tables.root.transaction(change));
+    return this.#run(() => this.tables.root.transaction(change));
   }
 
   /** As `write`, when nothing of a huge block is left that was to be erased; what is to be now goes on beside. */
@@ -232,10 +141,10 @@ export class BlockStore {
 
   /** Moves the head. What leaves the window leaves in the same transaction. */
   async apply({ removed, added }: ChainUpdate): Promise<void> {
-    const { head } = this;
+    const { head } = this.tables;
     const top = (head?.number ?? -1) - removed;
     const newest = added.at(-1);
-    const stays = top < 0 ? undefined : this.hashAt(top);
+    const stays = top < 0 ? undefined : this.tables.hashAt(top);
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     await this.#clearStaged();
     await this.#leaving.finish();
@@ -244,21 +153,21 @@ export class BlockStore {
     await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
       this.#putCanonical(added, staged);
-      if (staged.size > 0) this.#tables.notes.removeSync(noteKey(STAGED));
+      if (staged.size > 0) this.tables.notes.removeSync(noteKey(STAGED));
       const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
-      this.#tables.putHead(next);
+      this.tables.putHead(next);
       const first = added[0]?.outline.number ?? top;
-      this.#room.shrink(next.number, Math.min(this.tail ?? first, first));
+      this.#room.shrink(next.number, Math.min(this.tables.tail ?? first, first));
     });
   }
 
   /** Throws away all blocks, and begins with another chain's. */
   async startAt(record: BlockRecord): Promise<void> {
     await this.#change(() => {
-      this.#tables.clear();
+      this.tables.clear();
       this.#putCanonical([record]);
-      this.#tables.putHead(positionOf(record));
-      this.#tables.putTail(record.outline.number);
+      this.tables.putHead(positionOf(record));
+      this.tables.putTail(record.outline.number);
     });
   }
 
@@ -271,15 +180,15 @@ export class BlockStore {
     return this.#change(() => {
       if (!this.#areBelowTail(records)) return false;
       this.#putCanonical(records);
-      this.#tables.putTail(records.at(-1)?.outline.number ?? 0);
+      this.tables.putTail(records.at(-1)?.outline.number ?? 0);
       return true;
     });
   }
 
   #areBelowTail(records: readonly BlockRecord[]): boolean {
-    const { tail } = this;
-    const hash = tail === undefined ? undefined : this.hashAt(tail);
-    let parentHash = hash && this.outline(hash)?.parentHash;
+    const { tail } = this.tables;
+    const hash = tail === undefined ? undefined : this.tables.hashAt(tail);
+    let parentHash = hash && this.tables.outline(hash)?.parentHash;
     for (const record of records) {
       if (record.hash !== parentHash) return false;
       parentHash = record.outline.parentHash;
@@ -289,11 +198,11 @@ export class BlockStore {
 
   /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
-    const { kept } = this.#tables;
+    const { kept } = this.tables;
     await this.#change(() => {
-      if (isCanonical && this.hashAt(record.outline.number) === undefined)
+      if (isCanonical && this.tables.hashAt(record.outline.number) === undefined)
         this.#entries.makeCanonical(record);
-      if (this.outline(record.hash)) return;
+      if (this.tables.outline(record.hash)) return;
       this.#entries.putParts(record, compressed);
       append(kept, positionBytes(positionOf(record)));
       this.#room.make();
@@ -302,9 +211,9 @@ export class BlockStore {
 
   /** Keeps JSON with a block, while that one is here. */
   async keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
-    const { traces } = this.#tables;
+    const { traces } = this.tables;
     await this.#change(() => {
-      if (!this.outline(hash)) return;
+      if (!this.tables.outline(hash)) return;
       traces.putSync(traceKey(hash, position), compressed(json));
       this.#room.make();
     });

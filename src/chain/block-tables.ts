@@ -1,4 +1,5 @@
-// The tables of the block store, in one LMDB environment: what lies under which key, and what is there.
+// The tables of the block store, in one LMDB environment: what lies under which key, and how it is read, by the
+// process that writes it and by any number of others.
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
@@ -53,20 +54,43 @@ export class BlockTables {
     this.segmentOrder = table("segment order");
   }
 
-  // Reading: see BlockStore.
+  async close(): Promise<void> {
+    await this.root.close();
+  }
 
+  // Reading. All of one synchronous turn sees one state of the store.
+
+  /** From here on what another process has written is seen, in this turn already. */
+  refresh(): void {
+    this.root.resetReadTxn();
+  }
+
+  /** A short text that is kept beside the blocks. */
+  note(name: string): string | undefined {
+    return this.notes.get(noteKey(name))?.toString();
+  }
+
+  /** The newest canonical block; undefined before the first. */
   get head(): Position | undefined {
     const bytes = this.notes.getBinaryFast(HEAD);
     return bytes && positionIn(bytes);
   }
 
+  /** From this number up to the head, every block is here. */
   get tail(): number | undefined {
     return this.notes.getBinaryFast(TAIL)?.readUInt32BE(0);
   }
 
+  /** The canonical block's hash; undefined when the block is not here. */
   hashAt(number: number): string | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     return bytes && `0x${bytes.toString("hex", 0, 32)}`;
+  }
+
+  /** The same as 32 bytes, to read parts of many blocks with. */
+  hashBytesAt(number: number): Buffer | undefined {
+    const bytes = this.canonical.getBinaryFast(numberKey(number));
+    return bytes && Buffer.from(bytes.subarray(0, 32));
   }
 
   outline(hash: string): Outline | undefined {
@@ -74,16 +98,39 @@ export class BlockTables {
     return bytes && decodeOutline(bytes);
   }
 
+  /** The block of a canonical transaction, and its index there. */
   transactionPosition(hash: string): { number: number; index: number } | undefined {
     const bytes = this.transactions.getBinaryFast(hashKey(hash));
     return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
   }
 
+  /**
+   * One part of a block.
+   *
+   * @returns Bytes that last until the next reading only: to be kept, they are copied.
+   */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
-    const stored = viewOf(this.parts.getBinaryFast(partKey(hash, part, piece)));
-    return stored && unpack(stored);
+    return unpack(this.parts.getBinaryFast(partKey(hash, part, piece)));
   }
 
+  /** The blocks of a segment that have a term (`log-index.ts`), until the next reading. */
+  postings(segment: number, term: number): Buffer | undefined {
+    return viewOf(this.terms.getBinaryFast(termKey(segment, term)));
+  }
+
+  /** JSON that was kept with the block. */
+  trace(hash: string, position: StoredTracePosition): Buffer | undefined {
+    const json = unpack(this.traces.getBinaryFast(traceKey(hash, position)));
+    return json && Buffer.from(json);
+  }
+
+  /** The JSON of logs that were kept of blocks older than the window. */
+  segment(segment: LogSegment): Buffer | undefined {
+    const json = unpack(this.segments.getBinaryFast(segmentKey(segment)));
+    return json && Buffer.from(json);
+  }
+
+  /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
   get bytes(): number {
     return this.#ofBlocks.reduce((sum, table) => sum + bytesOf(table), 0);
   }
@@ -156,8 +203,7 @@ export function append(table: Table, value: Buffer): void {
 // How the parts of blocks are written to disk.
 
 /** What lmdb gives quickly is a part of a larger buffer that only pretends to have its length. */
-export const viewOf = (bytes: Buffer | undefined): Buffer | undefined =>
-  bytes?.subarray(0, bytes.length);
+const viewOf = (bytes: Buffer | undefined): Buffer | undefined => bytes?.subarray(0, bytes.length);
 
 // Of each part, the first byte says how the rest is written. Compression makes a block four times
 // smaller and reading a piece twenty times slower (docs/performance.md): it pays for old blocks.
@@ -170,8 +216,11 @@ export const plain = (bytes: Buffer): Buffer => Buffer.concat([PLAIN, bytes]);
 export const compressed = (bytes: Buffer): Buffer =>
   Buffer.concat([COMPRESSED, zstdCompressSync(bytes, SPEED)]);
 
-export const unpack = (stored: Buffer): Buffer =>
-  stored[0] === 1 ? zstdDecompressSync(stored.subarray(1)) : stored.subarray(1);
+/** @param stored As lmdb gives it quickly. */
+const unpack = (stored: Buffer | undefined): Buffer | undefined => {
+  const packed = stored?.subarray(1, stored.length);
+  return packed && stored?.[0] === 1 ? zstdDecompressSync(packed) : packed;
+};
 
 // The keys of the block store, and positions as bytes.
 

@@ -2,7 +2,7 @@
 // are read from the store, so all processes of a machine see one and the same; the rest the writer sends.
 import type { Pool } from "../upstream/pool.ts";
 import type { Position } from "./block-record.ts";
-import { BlockStore } from "./block-store.ts";
+import { BlockTables } from "./block-tables.ts";
 import type { Tag } from "./dialect.ts";
 import type { HeadFreshness } from "./freshness.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
@@ -21,7 +21,7 @@ export type ChainReaderParts = Pick<ViewSourceParts, "dialect" | "clock" | "turn
 
 export class ChainReader {
   readonly views: ViewSource;
-  readonly #store: BlockStore;
+  readonly #store: BlockTables;
   /** For when the writer is away. */
   readonly #tagged: TaggedBlocks;
   /** What the writer answered for each tag, at which head. */
@@ -35,7 +35,7 @@ export class ChainReader {
   constructor(options: { readonly path: string }, parts: ChainReaderParts) {
     this.#parts = parts;
     const { pool, dialect, writer } = parts;
-    const store = new BlockStore({ ...options, readOnly: true, windowBlocks: 0, bytes: 0 });
+    const store = new BlockTables({ ...options, readOnly: true });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
     this.views = new ViewSource({

@@ -4,8 +4,7 @@ import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Position } from "./block-record.ts";
-import type { BlockStore } from "./block-store.ts";
-import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
+import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
@@ -43,7 +42,7 @@ export type StoreWriter = {
 
 /** What the view has from the chain behind it. */
 export type ViewParts = {
-  readonly store: BlockStore;
+  readonly store: BlockTables;
   readonly writer: StoreWriter;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly fetch: (reference: Reference) => Promise<Sought>;

@@ -149,7 +149,7 @@ export class Chain implements ChainWriter {
     });
     this.views = new ViewSource({
       ...parts,
-      store,
+      store: store.tables,
       writer: this,
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,
@@ -246,7 +246,7 @@ export class Chain implements ChainWriter {
 
   async tagged(tag: Tag): Promise<Position | undefined> {
     const head = this.#head;
-    const hashAt = (number: number): string | undefined => this.#store.hashAt(number);
+    const hashAt = (number: number): string | undefined => this.#store.tables.hashAt(number);
     return head && this.#tagged.find(tag, { head, hashAt });
   }
 
@@ -330,29 +330,29 @@ export class Chain implements ChainWriter {
   }
 
   #ifStored(hash: string): { hash: string } | undefined {
-    return this.#store.outline(hash) && { hash };
+    return this.#store.tables.outline(hash) && { hash };
   }
 
   /** A node said that our head is the newest block. */
   #confirm(at: number): void {
     const { clock, freshness } = this.#parts;
-    const { head } = this.#store;
+    const { head } = this.#store.tables;
     if (!head) return;
     const now = clock.now();
     if (now >= this.#usual.until)
-      this.#usual = { ageMs: unusualAgeMs(this.#store), until: now + LEARNED_FOR_MS };
+      this.#usual = { ageMs: unusualAgeMs(this.#store.tables), until: now + LEARNED_FOR_MS };
     freshness.hear({
       number: head.number,
-      timestampMs: (this.#store.outline(head.hash)?.timestamp ?? 0) * 1000,
+      timestampMs: (this.#store.tables.outline(head.hash)?.timestamp ?? 0) * 1000,
       confirmedAgoMs: now - at,
-      blockMs: 2 * pollIntervalMs(this.#store),
+      blockMs: 2 * pollIntervalMs(this.#store.tables),
       unusualAgeMs: this.#usual.ageMs,
     });
   }
 
   #remember(): void {
-    this.#head = this.#store.head;
-    this.#tail = this.#store.tail;
+    this.#head = this.#store.tables.head;
+    this.#tail = this.#store.tables.tail;
     if (this.#follower.isLive) this.views.show(this.#head, this.#tail);
     else this.views.show();
   }

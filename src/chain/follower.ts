@@ -154,7 +154,7 @@ export class Follower {
 
   #restMs(): number {
     const { store } = this.#parts;
-    const pollMs = pollIntervalMs(store);
+    const pollMs = pollIntervalMs(store.tables);
     const isPushed = [...this.#watched].some(({ name }) => name === this.#leader);
     const isCalm = isPushed && this.#isLive && !this.#advance.isHeadDenied;
     return isCalm ? Math.max(PUSHED.leastMs, pollMs * PUSHED.times) : pollMs;
@@ -258,8 +258,8 @@ export class Follower {
   #isElsewhere(node: FollowedNode): boolean {
     const { store } = this.#parts;
     const head = this.#heads.of(node);
-    if (!head || head.number > (store.head?.number ?? -1)) return false;
-    const ours = store.hashAt(head.number);
+    if (!head || head.number > (store.tables.head?.number ?? -1)) return false;
+    const ours = store.tables.hashAt(head.number);
     return ours !== undefined && ours !== head.hash;
   }
 

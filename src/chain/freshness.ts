@@ -4,7 +4,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BlockStore } from "./block-store.ts";
+import type { BlockTables } from "./block-tables.ts";
 
 export type FreshnessOptions = {
   readonly network: string;
@@ -130,7 +130,7 @@ export class HeadFreshness {
 
 // What is usual on a network, by its own newest blocks.
 
-type BlockTimes = Pick<BlockStore, "head" | "tail" | "hashAt" | "outline">;
+type BlockTimes = Pick<BlockTables, "head" | "tail" | "hashAt" | "outline">;
 
 /** Block times are measured over so many of the newest blocks. */
 const MEASURED_BLOCKS = 16;

@@ -6,6 +6,7 @@ import { Random } from "../../test/support/generated-chain/random.ts";
 import { recordOf } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { ChainView, type ViewParts } from "./chain-view.ts";
+import { keptSegmentsOf } from "./kept-segments.ts";
 
 const BYTES = 4_000_000;
 /** What these may take of it. */
@@ -33,7 +34,7 @@ const noise = (bytes: number): Buffer =>
   Buffer.from(`["${Buffer.from(random.hex(bytes).slice(2), "hex").toString("base64")}"]`);
 const keep = (at: ReturnType<typeof place>, json: Buffer, upstreams = ["a"]): Promise<void> =>
   store.keepSegment(at, { json, upstreams });
-const isKept = (from: number): boolean => store.segment(place(from)) !== undefined;
+const isKept = (from: number): boolean => store.tables.segment(place(from)) !== undefined;
 
 it("gives back what was kept of a segment, also after a restart", async () => {
   await keep(place(2_000), Buffer.from("[1]"));
@@ -41,10 +42,10 @@ it("gives back what was kept of a segment, also after a restart", async () => {
   await keep(place(2_000), Buffer.from("[2]")); // told twice at once
   await store.close();
   openStore();
-  expect(store.segment(place(2_000))?.toString()).toBe("[1]");
-  expect(store.segment(place(4_000))?.toString()).toBe("[]");
-  expect(store.segment({ ...place(2_000), to: 2_999 })).toBeUndefined();
-  expect(store.segment({ ...place(2_000), criteria: Buffer.alloc(32, 8) })).toBeUndefined();
+  expect(store.tables.segment(place(2_000))?.toString()).toBe("[1]");
+  expect(store.tables.segment(place(4_000))?.toString()).toBe("[]");
+  expect(store.tables.segment({ ...place(2_000), to: 2_999 })).toBeUndefined();
+  expect(store.tables.segment({ ...place(2_000), criteria: Buffer.alloc(32, 8) })).toBeUndefined();
 });
 
 it("has a small share of the budget: the first to come leave first", async () => {
@@ -75,7 +76,7 @@ it("leaves before any block does", async () => {
     if (!record) throw new Error("that is no block");
     await store.apply({ removed: 0, added: [record] });
     if (!isKept(8_000)) break;
-    expect(store.tail).toBe(1);
+    expect(store.tables.tail).toBe(1);
   }
   expect(isKept(8_000)).toBe(false);
 });
@@ -92,7 +93,11 @@ it("is thrown away with the blocks", async () => {
 it("is kept for blocks that are final, all of them", async () => {
   const final = { number: 3_999, hash: "0x" };
   const viewAt = (finalized: typeof final | undefined): ChainView => {
-    const parts: Partial<ViewParts> = { store, writer: store, tagged: async () => finalized };
+    const parts: Partial<ViewParts> = {
+      store: store.tables,
+      writer: store,
+      tagged: async () => finalized,
+    };
     const head = { number: 9_000, hash: "0x" };
     return new ChainView({ head, tail: 8_000, isShared: false }, parts as ViewParts);
   };
@@ -110,7 +115,7 @@ it("is told with who told it, and goes with them", async () => {
   await keep(place(0), Buffer.from("[]"), ["a"]);
   await keep(place(2_000), Buffer.from("[]"), ["b"]);
   await keep(place(4_000), Buffer.from("[]"), ["a", "b"]);
-  expect(store.keptSegments()).toMatchObject([
+  expect(keptSegmentsOf(store.tables)).toMatchObject([
     { from: 0, to: 1_999, upstreams: ["a"] },
     { from: 2_000, to: 3_999, upstreams: ["b"] },
     { from: 4_000, to: 5_999, upstreams: ["a", "b"] },

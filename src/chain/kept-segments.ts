@@ -3,14 +3,13 @@
 import type { LogRange } from "../evm/log-filter.ts";
 import {
   append,
+  type BlockTables,
   bytesOf,
   compressed,
   type LogSegment,
   SEGMENT_KEY_BYTES,
   segmentKey,
   type Table,
-  unpack,
-  viewOf,
 } from "./block-tables.ts";
 
 /** Of the store's budget. The window is not filled above nine tenths: these never displace it. */
@@ -35,6 +34,16 @@ function originIn(entry: Buffer): SegmentOrigin {
   };
 }
 
+/** What is kept, in the order in which it came, with its bytes on disk. */
+export const keptSegmentsOf = ({ segments, segmentOrder }: SegmentTables): KeptSegment[] =>
+  [...segmentOrder.getRange({})].map(({ value }) => {
+    const logs = segments.getBinaryFast(value.subarray(0, SEGMENT_KEY_BYTES));
+    return { ...originIn(value), bytes: logs?.length ?? 0 };
+  });
+
+type SegmentTables = Pick<BlockTables, "segments" | "segmentOrder">;
+
+/** Inside a transaction of the store. */
 export class KeptSegments {
   readonly #logs: Table;
   /** Order of arrival → the key of the segment, and the names of the upstreams that gave it, as JSON. */
@@ -42,30 +51,15 @@ export class KeptSegments {
   #bytes = 0;
 
   /** @param options.bytes The budget of the whole store. */
-  constructor({ bytes }: { bytes: number }, { logs, order }: { logs: Table; order: Table }) {
-    this.#logs = logs;
-    this.#order = order;
+  constructor({ bytes }: { bytes: number }, { segments, segmentOrder }: SegmentTables) {
+    this.#logs = segments;
+    this.#order = segmentOrder;
     this.resize({ bytes });
   }
 
   resize({ bytes }: { bytes: number }): void {
     this.#bytes = bytes * SHARE;
   }
-
-  get(segment: LogSegment): Buffer | undefined {
-    const stored = viewOf(this.#logs.getBinaryFast(segmentKey(segment)));
-    return stored && Buffer.from(unpack(stored));
-  }
-
-  /** What is kept, in the order in which it came, with its bytes on disk. */
-  *all(): Generator<KeptSegment> {
-    for (const { value } of this.#order.getRange({})) {
-      const logs = this.#logs.getBinaryFast(value.subarray(0, SEGMENT_KEY_BYTES));
-      yield { ...originIn(value), bytes: logs?.length ?? 0 };
-    }
-  }
-
-  // Writing: inside a transaction of the store.
 
   put(segment: LogSegment, { json, upstreams }: UpstreamLogs): void {
     const key = segmentKey(segment);

@@ -4,7 +4,7 @@ import { ADDRESS, type LogMatcher, type LogRange } from "../evm/log-filter.ts";
 import type { JsonSource } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
-import type { BlockStore } from "./block-store.ts";
+import type { BlockTables } from "./block-tables.ts";
 import {
   addressIn,
   allBlocks,
@@ -26,7 +26,7 @@ import {
  */
 export async function searchLogs(
   query: { readonly matcher: LogMatcher; readonly range: LogRange; readonly most: number },
-  parts: { store: BlockStore; turns: Pick<Turns, "isOver" | "next"> },
+  parts: { store: BlockTables; turns: Pick<Turns, "isOver" | "next"> },
 ): Promise<LogSelection | undefined> {
   const { matcher, range, most } = query;
   const { store, turns } = parts;
@@ -47,7 +47,7 @@ export async function searchLogs(
 /** Adds the matching logs of one block. */
 export function selectLogs(
   block: { readonly number: number; readonly hash: string | Buffer },
-  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockStore, "part"> },
+  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockTables, "part"> },
   found: LogSelection,
 ): void {
   let hasBegun = false;
@@ -65,7 +65,7 @@ const bytesOf = (hash: string | Buffer): Buffer =>
 function candidatesOf(
   { conditions }: LogMatcher,
   segment: number,
-  store: Pick<BlockStore, "postings">,
+  store: Pick<BlockTables, "postings">,
 ): BlockSet | undefined {
   const candidates = allBlocks();
   for (const { terms } of conditions) {
@@ -87,7 +87,7 @@ function candidatesOf(
 export function logsOfBlock(
   hash: string | Buffer,
   matcher: LogMatcher,
-  store: Pick<BlockStore, "part">,
+  store: Pick<BlockTables, "part">,
 ): Buffer[] {
   const found: Buffer[] = [];
   // The store's bytes do not last.
@@ -97,7 +97,7 @@ export function logsOfBlock(
 
 function visitLogs(
   hash: string | Buffer,
-  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockStore, "part"> },
+  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockTables, "part"> },
   visit: (span: LogSpan, log: Buffer) => void,
 ): void {
   const directory = store.part(hash, "logs");
@@ -162,9 +162,9 @@ export class LogSelection implements JsonSource {
   readonly #spans = new Words(4);
   #copies: Buffer[] | undefined = [];
   #bytes = 0;
-  readonly #store: Pick<BlockStore, "part">;
+  readonly #store: Pick<BlockTables, "part">;
 
-  constructor(parts: { readonly store: Pick<BlockStore, "part"> }) {
+  constructor(parts: { readonly store: Pick<BlockTables, "part"> }) {
     this.#store = parts.store;
   }
 
@@ -271,9 +271,9 @@ class LogReader {
   items: Buffer = Buffer.alloc(0);
   #block = -1;
   #piece = -1;
-  readonly #store: Pick<BlockStore, "part">;
+  readonly #store: Pick<BlockTables, "part">;
 
-  constructor(store: Pick<BlockStore, "part">) {
+  constructor(store: Pick<BlockTables, "part">) {
     this.#store = store;
   }
 

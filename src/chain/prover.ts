@@ -6,6 +6,7 @@ import type { HeaderEncoding } from "../proofs/check-header.ts";
 import { type Proof, proveInSteps } from "../proofs/prove-block.ts";
 import type { ProofLevel } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
+import type { BlockTables } from "./block-tables.ts";
 import type { FetchedBlock } from "./dialect.ts";
 
 export type ProofMode = "strict" | "available" | "off";
@@ -25,7 +26,7 @@ const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
 const NOTE = "headers";
 
 type ProverParts = {
-  readonly store: Pick<BlockStore, "note" | "setNote">;
+  readonly store: Pick<BlockStore, "setNote"> & { readonly tables: Pick<BlockTables, "note"> };
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "blockProven">;
 };
@@ -44,7 +45,7 @@ export class Prover {
     this.#mode = options.mode;
     this.#byzantium = BYZANTIUM.get(options.chainId);
     this.#parts = parts;
-    const noted = KNOWN_CHAINS.has(options.chainId) ? "known" : parts.store.note(NOTE);
+    const noted = KNOWN_CHAINS.has(options.chainId) ? "known" : parts.store.tables.note(NOTE);
     this.#headers = noted === "known" || noted === "foreign" ? noted : "unknown";
   }
 

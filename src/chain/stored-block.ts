@@ -12,10 +12,9 @@ import {
   type ProofLevel,
   transactionHashesIn,
 } from "./block-record.ts";
-import type { BlockStore } from "./block-store.ts";
-import type { StoredPart } from "./block-tables.ts";
+import type { BlockTables, StoredPart } from "./block-tables.ts";
 
-type Parts = Pick<BlockStore, "part">;
+type Parts = Pick<BlockTables, "part">;
 type Around = { readonly before: Buffer; readonly behind: Buffer };
 
 /**

@@ -5,7 +5,7 @@ import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { Position } from "./block-record.ts";
-import type { BlockStore } from "./block-store.ts";
+import type { BlockTables } from "./block-tables.ts";
 import {
   ChainView,
   type NotFetched,
@@ -52,7 +52,7 @@ type Standing = {
 };
 
 export type ViewSourceParts = {
-  readonly store: BlockStore;
+  readonly store: BlockTables;
   readonly writer: StoreWriter & Pick<ChainWriter, "hurry" | "fetch" | "tagged">;
   /** Resolves when the chain has the number, or when all nodes were looked at. */
   readonly look: (number?: number) => Promise<unknown>;

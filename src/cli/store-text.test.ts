@@ -10,7 +10,6 @@ const emptyStore = {
   bytes: 0,
   hashAt: () => undefined,
   outline: () => undefined,
-  keptSegments: () => [],
 } as unknown as Store;
 
 const proofs = ["full", "full", "partial", "none"];
@@ -20,16 +19,17 @@ const filled = {
   bytes: 2_340_000,
   hashAt: (number: number) => (number === 12 ? undefined : `0x${number.toString(16)}`), // a gap
   outline: (hash: string) => ({ proof: proofs[(Number(hash) - 10) % 4] }),
-  keptSegments: () => [
-    { upstreams: ["a", "b"], bytes: 1_000_000 },
-    { upstreams: [], bytes: 100_000 },
-    { upstreams: ["a", "b"], bytes: 500_000 },
-  ],
 } as unknown as Store;
+
+const segments = [
+  { upstreams: ["a", "b"], bytes: 1_000_000 },
+  { upstreams: [], bytes: 100_000 },
+  { upstreams: ["a", "b"], bytes: 500_000 },
+].map((kept) => ({ from: 0, to: 1, ...kept }));
 
 describe("a store", () => {
   it("of nothing has no blocks", () => {
-    const view = describeStore(emptyStore);
+    const view = describeStore(emptyStore, []);
     expect(view).toMatchObject({ head: undefined, blocks: 0, segments: [] });
     expect(storeText({ network: "main", ...view })).toBe(
       "main: no blocks, 0.0 MB\n  proof: full 0, partial 0, none 0",
@@ -37,7 +37,7 @@ describe("a store", () => {
   });
 
   it("counts the blocks that are there by their proof, and segments by who told them", () => {
-    const view = describeStore(filled);
+    const view = describeStore(filled, segments);
     expect(view).toMatchObject({ head: 14, tail: 10, blocks: 4 });
     expect(view.proofs).toEqual({ full: 3, partial: 0, none: 1 });
     expect(storeText({ network: "main", ...view }).split("\n")).toEqual([

@@ -1,7 +1,8 @@
 // What `headgate store` prints: its help, which the help of the whole program needs without opening a store, and what
 // one network's store holds. Pure.
 import type { ProofLevel } from "../chain/block-record.ts";
-import type { BlockStore } from "../chain/block-store.ts";
+import type { BlockTables } from "../chain/block-tables.ts";
+import type { KeptSegment } from "../chain/kept-segments.ts";
 
 export const STORE_HELP = `  headgate store show [--network NAME] [--json]
         tells what is stored: blocks, their proofs, and who told what is kept of old logs
@@ -23,9 +24,9 @@ type StoreView = {
 
 type KeptBy = { readonly upstreams: string; readonly segments: number; readonly bytes: number };
 
-type Readable = Pick<BlockStore, "head" | "tail" | "bytes" | "hashAt" | "outline" | "keptSegments">;
+type Readable = Pick<BlockTables, "head" | "tail" | "bytes" | "hashAt" | "outline">;
 
-export function describeStore(store: Readable): StoreView {
+export function describeStore(store: Readable, kept: readonly KeptSegment[]): StoreView {
   const { tail, bytes } = store;
   const head = store.head?.number;
   const proofs = { full: 0, partial: 0, none: 0 };
@@ -37,12 +38,12 @@ export function describeStore(store: Readable): StoreView {
     blocks += 1;
     proofs[outline.proof] += 1;
   }
-  return { head, tail, blocks, bytes, proofs, segments: byUpstream(store) };
+  return { head, tail, blocks, bytes, proofs, segments: byUpstream(kept) };
 }
 
-function byUpstream(store: Readable): KeptBy[] {
+function byUpstream(segments: readonly KeptSegment[]): KeptBy[] {
   const kept = new Map<string, { segments: number; bytes: number }>();
-  for (const { upstreams, bytes } of store.keptSegments()) {
+  for (const { upstreams, bytes } of segments) {
     const name = upstreams.join(", ") || "?";
     const sum = kept.get(name) ?? { segments: 0, bytes: 0 };
     kept.set(name, { segments: sum.segments + 1, bytes: sum.bytes + bytes });

@@ -5,7 +5,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
-import type { SegmentOrigin } from "../chain/kept-segments.ts";
+import { BlockTables } from "../chain/block-tables.ts";
+import { keptSegmentsOf, type SegmentOrigin } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { checkEnvironment } from "../disk/check-environment.ts";
@@ -56,8 +57,8 @@ async function show(
   for (const name of names) {
     const path = join(config.data, name);
     if (!existsSync(join(path, "data.mdb"))) continue;
-    const opened = openStore(path, true);
-    views.push({ network: name, ...describeStore(opened) });
+    const opened = open(path, () => new BlockTables({ path, readOnly: true }));
+    views.push({ network: name, ...describeStore(opened, keptSegmentsOf(opened)) });
     await opened.close();
   }
   if (json) return print(JSON.stringify(views, undefined, 2));
@@ -74,7 +75,7 @@ async function forget(
   const isToGo = chosenBy(values);
   const path = join(config.data, network);
   if (!existsSync(join(path, "data.mdb"))) return print("Nothing is stored.");
-  const opened = openStore(path, false);
+  const opened = open(path, () => new BlockStore({ path, windowBlocks: 0, bytes: 0 }));
   const segments = await opened.forgetSegments(isToGo);
   await opened.close();
   print(`${segments} ${segments === 1 ? "segment is" : "segments are"} forgotten.`);
@@ -93,11 +94,11 @@ function chosenBy({ upstream, blocks, all }: Values): (segment: SegmentOrigin) =
 }
 
 /** LMDB ends the process where a page is missing: the file is looked at before. */
-function openStore(path: string, readOnly: boolean): BlockStore {
+function open<Store>(path: string, opened: () => Store): Store {
   try {
     const check = checkEnvironment(path, { mayGoOn: () => true });
     if (check.kind === "damaged") throw new Error(`it is damaged: ${check.why}`);
-    return new BlockStore({ path, readOnly, windowBlocks: 0, bytes: 0 });
+    return opened();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new CommandFailure(`${path}: the store cannot be opened (${why})`, {

@@ -1,5 +1,5 @@
 // Reads a store that another process writes, and tells what is wrong with it.
-import { BlockStore } from "../../src/chain/block-store.ts";
+import { BlockTables } from "../../src/chain/block-tables.ts";
 import { StoredBlock } from "../../src/chain/stored-block.ts";
 
 export type Seen = {
@@ -17,7 +17,7 @@ export async function recordedProblems(
   looks: number,
   differentHeads = 0,
 ): Promise<Seen> {
-  const store = new BlockStore({ path, readOnly: true, windowBlocks: 1, bytes: 1 });
+  const store = new BlockTables({ path, readOnly: true });
   const problems: string[] = [];
   const heads: string[] = [];
   const giveUpAt = performance.now() + TIMEOUT_MS;
@@ -34,7 +34,7 @@ export async function recordedProblems(
 }
 
 /** All in one turn: one state of the store. */
-function problemsOf(store: BlockStore): string[] {
+function problemsOf(store: BlockTables): string[] {
   const { head, tail } = store;
   if (!head || tail === undefined) return [];
   const problems: string[] = [];
@@ -55,7 +55,7 @@ function problemsOf(store: BlockStore): string[] {
   return problems;
 }
 
-function problemsOfBlock(store: BlockStore, block: StoredBlock): string[] {
+function problemsOfBlock(store: BlockTables, block: StoredBlock): string[] {
   const { transactions } = JSON.parse(String(block.withTransactions())) as {
     transactions: { hash: string }[];
   };

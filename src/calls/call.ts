@@ -15,6 +15,7 @@ import { type BatchWork, CallWork } from "./call-work.ts";
 import {
   type Caller,
   factsFor,
+  headOf,
   isOfThePast,
   type RequestScope,
   type SharedView,
@@ -63,9 +64,10 @@ export class Call implements CallContext, HurriedAsker {
   }
 
   consultHead(): HeadView {
-    const { head, chain } = this.#viewed();
-    if (!chain) this.#asked += 1;
-    return head;
+    const view = this.#viewed();
+    if (view.chain) return headOf(view.chain, this.caller.scope);
+    this.#asked += 1;
+    return view.head;
   }
 
   get chain(): ChainView | undefined {
@@ -247,8 +249,8 @@ export class Call implements CallContext, HurriedAsker {
 
   #viewNow(): SharedView {
     const view = this.#parts.batch?.view() ?? viewOf(this.caller);
-    const { past } = view;
-    return past && isOfThePast(this.paramsJson, past.chain) ? { ...view, ...past } : view;
+    const past = view.chain ? undefined : view.past;
+    return past && isOfThePast(this.paramsJson, past) ? { ...view, chain: past } : view;
   }
 
   describe(): string {

@@ -2,8 +2,9 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { ChainView } from "../chain/chain-view.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
-import { type Caller, factsFor, isOfThePast, RequestScope, viewOf } from "./caller.ts";
+import { type Caller, factsFor, headOf, isOfThePast, RequestScope, viewOf } from "./caller.ts";
 
 const callerWith = (
   own: { logBlocks?: number; upstreamCalls?: number },
@@ -72,8 +73,9 @@ describe("what a call sees", () => {
     const { caller, chain, asked } = callerOver({ isBehind: false });
     const seen = viewOf(caller);
     expect(seen.chain).toBe(chain);
-    expect([seen.head.latest(), seen.head.pin("latest" as never)]).toEqual([7, "pinned latest"]);
-    expect([seen.session, seen.past, asked]).toEqual([undefined, undefined, []]);
+    const head = headOf(seen.chain as ChainView, caller.scope);
+    expect([head.latest(), head.pin("latest" as never)]).toEqual([7, "pinned latest"]);
+    expect([seen.session, "past" in seen, asked]).toEqual([undefined, false, []]);
   });
 
   it("is what nodes tell where nothing is followed", () => {
@@ -86,8 +88,9 @@ describe("what a call sees", () => {
     const { caller, chain, asked } = callerOver({ isBehind: true, staleness: { ms: 5_000 } });
     const seen = viewOf(caller);
     expect(seen).toMatchObject({ head: nodesHead, chain: undefined, staleness: { ms: 5_000 } });
-    expect(seen.past?.chain).toBe(chain);
-    expect(seen.past?.head.latest()).toBe(7);
+    const past = "past" in seen && seen.past;
+    expect(past).toBe(chain);
+    expect(headOf(past as ChainView, caller.scope).latest()).toBe(7);
     expect(asked).toEqual(["lone"]);
   });
 

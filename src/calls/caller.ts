@@ -4,7 +4,6 @@
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
-import type { Head } from "../chain/head.ts";
 import type { ViewSource } from "../chain/view-source.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -14,6 +13,7 @@ import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, NetworkFacts } from "../methods/method.ts";
 import type { Session } from "../upstream/asking/call-options.ts";
 import type { Coalescing } from "../upstream/asking/coalescing.ts";
+import type { Head } from "../upstream/head.ts";
 import type { Pool } from "../upstream/pool.ts";
 
 /** The slice of a network that calls need. */
@@ -53,13 +53,18 @@ export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   return { ...facts, limits: { ...facts.limits, upstreamCalls: own, logs: range } };
 }
 
-/** What the members of a batch share: the chain as it was when the first of them looked. */
-export type SharedView = {
+type ViewOfChain = { readonly chain: ChainView };
+
+/** Where nothing is followed, or the nodes may be further: then they are asked. */
+type ViewOfNodes = {
+  readonly chain: undefined;
   readonly head: HeadView;
-  /** undefined, too, where the nodes may be further: then they are asked. */
-  readonly chain: ChainView | undefined;
   /** The chain as it was when it was the newest, for what is asked of the past. */
-  readonly past?: { readonly head: HeadView; readonly chain: ChainView };
+  readonly past?: ChainView;
+};
+
+/** What the members of a batch share: the chain as it was when the first of them looked. */
+export type SharedView = (ViewOfChain | ViewOfNodes) & {
   readonly staleness?: Staleness | undefined;
   /** One node for all that asks for a tag: what is latest is told by each node for itself. */
   readonly session: Session | undefined;
@@ -70,18 +75,16 @@ export function viewOf({ network, scope }: Caller, isShared = false): SharedView
   const view = network.chain?.view(isShared);
   const session = isShared ? { node: undefined } : undefined;
   if (view && !view.isBehind) {
-    const { staleness } = view;
-    return { head: headOf(view, scope), chain: view, session, staleness };
+    return { chain: view, session, staleness: view.staleness };
   }
   const signal = (): AbortSignal => scope.signal();
   const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
   const asked = { head, chain: undefined, session };
-  if (!view) return asked;
-  const past = { head: headOf(view, scope), chain: view };
-  return { ...asked, past, staleness: view.staleness };
+  return view ? { ...asked, past: view, staleness: view.staleness } : asked;
 }
 
-function headOf(chain: ChainView, scope: Caller["scope"]): HeadView {
+/** The head of a chain that is followed. */
+export function headOf(chain: ChainView, scope: Caller["scope"]): HeadView {
   return {
     latest: () => chain.latest(),
     atLeast: (number: number) => chain.atLeast(number, scope.signal()),

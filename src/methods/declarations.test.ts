@@ -114,7 +114,7 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [
-    /^upstream\/(capabilities\/(probes|inspect)|identity|head-watch)\./,
+    /^upstream\/(capabilities\/(probes|inspect)|identity|head)\./,
     "nodes are asked who they are",
   ],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],

@@ -3,8 +3,10 @@
 import { toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Family } from "../namespaces/known-method.ts";
-import type { Pool } from "../upstream/pool.ts";
+import type { Pool } from "./pool.ts";
+import type { Upstream } from "./upstream.ts";
 
 /** What methods see of the head; see HeadView in methods/method.ts. */
 type View = {
@@ -12,6 +14,16 @@ type View = {
   atLeast(number: number): Promise<number>;
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference;
 };
+
+/** What a node is asked for: its head's number, and its newest block. */
+const NUMBERS = {
+  evm: ["eth_blockNumber", "[]"],
+  conflux: ["cfx_epochNumber", '["latest_state"]'],
+} as const;
+const BLOCKS = {
+  evm: ["eth_getBlockByNumber", '["latest",false]'],
+  conflux: ["cfx_getBlockByEpochNumber", '["latest_state",false]'],
+} as const;
 
 export class Head {
   /** The highest number seen; -1 before the first. Only a hint: a reorganisation may lower the head. */
@@ -54,10 +66,7 @@ export class Head {
 
   /** The newest block's number and time; for epochs, that of the newest executed one. */
   async read(signal: AbortSignal): Promise<{ number: number; timestampMs: number }> {
-    const [method, params] =
-      this.#family === "evm"
-        ? ["eth_getBlockByNumber", '["latest",false]']
-        : ["cfx_getBlockByEpochNumber", '["latest_state",false]'];
+    const [method, params] = BLOCKS[this.#family];
     const json = await this.#upstream.call(method, params, signal);
     const block = parsed(json) as Record<string, string> | null | undefined;
     const number = numberIn(block?.["epochNumber"] ?? block?.["number"]);
@@ -69,10 +78,8 @@ export class Head {
   }
 
   async #ask(signal: AbortSignal): Promise<number> {
-    const [method, params] =
-      this.#family === "evm" ? ["eth_blockNumber", "[]"] : ["cfx_epochNumber", '["latest_state"]'];
-    const json = await this.#upstream.call(method, params, signal);
-    const number = numberIn(parsed(json));
+    const [method, params] = NUMBERS[this.#family];
+    const number = numberIn(parsed(await this.#upstream.call(method, params, signal)));
     this.#known = Math.max(this.#known, number);
     return number;
   }
@@ -83,4 +90,66 @@ function numberIn(value: unknown): number {
   const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
   if (!Number.isSafeInteger(number) || number < 0) throw errors.upstreamsFailed();
   return number;
+}
+
+// Where the heads of nodes are whose chain nobody follows: asked twice a block, so that who lags is known.
+
+type WatchedNode = Pick<Upstream, "ask">;
+
+type HeadWatchParts = {
+  readonly pool: {
+    /** Those that may be asked now. */
+    usable(): readonly WatchedNode[];
+    /** Between two blocks, in milliseconds; undefined while that is not known. */
+    readonly blockMs: number | undefined;
+  };
+  readonly clock: Pick<Clock, "sleep">;
+};
+
+const SHORTEST_MS = 500;
+const LONGEST_MS = 6_000;
+
+export class HeadWatch {
+  /** Those that were asked and have not answered. */
+  readonly #asked = new Set<WatchedNode>();
+  readonly #closing = new AbortController();
+  #running: Promise<void> | undefined;
+  readonly #family: Family;
+  readonly #parts: HeadWatchParts;
+
+  constructor(options: { family: Family }, parts: HeadWatchParts) {
+    this.#family = options.family;
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    const { pool, clock } = this.#parts;
+    while (!signal.aborted) {
+      const nodes = pool.usable();
+      // With one node there is nothing to compare.
+      if (nodes.length > 1) for (const node of nodes) void this.#ask(node);
+      const halfBlockMs = (pool.blockMs ?? 0) / 2;
+      const pauseMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, halfBlockMs));
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
+    }
+  }
+
+  async #ask(node: WatchedNode): Promise<void> {
+    if (this.#asked.has(node)) return;
+    this.#asked.add(node);
+    const [method, paramsJson] = NUMBERS[this.#family];
+    // It takes notice of its own answer.
+    await node.ask(method, paramsJson, this.#closing.signal, { purpose: "follow" });
+    this.#asked.delete(node);
+  }
 }

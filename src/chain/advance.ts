@@ -4,12 +4,13 @@
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BlockRecord, Position } from "./block-record.ts";
+import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { BlockStore, ChainUpdate } from "./block-store.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
+import type { Position } from "./stored-block.ts";
 
 export type AdvanceParts = {
   readonly store: BlockStore;

@@ -2,15 +2,7 @@
 // transaction of the store.
 
 import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
-import {
-  type BlockRecord,
-  eachTransactionHash,
-  encodeOutline,
-  isHugeToErase,
-  PIECE_ITEMS,
-  type Position,
-  transactionHashesIn,
-} from "./block-record.ts";
+import { type BlockRecord, isHugeToErase } from "./block-record.ts";
 import {
   type BlockTables,
   hashKey,
@@ -18,11 +10,18 @@ import {
   partKey,
   plain,
   positionBytes,
-  type StoredPart,
   type Table,
   termKey,
 } from "./block-tables.ts";
 import { addPositions, encodeDirectory, SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
+import {
+  eachTransactionHash,
+  encodeOutline,
+  PIECE_ITEMS,
+  type Position,
+  type StoredPart,
+  transactionHashesIn,
+} from "./stored-block.ts";
 
 /** Behind every key that begins with a hash. */
 const LAST = Buffer.alloc(8, 0xff);

@@ -1,18 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
+import { type BlockRecord, recordOf } from "./block-record.ts";
+import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
 import {
-  type BlockRecord,
   decodeOutline,
   encodeOutline,
   itemsOf,
   PIECE_ITEMS,
   type ProofLevel,
-  recordOf,
+  StoredBlock,
   transactionHashesIn,
-} from "./block-record.ts";
-import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
-import { StoredBlock } from "./stored-block.ts";
+} from "./stored-block.ts";
 
 const digits = (value: number, length: number): string =>
   `0x${value.toString(16).padStart(length, "0")}`;

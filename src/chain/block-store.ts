@@ -2,7 +2,7 @@
 // at a head that it had. How it is read: `block-tables.ts`.
 
 import { BlockEntries } from "./block-entries.ts";
-import { type BlockRecord, isHuge, type Position } from "./block-record.ts";
+import { type BlockRecord, isHuge } from "./block-record.ts";
 import {
   append,
   BlockTables,
@@ -15,6 +15,7 @@ import {
 } from "./block-tables.ts";
 import { KeptSegments, type SegmentOrigin, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
+import type { Position } from "./stored-block.ts";
 
 /** Raised when what is stored could not be read any more. */
 const SCHEMA = 1;

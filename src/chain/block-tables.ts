@@ -5,7 +5,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { makePrivateFolder } from "../disk/environment-folder.ts";
 import type { LogRange } from "../evm/log-filter.ts";
-import { decodeOutline, type Outline, type Position } from "./block-record.ts";
+import { decodeOutline, type Outline, type Position, type StoredPart } from "./stored-block.ts";
 
 export type Table = Database<Buffer, Buffer>;
 
@@ -224,8 +224,7 @@ const unpack = (stored: Buffer | undefined): Buffer | undefined => {
 
 // The keys of the block store, and positions as bytes.
 
-/** Parts of a block, each under the block's hash, its letter and the number of the piece. */
-export type StoredPart = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
+/** Parts of a block are under the block's hash, the part's letter and the number of the piece. */
 const LETTERS: Readonly<Record<StoredPart, number>> = {
   outline: 0x61,
   block: 0x62,

@@ -1,10 +1,10 @@
 // The followed chain for a process that only reads its store: the writer, another process, writes it. Heads
 // are read from the store, so all processes of a machine see one and the same; the rest the writer sends.
 import type { Pool } from "../upstream/pool.ts";
-import type { Position } from "./block-record.ts";
 import { BlockTables } from "./block-tables.ts";
 import type { Tag } from "./dialect.ts";
 import type { HeadFreshness } from "./freshness.ts";
+import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import {
   type ChainNews,

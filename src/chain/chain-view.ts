@@ -3,13 +3,12 @@
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Turns } from "../lib/turns.ts";
-import type { Position } from "./block-record.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
 import { LogSelection, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
-import { StoredBlock } from "./stored-block.ts";
+import { type Position, StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tagged-blocks.ts";
 
 /** Why a block that was looked for at the nodes is not there. */

@@ -8,7 +8,6 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
-import type { Position } from "./block-record.ts";
 import { BlockSource } from "./block-source.ts";
 import { BlockStore } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
@@ -18,6 +17,7 @@ import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
 import type { SegmentOrigin, UpstreamLogs } from "./kept-segments.ts";
 import { type ProofMode, Prover } from "./prover.ts";
+import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { type ChainNews, type ChainWriter, ViewSource } from "./view-source.ts";
 

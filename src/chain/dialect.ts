@@ -3,7 +3,8 @@
 import type { Turns } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import type { BlockJson, Position } from "./block-record.ts";
+import type { BlockJson } from "./block-record.ts";
+import type { Position } from "./stored-block.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };

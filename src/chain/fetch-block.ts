@@ -6,7 +6,6 @@ import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
-import type { Position } from "./block-record.ts";
 import {
   type AskedNode,
   type BlockLimits,
@@ -18,6 +17,7 @@ import {
   type Reference,
   type Tag,
 } from "./dialect.ts";
+import type { Position } from "./stored-block.ts";
 
 /** Receipts asked for at once where a node gives them one by one. */
 const AT_ONCE = 16;

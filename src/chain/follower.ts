@@ -5,9 +5,9 @@ import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { Advance, type AdvanceOptions, type AdvanceParts } from "./advance.ts";
-import type { Position } from "./block-record.ts";
 import { pollIntervalMs } from "./freshness.ts";
 import { chooseLeader, NodeHeads } from "./node-heads.ts";
+import type { Position } from "./stored-block.ts";
 
 export type FollowedNode = Pick<
   Upstream,

@@ -44,8 +44,9 @@ const LEAST_MS = 10_000;
 const MOST_MS = 60_000;
 
 export class HeadFreshness {
+  /** As of the last look, at most half a second ago: costs nothing. */
+  staleness: Staleness | undefined;
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
-  #staleness: Staleness | undefined;
   #cancel: () => void = () => undefined;
   #options: FreshnessOptions;
   readonly #parts: FreshnessParts;
@@ -75,7 +76,7 @@ export class HeadFreshness {
     // Late news does not take back what is known.
     if (this.#seen && at < this.#seen.at) return;
     this.#seen = { news, at };
-    if (this.#staleness) this.look();
+    if (this.staleness) this.look();
   }
 
   /** For other processes, as of now. */
@@ -84,20 +85,15 @@ export class HeadFreshness {
     return this.#seen && { ...this.#seen.news, confirmedAgoMs: clock.now() - this.#seen.at };
   }
 
-  /** As of the last look, at most half a second ago: costs nothing. */
-  get staleness(): Staleness | undefined {
-    return this.#staleness;
-  }
-
-  /** The same as of now. */
+  /** Whether it is stale now. */
   look(): Staleness | undefined {
     const { clock, metrics } = this.#parts;
     if (!this.#seen) return undefined;
     const { network } = this.#options;
     const ageMs = clock.wallTime() - this.#seen.news.timestampMs;
     const staleness = this.#judge(ageMs);
-    if (staleness?.kind !== this.#staleness?.kind) this.#tell(staleness);
-    this.#staleness = staleness;
+    if (staleness?.kind !== this.staleness?.kind) this.#tell(staleness);
+    this.staleness = staleness;
     metrics.headSeen(network, { ageMs, isStale: staleness !== undefined });
     return staleness;
   }

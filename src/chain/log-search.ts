@@ -3,7 +3,6 @@
 import { ADDRESS, type LogMatcher, type LogRange } from "../evm/log-filter.ts";
 import type { JsonSource } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
-import { itemsOf, PIECE_ITEMS } from "./block-record.ts";
 import type { BlockTables } from "./block-tables.ts";
 import {
   addressIn,
@@ -18,6 +17,7 @@ import {
   topicsIn,
   unite,
 } from "./log-index.ts";
+import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
 
 /**
  * The logs of canonical blocks that match, up to one more than `most`: enough to know that there are too many.
@@ -47,7 +47,7 @@ export async function searchLogs(
 /** Adds the matching logs of one block. */
 export function selectLogs(
   block: { readonly number: number; readonly hash: string | Buffer },
-  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockTables, "part"> },
+  { matcher, store }: { matcher: LogMatcher; store: PartReader },
   found: LogSelection,
 ): void {
   let hasBegun = false;
@@ -87,7 +87,7 @@ function candidatesOf(
 export function logsOfBlock(
   hash: string | Buffer,
   matcher: LogMatcher,
-  store: Pick<BlockTables, "part">,
+  store: PartReader,
 ): Buffer[] {
   const found: Buffer[] = [];
   // The store's bytes do not last.
@@ -97,7 +97,7 @@ export function logsOfBlock(
 
 function visitLogs(
   hash: string | Buffer,
-  { matcher, store }: { matcher: LogMatcher; store: Pick<BlockTables, "part"> },
+  { matcher, store }: { matcher: LogMatcher; store: PartReader },
   visit: (span: LogSpan, log: Buffer) => void,
 ): void {
   const directory = store.part(hash, "logs");
@@ -162,9 +162,9 @@ export class LogSelection implements JsonSource {
   readonly #spans = new Words(4);
   #copies: Buffer[] | undefined = [];
   #bytes = 0;
-  readonly #store: Pick<BlockTables, "part">;
+  readonly #store: PartReader;
 
-  constructor(parts: { readonly store: Pick<BlockTables, "part"> }) {
+  constructor(parts: { readonly store: PartReader }) {
     this.#store = parts.store;
   }
 
@@ -271,9 +271,9 @@ class LogReader {
   items: Buffer = Buffer.alloc(0);
   #block = -1;
   #piece = -1;
-  readonly #store: Pick<BlockTables, "part">;
+  readonly #store: PartReader;
 
-  constructor(store: Pick<BlockTables, "part">) {
+  constructor(store: PartReader) {
     this.#store = store;
   }
 

@@ -2,8 +2,8 @@
 
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
-import type { Position } from "./block-record.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
+import type { Position } from "./stored-block.ts";
 
 export type NodeHeadsParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;

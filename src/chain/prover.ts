@@ -4,10 +4,10 @@ import type { Work } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
 import { type Proof, proveInSteps } from "../proofs/prove-block.ts";
-import type { ProofLevel } from "./block-record.ts";
 import type { BlockStore } from "./block-store.ts";
 import type { BlockTables } from "./block-tables.ts";
 import type { FetchedBlock } from "./dialect.ts";
+import type { ProofLevel } from "./stored-block.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 

@@ -1,20 +1,44 @@
-// One block of the store, and the answers that are put together from its parts.
+// One block of the store: the parts that it lies in, how they are laid out in bytes, and the answers that are put
+// together from them.
 
+import { QUOTE } from "../jsonrpc/ascii.ts";
+import type { Span } from "../jsonrpc/members.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
-import {
-  aroundTransactions,
-  blockWithHashes,
-  itemOf,
-  itemsOf,
-  type Outline,
-  PIECE_ITEMS,
-  type Position,
-  type ProofLevel,
-  transactionHashesIn,
-} from "./block-record.ts";
-import type { BlockTables, StoredPart } from "./block-tables.ts";
 
-type Parts = Pick<BlockTables, "part">;
+/** A block, by its number and its hash. */
+export type Position = { readonly number: number; readonly hash: string };
+
+/** How much of a block was proven against its hash. */
+export type ProofLevel = "none" | "partial" | "full";
+const PROOF_LEVELS: readonly ProofLevel[] = ["none", "partial", "full"];
+
+/** So many transactions, or receipts, lie in one piece: small enough to read for one of them. */
+export const PIECE_ITEMS = 8;
+
+/** What is needed to find one's way in the other parts. */
+export type Outline = {
+  readonly number: number;
+  /** In seconds since 1970. */
+  readonly timestamp: number;
+  /** As lower-case hex. */
+  readonly parentHash: string;
+  readonly transactions: number;
+  /** How many uncles the block names; whether their headers are here is said by `hasUncles`. */
+  readonly uncles: number;
+  readonly hasUncles: boolean;
+  /** Of all receipts (or transactions) with the commas between them, in bytes. */
+  readonly receiptBytes: number;
+  readonly transactionBytes: number;
+  readonly proof: ProofLevel;
+};
+
+export type StoredPart = "outline" | "block" | "transactions" | "receipts" | "logs" | "uncles";
+
+/** Gives one part of a block: bytes that last until the next reading only. */
+export type PartReader = {
+  part(hash: string | Buffer, part: StoredPart, piece?: number): Buffer | undefined;
+};
+
 type Around = { readonly before: Buffer; readonly behind: Buffer };
 
 /**
@@ -25,9 +49,9 @@ export class StoredBlock implements Position {
   /** As lower-case hex. */
   readonly hash: string;
   readonly outline: Outline;
-  readonly #store: Parts;
+  readonly #store: PartReader;
 
-  constructor({ hash, outline }: { hash: string; outline: Outline }, parts: { store: Parts }) {
+  constructor({ hash, outline }: { hash: string; outline: Outline }, parts: { store: PartReader }) {
     this.hash = hash;
     this.outline = outline;
     this.#store = parts.store;
@@ -145,3 +169,108 @@ const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 const NOTHING_AROUND = { before: Buffer.alloc(0), behind: Buffer.alloc(0) };
+
+// The block with hashes: [u32 start of the array][u32 end of the array] JSON.
+
+const ARRAY_SPAN_BYTES = 8;
+
+/** @param array Where the array of transactions stands in the block. */
+export function withHashes(block: Buffer, { start, end }: Span, hashes: readonly string[]): Buffer {
+  const array = hashes.length > 0 ? `["${hashes.join('","')}"]` : "[]";
+  const span = Buffer.allocUnsafe(ARRAY_SPAN_BYTES);
+  span.writeUInt32LE(start, 0);
+  span.writeUInt32LE(start + array.length, 4);
+  return Buffer.concat([span, block.subarray(0, start), Buffer.from(array), block.subarray(end)]);
+}
+
+/** The stored block's JSON with the hashes of its transactions; a part of `stored`. */
+const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_SPAN_BYTES);
+
+/** What stands before and behind the value of `transactions`; parts of `stored`. */
+function aroundTransactions(stored: Buffer): { before: Buffer; behind: Buffer } {
+  const json = blockWithHashes(stored);
+  return {
+    before: json.subarray(0, stored.readUInt32LE(0)),
+    behind: json.subarray(stored.readUInt32LE(4)),
+  };
+}
+
+/** The hashes of the transactions of a stored block, in order. */
+export const transactionHashesIn = (stored: Buffer): string[] =>
+  JSON.parse(
+    blockWithHashes(stored).toString("latin1", stored.readUInt32LE(0), stored.readUInt32LE(4)),
+  ) as string[];
+
+/** The same one by one: of a huge block the list is long. */
+export function* eachTransactionHash(stored: Buffer): Generator<string> {
+  const json = blockWithHashes(stored);
+  const end = stored.readUInt32LE(4);
+  let at = json.indexOf(QUOTE, stored.readUInt32LE(0));
+  while (at >= 0 && at < end) {
+    const close = json.indexOf(QUOTE, at + 1);
+    yield json.toString("latin1", at + 1, close);
+    at = json.indexOf(QUOTE, close + 1);
+  }
+}
+
+// A piece: [u16 how many][u32 end of each] items with commas between them.
+
+export function pieceOf(items: readonly Buffer[]): Buffer {
+  const head = pieceHeadBytes(items.length);
+  const piece = Buffer.allocUnsafe(head + joinedBytes(items));
+  piece.writeUInt16LE(items.length, 0);
+  let at = head;
+  items.forEach((item, index) => {
+    if (index > 0) at += piece.write(",", at);
+    at += item.copy(piece, at);
+    piece.writeUInt32LE(at - head, 2 + 4 * index);
+  });
+  return piece;
+}
+
+const pieceHeadBytes = (items: number): number => 2 + 4 * items;
+
+/** Of the items with the commas between them. */
+export const joinedBytes = (items: readonly Buffer[]): number =>
+  items.reduce((sum, item) => sum + item.length, Math.max(0, items.length - 1));
+
+/** All items of a piece, with commas between them; a part of `piece`. */
+export const itemsOf = (piece: Buffer): Buffer =>
+  piece.subarray(pieceHeadBytes(piece.readUInt16LE(0)));
+
+/** One item; a part of `piece`. */
+function itemOf(piece: Buffer, index: number): Buffer {
+  const start = index === 0 ? 0 : piece.readUInt32LE(2 + 4 * (index - 1)) + 1;
+  return itemsOf(piece).subarray(start, piece.readUInt32LE(2 + 4 * index));
+}
+
+// The outline in 64 bytes.
+
+const OUTLINE_BYTES = 64;
+const HAS_UNCLES = 1;
+
+export function encodeOutline(outline: Outline): Buffer {
+  const bytes = Buffer.alloc(OUTLINE_BYTES);
+  bytes.writeUInt32LE(outline.number, 0);
+  bytes.writeDoubleLE(outline.timestamp, 4);
+  bytes.write(outline.parentHash.slice(2), 12, "hex");
+  bytes.writeUInt32LE(outline.transactions, 44);
+  bytes.writeUInt32LE(outline.transactionBytes, 48);
+  bytes.writeUInt32LE(outline.receiptBytes, 52);
+  bytes.writeUInt16LE(outline.uncles, 56);
+  bytes.writeUInt8(outline.hasUncles ? HAS_UNCLES : 0, 58);
+  bytes.writeUInt8(PROOF_LEVELS.indexOf(outline.proof), 59);
+  return bytes;
+}
+
+export const decodeOutline = (bytes: Buffer): Outline => ({
+  number: bytes.readUInt32LE(0),
+  timestamp: bytes.readDoubleLE(4),
+  parentHash: `0x${bytes.toString("hex", 12, 44)}`,
+  transactions: bytes.readUInt32LE(44),
+  transactionBytes: bytes.readUInt32LE(48),
+  receiptBytes: bytes.readUInt32LE(52),
+  uncles: bytes.readUInt16LE(56),
+  hasUncles: bytes.readUInt8(58) === HAS_UNCLES,
+  proof: PROOF_LEVELS[bytes.readUInt8(59)] ?? "none",
+});

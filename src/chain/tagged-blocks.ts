@@ -1,8 +1,8 @@
 // What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain; and for one
 // call, or all calls of one batch, in order: neither is beyond the next, nor beyond the head.
 
-import type { Position } from "./block-record.ts";
 import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
+import type { Position } from "./stored-block.ts";
 
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
 

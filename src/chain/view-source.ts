@@ -4,7 +4,6 @@ import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Pool } from "../upstream/pool.ts";
-import type { Position } from "./block-record.ts";
 import type { BlockTables } from "./block-tables.ts";
 import {
   ChainView,
@@ -15,7 +14,7 @@ import {
 } from "./chain-view.ts";
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, HeadNews } from "./freshness.ts";
-import { StoredBlock } from "./stored-block.ts";
+import { type Position, StoredBlock } from "./stored-block.ts";
 
 /** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
 export type ChainWriter = StoreWriter & {

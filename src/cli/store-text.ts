@@ -1,8 +1,9 @@
 // What `headgate store` prints: its help, which the help of the whole program needs without opening a store, and what
 // one network's store holds. Pure.
-import type { ProofLevel } from "../chain/block-record.ts";
+
 import type { BlockTables } from "../chain/block-tables.ts";
 import type { KeptSegment } from "../chain/kept-segments.ts";
+import type { ProofLevel } from "../chain/stored-block.ts";
 
 export const STORE_HELP = `  headgate store show [--network NAME] [--json]
         tells what is stored: blocks, their proofs, and who told what is kept of old logs

@@ -1,7 +1,7 @@
 // The filters of one network: made, polled, ended.
 
-import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { Position } from "../chain/stored-block.ts";
 import type { ViewSource } from "../chain/view-source.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/waiting.ts";

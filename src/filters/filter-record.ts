@@ -1,6 +1,6 @@
 // A filter as it is kept in the state: what it asks for and how far its client was told, how many filters its key
 // has over all networks and gateways, and how long it lives.
-import type { Position } from "../chain/block-record.ts";
+import type { Position } from "../chain/stored-block.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";

@@ -1,9 +1,8 @@
 // The way of a filter from what its client was told last to the head: down to the chain as it is, and up. What the
 // store does not have any more is fetched and proven, or the walk is lost: never a gap.
-import type { Position } from "../chain/block-record.ts";
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
-import type { StoredBlock } from "../chain/stored-block.ts";
+import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -1,8 +1,8 @@
 // eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means; what is
 // stored of it is answered from the store, and nodes are asked for what is older.
 import { z } from "zod";
-import type { Position } from "../chain/block-record.ts";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { Position } from "../chain/stored-block.ts";
 import { areFalse } from "../evm/false-logs.ts";
 import {
   conditionsOf,

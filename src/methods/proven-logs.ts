@@ -1,6 +1,6 @@
 // Logs of blocks older than the window that stand on more than a node's word, where the network's `proof` is
 // strict: headers linked to each other tell which blocks may have some, and what these blocks hold is the answer.
-import type { ProofLevel } from "../chain/block-record.ts";
+import type { ProofLevel } from "../chain/stored-block.ts";
 import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import { errors, isTooMuchWork, type RpcError } from "../jsonrpc/rpc-error.ts";

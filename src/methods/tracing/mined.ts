@@ -1,5 +1,5 @@
 // A mined transaction, or a block of them, with what tracing it takes: found in the followed chain, or at the nodes.
-import type { Position } from "../../chain/block-record.ts";
+import type { Position } from "../../chain/stored-block.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { isJson, type Json } from "../../proofs/json.ts";

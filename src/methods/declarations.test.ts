@@ -113,10 +113,7 @@ describe("what is done by asking", () => {
 /** Where a method may be named beside its declaration, and why. */
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
-  [
-    /^upstream\/(capabilities\/(probes|inspect)|identity|head)\./,
-    "nodes are asked who they are",
-  ],
+  [/^upstream\/(capabilities\/(probes|inspect)|identity|head)\./, "nodes are asked who they are"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^cli\/check\./, "as by hand"],

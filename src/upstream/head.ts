@@ -1,4 +1,5 @@
-// The head of a network as its nodes tell it, and the one view of it that a batch gets.
+// The head of a network as its nodes tell it: the one view of it that a batch gets; and, where nobody follows their
+// chain, the watch that keeps it known.
 
 import { toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";

@@ -1,105 +1,55 @@
 // What conflux-rust documents for its core space, of all generations. What is declared in src/methods is not
 // listed again.
-import {
-  ACCOUNT,
-  BLOCKS,
-  CHAIN,
-  controls,
-  type KnownMethod,
-  reads,
-  signs,
-  subscribes,
-  TRACE,
-} from "./known-method.ts";
-import { noContract } from "./read-contracts.ts";
+import { listed } from "./known-method.ts";
 
-const STATE = { contractsOf: noContract, workKind: "state" } as const;
+export const conflux = listed(
+  "conflux",
+  `
+cfx read (no contract): clientVersion getBestBlockHash getConfirmationRiskByHash
+cfx read (chain, no contract): feeHistory maxPriorityFeePerGas
+cfx read (blocks, no contract): getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo
+  getPoSRewardByEpoch getSkippedBlocksByEpoch
+cfx read (state, no contract): checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
+  getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo
+cfx read (state, contract first): getAccount getAccountPendingInfo getAdmin getCollateralForStorage getDepositList
+  getSponsorInfo getStakingBalance getStorageAt getStorageRoot getVoteList
+cfx read (state): getAccountPendingTransactions
+cfx read (blocks, cost 10, null is no block): getEpochReceipts
+cfx read (blocks, cost 10): getTransactionsByBlock getTransactionsByEpoch
+cfx signing: sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts
+cfx subscription: subscribe unsubscribe
 
-const methods = [
-  ...reads("cfx", "clientVersion getBestBlockHash getConfirmationRiskByHash", CHAIN),
-  ...reads("cfx", "feeHistory maxPriorityFeePerGas", { ...CHAIN, workKind: "chain" }),
-  ...reads(
-    "cfx",
-    `getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo getPoSRewardByEpoch
-     getSkippedBlocksByEpoch`,
-    BLOCKS,
-  ),
-  ...reads(
-    "cfx",
-    `checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
-     getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo`,
-    STATE,
-  ),
-  ...reads(
-    "cfx",
-    `getAccount getAccountPendingInfo getAdmin getCollateralForStorage getDepositList getSponsorInfo
-     getStakingBalance getStorageAt getStorageRoot getVoteList`,
-    ACCOUNT,
-  ),
-  ...reads("cfx", "getAccountPendingTransactions", { workKind: "state" }),
-  ...reads("cfx", "getEpochReceipts", { cost: 10, workKind: "blocks", isNullNoBlock: true }),
-  ...reads("cfx", "getTransactionsByBlock getTransactionsByEpoch", {
-    cost: 10,
-    workKind: "blocks",
-  }),
-  ...signs("cfx", "sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts"),
-  ...subscribes("cfx", "subscribe unsubscribe"),
+pos read (blocks, no contract): getBlockByHash getBlockByNumber getConsensusBlocks getEpochState
+  getLedgerInfoByBlockNumber getLedgerInfoByEpoch getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch
+  getTransactionByNumber
+pos read (state, no contract): getAccount getAccountByPowAddress getCommittee
+pos read (no contract): getStatus
+pos node control: force_propose force_sign_pivot_decision force_vote_proposal get_chosen_proposal register start
+  start_voting stop_election stop_voting trigger_timeout update_voting_power voting_status forcePropose
+  forceSignPivotDecision forceVoteProposal getChosenProposal startVoting stopElection stopVoting triggerTimeout
+  updateVotingPower votingStatus
+test node control: addLatency addNode expireBlockGc generateBlockWithBlameInfo generateBlockWithFakeTxs
+  generateBlockWithNonceAndTimestamp generateCustomBlock generateEmptyBlocks generateFixedBlock generateOneBlock
+  generateOneBlockWithDirectTxGen getBlockCount getBlockStatus getChain getExecutedInfo getGoodPut getNodeId
+  getPeerInfo getPivotChainAndWeight posForcePropose posForceSignPivotDecision posForceVoteProposal
+  posGetChosenProposal posRegister posStart posStartVoting posStopElection posStopVoting posTriggerTimeout
+  posUpdateVotingPower posVotingStatus removeNode saveNodeDb sayHello sendUsableGenesisAccounts setDbCrash stop
 
-  ...reads(
-    "pos",
-    `getBlockByHash getBlockByNumber getConsensusBlocks getEpochState getLedgerInfoByBlockNumber
-     getLedgerInfoByEpoch getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch
-     getTransactionByNumber`,
-    BLOCKS,
-  ),
-  ...reads("pos", "getAccount getAccountByPowAddress getCommittee", STATE),
-  ...reads("pos", "getStatus", CHAIN),
-  ...controls(
-    "pos",
-    `force_propose force_sign_pivot_decision force_vote_proposal get_chosen_proposal register start
-     start_voting stop_election stop_voting trigger_timeout update_voting_power voting_status
-     forcePropose forceSignPivotDecision forceVoteProposal getChosenProposal startVoting
-     stopElection stopVoting triggerTimeout updateVotingPower votingStatus`,
-  ),
-  ...controls(
-    "test",
-    `addLatency addNode expireBlockGc generateBlockWithBlameInfo generateBlockWithFakeTxs
-     generateBlockWithNonceAndTimestamp generateCustomBlock generateEmptyBlocks generateFixedBlock
-     generateOneBlock generateOneBlockWithDirectTxGen getBlockCount getBlockStatus getChain
-     getExecutedInfo getGoodPut getNodeId getPeerInfo getPivotChainAndWeight posForcePropose
-     posForceSignPivotDecision posForceVoteProposal posGetChosenProposal posRegister posStart
-     posStartVoting posStopElection posStopVoting posTriggerTimeout posUpdateVotingPower
-     posVotingStatus removeNode saveNodeDb sayHello sendUsableGenesisAccounts setDbCrash stop`,
-  ),
+gasstation read (no contract): price
+net read (chain, cost 1, no contract): version
+net node control: disconnect_node node sessions throttling
+txpool read (no contract): status nextNonce
+txpool read: accountPendingInfo accountPendingTransactions accountTransactions content inspect pendingNonceRange
+  transactionByAddressAndNonce txWithPoolInfo
+txpool node control: clear
+trace read (traces, no contract): transaction
+trace read (traces, null is no block): block
+trace read (traces): epoch filter
+debug read (traces): getEpochReceiptProofByTransaction getTransactionsByBlock getTransactionsByEpoch
+debug node control: statOnGasLoad
 
-  ...reads("gasstation", "price", CHAIN),
-  ...reads("net", "version", { ...CHAIN, cost: 1, workKind: "chain" }),
-  ...controls("net", "disconnect_node node sessions throttling"),
-  ...reads("txpool", "status nextNonce", CHAIN),
-  ...reads(
-    "txpool",
-    `accountPendingInfo accountPendingTransactions accountTransactions content inspect
-     pendingNonceRange transactionByAddressAndNonce txWithPoolInfo`,
-  ),
-  ...controls("txpool", "clear"),
-  ...reads("trace", "transaction", { ...TRACE, contractsOf: noContract }),
-  ...reads("trace", "block", { ...TRACE, isNullNoBlock: true }),
-  ...reads("trace", "epoch filter", TRACE),
-  ...reads(
-    "debug",
-    "getEpochReceiptProofByTransaction getTransactionsByBlock getTransactionsByEpoch",
-    TRACE,
-  ),
-  ...controls("debug", "statOnGasLoad"),
-];
-
-/** Of the port for the machine itself; they have no namespace. */
-const bare = [
-  ...controls("", "consensus_graph_state current_sync_phase earlystop getexec sync_graph_state"),
-  ...signs("", "accounts lock_account new_account sign unlock_account"),
-].map((method) => ({ ...method, name: method.name.slice(1) }));
-
-export const conflux: readonly KnownMethod[] = [...methods, ...bare].map((method) => ({
-  ...method,
-  family: "conflux",
-}));
+# Of the port for the machine itself; they have no namespace.
+- node control: consensus_graph_state current_sync_phase earlystop getexec sync_graph_state
+- signing: accounts lock_account new_account sign unlock_account
+`,
+);

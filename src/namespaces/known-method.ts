@@ -1,5 +1,14 @@
 // What is known of a method that clients document, whether or not it is declared here. Pure.
-import { anyContract, type ContractsOf, contractAt, noContract } from "./read-contracts.ts";
+import {
+  anyContract,
+  type ContractsOf,
+  calledWithoutOverrides,
+  contractAt,
+  contractsOfLogs,
+  noContract,
+  tracedCall,
+  tracedTransaction,
+} from "./read-contracts.ts";
 
 /**
  * `read` asks. `write` sends what somebody signed, or leaves something behind for others. `node control` changes the
@@ -86,39 +95,70 @@ export type KnownMethod = MethodTraits & {
 export const speaksOfChain = (namespace: string): boolean =>
   ["eth", "cfx", "trace", "debug"].includes(namespace);
 
-const guardedBy = (contractsOf: ContractsOf): Pick<KnownMethod, "contractsOf"> =>
-  contractsOf === noContract ? {} : { contractsOf };
+type Words = Partial<Omit<KnownMethod, "name" | "kind" | "family">>;
 
-type Words = Partial<Omit<KnownMethod, "name" | "kind">>;
+/** What a line may say of its methods; `cost 10` beside these. */
+const WORDS: Readonly<Record<string, Words>> = {
+  ...{ chain: { workKind: "chain" }, blocks: { workKind: "blocks" }, state: { workKind: "state" } },
+  execution: { workKind: "execution", cost: 5 },
+  logs: { workKind: "logs", cost: 10 },
+  traces: { workKind: "traces", cost: 25 },
+  "no contract": { contractsOf: noContract },
+  "contract first": { contractsOf: contractAt(0) },
+  "contract of the filter": { contractsOf: contractsOfLogs },
+  "called contract": { contractsOf: calledWithoutOverrides },
+  "traced call": { contractsOf: tracedCall },
+  "traced transaction": { contractsOf: tracedTransaction },
+  "null is no block": { isNullNoBlock: true },
+};
 
-/** Several of one namespace at once. @param names What follows the underscore, separated by spaces. */
-const listed =
-  (kind: MethodKind, usual: WorkKind) =>
-  (namespace: string, names: string, words: Words = {}): readonly KnownMethod[] => {
-    const {
-      family = "evm",
-      cost = 3,
-      contractsOf = anyContract,
-      workKind = usual,
-      ...traits
-    } = words;
-    const declared = { workKind, isOfChain: speaksOfChain(namespace), ...traits };
-    const own = { kind, family, cost, ...guardedBy(contractsOf), ...traitsFor(kind, declared) };
-    return names
-      .trim()
-      .split(/\s+/)
-      .map((name) => ({ name: `${namespace}_${name}`, ...own }));
-  };
+/** `namespace kind (words, …): names`. */
+const LINE = /^(\S+) (read|write|node control|signing|subscription)(?: \((.+)\))?: (.+)$/;
 
-export const reads = listed("read", "other");
-export const writes = listed("write", "submission");
-export const controls = listed("node control", "other");
-export const signs = listed("signing", "other");
-export const subscribes = listed("subscription", "other");
+/**
+ * Methods of several namespaces, a line for those that are alike; a line that is indented goes on with the one
+ * before. `ibft/qbft`: two namespaces have the same methods; `-`: none.
+ */
+export const listed = (family: Family, text: string): readonly KnownMethod[] =>
+  text
+    .replaceAll(/\n {2}/g, " ")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .flatMap((line) => {
+      const [, namespaces = "", kind, words, names = ""] = LINE.exec(line) ?? [];
+      if (!kind) throw new Error(`no methods: ${line}`);
+      return namespaces
+        .split("/")
+        .flatMap((namespace) =>
+          methodsOf(namespace, names, { family, kind: kind as MethodKind, ...wordsIn(words) }),
+        );
+    });
 
-/** What many methods have in common; each reads what its name says. */
-export const CHAIN = { contractsOf: noContract } as const;
-export const BLOCKS = { contractsOf: noContract, workKind: "blocks" } as const;
-export const ACCOUNT = { contractsOf: contractAt(0), workKind: "state" } as const;
-export const EXECUTION = { cost: 5, workKind: "execution" } as const;
-export const TRACE = { cost: 25, workKind: "traces" } as const;
+function methodsOf(
+  namespace: string,
+  names: string,
+  {
+    family,
+    kind,
+    cost = 3,
+    contractsOf = anyContract,
+    ...given
+  }: Words & Pick<KnownMethod, "family" | "kind">,
+): readonly KnownMethod[] {
+  const workKind = kind === "write" ? "submission" : "other";
+  const traits = traitsFor(kind, { workKind, isOfChain: speaksOfChain(namespace), ...given });
+  const guarded = contractsOf === noContract ? {} : { contractsOf };
+  const prefix = namespace === "-" ? "" : `${namespace}_`;
+  return names
+    .split(" ")
+    .map((name) => ({ name: prefix + name, family, kind, cost, ...guarded, ...traits }));
+}
+
+const wordsIn = (text = ""): Words =>
+  Object.assign({}, ...text.split(", ").map((word) => WORDS[word] ?? costIn(word)));
+
+function costIn(word: string): Words {
+  const [, cost] = /^cost (\d+)$/.exec(word) ?? [];
+  if (word !== "" && cost === undefined) throw new Error(`no word for methods: ${word}`);
+  return cost === undefined ? {} : { cost: Number(cost) };
+}

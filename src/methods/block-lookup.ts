@@ -7,7 +7,7 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
-import type { CallContext } from "./method.ts";
+import type { CallContext, Outcome } from "./method.ts";
 
 type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 
@@ -15,6 +15,10 @@ type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 export type FixedPointer =
   | { readonly kind: "hash"; readonly hash: string }
   | { readonly kind: "number"; readonly number: string };
+
+/** As nodes take it. */
+export const pointedText = (pointer: FixedPointer): string =>
+  pointer.kind === "hash" ? pointer.hash : pointer.number;
 
 /** What is needed of a block without its transactions' contents. */
 export type BlockOutline = {
@@ -63,7 +67,7 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
     case "finalized": {
       const position = await context.chain?.tagged(numberOrTag);
       if (position) return toQuantity(position.number);
-      const block = await readOutline("eth_getBlockByNumber", numberOrTag, context);
+      const block = await readBlock({ kind: "number", number: numberOrTag }, context);
       const isBeyond = block && context.chain && toNumber(block.number) > context.chain.head.number;
       if (!block || isBeyond) throw errors.taggedBlockNotFound(numberOrTag);
       return block.number;
@@ -74,22 +78,24 @@ export async function settleNumber(numberOrTag: string, context: Asking): Promis
 }
 
 /** undefined when the block is unknown. */
-export const readBlock = (
+export async function readBlock(
   pointer: FixedPointer,
   context: Pick<CallContext, "ask">,
-): Promise<BlockOutline | undefined> =>
-  pointer.kind === "hash"
-    ? readOutline("eth_getBlockByHash", pointer.hash, context)
-    : readOutline("eth_getBlockByNumber", pointer.number, context);
-
-async function readOutline(
-  method: string,
-  reference: string,
-  context: Pick<CallContext, "ask">,
 ): Promise<BlockOutline | undefined> {
-  const result = await nullWhenUnknown(context.ask(method, JSON.stringify([reference, false])));
+  const result = await askBlock(pointer, { fullTransactions: false }, context);
   return JSON.parse(result.toString("utf8")) ?? undefined;
 }
+
+/** A node's block, `null` when it is unknown. */
+export const askBlock = (
+  pointer: FixedPointer,
+  { fullTransactions, ...options }: CallOptions & { readonly fullTransactions: boolean },
+  context: Pick<CallContext, "ask">,
+): Promise<Buffer> => {
+  const method = pointer.kind === "hash" ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  const paramsJson = JSON.stringify([pointedText(pointer), fullTransactions]);
+  return nullWhenUnknown(context.ask(method, paramsJson, options));
+};
 
 /** @returns false when the block is unknown. */
 async function isCanonical(hash: string, context: Asking): Promise<boolean> {
@@ -100,6 +106,7 @@ async function isCanonical(hash: string, context: Asking): Promise<boolean> {
   return true;
 }
 
+type FoundBlock = StoredBlock | "unknown" | "elsewhere";
 type Finding = Pick<CallContext, "chain" | "signal" | "setProvenance">;
 
 /** The block that a reference means, if it is known at once: stored, and no question of canonicity or tags. */
@@ -118,16 +125,43 @@ export function storedAt(
   return isQuantity(pointer.numberOrTag) ? chain.blockAt(toNumber(pointer.numberOrTag)) : undefined;
 }
 
+/** What one method tells of a block. */
+type BlockAnswer<Args> = {
+  reference(args: Args): string;
+  find(reference: string, context: CallContext): Promise<FoundBlock>;
+  /** Whether no block has it. */
+  isNone?(args: Args): boolean;
+  read(block: StoredBlock, args: Args, context: CallContext): AnswerJson;
+  /** Asks the nodes, for a block that the followed chain cannot have. */
+  ask(args: Args, context: CallContext): Promise<AnswerJson>;
+};
+
+/** The answer of a method about one block: at once where the block is stored, `null` where there is none. */
+export const ofBlock =
+  <Args>(wanted: BlockAnswer<Args>) =>
+  (args: Args, context: CallContext): Outcome => {
+    const stored = storedAt(wanted.reference(args), context);
+    return stored ? wanted.read(stored, args, context) : ofFoundBlock(wanted, args, context);
+  };
+
+async function ofFoundBlock<Args>(
+  wanted: BlockAnswer<Args>,
+  args: Args,
+  context: CallContext,
+): Promise<AnswerJson> {
+  if (wanted.isNone?.(args)) return "null";
+  const found = await wanted.find(wanted.reference(args), context);
+  if (found === "unknown") return "null";
+  return found === "elsewhere" ? wanted.ask(args, context) : wanted.read(found, args, context);
+}
+
 /**
  * The block, from the store or from the nodes into it. "elsewhere": there is no followed chain, or
  * the block could not be had as a whole, and the nodes are asked for what is wanted of it.
  *
  * @throws RpcError when a node gives the block, but none so that it can be proven.
  */
-export async function findBlock(
-  pointer: FixedPointer,
-  context: Finding,
-): Promise<StoredBlock | "unknown" | "elsewhere"> {
+export async function findBlock(pointer: FixedPointer, context: Finding): Promise<FoundBlock> {
   const { chain, signal } = context;
   if (!chain) return "elsewhere";
   context.setProvenance({ source: "upstream", proof: "none" }); // of a "no"; a block that is found sets its own
@@ -141,14 +175,11 @@ export async function findBlock(
   return chain.blockAt(number) ?? outcomeOf(await chain.fetch({ number }));
 }
 
-/** As `findBlock`, by number or tag. "elsewhere" also for `pending`, and for a tag that no block has. */
-export async function findNumbered(
-  numberOrTag: string,
-  context: Finding,
-): Promise<StoredBlock | "unknown" | "elsewhere"> {
+/** As `findBlock`. "elsewhere" also for `pending`, and for a tag that no block has. */
+async function findNumbered(reference: string, context: Finding): Promise<FoundBlock> {
   const { chain } = context;
-  if (isBeyondAnyChain(numberOrTag)) return "unknown";
-  switch (numberOrTag) {
+  if (isBeyondAnyChain(reference)) return "unknown";
+  switch (reference) {
     case "pending":
       return "elsewhere";
     case "latest":
@@ -157,16 +188,29 @@ export async function findNumbered(
       return findBlock({ kind: "number", number: "0x0" }, context);
     case "safe":
     case "finalized": {
-      const position = await chain?.tagged(numberOrTag);
+      const position = await chain?.tagged(reference);
       if (!position) return "elsewhere";
       return findBlock({ kind: "number", number: toQuantity(position.number) }, context);
     }
     default:
-      return findBlock({ kind: "number", number: numberOrTag }, context);
+      return findBlock({ kind: "number", number: reference }, context);
   }
 }
 
-function outcomeOf(sought: Sought): StoredBlock | "unknown" | "elsewhere" {
+/** For the methods whose caller names the block by number or tag. */
+export const byNumber = {
+  reference: ({ block }: { readonly block: string }): string => block,
+  find: findNumbered,
+};
+
+/** For the methods whose caller names the block by its hash. */
+export const byHash = {
+  reference: ({ blockHash }: { readonly blockHash: string }): string => blockHash,
+  find: (hash: string, context: Finding): Promise<FoundBlock> =>
+    findBlock({ kind: "hash", hash }, context),
+};
+
+function outcomeOf(sought: Sought): FoundBlock {
   if (sought === "unproven") throw errors.unproven();
   return sought === "unanswered" ? "elsewhere" : sought;
 }
@@ -187,6 +231,10 @@ export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
     if (saysUnknown(thrown)) return Buffer.from("null");
     throw thrown;
   });
+
+/** Asks with the parameters as they came, which name a block or transaction by its hash. */
+export const askByHash = (method: string, context: CallContext): Promise<Buffer> =>
+  nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
 
 /** No upstream has the method. */
 export const isMethodMissing = (thrown: unknown): boolean =>

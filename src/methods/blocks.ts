@@ -7,17 +7,9 @@ import { hash, quantity, toQuantity } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import {
-  findBlock,
-  findNumbered,
-  fromStore,
-  isNull,
-  MAY_LAG,
-  nullWhenUnknown,
-  storedAt,
-} from "./block-lookup.ts";
+import { askByHash, byHash, byNumber, fromStore, isNull, ofBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
-import { askAt } from "./passing-on.ts";
+import { askOfBlock } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
 
 const fullTransactions = z
@@ -25,6 +17,13 @@ const fullTransactions = z
   .describe("Whole transactions instead of their hashes.");
 
 const LOOKUP = { workKind: "blocks", cost: 3 } as const;
+
+type ByNumber = { readonly block: string };
+type ByHash = { readonly blockHash: string };
+type Form = { readonly fullTransactions: boolean };
+
+const countJson = (stored: StoredBlock, _: unknown, context: CallContext): AnswerJson =>
+  fromStore(`"${toQuantity(stored.outline.transactions)}"`, stored, context);
 
 export const blockMethods = [
   defineMethod({
@@ -36,10 +35,7 @@ export const blockMethods = [
     params: { block: blockNumberOrTag, fullTransactions },
     result: block.nullable(),
     freshness: "until next block",
-    answer: (args, context) => {
-      const stored = storedAt(args.block, context);
-      return stored ? blockJson(stored, args, context) : findByNumber(args, context);
-    },
+    answer: ofBlock<ByNumber & Form>({ ...byNumber, read: blockJson, ask: askByNumber }),
   }),
   defineMethod({
     name: "eth_getBlockByHash",
@@ -49,10 +45,12 @@ export const blockMethods = [
     params: { blockHash: hash, fullTransactions },
     result: block.nullable(),
     freshness: "forever",
-    answer: (args, context) => {
-      const stored = storedAt(args.blockHash, context);
-      return stored ? blockJson(stored, args, context) : findByHash(args, context);
-    },
+    answer: ofBlock<ByHash & Form>({
+      ...byHash,
+      read: blockJson,
+      ask: async (_, context) =>
+        withTotalDifficulty(await askByHash("eth_getBlockByHash", context), context.network),
+    }),
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByNumber",
@@ -62,10 +60,11 @@ export const blockMethods = [
     params: { block: blockNumberOrTag },
     result: quantity.nullable(),
     freshness: "until next block",
-    answer: (args, context) => {
-      const stored = storedAt(args.block, context);
-      return stored ? countJson(stored, context) : countByNumber(args, context);
-    },
+    answer: ofBlock<ByNumber>({
+      ...byNumber,
+      read: countJson,
+      ask: (args, context) => askOfBlock("eth_getBlockTransactionCountByNumber", args, context),
+    }),
   }),
   defineMethod({
     name: "eth_getBlockTransactionCountByHash",
@@ -74,19 +73,17 @@ export const blockMethods = [
     params: { blockHash: hash },
     result: quantity.nullable(),
     freshness: "forever",
-    answer: (args, context) => {
-      const stored = storedAt(args.blockHash, context);
-      return stored ? countJson(stored, context) : countByHash(args, context);
-    },
+    answer: ofBlock<ByHash>({
+      ...byHash,
+      read: countJson,
+      ask: (_, context) => askByHash("eth_getBlockTransactionCountByHash", context),
+    }),
   }),
 ];
 
-type BlockArgs = { readonly block: string; readonly fullTransactions: boolean };
-type HashArgs = { readonly blockHash: string; readonly fullTransactions: boolean };
-
 function blockJson(
   stored: StoredBlock,
-  { fullTransactions: isFull }: { readonly fullTransactions: boolean },
+  { fullTransactions: isFull }: Form,
   context: CallContext,
 ): AnswerJson {
   // What is added to a block is added to the whole of it.
@@ -96,11 +93,8 @@ function blockJson(
   return fromStore(withTotalDifficulty(json, context.network), stored, context);
 }
 
-async function findByNumber(args: BlockArgs, context: CallContext): Promise<AnswerJson> {
-  const found = await findNumbered(args.block, context);
-  if (found === "unknown") return "null";
-  if (found !== "elsewhere") return blockJson(found, args, context);
-  const result = await askBlock("eth_getBlockByNumber", args, context);
+async function askByNumber(args: ByNumber & Form, context: CallContext): Promise<AnswerJson> {
+  const result = await askOfBlock("eth_getBlockByNumber", args, context);
   if (args.block === "pending") return asPendingBlock(result, context.network.pending);
   if (isTagBeyondHead(args.block, result, context)) throw errors.taggedBlockNotFound(args.block);
   return withTotalDifficulty(result, context.network);
@@ -112,38 +106,6 @@ function isTagBeyondHead(asked: string, result: Buffer, { chain }: CallContext):
   const [number] = findMembers(result, ["number"]) ?? [];
   return number !== undefined && Number(textOf(result, number).slice(1, -1)) > chain.head.number;
 }
-
-async function findByHash(args: HashArgs, context: CallContext): Promise<AnswerJson> {
-  const found = await findBlock({ kind: "hash", hash: args.blockHash }, context);
-  if (found === "unknown") return "null";
-  if (found !== "elsewhere") return blockJson(found, args, context);
-  const asked = context.ask("eth_getBlockByHash", context.paramsJson, MAY_LAG);
-  return withTotalDifficulty(await nullWhenUnknown(asked), context.network);
-}
-
-const countJson = (stored: StoredBlock, context: CallContext): RawJson =>
-  fromStore(`"${toQuantity(stored.outline.transactions)}"`, stored, context);
-
-async function countByNumber(args: { block: string }, context: CallContext): Promise<RawJson> {
-  const found = await findNumbered(args.block, context);
-  if (found === "unknown") return "null";
-  if (found !== "elsewhere") return countJson(found, context);
-  return askBlock("eth_getBlockTransactionCountByNumber", args, context);
-}
-
-async function countByHash(args: { blockHash: string }, context: CallContext): Promise<RawJson> {
-  const found = await findBlock({ kind: "hash", hash: args.blockHash }, context);
-  if (found === "unknown") return "null";
-  if (found !== "elsewhere") return countJson(found, context);
-  const method = "eth_getBlockTransactionCountByHash";
-  return nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
-}
-
-const askBlock = (
-  method: string,
-  args: Readonly<Record<string, unknown>>,
-  context: CallContext,
-): Promise<Buffer> => nullWhenUnknown(askAt(method, { given: args, at: "block" }, context));
 
 /** docs/decisions/0035: of blocks after the merge it is known, and current nodes leave it out. */
 function withTotalDifficulty(result: Buffer, { totalDifficulty }: NetworkFacts): RawJson {

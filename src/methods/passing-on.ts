@@ -4,7 +4,7 @@ import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Reply } from "../upstream/reply.ts";
-import { MAY_LAG, saysUnknown } from "./block-lookup.ts";
+import { MAY_LAG, nullWhenUnknown, saysUnknown } from "./block-lookup.ts";
 import {
   type CallContext,
   type Declaration,
@@ -68,6 +68,10 @@ export async function askAt(
   // Who is followed has the block; another one may have to be forgiven that it has not.
   return context.ask(method, paramsJson, { ...MAY_LAG, block: number });
 }
+
+/** As `askAt`, for what is told of the argument `block`: null when there is no such block. */
+export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
+  nullWhenUnknown(askAt(method, { given, at: "block" }, context));
 
 /**
  * By hash the answer is of the followed chain, whatever branch a node is on.

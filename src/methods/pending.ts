@@ -9,43 +9,43 @@ import type { CallContext, NetworkFacts } from "./method.ts";
 
 type Members = Record<string, unknown>;
 
-const noPlace = { blockHash: null, blockNumber: null, transactionIndex: null };
+const noPosition = { blockHash: null, blockNumber: null, transactionIndex: null };
 
 /**
- * A pending block: null number, hash, nonce and logsBloom, and no place for its transactions.
+ * A pending block: null number, hash, nonce and logsBloom, and no position of its transactions.
  *
- * @param told `node`: number and logsBloom are what the node says, for clients that take no null there.
+ * @param shown `node`: number and logsBloom are what the node says, for clients that take no null there.
  */
 export function asPendingBlock(
   result: Buffer,
-  told: NetworkFacts["pending"] = "specified",
+  shown: NetworkFacts["pending"] = "specified",
 ): RawJson {
   if (isNull(result)) return result;
   const block: Members = JSON.parse(result.toString("utf8"));
   const { transactions } = block;
   return JSON.stringify({
     ...block,
-    ...(told === "node" ? {} : { number: null, logsBloom: null }),
+    ...(shown === "node" ? {} : { number: null, logsBloom: null }),
     hash: null,
     nonce: null,
-    ...(Array.isArray(transactions) ? { transactions: transactions.map(withoutPlace) } : {}),
+    ...(Array.isArray(transactions) ? { transactions: transactions.map(withoutPosition) } : {}),
   });
 }
 
-const withoutPlace = (transaction: unknown): unknown =>
+const withoutPosition = (transaction: unknown): unknown =>
   typeof transaction === "object" && transaction !== null
-    ? { ...transaction, ...noPlace }
+    ? { ...transaction, ...noPosition }
     : transaction;
 
-/** A transaction as it came, but with no place at all when a part of its place is missing. */
-export function withWholePlace(result: Buffer, isPending = false): RawJson {
+/** A transaction as it came, but with no position at all when a part of its position is missing. */
+export function withWholePosition(result: Buffer, isPending = false): RawJson {
   if (isNull(result)) return result;
-  const place = findMembers(result, ["blockHash", "blockNumber", "transactionIndex"]) ?? [];
-  const [blockHash, blockNumber] = place;
+  const spans = findMembers(result, ["blockHash", "blockNumber", "transactionIndex"]) ?? [];
+  const [blockHash, blockNumber] = spans;
   const isMined = !isPending && hasValue(result, blockHash) && hasValue(result, blockNumber);
-  const isPlaceless = place.every((span) => span && !hasValue(result, span));
-  if (isMined || isPlaceless) return result;
-  return JSON.stringify(withoutPlace(JSON.parse(result.toString("utf8"))));
+  const hasNoPosition = spans.every((span) => span && !hasValue(result, span));
+  if (isMined || hasNoPosition) return result;
+  return JSON.stringify(withoutPosition(JSON.parse(result.toString("utf8"))));
 }
 
 /** Whether the member is there and not null. */
@@ -53,12 +53,11 @@ export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
   span !== undefined && json[span.start] !== 0x6e; // the n of null
 
 /**
- * Where a node's transaction or receipt says it was mined, held against the followed chain: callers never hear of
- * a block that the chain does not have. "pending": nowhere. "old": below the stored blocks, or nothing
- * is followed, or it is null. Else the chain, which has that number by now if it gets there at all:
- * it is the chain that tells.
+ * The followed chain, once it has reached the block that a node's transaction or receipt names: callers never hear of
+ * a block that the chain does not have. "pending": it names none. "old": the block is below the stored ones, or nothing
+ * is followed, or the result is null.
  */
-export async function placeOnChain(
+export async function chainReaching(
   result: Buffer,
   { chain, signal }: Pick<CallContext, "chain" | "signal">,
 ): Promise<"pending" | "old" | ChainView> {

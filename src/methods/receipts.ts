@@ -8,20 +8,21 @@ import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
+  askByHash,
   type BlockOutline,
   type FixedPointer,
   findBlock,
   fromStore,
   isMethodMissing,
   isNull,
-  MAY_LAG,
   nullWhenUnknown,
+  pointedText,
   readBlock,
   settle,
   storedAt,
 } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { hasValue, placeOnChain } from "./pending.ts";
+import { chainReaching, hasValue } from "./pending.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>
@@ -55,7 +56,8 @@ export const receiptMethods = [
     result: receipt.nullable(),
     freshness: "until next block",
     answer: ({ transactionHash }, context) =>
-      storedReceipt(transactionHash, context) ?? findReceipt(transactionHash, context),
+      storedReceipt(transactionHash, context.chain, context) ??
+      findReceipt(transactionHash, context),
   }),
   receiptsByBlock("eth_getTransactionReceiptsByBlock"),
   receiptsByBlock("eth_getBlockReceipts"),
@@ -65,30 +67,30 @@ async function findReceipts(block: BlockReference, context: CallContext): Promis
   // Specification: a pending transaction has no receipt. (geth answers those of its own draft.)
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
-  if (!pointer) return "null";
-  const found = await findBlock(pointer, context);
-  if (found === "unknown") return "null";
-  return found === "elsewhere"
-    ? receiptsOf(pointer, context)
-    : fromStore(found.receiptsToSend(), found, context);
+  const found = pointer && (await findBlock(pointer, context));
+  if (!pointer || found === "unknown") return "null";
+  return found && found !== "elsewhere"
+    ? fromStore(found.receiptsToSend(), found, context)
+    : receiptsOf(pointer, context);
 }
 
-function storedReceipt(transactionHash: string, context: CallContext): AnswerJson | undefined {
-  const place = context.chain?.transaction(transactionHash);
-  const json = place?.block.receipt(place.index);
-  return place && json && fromStore(json, place.block, context);
+function storedReceipt(
+  transactionHash: string,
+  chain: CallContext["chain"],
+  context: CallContext,
+): AnswerJson | undefined {
+  const stored = chain?.transaction(transactionHash);
+  const json = stored?.block.receipt(stored.index);
+  return stored && json && fromStore(json, stored.block, context);
 }
 
 /** Of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
 async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
-  const asked = context.ask("eth_getTransactionReceipt", context.paramsJson, MAY_LAG);
-  const result = await nullWhenUnknown(asked);
-  const place = await placeOnChain(result, context);
-  if (place === "old") return nullWhenPending(result);
-  if (place === "pending") return "null";
-  const stored = place.transaction(transactionHash);
-  const json = stored?.block.receipt(stored.index);
-  return stored && json ? fromStore(json, stored.block, context) : "null";
+  const result = await askByHash("eth_getTransactionReceipt", context);
+  const chain = await chainReaching(result, context);
+  if (chain === "old") return nullWhenPending(result);
+  if (chain === "pending") return "null";
+  return storedReceipt(transactionHash, chain, context) ?? "null";
 }
 
 /** Some nodes give receipts of pending transactions, without a block. */
@@ -107,10 +109,10 @@ const DIALECTS = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
 /** All of one block, in whichever dialect the upstreams have. @returns `null` when the block is unknown, `[]` when it is known and empty. */
 async function receiptsOf(pointer: FixedPointer, context: Asking): Promise<RawJson> {
-  const reference = pointer.kind === "hash" ? pointer.hash : pointer.number;
+  const paramsJson = JSON.stringify([pointedText(pointer)]);
   for (const dialect of DIALECTS) {
     try {
-      return await nullWhenUnknown(context.ask(dialect, JSON.stringify([reference])));
+      return await nullWhenUnknown(context.ask(dialect, paramsJson));
     } catch (thrown) {
       if (!isMethodMissing(thrown)) throw thrown;
     }
@@ -135,13 +137,11 @@ async function readReceipts(
 ): Promise<readonly string[] | undefined> {
   const receipts: string[] = [];
   for (let start = 0; start < block.transactions.length; start += AT_ONCE) {
-    const some = await Promise.all(
-      block.transactions
-        .slice(start, start + AT_ONCE)
-        .map((transaction) =>
-          nullWhenUnknown(context.ask("eth_getTransactionReceipt", JSON.stringify([transaction]))),
-        ),
+    const transactions = block.transactions.slice(start, start + AT_ONCE);
+    const asked = transactions.map((transaction) =>
+      nullWhenUnknown(context.ask("eth_getTransactionReceipt", JSON.stringify([transaction]))),
     );
+    const some = await Promise.all(asked);
     if (!some.every((json) => isOfBlock(json, block.hash))) return undefined;
     receipts.push(...some.map((json) => json.toString("utf8")));
   }

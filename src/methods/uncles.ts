@@ -15,6 +15,7 @@ import {
   isMethodMissing,
   isNull,
   nullWhenUnknown,
+  pointedText,
   readBlock,
   settle,
   storedAt,
@@ -87,10 +88,9 @@ async function uncleAt(
   if (found === "unknown") return "null";
   const json = found === "elsewhere" ? undefined : storedUncle(found, index);
   if (json && found !== "elsewhere") return fromStore(json, found, context);
-  const asked =
-    pointer.kind === "hash"
-      ? context.ask("eth_getUncleByBlockHashAndIndex", JSON.stringify([pointer.hash, index]))
-      : context.ask("eth_getUncleByBlockNumberAndIndex", JSON.stringify([pointer.number, index]));
+  const by = pointer.kind === "hash" ? "Hash" : "Number";
+  const paramsJson = JSON.stringify([pointedText(pointer), index]);
+  const asked = context.ask(`eth_getUncleByBlock${by}AndIndex`, paramsJson);
   return asHeader(
     await nullWhenUnknown(asked).catch(async (thrown: unknown) => {
       const uncles = await unclesOfBlock(thrown, pointer, context);
@@ -107,10 +107,11 @@ async function uncleCount(reference: BlockReference, context: CallContext): Prom
   const found = await findBlock(pointer, context);
   if (found === "unknown") return "null";
   if (found !== "elsewhere") return countJson(found, context);
-  const asked =
-    pointer.kind === "hash"
-      ? context.ask("eth_getUncleCountByBlockHash", JSON.stringify([pointer.hash]))
-      : context.ask("eth_getUncleCountByBlockNumber", JSON.stringify([pointer.number]));
+  const by = pointer.kind === "hash" ? "Hash" : "Number";
+  const asked = context.ask(
+    `eth_getUncleCountByBlock${by}`,
+    JSON.stringify([pointedText(pointer)]),
+  );
   return nullWhenUnknown(asked).catch(async (thrown: unknown): Promise<RawJson> => {
     const uncles = await unclesOfBlock(thrown, pointer, context);
     return uncles ? `"${toQuantity(uncles.length)}"` : "null";

@@ -5,11 +5,11 @@ import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { type GasRules, gasRulesAt, intrinsicGas } from "../../traces/gas.ts";
 import {
+  askBlock,
   type FixedPointer,
   findBlock,
   isBeyondAnyBlock,
   MAY_LAG,
-  nullWhenUnknown,
   settle,
 } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
@@ -115,15 +115,10 @@ export async function findMinedBlock(
 async function blockJson(pointer: FixedPointer, context: CallContext): Promise<Json | undefined> {
   const found = await findBlock(pointer, context);
   if (found === "unknown") return undefined;
-  const bytes = found === "elsewhere" ? await askBlock(pointer, context) : found.withTransactions();
+  const bytes =
+    found === "elsewhere"
+      ? await askBlock(pointer, { ...MAY_LAG, fullTransactions: true }, context)
+      : found.withTransactions();
   const json: unknown = JSON.parse(bytes.toString());
   return isJson(json) ? json : undefined;
 }
-
-const askBlock = (pointer: FixedPointer, context: CallContext): Promise<Buffer> => {
-  const [method, reference] =
-    pointer.kind === "hash"
-      ? ["eth_getBlockByHash", pointer.hash]
-      : ["eth_getBlockByNumber", pointer.number];
-  return nullWhenUnknown(context.ask(method, JSON.stringify([reference, true]), MAY_LAG));
-};

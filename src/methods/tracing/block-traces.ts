@@ -6,11 +6,11 @@ import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfFlat } from "../../traces/call-tree.ts";
 import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
-import { type CallTree, frameTreeFor, placed, placeIn, TREE, treeSources } from "./call-trees.ts";
+import { type CallTree, placed, positionIn, treeSources, treesTogether } from "./call-trees.ts";
 import { withExecutedGas, withExecutedGasOfAll } from "./executed-gas.ts";
 import type { TraceType } from "./kept-parts.ts";
 import { findMinedBlock, type MinedBlock } from "./mined.ts";
-import { derivedParts, partsIn, replayJson } from "./replays.ts";
+import { derivedParts, partsIn, partsOfMined, replayJson } from "./replays.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";
 
 /** How many transactions of a block are traced at once. */
@@ -24,7 +24,7 @@ export async function blockTraces(
   if (!context.chain) {
     const own = await askSource(ownTraces, { reference: plain(reference) }, context);
     // Of an empty block, some nodes say the same as of one that they do not know.
-    if (own.kind === "told" && own.value.length > 0) return own.value;
+    if (own.kind === "result" && own.value.length > 0) return own.value;
     if (own.kind === "refused") throw own.error;
   }
   const block = await findMinedBlock(reference, context);
@@ -37,7 +37,7 @@ export async function tracesOfBlock(
 ): Promise<readonly unknown[]> {
   const own = await askSource(ownTraces, asked(block), context);
   context.setProvenance({ source: "upstream", block: block.position, proof: "none" });
-  if (own.kind === "told") return own.value;
+  if (own.kind === "result") return own.value;
   const trees = await treesOf(block, { isGasWanted: true }, context);
   return block.transactions.flatMap((transaction, index) =>
     placed(trees[index]?.traces ?? [], transaction.hash, transaction),
@@ -57,7 +57,6 @@ const asked = (block: MinedBlock): AskedBlock => ({
 
 const ownTraces: Source<AskedBlock, readonly unknown[]> = {
   name: "trace_block",
-  method: "trace_block",
   params: ({ reference }) => [reference],
   read: (result, { block }) => {
     const entries = blockEntries(result);
@@ -77,23 +76,13 @@ async function treesOf(
 ): Promise<readonly CallTree[]> {
   if (block.transactions.length === 0) return [];
   const together = await askSource(treesTogether, block, context);
-  if (together.kind === "told")
+  if (together.kind === "result")
     return isGasWanted ? withExecutedGasOfAll(together.value, block, context) : together.value;
   return inBatches(block.transactions, AT_ONCE, async (transaction) => {
     const tree = await firstOf<typeof transaction, CallTree>(treeSources, transaction, context);
     return isGasWanted ? withExecutedGas(tree, transaction, context) : tree;
   });
 }
-
-const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
-  name: "debug_traceBlockByHash with callTracer",
-  method: "debug_traceBlockByHash",
-  params: ({ position }) => [position.hash, TREE],
-  read: (result, { transactions }) => {
-    const trees = transactions.map((transaction) => frameTreeFor(transaction, result));
-    return trees.every((tree) => tree !== undefined) ? trees : undefined;
-  },
-};
 
 /** As trace_replayBlockTransactions answers it; undefined when the block is unknown. */
 export async function blockReplays(
@@ -103,20 +92,21 @@ export async function blockReplays(
 ): Promise<AnswerJson | undefined> {
   if (!context.chain) {
     const own = await askSource(ownReplays(types), { reference: plain(reference) }, context);
-    if (own.kind === "told" && own.value.length > 0) return joined(own.value);
+    if (own.kind === "result" && own.value.length > 0) return joined(own.value);
     if (own.kind === "refused") throw own.error;
   }
   const block = await findMinedBlock(reference, context);
   if (!block) return undefined;
   const own = await askSource(ownReplays(types), asked(block), context);
   context.setProvenance({ source: "upstream", block: block.position, proof: "none" });
-  if (own.kind === "told") return joined(own.value);
+  if (own.kind === "result") return joined(own.value);
   const isGasWanted = !types.includes("vmTrace");
   const trees = types.includes("trace") ? await treesOf(block, { isGasWanted }, context) : [];
   const others = types.filter((type) => type !== "trace");
   const replays = await inBatches(block.transactions, AT_ONCE, async (transaction) => {
     const knownTree = trees[transaction.index];
-    const parts = await derivedParts(transaction, { types: others, knownTree }, context);
+    const makers = partsOfMined(transaction, others, context);
+    const parts = await derivedParts(others, makers, knownTree);
     return replayJson({ ...parts, more: named(transaction.hash) });
   });
   return joined(replays);
@@ -126,7 +116,6 @@ const named = (hash: unknown): string => `,"transactionHash":${JSON.stringify(ha
 
 const ownReplays = (types: readonly TraceType[]): Source<AskedBlock, readonly AnswerJson[]> => ({
   name: "trace_replayBlockTransactions",
-  method: "trace_replayBlockTransactions",
   params: ({ reference }) => [reference, types],
   read: (result, { block }) => {
     if (!Array.isArray(result)) return undefined;
@@ -169,10 +158,10 @@ function blockEntries(result: unknown): readonly Json[] | undefined {
       continue;
     }
     const traces = tracesOfFlat(own);
-    const place = placeIn(own);
-    if (!traces || !place) return undefined;
+    const position = positionIn(own);
+    if (!traces || !position) return undefined;
     // One by one: there may be more than a function takes arguments.
-    for (const entry of placed(traces, String(hash).toLowerCase(), place)) entries.push(entry);
+    for (const entry of placed(traces, String(hash).toLowerCase(), position)) entries.push(entry);
   }
   return entries;
 }

@@ -3,12 +3,14 @@ import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, isJson } from "../../proofs/json.ts";
 import { type GasLeft, gasLeftIn, LAST_STEP_TRACER, withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
-import { type CallTree, resultFor } from "./call-trees.ts";
+import type { CallTree } from "./call-trees.ts";
 import type { MinedBlock, MinedTransaction } from "./mined.ts";
-import { askSource, type Source } from "./sources.ts";
+import { askSource, callSource, type Source, type TracedCall, tracerSources } from "./sources.ts";
 
-const LAST_STEP = { tracer: LAST_STEP_TRACER };
-const NAME = "with a tracer in JavaScript";
+const LAST_STEP = {
+  words: "with a tracer in JavaScript",
+  options: { tracer: LAST_STEP_TRACER },
+};
 
 type Ended = { readonly left: GasLeft | undefined };
 
@@ -16,63 +18,30 @@ type Ended = { readonly left: GasLeft | undefined };
 const endedAs = (result: unknown): Ended | undefined =>
   isJson(result) && "last" in result ? { left: gasLeftIn(result) } : undefined;
 
-const ofOne: readonly Source<MinedTransaction, Ended>[] = [
-  {
-    name: `debug_traceTransaction ${NAME}`,
-    method: "debug_traceTransaction",
-    params: ({ hash }) => [hash, LAST_STEP],
-    read: endedAs,
-  },
-  {
-    name: `debug_traceBlockByHash ${NAME}`,
-    method: "debug_traceBlockByHash",
-    params: ({ block }) => [block.hash, LAST_STEP],
-    read: (result, transaction) => endedIn(result, transaction),
-  },
-];
+const traced = tracerSources(LAST_STEP, endedAs, () => true);
+const ofCall = callSource(LAST_STEP, endedAs);
 
-const ofCall: readonly Source<readonly unknown[], Ended>[] = [
-  {
-    name: `debug_traceCall ${NAME}`,
-    method: "debug_traceCall",
-    params: (params) => [...params, LAST_STEP],
-    read: endedAs,
-  },
-];
+const ofBlock: Source<MinedBlock, readonly (Ended | undefined)[]> = {
+  name: traced.byHash.name,
+  params: ({ position }) => [position.hash, LAST_STEP.options],
+  read: (result, { transactions }) =>
+    Array.isArray(result) && result.length === transactions.length
+      ? transactions.map((transaction) => traced.byHash.read(result, transaction))
+      : undefined,
+};
 
-const ofBlock: readonly Source<MinedBlock, readonly (Ended | undefined)[]>[] = [
-  {
-    name: `debug_traceBlockByHash ${NAME}`,
-    method: "debug_traceBlockByHash",
-    params: ({ position }) => [position.hash, LAST_STEP],
-    read: (result, { transactions }) =>
-      Array.isArray(result) && result.length === transactions.length
-        ? transactions.map((transaction) => endedIn(result, transaction))
-        : undefined,
-  },
-];
-
-const endedIn = (result: unknown, transaction: MinedTransaction): Ended | undefined =>
-  endedAs(resultFor(transaction, result, () => true));
-
-/** The node runs the transaction again, and calls the tracer at each step. */
+/** The node runs the transaction or the call again, and calls the tracer at each step. */
 export async function withExecutedGas(
   tree: CallTree,
-  transaction: MinedTransaction,
+  subject: MinedTransaction | TracedCall,
   context: CallContext,
 ): Promise<CallTree> {
-  if (!needsGas(tree, context) || isPlain(tree, transaction)) return tree;
-  return withLeft(tree, (await toldBy(ofOne, transaction, context))?.left);
-}
-
-/** Of a call that is not mined; `params` as debug_traceCall takes them, without the tracer. */
-export async function withExecutedGasOfCall(
-  tree: CallTree,
-  params: readonly unknown[],
-  context: CallContext,
-): Promise<CallTree> {
-  if (!needsGas(tree, context)) return tree;
-  return withLeft(tree, (await toldBy(ofCall, params, context))?.left);
+  const isCall = "call" in subject;
+  if (!needsGas(tree, context) || (!isCall && isPlain(tree, subject))) return tree;
+  const ended = isCall
+    ? await endedBy([ofCall], subject, context)
+    : await endedBy([traced.alone, traced.byHash], subject, context);
+  return withLeft(tree, ended?.left);
 }
 
 /** Of all of a block's transactions, in one call. */
@@ -86,8 +55,8 @@ export async function withExecutedGasOfAll(
     return transaction && needsGas(tree, context) && !isPlain(tree, transaction);
   });
   if (!isWanted.includes(true)) return trees;
-  const told = (await toldBy(ofBlock, block, context)) ?? [];
-  return trees.map((tree, index) => (isWanted[index] ? withLeft(tree, told[index]?.left) : tree));
+  const ended = (await endedBy([ofBlock], block, context)) ?? [];
+  return trees.map((tree, index) => (isWanted[index] ? withLeft(tree, ended[index]?.left) : tree));
 }
 
 /** The same tree with what is known of its top call's gas. */
@@ -108,15 +77,15 @@ function isPlain({ traces }: CallTree, { json }: MinedTransaction): boolean {
 }
 
 /** undefined when no node does, for whatever reason: there is an answer without. */
-async function toldBy<Subject, Value>(
+async function endedBy<Subject, Value>(
   sources: readonly Source<Subject, Value>[],
   subject: Subject,
   context: CallContext,
 ): Promise<Value | undefined> {
   try {
     for (const source of sources) {
-      const told = await askSource(source, subject, context);
-      if (told.kind !== "missing") return told.kind === "told" ? told.value : undefined;
+      const answer = await askSource(source, subject, context);
+      if (answer.kind !== "missing") return answer.kind === "result" ? answer.value : undefined;
     }
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;

@@ -3,7 +3,7 @@ import { type AnswerJson, PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { Trace } from "../../traces/call-tree.ts";
 import { withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
-import type { MinedTransaction } from "./mined.ts";
+import type { MinedPosition } from "./mined.ts";
 
 /** "more": what a node tells beside them. */
 export type TracedPart = "output" | TraceType | "more";
@@ -14,14 +14,12 @@ export type Parts = Readonly<Partial<Record<TracedPart, AnswerJson>>>;
 
 type KeptParts = Readonly<Partial<Record<TracedPart, Buffer>>>;
 
-type Place = Pick<MinedTransaction, "block" | "index">;
-
 /** Of one part as text, in bytes: one that is larger would take the room of many blocks. */
 const WORTH_KEEPING = 1 << 23;
 
 /** undefined unless all of them are there. */
 export function keptParts(
-  { block, index }: Place,
+  { block, index }: MinedPosition,
   wanted: readonly TracedPart[],
   context: CallContext,
 ): KeptParts | undefined {
@@ -53,7 +51,11 @@ const LONGEST_END = 100;
 const LAST_USED = /"used":(\d+)\}\}\]\}$/;
 
 /** Nobody waits for it: what cannot be kept is asked for again. */
-export function keepParts({ block, index }: Place, parts: Parts, { chain }: CallContext): void {
+export function keepParts(
+  { block, index }: MinedPosition,
+  parts: Parts,
+  { chain }: CallContext,
+): void {
   if (!chain) return;
   for (const [part, json] of Object.entries(parts) as [TracedPart, AnswerJson][]) {
     if (json.length > WORTH_KEEPING) continue;

@@ -4,18 +4,11 @@ import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.
 import { errors } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { type Trace, type TracePosition, tracesOfFlat } from "../../traces/call-tree.ts";
+import type { StateDiff } from "../../traces/state-diff.ts";
 import { normaliseVmTrace } from "../../traces/vm-trace.ts";
 import { isMethodMissing } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
-import {
-  type CallTree,
-  frameTree,
-  optionsFor,
-  placed,
-  placeIn,
-  TREE,
-  treeSources,
-} from "./call-trees.ts";
+import { type CallTree, placed, positionIn, topCallSource, treeSources } from "./call-trees.ts";
 import { withExecutedGas, withLeft } from "./executed-gas.ts";
 import {
   inAgreement,
@@ -28,7 +21,7 @@ import {
 import { findMined, type MinedPosition, type MinedTransaction } from "./mined.ts";
 import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
 import { diffIn, diffSources } from "./state-diffs.ts";
-import { vmTraceOf } from "./vm-traces.ts";
+import { type VmTrace, vmTraceOf } from "./vm-traces.ts";
 
 /** As trace_replayTransaction answers it. @throws RpcError -32000 for one that is unknown or waits. */
 export async function replay(
@@ -41,7 +34,7 @@ export async function replay(
   const kept = known && keptParts(known, ["output", ...types], context);
   if (kept) return replayJson(inAgreement(kept));
   const own = await askSource(ownReplay, { hash: hash.toLowerCase(), types }, context);
-  const isReported = own.kind === "told";
+  const isReported = own.kind === "result";
   const mined = known ?? (isReported ? undefined : await findMined(hash, context));
   const parts = isReported ? own.value : await derived(own, { mined, types }, context);
   if (mined) keepParts(mined, parts, context);
@@ -53,7 +46,6 @@ type Asked = { readonly hash: string; readonly types: readonly TraceType[] };
 
 const ownReplay: Source<Asked, Parts> = {
   name: "trace_replayTransaction",
-  method: "trace_replayTransaction",
   params: ({ hash, types }) => [hash, types],
   read: (result, { types }) => partsIn(result, types),
 };
@@ -86,33 +78,37 @@ async function derived(
 ): Promise<Parts> {
   if (!mined) throw errors.transactionNotFound();
   try {
-    return await derivedParts(mined, { types }, context);
+    return await derivedParts(types, partsOfMined(mined, types, context));
   } catch (error) {
     // The node that has the method said why it does not answer.
     throw own.kind === "refused" && isMethodMissing(error) ? own.error : error;
   }
 }
 
-type Wanted = {
-  readonly types: readonly TraceType[];
-  /** From which `trace` is made as if it were asked for. */
-  readonly knownTree?: CallTree | undefined;
+/** How each part is had. */
+export type PartMakers = {
+  tree(): Promise<CallTree>;
+  stateDiff(): Promise<StateDiff>;
+  vmTrace(): Promise<VmTrace>;
+  /** Where no tree is made, which has it. */
+  output(): Promise<string | undefined>;
 };
 
+/** @param knownTree From which `trace` is made as if it were asked for. */
 export async function derivedParts(
-  transaction: MinedTransaction,
-  { types, knownTree }: Wanted,
-  context: CallContext,
+  types: readonly TraceType[],
+  make: PartMakers,
+  knownTree?: CallTree,
 ): Promise<Parts> {
   const wants = (type: TraceType) => types.includes(type);
-  const [told = knownTree, stateDiff, vm, output] = await Promise.all([
-    wants("trace") ? treeOf(transaction, types, context) : undefined,
-    wants("stateDiff") ? firstOf(diffSources, transaction, context) : undefined,
-    wants("vmTrace") ? vmTraceOf(transaction, context) : undefined,
-    wants("trace") || knownTree ? undefined : outputOf(transaction, context),
+  const [made = knownTree, stateDiff, vm, output] = await Promise.all([
+    wants("trace") ? make.tree() : undefined,
+    wants("stateDiff") ? make.stateDiff() : undefined,
+    wants("vmTrace") ? make.vmTrace() : undefined,
+    wants("trace") || knownTree ? undefined : make.output(),
   ]);
-  const tree = told && withLeft(told, told.isGasPaid ? vm?.gasLeft : undefined);
-  const returned = tree?.output ?? output ?? vm?.output ?? (await outputOf(transaction, context));
+  const tree = made && withLeft(made, made.isGasPaid ? vm?.gasLeft : undefined);
+  const returned = tree?.output ?? output ?? vm?.output ?? (await make.output());
   return {
     ...(returned !== undefined && { output: JSON.stringify(returned) }),
     ...(tree && { trace: JSON.stringify(tree.traces) }),
@@ -121,34 +117,27 @@ export async function derivedParts(
   };
 }
 
-async function treeOf(
+export const partsOfMined = (
   transaction: MinedTransaction,
   types: readonly TraceType[],
   context: CallContext,
-): Promise<CallTree> {
-  const tree = await firstOf(treeSources, transaction, context);
-  // The steps tell what was used, too.
-  return types.includes("vmTrace") ? tree : withExecutedGas(tree, transaction, context);
-}
-
-async function outputOf(
-  transaction: MinedTransaction,
-  context: CallContext,
-): Promise<string | undefined> {
-  const sources = [topCall, ...treeSources];
-  const tree = await firstOf(sources, transaction, context).catch((error: unknown) => {
-    if (isMethodMissing(error)) return undefined;
-    throw error;
-  });
-  return tree?.output;
-}
-
-const topCall: Source<MinedTransaction, CallTree> = {
-  name: "debug_traceTransaction with callTracer",
-  method: "debug_traceTransaction",
-  params: ({ hash }) => [hash, { ...TREE, tracerConfig: { onlyTopCall: true } }],
-  read: (result, transaction) => frameTree(result, optionsFor(transaction)),
-};
+): PartMakers => ({
+  tree: async () => {
+    const tree = await firstOf(treeSources, transaction, context);
+    // The steps tell what was used, too.
+    return types.includes("vmTrace") ? tree : withExecutedGas(tree, transaction, context);
+  },
+  stateDiff: () => firstOf(diffSources, transaction, context),
+  vmTrace: () => vmTraceOf(transaction, context),
+  output: async () => {
+    const sources = [topCallSource, ...treeSources];
+    const tree = await firstOf(sources, transaction, context).catch((error: unknown) => {
+      if (isMethodMissing(error)) return undefined;
+      throw error;
+    });
+    return tree?.output;
+  },
+});
 
 /** Members in OpenEthereum's order, which is the alphabet's. */
 export function replayJson(parts: Parts): AnswerJson {
@@ -173,9 +162,9 @@ export async function tracesOf(
   const lowerHash = hash.toLowerCase();
   let refusal: Error | undefined;
   if (!context.chain) {
-    // Where nothing is followed, the place is what the node says of it.
+    // Where nothing is followed, the position is what the node says of it.
     const own = await askSource(ownTraces, lowerHash, context);
-    if (own.kind === "told") return placed(own.value.traces, lowerHash, own.value.place);
+    if (own.kind === "result") return placed(own.value.traces, lowerHash, own.value.position);
     if (own.kind === "refused") refusal = own.error;
   }
   const mined = await findMined(lowerHash, context).catch((error: unknown) => {
@@ -193,13 +182,12 @@ export async function tracesOf(
   return placed(traces, lowerHash, mined);
 }
 
-const ownTraces: Source<string, { traces: readonly Trace[]; place: MinedPosition }> = {
+const ownTraces: Source<string, { traces: readonly Trace[]; position: MinedPosition }> = {
   name: "trace_transaction",
-  method: "trace_transaction",
   params: (hash) => [hash],
   read: (result) => {
     const traces = tracesOfFlat(result);
-    const place = placeIn(result);
-    return traces && place && { traces, place };
+    const position = positionIn(result);
+    return traces && position && { traces, position };
   },
 };

@@ -1,29 +1,122 @@
 // The ways in which nodes tell what transactions did, best first. Each node is asked for each way once,
 // and what it lacks is remembered; what it gives is translated.
+import type { CallObject } from "../../evm/call-object.ts";
+import { toQuantity } from "../../evm/values.ts";
 import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import { isAbsent, type Json } from "../../proofs/json.ts";
 import { TOO_MANY_STEPS } from "../../traces/gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import { beginningOf, isNull, isUnknownSaying } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
+import type { TraceType } from "./kept-parts.ts";
+import type { MinedTransaction } from "./mined.ts";
 
 export type Source<Subject, Value> = {
-  /** What nodes are remembered to lack. */
+  /** The method, and with which options. What nodes lack is remembered by this name. */
   readonly name: string;
-  readonly method: string;
   params(subject: Subject): readonly unknown[];
   /** undefined when this is not what was asked for. */
   read(result: unknown, subject: Subject): Value | undefined;
 };
 
+/** A call that is not mined. */
+export type TracedCall = {
+  readonly call: CallObject;
+  /** As nodes take it: a number, or an object with the hash. */
+  readonly block: unknown;
+  readonly types: readonly TraceType[];
+};
+
 export type SourceAnswer<Value> =
-  | { readonly kind: "told"; readonly value: Value }
+  | { readonly kind: "result"; readonly value: Value }
   /** No node has this way to tell it, or makes sense in it. */
   | { readonly kind: "missing" }
   /** The nodes that have it do not know the transaction or block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly error: RpcError };
+
+/**
+ * The ways to have a tracer run over a mined transaction: over it alone, or over all of its block.
+ *
+ * @param isAlike Whether a result can be the transaction's: older nodes do not name them.
+ */
+export const tracerSources = <Value>(
+  tracer: { readonly words: string; readonly options: object },
+  read: Source<MinedTransaction, Value>["read"],
+  isAlike: (result: Json, transaction: MinedTransaction) => boolean,
+) => {
+  const { words, options } = tracer;
+  const readOwn = (results: unknown, transaction: MinedTransaction): Value | undefined =>
+    read(resultFor(transaction, results, isAlike), transaction);
+  const alone: Source<MinedTransaction, Value> = {
+    name: `debug_traceTransaction ${words}`,
+    params: ({ hash }) => [hash, options],
+    read,
+  };
+  const byHash: Source<MinedTransaction, Value> = {
+    name: `debug_traceBlockByHash ${words}`,
+    params: ({ block }) => [block.hash, options],
+    read: readOwn,
+  };
+  const byNumber: Source<MinedTransaction, Value> = {
+    name: `debug_traceBlockByNumber ${words}`,
+    params: ({ block }) => [toQuantity(block.number), options],
+    read: readOwn,
+  };
+  return { alone, byHash, byNumber };
+};
+
+/** A tracer that runs over a call. */
+export const callSource = <Value>(
+  tracer: { readonly words: string; readonly options: object },
+  read: (result: unknown) => Value | undefined,
+): Source<TracedCall, Value> => ({
+  name: `debug_traceCall ${tracer.words}`,
+  params: ({ call, block }) => [call, block, tracer.options],
+  read,
+});
+
+/** The ways to have a part of a replay. @param words Behind the names of the methods. */
+export const replaySources = <Value>(
+  type: TraceType,
+  words: string,
+  read: (replay: unknown) => Value | undefined,
+) => {
+  const alone: Source<MinedTransaction, Value> = {
+    name: `trace_replayTransaction${words}`,
+    params: ({ hash }) => [hash, [type]],
+    read,
+  };
+  const inBlock: Source<MinedTransaction, Value> = {
+    name: `trace_replayBlockTransactions${words}`,
+    params: ({ block }) => [toQuantity(block.number), [type]],
+    read: (replays, { hash, index }) => {
+      const entry = entryAt(replays, index);
+      return isOf(hash, entry["transactionHash"]) ? read(entry) : undefined;
+    },
+  };
+  return { alone, inBlock };
+};
+
+/** Of debug_traceBlockBy…. */
+export function resultFor(
+  transaction: MinedTransaction,
+  results: unknown,
+  isAlike: (result: Json, transaction: MinedTransaction) => boolean,
+): unknown {
+  const { txHash, result } = entryAt(results, transaction.index);
+  const isOwn = isAbsent(txHash)
+    ? isAlike(Object(result) as Json, transaction)
+    : isOf(transaction.hash, txHash);
+  return isOwn ? result : undefined;
+}
+
+const entryAt = (results: unknown, index: number): Json => Object(Object(results)[index]) as Json;
+
+export const isOf = (hash: string, named: unknown): boolean =>
+  typeof named === "string" && named.toLowerCase() === hash;
 
 /** Asks the nodes, those first that have what is followed. @throws RpcError 502 to 504. */
 export async function askSource<Subject, Value>(
@@ -35,7 +128,8 @@ export async function askSource<Subject, Value>(
   const valueIn = (json: Buffer): Value | undefined =>
     readOnce({ source, subject, paramsJson }, json);
   try {
-    const json = await context.ask(source.method, paramsJson, {
+    const method = methodOf(source.name);
+    const json = await context.ask(method, paramsJson, {
       crossCheck: {
         name: source.name,
         isUncertain: (reply) =>
@@ -43,19 +137,21 @@ export async function askSource<Subject, Value>(
       },
       reaches: context.chain?.head.number,
       // Of a method without tracers, it is the method that is lacked.
-      ...(source.method.startsWith("debug_") && {
+      ...(method.startsWith("debug_") && {
         variant: { name: source.name, isMissing: isAnotherKind },
       }),
     });
     const value = valueIn(json);
-    if (value !== undefined) return { kind: "told", value };
+    if (value !== undefined) return { kind: "result", value };
     return { kind: tellsNothing(json) ? "unknown" : "missing" };
   } catch (error) {
-    return toldBy(error);
+    return refusedBy(error);
   }
 }
 
-function toldBy(error: unknown): SourceAnswer<never> {
+const methodOf = (name: string): string => name.split(" ", 1)[0] ?? name;
+
+function refusedBy(error: unknown): SourceAnswer<never> {
   if (!(error instanceof RpcError)) throw error;
   // What fails for one way may be no trouble in another.
   if (error.status === 502) return { kind: "refused", error };
@@ -71,10 +167,10 @@ function toldBy(error: unknown): SourceAnswer<never> {
  * @throws RpcError 502 to 504.
  */
 export async function askReading<Reader extends StoppableReader>(
-  { name, method, params }: { name: string; method: string; params: readonly unknown[] },
+  { name, params }: { name: string; params: readonly unknown[] },
   makeReader: () => Reader,
   context: CallContext,
-): Promise<{ told: SourceAnswer<Buffer>; reader: Reader | undefined }> {
+): Promise<{ answer: SourceAnswer<Buffer>; reader: Reader | undefined }> {
   let reader: Reader | undefined;
   let heldBytes = 0;
   const count = (bytes: number): void => {
@@ -82,7 +178,7 @@ export async function askReading<Reader extends StoppableReader>(
     heldBytes = bytes;
   };
   try {
-    const value = await context.ask(method, JSON.stringify(params), {
+    const value = await context.ask(methodOf(name), JSON.stringify(params), {
       crossCheck: { name, isUncertain: mayKnowMore },
       reaches: context.chain?.head.number,
       variant: { name, isMissing: isAnotherKind },
@@ -94,11 +190,11 @@ export async function askReading<Reader extends StoppableReader>(
         });
       },
     });
-    return { told: { kind: "told", value }, reader };
+    return { answer: { kind: "result", value }, reader };
   } catch (error) {
     // What it read else was no answer.
-    if (reader?.isStopped) return { told: { kind: "missing" }, reader };
-    return { told: toldBy(error), reader: undefined };
+    if (reader?.isStopped) return { answer: { kind: "missing" }, reader };
+    return { answer: refusedBy(error), reader: undefined };
   } finally {
     count(0);
   }
@@ -134,11 +230,11 @@ export async function firstOf<Subject, Value>(
 ): Promise<Value> {
   let refusal: RpcError | undefined;
   for (const source of sources) {
-    const told = await askSource(source, subject, context);
-    if (told.kind === "told") return told.value;
-    if (told.kind === "refused") refusal ??= told.error;
+    const answer = await askSource(source, subject, context);
+    if (answer.kind === "result") return answer.value;
+    if (answer.kind === "refused") refusal ??= answer.error;
     // The chain has it, the nodes that could tell have not: they lag, and nobody else can say.
-    if (told.kind === "unknown") refusal ??= errors.upstreamsFailed();
+    if (answer.kind === "unknown") refusal ??= errors.upstreamsFailed();
   }
   throw refusal ?? errors.cannotTrace(sources.map(({ name }) => name));
 }

@@ -45,7 +45,7 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   if (to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
   const range = { fromBlock: toQuantity(from), toBlock: toQuantity(to) };
   const own = await ownTraces({ ...filter, ...range }, context);
-  if (own.kind === "told") return JSON.stringify(own.value);
+  if (own.kind === "result") return JSON.stringify(own.value);
   const { blocks } = context.network.limits.traces;
   if (to - from >= blocks) throw own.kind === "refused" ? own.error : errors.rangeTooWide(blocks);
   const { after, count: most } = filter;
@@ -94,7 +94,6 @@ function ownTraces(
 
 const ownFilter: Source<TraceFilter, readonly unknown[]> = {
   name: "trace_filter",
-  method: "trace_filter",
   params: (filter) => [filter],
   read: (result) => (Array.isArray(result) ? result : undefined),
 };
@@ -107,12 +106,12 @@ async function ownIntersection(
   filter: TraceFilter,
   context: CallContext,
 ): Promise<SourceAnswer<readonly unknown[]>> {
-  const told = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
+  const both = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
   // Some know no mode, and refuse what they do not know.
-  const own = told.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : told;
+  const own = both.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : both;
   const matches = matcherOf(filter);
   const isMatch = (trace: unknown): boolean => isJson(trace) && matches(trace);
-  return own.kind === "told" ? { ...own, value: page(own.value.filter(isMatch), filter) } : own;
+  return own.kind === "result" ? { ...own, value: page(own.value.filter(isMatch), filter) } : own;
 }
 
 /** One list at a time, which means the same to all. */
@@ -125,9 +124,9 @@ async function ownUnion(
   const [one, other] = await Promise.all(
     [received, sent].map((list) => askSource(ownFilter, list, context)),
   );
-  if (one?.kind !== "told" || other?.kind !== "told")
-    return (one?.kind === "told" ? other : one) ?? { kind: "missing" };
-  return { kind: "told", value: page(together(one.value, other.value), filter) };
+  if (one?.kind !== "result" || other?.kind !== "result")
+    return (one?.kind === "result" ? other : one) ?? { kind: "missing" };
+  return { kind: "result", value: page(together(one.value, other.value), filter) };
 }
 
 const page = (traces: readonly unknown[], { after, count: most }: TraceFilter) => {
@@ -144,8 +143,8 @@ function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json)
   return ({ action, result }) => {
     const { from, address: ended, to, refundAddress, author } = Object(action) as Json;
     const { address: created } = Object(result) as Json;
-    const isFrom = [from, ended].some((told) => senders.has(told));
-    const isTo = [to, refundAddress, author, created].some((told) => recipients.has(told));
+    const isFrom = [from, ended].some((each) => senders.has(each));
+    const isTo = [to, refundAddress, author, created].some((each) => recipients.has(each));
     if (isEither) return isFrom || isTo;
     return (senders.size === 0 || isFrom) && (recipients.size === 0 || isTo);
   };
@@ -155,13 +154,13 @@ function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json)
 function together(one: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const byText = new Map([...one, ...other].map((trace) => [JSON.stringify(trace), trace]));
   return [...byText.values()]
-    .map((trace) => ({ trace, place: placeOf(trace) }))
-    .sort((left, right) => compare(left.place, right.place))
+    .map((trace) => ({ trace, path: pathOf(trace) }))
+    .sort((left, right) => compare(left.path, right.path))
     .map(({ trace }) => trace);
 }
 
 /** Block, transaction, path: a reward is of no transaction, and behind all of them. */
-function placeOf(trace: unknown): readonly number[] {
+function pathOf(trace: unknown): readonly number[] {
   const { blockNumber, transactionPosition, traceAddress } = isJson(trace) ? trace : {};
   const path = Array.isArray(traceAddress) ? traceAddress.map(Number) : [];
   return [numberOf(blockNumber), numberOf(transactionPosition), ...path];

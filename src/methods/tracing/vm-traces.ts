@@ -19,9 +19,16 @@ import {
 } from "../../traces/vm-trace.ts";
 import { MAY_LAG } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
-import { replayFor } from "./call-trees.ts";
 import type { MinedTransaction } from "./mined.ts";
-import { askReading, askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts";
+import {
+  askReading,
+  askSource,
+  callSource,
+  firstOf,
+  replaySources,
+  type SourceAnswer,
+  tracerSources,
+} from "./sources.ts";
 import { diffSources } from "./state-diffs.ts";
 
 /** A call that a node is to tell the steps of. */
@@ -53,8 +60,8 @@ export async function vmTraceOf(
   transaction: MinedTransaction,
   context: CallContext,
 ): Promise<VmTrace> {
-  const own = await askSource(ownVmTrace, transaction, context);
-  if (own.kind === "told") return own.value;
+  const own = await askSource(replayed.alone, transaction, context);
+  if (own.kind === "result") return own.value;
   const { to, input } = transaction.json;
   const isCreate = (to ?? null) === null;
   const top = isCreate ? { init: String(input) } : { to: String(to).toLowerCase() };
@@ -64,28 +71,16 @@ export async function vmTraceOf(
     context,
     codeOf: (address) => codeAround(transaction, address, context),
   });
-  if (stepped.kind === "told") return stepped.value;
-  const inBlock = await askSource(blockVmTrace, transaction, context);
-  if (inBlock.kind === "told") return inBlock.value;
-  for (const told of [own, stepped, inBlock]) if (told.kind === "refused") throw told.error;
-  throw errors.cannotTrace([ownVmTrace.name, STEPPING, blockVmTrace.name]);
+  if (stepped.kind === "result") return stepped.value;
+  const inBlock = await askSource(replayed.inBlock, transaction, context);
+  if (inBlock.kind === "result") return inBlock.value;
+  for (const answer of [own, stepped, inBlock]) if (answer.kind === "refused") throw answer.error;
+  throw errors.cannotTrace([replayed.alone.name, STEPPING, replayed.inBlock.name]);
 }
 
 const STEPPING = "debug_traceTransaction with steps (anvil: --steps-tracing)";
 
-const ownVmTrace: Source<MinedTransaction, VmTrace> = {
-  name: "trace_replayTransaction with vmTrace",
-  method: "trace_replayTransaction",
-  params: ({ hash }) => [hash, ["vmTrace"]],
-  read: (result) => vmTraceIn(result),
-};
-
-const blockVmTrace: Source<MinedTransaction, VmTrace> = {
-  name: "trace_replayBlockTransactions with vmTrace",
-  method: "trace_replayBlockTransactions",
-  params: ({ block }) => [toQuantity(block.number), ["vmTrace"]],
-  read: (result, transaction) => vmTraceIn(replayFor(transaction, result)),
-};
+const replayed = replaySources("vmTrace", " with vmTrace", vmTraceIn);
 
 function vmTraceIn(replay: unknown): VmTrace | undefined {
   if (!isJson(replay)) return undefined;
@@ -118,7 +113,7 @@ export async function stepThrough(
   const known = new Map(codes);
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const options = { top: stepping.top, maxSteps, maxBytes };
-    const { told, reader } = await askReading(
+    const { answer, reader } = await askReading(
       { ...stepping, name: `${stepping.method} with steps` },
       () => new StepReader(options, { codes: known }),
       context,
@@ -128,18 +123,18 @@ export async function stepThrough(
         reader.steps > maxSteps ? `${maxSteps} steps` : `${maxBytes} bytes`,
       );
     if (reader?.missing === undefined || reader.outcome?.kind !== "unreadable")
-      return told.kind === "told"
-        ? held(readOf(told.value, reader, { codes: known, stepping }), context)
-        : told;
+      return answer.kind === "result"
+        ? held(readOf(answer.value, reader, { codes: known, stepping }), context)
+        : answer;
     known.set(reader.missing, await codeOf(reader.missing));
   }
   return { kind: "missing" };
 }
 
 /** It is part of the answer, which may be of many transactions. */
-function held(told: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
-  if (told.kind === "told") context.hold(heldBytesOf([told.value.vmTrace]));
-  return told;
+function held(answer: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
+  if (answer.kind === "result") context.hold(heldBytesOf([answer.value.vmTrace]));
+  return answer;
 }
 
 function readOf(
@@ -158,26 +153,19 @@ function readOf(
     output: isData(output) ? output : undefined,
     gasLeft: reader.gasLeft(),
   };
-  return { kind: "told", value };
+  return { kind: "result", value };
 }
 
 async function codesBefore(transaction: MinedTransaction, context: CallContext): Promise<Codes> {
-  const told = await askSource(prestate, transaction, context);
-  const codes = new Map(told.kind === "told" ? told.value : []);
+  const answer = await askSource(prestate, transaction, context);
+  const codes = new Map(answer.kind === "result" ? answer.value : []);
   const list = transaction.json["authorizationList"];
   if (Array.isArray(list) && list.length > 0) await addDelegations(codes, transaction, context);
   return codes;
 }
 
-const prestate: Source<MinedTransaction, Codes> = {
-  name: "debug_traceTransaction with prestateTracer",
-  method: "debug_traceTransaction",
-  params: ({ hash }) => [hash, { tracer: "prestateTracer" }],
-  read: (result) => codesIn(result),
-};
-
 /** Of what a prestateTracer gives. */
-export function codesIn(accounts: unknown): Codes | undefined {
+function codesIn(accounts: unknown): Codes | undefined {
   if (!isJson(accounts)) return undefined;
   return new Map(
     Object.entries(accounts).map(([address, account]) => {
@@ -186,6 +174,10 @@ export function codesIn(accounts: unknown): Codes | undefined {
     }),
   );
 }
+
+const PRESTATE = { words: "with prestateTracer", options: { tracer: "prestateTracer" } };
+const prestate = tracerSources(PRESTATE, codesIn, () => false).alone;
+export const callCodesSource = callSource(PRESTATE, codesIn);
 
 /** EIP-7702: accounts are given code before the transaction's first step. */
 async function addDelegations(

@@ -1,13 +1,140 @@
 import { describe, expect, it } from "vitest";
-import { hasTooManyCriteria, logRefusalDialects, sizeRefusal } from "./log-refusals.ts";
+import { hasTooManyCriteria, sizeRefusal } from "./log-refusals.ts";
 
 const asked = { from: 0, to: 10_000_000 };
-const rows = logRefusalDialects.flatMap(({ of, about, seen }) =>
-  Object.entries(seen).map(([message, named]) => {
-    const want = named === "no number" ? { about } : { about, widest: named };
-    return { of, message, want };
-  }),
-);
+/** Of which node or provider, about what, in which words, and the number of blocks that these name. */
+const seen: readonly (readonly [string, "range" | "results", string, number?])[] = [
+  [
+    "Thirdweb",
+    "range",
+    "Log response size exceeded. Maximum allowed number of requested blocks is 1000",
+    1000,
+  ],
+  [
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    "results",
+    "query returned more than 10000 results",
+  ],
+  [
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    "results",
+    "query exceeds max results 20000, retry with the range 6000000-6000509",
+  ],
+  [
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    "results",
+    "Too many logs requested. Max logs per response is 20000.",
+  ],
+  [
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    "results",
+    "query returns too many logs, narrow your filter: 20000",
+  ],
+  [
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    "results",
+    "logs matched by query exceeds limit of 10000",
+  ],
+  ["Alchemy", "results", "Log response size exceeded. Please reduce query block range."],
+  ["Infura, Arbitrum, Conflux", "results", "query timeout exceeded"],
+  ["Infura, Arbitrum, Conflux", "results", "log query timed out"],
+  ["Infura, Arbitrum, Conflux", "results", "please narrow down your filter condition"],
+  ["1RPC, Ankr, Optimism", "results", "response size should not greater than 10000000 bytes"],
+  ["1RPC, Ankr, Optimism", "results", "backend response too large"],
+  ["QuickNode, 1RPC, BlockPI, Blast", "range", "eth_getLogs is limited to a 10,000 range", 10_000],
+  ["QuickNode, 1RPC, BlockPI, Blast", "range", "eth_getLogs is limited to 0 - 50 blocks range", 50],
+  ["QuickNode, 1RPC, BlockPI, Blast", "range", "eth_getLogs is limited to 1024 block range", 1024],
+  ["Alchemy", "range", "You can make eth_getLogs requests with up to a 500 block range.", 500],
+  [
+    "geth, reth, publicnode, cdk-erigon, Cloudflare",
+    "range",
+    "exceed maximum block range: 50000",
+    50_000,
+  ],
+  [
+    "geth, reth, publicnode, cdk-erigon, Cloudflare",
+    "range",
+    "query exceeds max block range 100000",
+    100_000,
+  ],
+  [
+    "geth, reth, publicnode, cdk-erigon, Cloudflare",
+    "range",
+    "block range too large, max range: 1000",
+    1000,
+  ],
+  [
+    "geth, reth, publicnode, cdk-erigon, Cloudflare",
+    "range",
+    "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800",
+    800,
+  ],
+  ["Infura, Tenderly, Conflux", "range", "range 1000000 exceeds limit of 10000", 10_000],
+  [
+    "Infura, Tenderly, Conflux",
+    "range",
+    "range 25887126 - 25897126 exceeds limit of 10000",
+    10_000,
+  ],
+  ["Infura, Tenderly, Conflux", "range", "range 9009594 is bigger than range limit 2000", 2000],
+  [
+    "Conflux; dRPC",
+    "range",
+    "Filter error: The gap between from and to is larger than max_gap (max_gap: 1000)",
+    1000,
+  ],
+  ["Conflux; dRPC", "range", "ranges over 10000 blocks are not supported on freetier", 10_000],
+  [
+    "Avalanche, Moonbeam, Sei",
+    "range",
+    "requested too many blocks from 0 to 16777216, maximum is set to 2048",
+    2048,
+  ],
+  ["Avalanche, Moonbeam, Sei", "range", "block range is too wide (maximum 1024)", 1024],
+  [
+    "Avalanche, Moonbeam, Sei",
+    "range",
+    "block range too large (2000), maximum allowed is 1000 blocks",
+    1000,
+  ],
+  [
+    "Blast, SimplyVC, Coinbase",
+    "range",
+    "exceeds the range allowed for your plan (5000 > 3000)",
+    3000,
+  ],
+  ["Blast, SimplyVC, Coinbase", "range", "too wide blocks range, the limit is 100", 100],
+  ["Blast, SimplyVC, Coinbase", "range", "please limit the query to at most 1000 blocks", 1000],
+  ["BNB Smart Chain", "range", "limit exceeded"],
+  ["Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll", "range", "block range is too wide"],
+  ["Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll", "range", "requested range too large"],
+  [
+    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
+    "range",
+    "Requested range exceeds maximum RPC range limit",
+  ],
+  [
+    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
+    "range",
+    "block range exceeds configured limit",
+  ],
+  ["Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll", "range", "Block range limit exceeded."],
+  [
+    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
+    "range",
+    "query block range exceeds server limit, narrow your filter: 1000",
+  ],
+  [
+    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
+    "range",
+    "block range is bigger than maxBlockRange",
+  ],
+];
+
+const rows = seen.map(([of, about, message, widest]) => {
+  const want = widest === undefined ? { about } : { about, widest };
+  return { of, message, want };
+});
 
 it.each(rows)("$of: $message", ({ message, want }) => {
   expect(sizeRefusal({ message }, asked)).toEqual(want);

@@ -23,7 +23,7 @@ export type SizeRefusal = {
 export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | undefined {
   const text = textOf(error);
   if (REVERTED.test(text)) return undefined;
-  for (const { about, words } of logRefusalDialects) {
+  for (const { about, words } of dialects) {
     const found = words.exec(text);
     if (!found) continue;
     const widest = numberOf(found.groups?.["widest"]);
@@ -81,156 +81,93 @@ function hintIn(text: string, asked: LogRange): number | undefined {
   return undefined;
 }
 
-type LogRefusalDialect = {
+type Dialect = {
   readonly of: string;
   /** "range": too many blocks, whatever is in them. "results": too much is in these blocks. */
   readonly about: "range" | "results";
   readonly words: RegExp;
-  /** What was said, and the number of blocks that it names. */
-  readonly seen: Readonly<Record<string, number | "no number">>;
 };
 
 /**
  * How nodes and providers say that a log query is too large: of which, about what, in which words (`widest`: so
- * many blocks are taken), and how it was seen. The first row that fits counts.
+ * many blocks are taken; the test has what was seen of them). The first row that fits counts.
  */
-export const logRefusalDialects: readonly LogRefusalDialect[] = [
+const dialects: readonly Dialect[] = [
   {
     of: "Thirdweb",
     about: "range",
     words: /number of requested blocks is (?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "Log response size exceeded. Maximum allowed number of requested blocks is 1000": 1000,
-    },
   },
   {
     of: "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
     about: "results",
     words:
       /returned more than [\d,]{1,12} (?:results|logs)|exceeds? max(?:imum)? results|too many (?:logs|results)|matched by query exceeds limit/i,
-    seen: {
-      "query returned more than 10000 results": "no number",
-      "query exceeds max results 20000, retry with the range 6000000-6000509": "no number",
-      "Too many logs requested. Max logs per response is 20000.": "no number",
-      "query returns too many logs, narrow your filter: 20000": "no number",
-      "logs matched by query exceeds limit of 10000": "no number",
-    },
   },
   {
     // The range that it names is the one without a limit on results; any other is taken as well.
     of: "Alchemy",
     about: "results",
     words: /log response size exceeded/i,
-    seen: { "Log response size exceeded. Please reduce query block range.": "no number" },
   },
   {
     of: "Infura, Arbitrum, Conflux",
     about: "results",
     words: /query time(?:d )?out|narrow down/i,
-    seen: {
-      "query timeout exceeded": "no number",
-      "log query timed out": "no number",
-      "please narrow down your filter condition": "no number",
-    },
   },
   {
     of: "1RPC, Ankr, Optimism",
     about: "results",
     words:
       /response (?:is )?too (?:large|big)|response size (?:should not|(?:is )?exceed)|result set too large/i,
-    seen: {
-      "response size should not greater than 10000000 bytes": "no number",
-      "backend response too large": "no number",
-    },
   },
   {
     of: "QuickNode, 1RPC, BlockPI, Blast",
     about: "range",
     words: /limited to (?:an? )?(?:0 ?- ?)?(?<widest>[\d,]{1,12}k?) (?:blocks?|range)/i,
-    seen: {
-      "eth_getLogs is limited to a 10,000 range": 10_000,
-      "eth_getLogs is limited to 0 - 50 blocks range": 50,
-      "eth_getLogs is limited to 1024 block range": 1024,
-    },
   },
   {
     of: "Alchemy",
     about: "range",
     words: /up to an? (?<widest>[\d,]{1,12}k?) block range/i,
-    seen: { "You can make eth_getLogs requests with up to a 500 block range.": 500 },
   },
   {
     of: "geth, reth, publicnode, cdk-erigon, Cloudflare",
     about: "range",
     words: /max(?:imum)? (?:block )?range(?: is| of)?:? ?(?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "exceed maximum block range: 50000": 50_000,
-      "query exceeds max block range 100000": 100_000,
-      "block range too large, max range: 1000": 1000,
-      "Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800": 800,
-    },
   },
   {
     of: "Infura, Tenderly, Conflux",
     about: "range",
     words:
       /range [\d ,-]{0,40}(?:exceeds (?:the )?|is bigger than )(?:range )?(?:max(?:imum)? )?(?:limit|value)(?: of)?:? (?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "range 1000000 exceeds limit of 10000": 10_000,
-      "range 25887126 - 25897126 exceeds limit of 10000": 10_000,
-      "range 9009594 is bigger than range limit 2000": 2000,
-    },
   },
   {
     of: "Conflux; dRPC",
     about: "range",
     words: /(?:max_gap: |ranges? over )(?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "Filter error: The gap between from and to is larger than max_gap (max_gap: 1000)": 1000,
-      "ranges over 10000 blocks are not supported on freetier": 10_000,
-    },
   },
   {
     of: "Avalanche, Moonbeam, Sei",
     about: "range",
     words:
       /(?:too many blocks|range is too wide|range too large)[^.]{0,60}max(?:imum)?(?: is set to| allowed is)? (?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "requested too many blocks from 0 to 16777216, maximum is set to 2048": 2048,
-      "block range is too wide (maximum 1024)": 1024,
-      "block range too large (2000), maximum allowed is 1000 blocks": 1000,
-    },
   },
   {
     of: "Blast, SimplyVC, Coinbase",
     about: "range",
     words:
       /(?:for your plan \(\d{1,12} > |blocks range, the limit is |query to at most )(?<widest>[\d,]{1,12}k?)/i,
-    seen: {
-      "exceeds the range allowed for your plan (5000 > 3000)": 3000,
-      "too wide blocks range, the limit is 100": 100,
-      "please limit the query to at most 1000 blocks": 1000,
-    },
   },
   {
     of: "BNB Smart Chain",
     about: "range",
     words: /(?<![a-z] )\blimit exceeded\.?(?:"|$)/i,
-    seen: { "limit exceeded": "no number" },
   },
   {
     of: "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
     about: "range",
     words:
       /(?:range|gap) (?:is )?(?:too (?:wide|large|big|high)|larger than|bigger than)|range exceeds|range limit exceeded|exceeds? max(?:imum)? (?:block )?(?:range|gap)/i,
-    seen: {
-      "block range is too wide": "no number",
-      "requested range too large": "no number",
-      "Requested range exceeds maximum RPC range limit": "no number",
-      "block range exceeds configured limit": "no number",
-      "Block range limit exceeded.": "no number",
-      "query block range exceeds server limit, narrow your filter: 1000": "no number",
-      "block range is bigger than maxBlockRange": "no number",
-    },
   },
 ];

@@ -134,88 +134,48 @@ const keyOf = (words: string): string =>
 
 const LONGEST_WORDS = 200;
 
-const nodeWords: Readonly<Record<string, readonly string[]>> = {
-  "Out of gas": [
-    "out of gas",
-    "contract creation code storage out of gas", // geth, also below
-    "gas uint64 overflow",
-    "max code size exceeded",
-    "max initcode size exceeded",
-    "contract address collision",
-    "MemoryOOG", // revm (reth, anvil), also below
-    "MemoryLimitOOG",
-    "PrecompileOOG",
-    "InvalidOperandOOG",
-    "ReentrancySentryOOG",
-    "CreateContractSizeLimit",
-    "CreateInitCodeSizeLimit",
-    "CreateCollision",
-    "INSUFFICIENT_GAS", // Besu, also below
-    "CODE_TOO_LARGE",
-    "Code is too large",
-    "Transaction collision", // Nethermind
-  ],
-  Reverted: ["reverted", "execution reverted", "revert"],
-  "Bad instruction": [
-    "bad instruction",
-    "invalid opcode",
-    "invalid instruction", // Nethermind
-    "INVALID_OPERATION", // Besu
-    "OpcodeNotFound", // revm, also below
-    "InvalidFEOpcode",
-    "NotActivated",
-  ],
-  "Bad jump destination": [
-    "bad jump destination",
-    "invalid jump destination",
-    "INVALID_JUMP_DESTINATION",
-    "InvalidJump",
-  ],
-  "Stack underflow": ["stack underflow", "INSUFFICIENT_STACK_ITEMS"],
-  "Out of stack": [
-    "out of stack",
-    "stack limit reached",
-    "stack overflow",
-    "TOO_MANY_STACK_ITEMS",
-    "max call depth exceeded", // Nethermind's callTracer says so of a full stack
-  ],
-  "Mutable Call In Static Context": [
-    "mutable call in static context",
-    "write protection",
-    "Static call violation", // Nethermind
-    "Illegal state change", // Besu
-    "StateChangeDuringStaticCall", // revm, also below
-    "CallNotAllowedInsideStatic",
-  ],
-  "Built-in failed": [
-    "built-in failed",
-    "precompiled failed",
-    "precompile error", // Nethermind, Besu, revm
-    "precompile failure",
-  ],
-  "Out of bounds": [
-    "out of bounds",
-    "return data out of bounds",
-    "Access violation", // Nethermind
-    "INVALID_RETURN_DATA_BUFFER_ACCESS",
-    "OutOfOffset", // revm
-  ],
-  "Invalid code": ["invalid code", "Code is invalid", "CreateContractStartingWithEF"], // EIP-3541
-};
+/** OpenEthereum's words, and below them those of nodes: geth (first), Besu, Nethermind, revm (reth, anvil). */
+const NODE_WORDS = `
+Out of gas
+  out of gas | contract creation code storage out of gas | gas uint64 overflow
+  max code size exceeded | max initcode size exceeded | contract address collision
+  INSUFFICIENT_GAS | CODE_TOO_LARGE | Code is too large | Transaction collision
+  MemoryOOG | MemoryLimitOOG | PrecompileOOG | InvalidOperandOOG | ReentrancySentryOOG
+  CreateContractSizeLimit | CreateInitCodeSizeLimit | CreateCollision
+Reverted
+  reverted | execution reverted | revert
+Bad instruction
+  bad instruction | invalid opcode
+  INVALID_OPERATION | invalid instruction | OpcodeNotFound | InvalidFEOpcode | NotActivated
+Bad jump destination
+  bad jump destination | invalid jump destination | INVALID_JUMP_DESTINATION | InvalidJump
+Stack underflow
+  stack underflow | INSUFFICIENT_STACK_ITEMS
+Out of stack (of a full stack, Nethermind's callTracer says "max call depth exceeded")
+  out of stack | stack limit reached | stack overflow | TOO_MANY_STACK_ITEMS | max call depth exceeded
+Mutable Call In Static Context
+  mutable call in static context | write protection
+  Illegal state change | Static call violation
+  StateChangeDuringStaticCall | CallNotAllowedInsideStatic
+Built-in failed
+  built-in failed | precompiled failed | precompile error | precompile failure
+Out of bounds
+  out of bounds | return data out of bounds
+  INVALID_RETURN_DATA_BUFFER_ACCESS | Access violation | OutOfOffset
+Invalid code (EIP-3541)
+  invalid code | Code is invalid | CreateContractStartingWithEF
+`;
 
-const wordsByKey: ReadonlyMap<string, string> = new Map(
-  Object.entries(nodeWords).flatMap(([ours, theirs]) => theirs.map((one) => [keyOf(one), ours])),
-);
+const wordsByKey = new Map<string, string>();
+for (const group of NODE_WORDS.trim().split(/\n(?! )/)) {
+  const [ours = "", ...theirs] = group.split(/\n {2}| \| /);
+  for (const words of theirs) wordsByKey.set(keyOf(words), ours.replace(/ \(.*/, ""));
+}
 
+/** In the words of geth, Nethermind and revm. */
 const neverBegun: ReadonlySet<string> = new Set(
-  [
-    "insufficient balance for transfer",
-    "max call depth exceeded",
-    "nonce uint64 overflow",
-    "OutOfFunds", // revm, also below
-    "CallTooDeep",
-    "OverflowPayment",
-    "NonceOverflow",
-    "Not enough balance", // Nethermind
-  ].map(keyOf),
+  `insufficient balance for transfer|max call depth exceeded|nonce uint64 overflow|Not enough balance
+  |OutOfFunds|CallTooDeep|OverflowPayment|NonceOverflow`
+    .split("|")
+    .map(keyOf),
 );

@@ -1,4 +1,5 @@
-// Waiting that ends: when time is up, or when a signal aborts.
+// Waiting that ends: when time is up, or when a signal aborts. And for much work, of which so much is done at once.
+
 import type { Clock } from "./clock.ts";
 
 /** Why it aborted when time was up. Made once: an error has a stack. */
@@ -68,4 +69,27 @@ export async function repeat(
     await clock.sleep(everyMs, signal).catch(() => undefined);
     if (!signal.aborted) await task().catch(() => undefined);
   }
+}
+
+/** The results of all, in order, of so many at once; the first failure is the whole's, and ends the rest. */
+export async function inBatches<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next++;
+      try {
+        results[index] = await work(items[index] as Item);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
 }

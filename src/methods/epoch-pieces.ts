@@ -10,8 +10,8 @@ import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import { inBatches } from "../lib/waiting.ts";
 import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
-import { inBatches } from "./in-batches.ts";
 import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
 

@@ -7,7 +7,7 @@ import { isQuantity, toNumber } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { inBatches } from "./in-batches.ts";
+import { inBatches } from "../lib/waiting.ts";
 import type { CallContext } from "./method.ts";
 
 export type ProvingParts = {

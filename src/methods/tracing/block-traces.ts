@@ -2,9 +2,9 @@
 import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
+import { inBatches } from "../../lib/waiting.ts";
 import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import { tracesOfFlat } from "../../traces/call-tree.ts";
-import { inBatches } from "../in-batches.ts";
 import type { CallContext } from "../method.ts";
 import { type CallTree, placed, positionIn, treeSources, treesTogether } from "./call-trees.ts";
 import { withExecutedGas, withExecutedGasOfAll } from "./executed-gas.ts";

@@ -101,7 +101,7 @@ export const replaySources = <Value>(
 };
 
 /** Of debug_traceBlockBy…. */
-export function resultFor(
+function resultFor(
   transaction: MinedTransaction,
   results: unknown,
   isAlike: (result: Json, transaction: MinedTransaction) => boolean,

@@ -1,8 +1,8 @@
 // Whether every reader of a JSON text reads the same in it. Of members with one name some readers take
 // the last (JSON.parse), others the first, and some, as Go's, do not look at the case of letters.
 import { atOnce, type Work } from "../lib/turns.ts";
-import { BACKSLASH, CLOSE_BRACE, COLON, isSpace, OPEN_BRACE, QUOTE } from "./ascii.ts";
-import { skipString } from "./members.ts";
+import { BACKSLASH, CLOSE_BRACE, COLON, OPEN_BRACE, QUOTE } from "./ascii.ts";
+import { isSpace, skipString } from "./members.ts";
 
 const LONGEST_SHOWN = 40;
 /** Bytes between two pauses: a tenth of a millisecond. */

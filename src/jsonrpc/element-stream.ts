@@ -6,11 +6,11 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
-  isSpace,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
 } from "./ascii.ts";
+import { isSpace } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 import { BROKEN, MORE, ValueScanner } from "./value-scanner.ts";
 

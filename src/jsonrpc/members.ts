@@ -7,7 +7,6 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
-  isSpace,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -182,11 +181,13 @@ function keyText(json: Buffer, start: number, end: number): string | undefined {
 
 const isEnd = (json: Buffer, at: number): boolean => skipSpace(json, at) >= json.length;
 
+export const isSpace = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
 export function skipSpace(json: Buffer, from: number): number {
   let at = from;
   for (;;) {
-    const byte = json[at];
-    if (!isSpace(byte)) return at;
+    if (!isSpace(json[at])) return at;
     at += 1;
   }
 }

@@ -1,9 +1,8 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
-import { isSpace } from "./ascii.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
-import { findElements, findMembers, type Span, textOf } from "./members.ts";
+import { findElements, findMembers, isSpace, type Span, textOf } from "./members.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
 export type CallMessage = {

@@ -1,8 +1,7 @@
 // What a node made of several calls sent as one request. Pure; each answer stays the bytes that came.
 import { findElements, findMembers, textOf } from "../../jsonrpc/members.ts";
 import { readReply } from "../reply.ts";
-import { idOf } from "./arriving-message.ts";
-import type { Exchange } from "./connection.ts";
+import { type Exchange, idOf } from "./connection.ts";
 
 export type BatchOutcome =
   /** Each call's own answer, by id. `again`: those that only the length of the others kept from one. */

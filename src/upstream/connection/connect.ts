@@ -4,10 +4,9 @@ import type { RpcCaller } from "../../devnet/activity.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
 import { readReply, requestJson } from "../reply.ts";
-import type { ArrivingMemory } from "./arriving-message.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
-import { HttpConnection } from "./http-connection.ts";
+import { type ArrivingMemory, HttpConnection } from "./http-connection.ts";
 import { ipcConnection } from "./ipc-connection.ts";
 import { WebSocketConnection } from "./websocket-connection.ts";
 

@@ -1,5 +1,5 @@
-// What a connection to one node is, whatever it is made of.
-import type { Span } from "../../jsonrpc/members.ts";
+// What a connection to one node is, whatever it is made of; and which call a message answers, found without parsing it.
+import { findMembers, type Span, textOf } from "../../jsonrpc/members.ts";
 import type { MemoryHolder } from "../../lib/memory-budget.ts";
 
 export type ConnectionOptions = {
@@ -102,4 +102,32 @@ export function reasonOf(error: unknown): string {
   const { code, message } = error as { code?: string; message?: string };
   const status = /^Unexpected server response: (\d{3})$/.exec(message ?? "")?.[1]; // a refused handshake
   return code ?? (status ? `HTTP ${status}` : "connection failed");
+}
+
+/** In bytes: enough for a version and an id. */
+export const NEAR_THE_EDGE = 64;
+
+const FIRST = /^\s*\{\s*("jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*[,}]/;
+/** A quote behind a comma or a brace opens a name: within a string it would be escaped. */
+const LAST = /[{,]\s*"id"\s*:\s*(\d+)\s*(,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}$/;
+
+/** undefined when it answers none; NaN when the id is none of ours. */
+export function idOf(body: Buffer): number | undefined {
+  // Most nodes write the id first; only for the others the whole message is searched.
+  const early = idNearStart(body);
+  if (early !== undefined) return early;
+  const [span] = findMembers(body, ["id"]) ?? [];
+  return span && Number(textOf(body, span));
+}
+
+export function idNearStart(body: Buffer): number | undefined {
+  const id = FIRST.exec(body.toString("latin1", 0, NEAR_THE_EDGE))?.[2];
+  return id === undefined ? undefined : Number(id);
+}
+
+/** @param body Ends where the message ends. */
+export function idNearEnd(body: Buffer): number | undefined {
+  const from = Math.max(0, body.length - NEAR_THE_EDGE);
+  const id = LAST.exec(body.toString("latin1", from))?.[1];
+  return id === undefined ? undefined : Number(id);
 }

@@ -3,11 +3,11 @@
 import { findMembers, textOf } from "../../jsonrpc/members.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { requestJson, subscriptionIdIn } from "../reply.ts";
-import { idOf } from "./arriving-message.ts";
 import {
   type BodyReader,
   type Connection,
   type Exchange,
+  idOf,
   type NodeRequest,
   reasonOf,
   type SubscriptionListener,

@@ -4,8 +4,8 @@ import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { readTime } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { MemoryBudget, MemoryHolder } from "../../lib/memory-budget.ts";
 import type { Turns } from "../../lib/turns.ts";
-import { type ArrivingMemory, WholeBody } from "./arriving-message.ts";
 import {
   type BodyReader,
   type Connection,
@@ -29,22 +29,18 @@ export class HttpConnection implements Connection {
   /** Answers that are waited for: undici itself forgets those of a socket that failed to connect. */
   readonly #open = new Set<HttpAnswer>();
   readonly #pool: Pool;
-  readonly #path: string;
-  readonly #headers: Record<string, string>;
+  readonly #target: { readonly path: string; readonly headers: Record<string, string> };
   readonly #options: ConnectionOptions;
-  readonly #clock: Pick<Clock, "after" | "wallTime">;
   readonly #parts: HttpConnectionParts;
 
   constructor(options: ConnectionOptions, parts: HttpConnectionParts) {
     const url = new URL(options.url);
     this.#options = options;
     this.#parts = parts;
-    this.#clock = parts.clock;
-    this.#path = url.pathname + url.search;
-    this.#headers = {
-      "content-type": "application/json",
-      ...basicAuthentication(url),
-      ...inLowerCase(options.headers),
+    const headers = { ...basicAuthentication(url), ...inLowerCase(options.headers) };
+    this.#target = {
+      path: url.pathname + url.search,
+      headers: { "content-type": "application/json", ...headers },
     };
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
@@ -63,40 +59,14 @@ export class HttpConnection implements Connection {
   ): Promise<Exchange> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
-      const { memory, turns, clock } = this.#parts;
       const responseBytes = Math.min(maxBytes, this.#options.responseBytes);
-      const whole = new WholeBody({ responseBytes, isForCaller, holder }, memory);
-      const answer = new HttpAnswer({ whole, reader, turns, clock }, resolve);
-      const onAbort = (): void => answer.giveUp({ kind: "aborted" });
-      const stopWaiting = this.#limitTime(answer, reader !== undefined);
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#open.add(answer);
-      answer.afterwards(() => {
-        this.#open.delete(answer);
-        stopWaiting();
-        signal.removeEventListener("abort", onAbort);
-      });
-      const request = {
-        path: this.#path,
-        method: "POST",
-        headers: this.#headers,
-        body: json,
-      } as const;
-      this.#pool.dispatch(request, answer);
+      const whole = new WholeBody({ responseBytes, isForCaller, holder }, this.#parts.memory);
+      const { timeoutMs } = this.#options;
+      const waiting = { whole, reader, timeoutMs, signal, open: this.#open };
+      const answer = new HttpAnswer(waiting, this.#parts, resolve);
+      const { path, headers } = this.#target;
+      this.#pool.dispatch({ path, headers, method: "POST", body: json }, answer);
     });
-  }
-
-  /** @param isRead While it comes: then only its pauses are limited. Returns how to stop. */
-  #limitTime(answer: HttpAnswer, isRead: boolean): () => void {
-    const start = (): (() => void) =>
-      this.#clock.after(this.#options.timeoutMs, () => answer.giveUp({ kind: "timeout" }));
-    let cancel = start();
-    if (isRead)
-      answer.onChunk = (): void => {
-        cancel();
-        cancel = start();
-      };
-    return () => cancel();
   }
 
   async close(): Promise<void> {
@@ -134,13 +104,15 @@ export function readRetryAfter(
 const untilDate = (text: string, clock: Pick<Clock, "wallTime">): number =>
   HTTP_DATE.test(text) ? readTime(text) - clock.wallTime() : Number.NaN;
 
-type AnswerParts = {
+type AnswerOptions = {
   /** Takes what is no answer, and the answer where nobody else reads it. */
   readonly whole: WholeBody;
-  readonly reader?: BodyReader | undefined;
-  /** Large answers are read one after the other. */
-  readonly turns?: Pick<Turns, "next"> | undefined;
-  readonly clock: Pick<Clock, "wallTime">;
+  /** With it only the pauses of the answer are limited. */
+  readonly reader: BodyReader | undefined;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** It is one of these until it is settled. */
+  readonly open: Set<HttpAnswer>;
 };
 
 /** In bytes: a millisecond of work. */
@@ -148,27 +120,32 @@ const LARGE = 262_144;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** One answer over HTTP as it comes in; the first thing that decides its fate wins. */
+/** One answer over HTTP as it comes in; the first thing that decides its fate wins. Its timeout runs from its creation. */
 class HttpAnswer implements Dispatcher.DispatchHandler {
-  /** Called with each piece of the body. */
-  onChunk: () => void = () => undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #retryAfterMs: number | undefined;
   #isSettled = false;
-  #cleanUp: () => void = () => undefined;
+  #cancelTimeout: (() => void) | undefined;
   #body: BodyReader;
-  readonly #parts: AnswerParts;
+  readonly #onAbort = (): void => this.giveUp({ kind: "aborted" });
+  readonly #onTimeout = (): void => this.giveUp({ kind: "timeout" });
+  readonly #options: AnswerOptions;
+  readonly #parts: Pick<HttpConnectionParts, "clock" | "turns">;
   readonly #resolve: (exchange: Exchange) => void;
 
-  constructor(parts: AnswerParts, resolve: (exchange: Exchange) => void) {
+  constructor(
+    options: AnswerOptions,
+    parts: Pick<HttpConnectionParts, "clock" | "turns">,
+    resolve: (exchange: Exchange) => void,
+  ) {
+    this.#options = options;
     this.#parts = parts;
-    this.#body = parts.reader ?? parts.whole;
+    this.#body = options.reader ?? options.whole;
     this.#resolve = resolve;
-  }
-
-  afterwards(cleanUp: () => void): void {
-    this.#cleanUp = cleanUp;
+    options.open.add(this);
+    options.signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#limitTime();
   }
 
   giveUp(exchange: Exchange): void {
@@ -191,19 +168,20 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
     if (status === 429 || status === 503)
       this.#retryAfterMs = readRetryAfter(headers["retry-after"], this.#parts.clock);
     // What is no answer is not what the reader waits for.
-    if (status !== 200) this.#body = this.#parts.whole;
+    if (status !== 200) this.#body = this.#options.whole;
     if (this.#body.announce?.(Number(headers["content-length"])) === false) this.#stop();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isSettled) return;
-    this.onChunk();
+    if (this.#options.reader) this.#limitTime();
     if (!this.#body.add(chunk)) this.#stop();
   }
 
   onResponseEnd(): void {
-    const { whole, turns } = this.#parts;
-    if (turns && whole.bytes > LARGE) void turns.next().then(() => this.#finish());
+    const { turns } = this.#parts;
+    // Large answers are read one after the other.
+    if (turns && this.#options.whole.bytes > LARGE) void turns.next().then(() => this.#finish());
     else this.#finish();
   }
 
@@ -218,6 +196,12 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
     this.#settle({ kind: "unreachable", reason: reasonOf(error) });
   }
 
+  /** From now on. */
+  #limitTime(): void {
+    this.#cancelTimeout?.();
+    this.#cancelTimeout = this.#parts.clock.after(this.#options.timeoutMs, this.#onTimeout);
+  }
+
   #stop(): void {
     this.giveUp(stopped(this.#body));
   }
@@ -225,8 +209,91 @@ class HttpAnswer implements Dispatcher.DispatchHandler {
   #settle(exchange: Exchange): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#parts.whole.drop();
-    this.#cleanUp();
+    const { whole, open, signal } = this.#options;
+    whole.drop();
+    open.delete(this);
+    this.#cancelTimeout?.();
+    signal.removeEventListener("abort", this.#onAbort);
     this.#resolve(exchange);
+  }
+}
+
+export type ArrivingMemory = Pick<MemoryBudget, "hold" | "release" | "admitsLargeAnswer">;
+
+export type WholeBodyOptions = Pick<ConnectionOptions, "responseBytes"> & {
+  /** A caller waits for it, who can be told to come back. */
+  readonly isForCaller?: boolean | undefined;
+  /** On whose behalf it waits; left out: the gateway's own, or of several keys. */
+  readonly holder?: MemoryHolder | undefined;
+};
+
+/** In bytes: from here on an answer is large. */
+const LARGE_BYTES = 65_536;
+/** In bytes: what is announced is believed so far. */
+const MOST_AT_ONCE = 1 << 22;
+
+export class WholeBody implements BodyReader {
+  whenStopped: "too large" | "crowded" = "too large";
+  /** Of the announced length, and filled so far; undefined: the chunks are joined at the end. */
+  #whole: Buffer | undefined;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  readonly #options: WholeBodyOptions;
+  readonly #memory: ArrivingMemory | undefined;
+
+  constructor(options: WholeBodyOptions, memory?: ArrivingMemory) {
+    this.#options = options;
+    this.#memory = memory;
+  }
+
+  /** So far, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  announce(bytes: number): boolean {
+    if (bytes > LARGE_BYTES && bytes <= MOST_AT_ONCE) this.#whole = Buffer.allocUnsafeSlow(bytes);
+    return !(bytes > this.#options.responseBytes);
+  }
+
+  add(chunk: Buffer): boolean {
+    if (this.#whole && this.#bytes + chunk.length <= this.#whole.length)
+      chunk.copy(this.#whole, this.#bytes);
+    else this.#keep(chunk);
+    this.#bytes += chunk.length;
+    const { isForCaller, holder } = this.#options;
+    this.#memory?.hold("arriving", chunk.length, holder);
+    if (this.#bytes > this.#options.responseBytes) return false;
+    const isSmall = !isForCaller || this.#bytes <= LARGE_BYTES;
+    if (isSmall || this.#memory?.admitsLargeAnswer(holder) !== false) return true;
+    this.whenStopped = "crowded";
+    return false;
+  }
+
+  finish(): Buffer {
+    const whole = this.#whole ? this.#whole.subarray(0, this.#bytes) : this.#joined();
+    this.drop();
+    return whole;
+  }
+
+  /** It is of no use any more. */
+  drop(): void {
+    this.#memory?.release("arriving", this.#bytes, this.#options.holder);
+    this.#bytes = 0;
+    this.#chunks = [];
+    this.#whole = undefined;
+  }
+
+  #keep(chunk: Buffer): void {
+    // More came than was announced.
+    if (this.#whole) this.#chunks.push(this.#whole.subarray(0, this.#bytes));
+    this.#whole = undefined;
+    this.#chunks.push(chunk);
+  }
+
+  #joined(): Buffer {
+    const [only] = this.#chunks;
+    // The chunks and the one buffer: the only moment at which two copies of an answer are there.
+    return only && this.#chunks.length === 1 ? only : Buffer.concat(this.#chunks, this.#bytes);
   }
 }

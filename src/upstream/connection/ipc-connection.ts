@@ -2,18 +2,19 @@
 // the other.
 import { connect as connectSocket, type Socket } from "node:net";
 import { unescape as percentDecoded } from "node:querystring";
-import { isSpace, OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
+import { OPEN_BRACE, OPEN_BRACKET } from "../../jsonrpc/ascii.ts";
+import { isSpace } from "../../jsonrpc/members.ts";
 import { BROKEN, MORE, ValueScanner } from "../../jsonrpc/value-scanner.ts";
 import type { Clock } from "../../lib/clock.ts";
 import {
-  type ArrivingMemory,
+  type ConnectionOptions,
   idNearEnd,
   idNearStart,
   NEAR_THE_EDGE,
-  WholeBody,
-} from "./arriving-message.ts";
-import { type ConnectionOptions, reasonOf } from "./connection.ts";
+  reasonOf,
+} from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
+import { type ArrivingMemory, WholeBody } from "./http-connection.ts";
 
 export const ipcConnection = (
   options: ConnectionOptions,

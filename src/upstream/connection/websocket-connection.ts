@@ -1,7 +1,6 @@
 // Speaks to a node over one WebSocket: a conversation whose messages are frames.
 import { type RawData, WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
-import type { ArrivingMemory } from "./arriving-message.ts";
 import {
   type BodyReader,
   type Connection,
@@ -12,6 +11,7 @@ import {
   type SubscriptionListener,
 } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
+import type { ArrivingMemory } from "./http-connection.ts";
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 const PING_EVERY_MS = 15_000;

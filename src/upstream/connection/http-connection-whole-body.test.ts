@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBudget, memoryHolder } from "../../lib/memory-budget.ts";
-import { WholeBody } from "./arriving-message.ts";
+import { WholeBody } from "./http-connection.ts";
 
 const KB = 1024;
 const budgetOf = (bytes: number) => new MemoryBudget({ bytes }, { onRefused: () => undefined });

@@ -4,8 +4,7 @@ import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
-import type { Turns } from "../lib/turns.ts";
-import { atOnce, type Work } from "../lib/turns.ts";
+import { atOnce, type Turns, type Work } from "../lib/turns.ts";
 import { deadline, TOO_LATE } from "../lib/waiting.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type {
@@ -64,7 +63,11 @@ export class NodeRequests {
   /** Never rejects. */
   async send(wanted: NodeCall, signal: AbortSignal): Promise<NodeRequestReply> {
     const request = this.#request(wanted);
-    const exchange = await this.#exchange(request, wanted, signal);
+    const { timeoutMs, reader } = wanted;
+    const exchange =
+      timeoutMs === undefined
+        ? await this.#parts.connection.send(request, signal, reader)
+        : await this.#sendWithin(timeoutMs, { ...request, reader }, signal);
     if (isTooLong(exchange, wanted)) return this.#read({ kind: "too large" }, request);
     const isLong = exchange.kind === "answered" && exchange.body.length > LONG;
     return this.#read(isLong ? await this.#withMembers(exchange) : exchange, request);
@@ -101,15 +104,14 @@ export class NodeRequests {
     return this.#parts.connection.close();
   }
 
-  async #exchange(
-    request: Sent,
-    { reader, timeoutMs }: NodeCall,
+  async #sendWithin(
+    timeoutMs: number,
+    request: Sent & Pick<NodeCall, "reader">,
     signal: AbortSignal,
   ): Promise<Exchange> {
     const { clock, connection } = this.#parts;
-    if (timeoutMs === undefined) return connection.send(request, signal, reader);
     const limited = deadline(timeoutMs, signal, clock);
-    const exchange = await connection.send(request, limited.signal, reader);
+    const exchange = await connection.send(request, limited.signal, request.reader);
     limited.done();
     const isLate = exchange.kind === "aborted" && limited.signal.reason === TOO_LATE;
     return isLate ? { kind: "timeout" } : exchange;

@@ -6,7 +6,7 @@ import { matcherOf } from "../lib/pattern.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
-import type { AgreementRule } from "./asking/agreement.ts";
+import type { AgreementRule } from "./asking/at-once.ts";
 import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
 import type { CallOptions } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
@@ -58,9 +58,7 @@ export class Pool {
     this.#parts = parts;
     this.#agreementOn = rulesByMethod(agreement);
     this.#heads = new HeadTimes(parts);
-    const usable = (): readonly Upstream[] => this.usable();
-    const nodes = (): readonly Upstream[] => this.#upstreams;
-    this.#network = new NetworkCalls(options, { ...parts, usable, nodes });
+    this.#network = new NetworkCalls(options, { ...parts, pool: this });
     this.#driverParts = { clock: parts.clock, network: this.#network };
     this.#upstreams = upstreams.map((upstream) => this.#make(optionsOf(upstream, options)));
     parts.metrics.watchUpstreams(network, () => this.snapshots());
@@ -261,7 +259,7 @@ const snapshotOf = (
   waiting: turns.waiting,
   groups: health.workKinds.map((group) => ({ group, ...health.ofKind(group) })),
   budget: budget.state(),
-  lackedMethods: capabilities.snapshot().lackedMethods,
+  lackedMethods: capabilities.missing.count,
 });
 
 /** @param rules By method or pattern. @returns The first that fits a method. */

@@ -1,6 +1,6 @@
 // Keeps what the operator knows of a node out of what callers see.
 import type { MethodTraits } from "../namespaces/known-method.ts";
-import type { Reply } from "./reply.ts";
+import { hasOwnWords, type Reply } from "./reply.ts";
 
 const LEAST_SECRET_LENGTH = 6;
 
@@ -51,31 +51,17 @@ const ORDINARY_WORD = /^[a-z]{1,12}$/i;
 const redact = (text: string, secrets: readonly string[]): string =>
   secrets.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 
-/** What a node says beside the chain's own data is a text, or short. */
-const LONGEST_WORDS = 16_384;
-const HEX = Buffer.from('"0x');
-
-/**
- * Errors are looked through always; of results those that are the node's own words: texts that are no hex
- * value, and whatever is not the chain's, up to 16 KiB.
- */
+/** Only what may be the node's own words is looked through: see `hasOwnWords`. */
 export function withoutSecrets(
   reply: Reply,
   method: Pick<MethodTraits, "isOfChain">,
   secrets: readonly string[],
 ): Reply {
-  if (secrets.length === 0) return reply;
+  if (secrets.length === 0 || !hasOwnWords(reply, method)) return reply;
   if (reply.kind === "refused") return refusalWithout(reply, secrets);
-  if (reply.kind !== "result" || !isInWords(reply.json, method)) return reply;
   const clean = jsonWithout(reply.json.toString(), secrets);
   if (clean === "unreadable") return { kind: "failed", reason: "malformed answer" };
   return clean === "unchanged" ? reply : { ...reply, json: Buffer.from(clean) };
-}
-
-function isInWords(json: Buffer, { isOfChain }: Pick<MethodTraits, "isOfChain">): boolean {
-  if (json.length > LONGEST_WORDS) return false;
-  if (json[0] === HEX[0]) return json[1] !== HEX[1] || json[2] !== HEX[2];
-  return !isOfChain;
 }
 
 function refusalWithout(

@@ -94,6 +94,25 @@ export function headInReply(
   return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
 }
 
+/** What a node says beside the chain's own data is a text, or short: in bytes. */
+const LONGEST_WORDS = 16_384;
+const HEX = Buffer.from('"0x');
+
+/**
+ * Whether a reply may have the node's own words in it: each error; and of results texts that are no hex value, and
+ * whatever is not the chain's, up to 16 KiB.
+ */
+export function hasOwnWords(
+  reply: Reply,
+  { isOfChain }: Pick<MethodTraits, "isOfChain">,
+): reply is Extract<Reply, { kind: "result" | "refused" }> {
+  if (reply.kind !== "result") return reply.kind === "refused";
+  const { json } = reply;
+  if (json.length > LONGEST_WORDS) return false;
+  if (json[0] === QUOTE) return json[1] !== HEX[1] || json[2] !== HEX[2];
+  return !isOfChain;
+}
+
 const QUOTE = 0x22;
 
 /** The id of the subscription that a reply opened as JSON text; undefined when none was opened: it must be a string. */

@@ -5,7 +5,7 @@ import type { Family, MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { RateBudgetOptions } from "./budget/rate-budget.ts";
-import type { Place } from "./capabilities/history.ts";
+import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
@@ -31,15 +31,15 @@ export type AskOptions = Urgency & {
   readonly reader?: BodyReader | undefined;
   /** See `NodeRequest`. */
   readonly maxBytes?: number | undefined;
-  /** Told of the call when it is sent. */
-  readonly onOpen?: (call: OpenCall) => void;
+  /** Gets the call when it is sent. */
+  readonly attempt?: { call: OpenCall | undefined } | undefined;
   /** See `Belief`. */
   readonly isFalse?: IsFalse | undefined;
   readonly onFalse?: (() => void) | undefined;
   /** On whose behalf; left out: it does not wait for its turn. */
   readonly asker?: HurriedAsker | undefined;
   /** What the call speaks of, where that is known. */
-  readonly place?: Place | undefined;
+  readonly position?: CallPosition | undefined;
 };
 
 export type UpstreamOptions = ConnectionOptions & {

@@ -15,7 +15,7 @@ import {
 import { Belief, NodeRequests } from "./node-requests.ts";
 import { NodeTurns, type NoTurn } from "./node-turns.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
-import { headInReply, type Reply } from "./reply.ts";
+import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts, Urgency } from "./upstream-options.ts";
 
 export type UpstreamState = IdentityState;
@@ -114,7 +114,7 @@ export class Upstream {
     signal: AbortSignal,
     options: AskOptions = {},
   ): Promise<Reply> {
-    const { onOpen, reader, maxBytes, purpose = "call", asker } = options;
+    const { attempt, reader, maxBytes, purpose = "call", asker } = options;
     const { traits = this.#parts.traitsOf(method) } = options;
     const turn = asker && this.turns.begin(asker, signal);
     const none = turn instanceof Promise ? await turn : turn;
@@ -125,7 +125,7 @@ export class Upstream {
       return { kind: "busy", retryAfterMs: waitMs };
     }
     const call = this.health.open(traits.workKind);
-    onOpen?.(call);
+    if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
     const { isBatchable } = traits;
     const holder = asker?.memory;
@@ -145,10 +145,10 @@ export class Upstream {
     // Its turn ends once the reply was looked through: else these would pile up.
     if (asker) this.turns.end(asker, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, { call, sentAtMs, signal, way: options.way ?? method, purpose });
-    this.capabilities.learnFrom(traits, reply, options.place);
+    this.capabilities.learnFrom(traits, reply, options.position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
-    return withoutSecrets(reply, traits, this.#secrets);
+    return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
   }
 
   #learn(reply: Reply, { call, sentAtMs, signal, way, purpose }: Ended): void {

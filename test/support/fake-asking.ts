@@ -1,7 +1,7 @@
 // For tests: one call to nodes that say what they are told to, or nothing until they are told.
 
 import type { Clock } from "../../src/lib/clock.ts";
-import type { AgreementRule } from "../../src/upstream/asking/agreement.ts";
+import type { AgreementRule } from "../../src/upstream/asking/at-once.ts";
 import { type AskingNetwork, CallDriver } from "../../src/upstream/asking/call-driver.ts";
 import type { CallOptions, FinalReply } from "../../src/upstream/asking/call-options.ts";
 import type { Reply } from "../../src/upstream/reply.ts";
@@ -171,9 +171,9 @@ class ScriptedNodes {
     let limitedUntilMs = waitMs;
     const leftMs = (): number => Math.max(0, limitedUntilMs - clock.now());
     const budget = { costOf: () => 1, waitMs: leftMs, mayBeTried: () => mayBeTried };
-    const ask: Upstream["ask"] = (_method, _params, signal, { isInsistent, onOpen } = {}) => {
+    const ask: Upstream["ask"] = (_method, _params, signal, { isInsistent, attempt } = {}) => {
       log.push(`${clock.now()} ${name}${isInsistent ? " insistently" : ""}`);
-      onOpen?.({ workKind: "execution", sentAt: clock.now() });
+      if (attempt) attempt.call = { workKind: "execution", sentAt: clock.now() };
       const reply = says.shift();
       if (reply?.kind === "busy") limitedUntilMs = clock.now() + (reply.retryAfterMs ?? 0);
       return reply ? Promise.resolve(reply) : this.#untilAnswered(name, signal, isDeaf);

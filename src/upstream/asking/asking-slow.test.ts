@@ -214,9 +214,9 @@ describe("a call whose node takes long", () => {
     const clock = new FakeClock();
     const health = new Health({ clock });
     await clock.advance(1);
-    const ask: Upstream["ask"] = async (_method, _params, _signal, { onOpen } = {}) => {
+    const ask: Upstream["ask"] = async (_method, _params, _signal, { attempt } = {}) => {
       const call = health.open("execution");
-      onOpen?.(call);
+      if (attempt) attempt.call = call;
       health.close(call, "failed");
       return failed;
     };

@@ -1,23 +1,15 @@
 // Calls that several upstreams are asked at once: a quorum, whose answer counts when enough vendors give it, and a
 // transaction that is broadcast, whose first acceptance counts.
+import { parsed } from "../../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
-import {
-  type AgreementRule,
-  isSameSaying,
-  ofDifferentVendors,
-  type Vote,
-  verdictOf,
-} from "./agreement.ts";
 import type { FinalReply } from "./call-options.ts";
 import {
   type AskingEvent,
   type Attempt,
-  attemptAt,
   type Decision,
   FOR_REPLIES,
-  isCrossChecked,
   NEVER,
   type ReplyEvent,
   type Settlement,
@@ -25,6 +17,7 @@ import {
   type UpstreamQuestion,
   whyNobody,
 } from "./decision.ts";
+import { attemptAt, isCrossChecked } from "./one-answer.ts";
 
 type Again = { readonly upstream: Upstream; readonly tries: number; readonly atMs: number };
 
@@ -234,4 +227,62 @@ export class Broadcast {
     this.#settled = settlementOf(outcome);
     return this.#settled;
   }
+}
+
+/** Of answers that nothing proves: several vendors are asked, and what enough of them say counts. */
+export type AgreementRule = {
+  /** How many nodes are asked, of different vendors. */
+  readonly ask: number;
+  /** How many of them must give the same answer. */
+  readonly agree: number;
+};
+
+type Vote = { readonly name: string; readonly reply: FinalReply };
+
+type Verdict =
+  | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly string[] }
+  | { readonly kind: "open" };
+
+/** @param agree How many must give the same answer. */
+export function verdictOf(votes: readonly Vote[], agree: number): Verdict {
+  const groups = [...Map.groupBy(votes, ({ reply }) => sayingOf(reply)).values()].sort(
+    (a, b) => b.length - a.length,
+  );
+  const [largest = []] = groups;
+  const [first] = largest;
+  if (first && largest.length >= agree) {
+    const dissenters = votes.filter((vote) => !largest.includes(vote)).map(({ name }) => name);
+    return { kind: "agreed", reply: first.reply, dissenters };
+  }
+  return { kind: "open" };
+}
+
+export const isSameSaying = (a: FinalReply, b: FinalReply): boolean => sayingOf(a) === sayingOf(b);
+
+/** One of each vendor, in the given order. */
+export function ofDifferentVendors<Node extends { readonly options: { readonly vendor: string } }>(
+  nodes: readonly Node[],
+): readonly Node[] {
+  const byVendor = new Map<string, Node>();
+  for (const node of nodes) {
+    const { vendor } = node.options;
+    if (!byVendor.has(vendor)) byVendor.set(vendor, node);
+  }
+  return [...byVendor.values()];
+}
+
+/** Equal for answers that say the same: spaces, the order of members and the words of a refusal aside. */
+function sayingOf(reply: FinalReply): string {
+  if (reply.kind === "result") return `= ${canonical(parsed(reply.json))}`;
+  const error = parsed(reply.json) as { data?: unknown } | undefined;
+  // Nodes word the same refusal differently; what a revert returned is the same.
+  return `! ${reply.code} ${typeof error?.data === "string" ? error.data.toLowerCase() : ""}`;
+}
+
+function canonical(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.toLowerCase());
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`;
 }

@@ -5,8 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Reply } from "../reply.ts";
 import { OUTRUN, type Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";
-import type { AgreementRule } from "./agreement.ts";
-import { Broadcast, Quorum } from "./at-once.ts";
+import { type AgreementRule, Broadcast, Quorum } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";
 import {
   type AskingEvent,
@@ -168,12 +167,10 @@ export class CallDriver implements Waiting {
       way: variant?.name,
       isFalse,
       onFalse,
-      place: block === undefined || head === undefined ? undefined : { block, head },
+      position: block === undefined || head === undefined ? undefined : { block, head },
       isInsistent: attempt.isInsistent,
       asker,
-      onOpen: (call) => {
-        attempt.call = call;
-      },
+      attempt,
     };
   }
 

@@ -86,25 +86,6 @@ export const settlementOf = (
   { othersMs = NEVER, dissenters = NOBODY, isOccupied = false }: Partial<Settlement> = {},
 ): Settlement => ({ kind: "settle", outcome, othersMs, dissenters, isOccupied });
 
-/** The usual attempt. @param order See `Attempt`. */
-export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason): Attempt => ({
-  kind: "ask",
-  upstream,
-  order,
-  tries: 1,
-  why,
-  isHedge: false,
-  isInsistent: false,
-  call: undefined,
-});
-
-/** Whether a reply needs a cross-check: it lacks what was asked of it, or the call cross-checks such replies. */
-export const isCrossChecked = (
-  { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
-  reply: FinalReply,
-): boolean =>
-  (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
-
 /**
  * What a caller is told when no upstream gave an answer.
  *

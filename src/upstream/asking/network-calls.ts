@@ -1,10 +1,11 @@
-// What the calls of one network share: its upstreams, the budget of hedges, how long methods take, and how many
-// calls wait.
+// What the calls of one network share: its upstreams, the answer where they ask the same at the same time, the budget
+// of hedges, how long methods take, and how many calls wait.
 import type { Logger } from "pino";
+import { errors } from "../../jsonrpc/rpc-error.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
-import { MethodTimes } from "../health/sliding-window.ts";
+import { SlidingWindow } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
 import { headOf, isBehind, NodeOrder, takersOf } from "./node-order.ts";
@@ -19,10 +20,12 @@ export type NetworkCallsOptions = {
 };
 
 export type NetworkCallsParts = {
-  /** The nodes that may be asked now, in the order of the configuration. */
-  readonly usable: () => readonly Upstream[];
-  /** All nodes of the network. */
-  readonly nodes: () => readonly Upstream[];
+  readonly pool: {
+    /** The upstreams that may be asked now, in the order of the configuration. */
+    usable(): readonly Upstream[];
+    /** All upstreams of the network. */
+    readonly nodes: readonly Upstream[];
+  };
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "upstreamAskedAgain" | "upstreamDissented" | "callBounded">;
   readonly log: Pick<Logger, "warn">;
@@ -35,7 +38,7 @@ export type Waiting = { resume(): void };
 
 /** Calls that wait for budget; and as many for an upstream that can be asked. */
 const MOST_WAITING = 2_000;
-const TELL_AGAIN_AFTER_MS = 60_000;
+const LOG_AGAIN_AFTER_MS = 60_000;
 /** No upstream has an empty name. */
 const ALL = "";
 
@@ -46,8 +49,8 @@ export class NetworkCalls {
   readonly #waiting = { budget: new Set<Waiting>(), upstreams: new Set<Waiting>() };
   /** When a call found that no upstream can be asked; undefined while one can. */
   #outSinceMs: number | undefined;
-  /** When the log told of an upstream that dissents, or of all. */
-  readonly #toldAt = new Map<string, number>();
+  /** When the log had a line about an upstream that dissents, or of all. */
+  readonly #loggedAtMs = new Map<string, number>();
   #options: NetworkCallsOptions;
   readonly #parts: NetworkCallsParts;
 
@@ -71,7 +74,7 @@ export class NetworkCalls {
 
   /** The upstreams that may be asked now, best first for blocks. */
   bestForBlocks(): readonly Upstream[] {
-    return this.#order.forBlocks(this.#parts.usable());
+    return this.#order.forBlocks(this.#parts.pool.usable());
   }
 
   /** The same for a call, which is counted: now and then a new upstream comes first. */
@@ -85,20 +88,20 @@ export class NetworkCalls {
 
   /** The upstreams that may be asked for such work now, in the order of the configuration. */
   usableFor({ workKind }: Pick<MethodTraits, "workKind">): readonly Upstream[] {
-    const { usable, nodes } = this.#parts;
+    const { pool } = this.#parts;
     return workKind === "submission"
-      ? takersOf(usable(), nodes(), this.#options.broadcast)
-      : usable();
+      ? takersOf(pool.usable(), pool.nodes, this.#options.broadcast)
+      : pool.usable();
   }
 
   /** The network has more than one upstream, be they usable or not. */
   hasOthers(): boolean {
-    return this.#parts.nodes().length > 1;
+    return this.#parts.pool.nodes.length > 1;
   }
 
   /** Since when no upstream can be asked, by the clock's `now`; undefined while one can. */
   outSinceMs(now: number): number | undefined {
-    return this.#parts.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
+    return this.#parts.pool.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
   }
 
   /** It lags behind the best upstream by more than is tolerated. */
@@ -109,7 +112,7 @@ export class NetworkCalls {
 
   /** undefined while no head is known. */
   headNumber(): number | undefined {
-    return headOf(this.#parts.usable());
+    return headOf(this.#parts.pool.usable());
   }
 
   /** How long such calls take at most, as a rule, in milliseconds. */
@@ -148,7 +151,7 @@ export class NetworkCalls {
   dissented(upstream: string, method: string): void {
     const { metrics, log } = this.#parts;
     metrics.upstreamDissented(this.#options.network, upstream);
-    this.#tell(upstream, () =>
+    this.#logSeldom(upstream, () =>
       log.warn({ upstream, method }, "an upstream answered otherwise than the others"),
     );
   }
@@ -156,18 +159,18 @@ export class NetworkCalls {
   occupied(): void {
     const { metrics, log } = this.#parts;
     metrics.callBounded(this.#options.network, "waiting");
-    this.#tell(ALL, () =>
+    this.#logSeldom(ALL, () =>
       log.warn("calls are refused: too many wait for the upstreams, see headgate_upstream_waiting"),
     );
   }
 
   /** One line in the log a minute for each upstream, not one for each time. */
-  #tell(upstream: string, tell: () => void): void {
+  #logSeldom(upstream: string, log: () => void): void {
     const now = this.#parts.clock.now();
-    if (now - (this.#toldAt.get(upstream) ?? Number.NEGATIVE_INFINITY) < TELL_AGAIN_AFTER_MS)
+    if (now - (this.#loggedAtMs.get(upstream) ?? Number.NEGATIVE_INFINITY) < LOG_AGAIN_AFTER_MS)
       return;
-    this.#toldAt.set(upstream, now);
-    tell();
+    this.#loggedAtMs.set(upstream, now);
+    log();
   }
 }
 
@@ -214,5 +217,129 @@ export class HedgeBudget {
     if (!this.hasLeft) return false;
     this.#saved -= 1;
     return true;
+  }
+}
+
+/** One call at the upstreams, for all who wait for it. */
+type SharedCall = {
+  readonly answer: Promise<Buffer>;
+  readonly controller: AbortController;
+  waiting: number;
+};
+
+/** Made once: an abort without a reason makes an exception with a stack. */
+const NOBODY_WAITS = new Error("all callers have left");
+
+/** Joins calls that ask the same at the same time into one. */
+export class Coalescing {
+  /** Calls in flight, by what they ask. */
+  readonly #inFlight = new Map<string, SharedCall>();
+  readonly #pool: Pick<Coalescing, "call">;
+
+  /** @param pool Makes the calls. */
+  constructor(pool: Pick<Coalescing, "call">) {
+    this.#pool = pool;
+  }
+
+  /** As `Pool.call`, for calls that change nothing. The answer's bytes are shared: nobody writes to them. */
+  call(
+    method: string,
+    paramsJson: string,
+    signal: AbortSignal,
+    options?: CallOptions,
+  ): Promise<Buffer> {
+    if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
+    const question = questionOf(method, paramsJson, options);
+    let shared = this.#inFlight.get(question);
+    if (shared) options?.ledger?.merged();
+    else {
+      const controller = new AbortController();
+      const answer = this.#pool.call(method, paramsJson, controller.signal, options);
+      shared = this.#begin(question, { answer, controller, waiting: 0 });
+    }
+    return this.#wait(question, shared, signal);
+  }
+
+  #begin(question: string, shared: SharedCall): SharedCall {
+    this.#inFlight.set(question, shared);
+    const done = (): void => this.#forget(question, shared);
+    shared.answer.then(done, done);
+    return shared;
+  }
+
+  /** The shared answer, or this caller's timeout. */
+  #wait(question: string, shared: SharedCall, signal: AbortSignal): Promise<Buffer> {
+    shared.waiting += 1;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        shared.waiting -= 1;
+        if (shared.waiting === 0) {
+          this.#forget(question, shared); // a call that comes from now on begins anew
+          shared.controller.abort(NOBODY_WAITS);
+        }
+        reject(errors.upstreamTimeout());
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      const stay = (): void => signal.removeEventListener("abort", leave);
+      shared.answer.then(
+        (json) => {
+          stay();
+          resolve(json);
+        },
+        (error: unknown) => {
+          stay();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  #forget(question: string, shared: SharedCall): void {
+    if (this.#inFlight.get(question) === shared) this.#inFlight.delete(question);
+  }
+}
+
+/** Lengths make it unambiguous, whatever stands in a name. */
+function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
+  const { crossCheck: { name: crossCheck = "" } = {}, variant: { name: variant = "" } = {} } =
+    options;
+  const lengths = `${method.length},${variant.length},${crossCheck.length}`;
+  return `${lengths},${method}${variant}${crossCheck}${paramsJson}`;
+}
+
+/** Names beyond that share one measure: callers may invent some. */
+const MOST_METHODS = 100;
+/** So many answers tell what is usual. */
+const LEAST_ANSWERS = 20;
+
+/** How long each method takes on a network, whichever upstream answers: what is slow for one is known by that. */
+export class MethodTimes {
+  readonly #windowByMethod = new Map<string, SlidingWindow>();
+  readonly #others: SlidingWindow;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(parts: { clock: Pick<Clock, "now"> }) {
+    this.#clock = parts.clock;
+    this.#others = new SlidingWindow(parts);
+  }
+
+  answered(method: string, ms: number): void {
+    this.#windowOf(method).answered(ms);
+  }
+
+  /** undefined while too few were answered to tell. */
+  p95Ms(method: string): number | undefined {
+    // A name that nobody ever answered gets no window of its own.
+    const { answers, p95Ms } = (this.#windowByMethod.get(method) ?? this.#others).summary();
+    return answers >= LEAST_ANSWERS ? p95Ms : undefined;
+  }
+
+  #windowOf(method: string): SlidingWindow {
+    const known = this.#windowByMethod.get(method);
+    if (known) return known;
+    if (this.#windowByMethod.size >= MOST_METHODS) return this.#others;
+    const window = new SlidingWindow({ clock: this.#clock });
+    this.#windowByMethod.set(method, window);
+    return window;
   }
 }

@@ -219,7 +219,7 @@ async function driven(world: World) {
     return Object.assign(upstream, {
       ask: async (...[, , , options]: Parameters<typeof upstream.ask>) => {
         asked.push(`${clock.now()} ${upstream.name} ${options?.isInsistent}`);
-        options?.onOpen?.({ workKind: "execution", sentAt: clock.now() });
+        if (options?.attempt) options.attempt.call = { workKind: "execution", sentAt: clock.now() };
         const { reply, afterMs } = replyTo();
         await clock.sleep(afterMs);
         heard(reply);

@@ -1,5 +1,5 @@
 // Which upstreams may have a call, and in which order: the best one is first, but a new one now and then, and within
-// a batch the one that began it. `rank` decides, purely.
+// a batch the one that began it (`rank` decides, purely); and those that are left for a call that goes on.
 import { type MethodTraits, traitsFor, type WorkKind } from "../../namespaces/known-method.ts";
 import type { Breaker } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
@@ -108,12 +108,12 @@ function candidateOf(
   head: number | undefined,
 ): Candidate {
   const { breaker, errorRate, meanMs, isUntried } = node.health.ofKind(traits.workKind);
-  const place = block === undefined || head === undefined ? undefined : { block, head };
+  const position = block === undefined || head === undefined ? undefined : { block, head };
   return {
     name: node.name,
     breaker,
     waitMs: node.budget.waitMs(node.budget.costOf(method)),
-    isLacking: place !== undefined && node.capabilities.isLacking(traits.workKind, place),
+    isLacking: position !== undefined && node.capabilities.isLacking(traits.workKind, position),
     lag: lagOf(node, { reaches, head, toleratedLag }),
     errorRate,
     meanMs,
@@ -239,4 +239,104 @@ function byKeys(a: Sorted, b: Sorted): number {
     if (key !== other) return key < other ? -1 : 1; // no difference: two endless lags have none
   }
   return 0;
+}
+
+type WantedMethod = {
+  readonly method: string;
+  /** The one of several ways to call it. */
+  readonly way: string | undefined;
+};
+
+/**
+ * The upstreams that a call may still go to, in order: those that lack the method are passed over, those without
+ * budget come back when they have some.
+ */
+export class CandidateList {
+  /** How many lack the method. */
+  missing = 0;
+  #next: Upstream[];
+  /** Those that have no budget now. */
+  #limited: Upstream[] = [];
+  /** All that were ever here. */
+  #known: readonly Upstream[];
+  readonly #wanted: WantedMethod;
+
+  constructor(upstreams: readonly Upstream[], wanted: WantedMethod) {
+    this.#next = [...upstreams];
+    this.#known = upstreams;
+    this.#wanted = wanted;
+  }
+
+  get hasNext(): boolean {
+    return this.#next.length > 0;
+  }
+
+  /** Passes over those in front that cannot be asked now. @returns The first that can; it stays. */
+  advance(): Upstream | undefined {
+    for (let first = this.#next[0]; first; first = this.#next[0]) {
+      if (this.#isMissing(first)) this.missing += 1;
+      else if (this.#waitMs(first) > 0) this.#limited.push(first);
+      else return first;
+      this.#next.shift();
+    }
+    return undefined;
+  }
+
+  take(): Upstream | undefined {
+    return this.advance() && this.#next.shift();
+  }
+
+  /** Upstreams that were not there at the beginning. */
+  add(upstreams: readonly Upstream[]): void {
+    const added = upstreams.filter((upstream) => !this.#known.includes(upstream));
+    if (added.length === 0) return;
+    this.#known = [...this.#known, ...added];
+    this.#next.push(...added);
+  }
+
+  /** Those whose circuit breaker is open are not asked for a cross-check. */
+  dropOpen(workKind: WorkKind): void {
+    const isAsked = ({ health }: Upstream): boolean => health.ofKind(workKind).breaker !== "open";
+    this.#next = this.#next.filter(isAsked);
+    this.#limited = this.#limited.filter(isAsked);
+  }
+
+  /** It was asked too often. */
+  giveBack(upstream: Upstream): void {
+    this.#limited.push(upstream);
+  }
+
+  get limited(): number {
+    return this.#limited.length;
+  }
+
+  /** How long until the first of those without budget has some, in milliseconds. */
+  get soonestMs(): number {
+    return Math.min(...this.#limited.map((upstream) => this.#waitMs(upstream)));
+  }
+
+  /** Those without budget are next again. */
+  comeBack(): void {
+    this.#next.push(...this.#limited.splice(0));
+  }
+
+  /** One without budget that never told its limit: this is only what it was found to take. */
+  get insistent(): Upstream | undefined {
+    const { method } = this.#wanted;
+    return this.#limited.find(({ budget }) => budget.mayBeTried(budget.costOf(method)));
+  }
+
+  takeLimited(upstream: Upstream): Upstream {
+    this.#limited = this.#limited.filter((other) => other !== upstream);
+    return upstream;
+  }
+
+  #isMissing(upstream: Upstream): boolean {
+    const { method, way } = this.#wanted;
+    return upstream.isMissing(method) || (way !== undefined && upstream.isMissing(way));
+  }
+
+  #waitMs({ budget }: Upstream): number {
+    return budget.waitMs(budget.costOf(this.#wanted.method));
+  }
 }

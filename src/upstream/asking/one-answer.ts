@@ -4,23 +4,20 @@ import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { FinalReply } from "./call-options.ts";
-import { CandidateList } from "./candidate-list.ts";
 import {
   type AskingEvent,
   type Attempt,
   type AttemptReason,
-  attemptAt,
   type Decision,
   FOR_REPLIES,
-  isCrossChecked,
   NEVER,
   type NetworkView,
   type ReplyEvent,
   type Settlement,
-  settlementOf,
   type UpstreamQuestion,
   whyNobody,
 } from "./decision.ts";
+import { CandidateList } from "./node-order.ts";
 
 /** When all were asked and none answers, so often it is looked whether another one is back. */
 const LOOK_OUT_MS = 100;
@@ -226,10 +223,30 @@ export class OneAnswer {
   }
 
   #settle(outcome: FinalReply | RpcError, isOccupied = false): Settlement {
-    this.#settled = settlementOf(outcome, { othersMs: LISTEN_MS, isOccupied });
+    const dissenters: readonly string[] = [];
+    this.#settled = { kind: "settle", outcome, othersMs: LISTEN_MS, dissenters, isOccupied };
     return this.#settled;
   }
 }
+
+/** The usual attempt. @param order See `Attempt`. */
+export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason): Attempt => ({
+  kind: "ask",
+  upstream,
+  order,
+  tries: 1,
+  why,
+  isHedge: false,
+  isInsistent: false,
+  call: undefined,
+});
+
+/** Whether a reply needs a cross-check: it lacks what was asked of it, or the call cross-checks such replies. */
+export const isCrossChecked = (
+  { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
+  reply: FinalReply,
+): boolean =>
+  (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
 
 /** Then it may be asked of another upstream, whatever it is. */
 function wasNotDone(reply: Reply): boolean {

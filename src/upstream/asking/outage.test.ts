@@ -11,13 +11,13 @@ function waitingRoom() {
   const clock = new FakeClock();
   const { controller, signal, listeners } = countedSignal();
   const upstreams: Upstream[] = [];
-  const usable = (): readonly Upstream[] => upstreams;
+  const pool = { usable: () => upstreams, nodes: upstreams };
   const shared = new NetworkCalls(
     {
       ...{ network: "n", toleratedLag: 1, broadcast: undefined },
       hedging: { share: 0.1, leastMs: 25, mostMs: 2_000 },
     },
-    { clock, usable, nodes: usable, metrics: undefined as never, log: undefined as never },
+    { clock, pool, metrics: undefined as never, log: undefined as never },
   );
   const network = {
     ...networkOf(upstreams),

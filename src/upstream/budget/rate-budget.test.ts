@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
-import { CallCosts, RateBudget, type RateBudgetOptions } from "./rate-budget.ts";
+import { LearnedLimit, RateBudget, type RateBudgetOptions } from "./rate-budget.ts";
 
 const nothingKept = new MemoryState();
 
@@ -289,7 +289,9 @@ describe("a limit that was only found out", () => {
 });
 
 describe("what a call costs", () => {
-  const costs = new CallCosts({ "*": 10, "eth_get*": 20, eth_getLogs: 75, "eth_getBlock*": 16 });
+  const costs = budgetOf({
+    costs: { "*": 10, "eth_get*": 20, eth_getLogs: 75, "eth_getBlock*": 16 },
+  });
 
   it.each([
     ["eth_getLogs", 75],
@@ -298,23 +300,66 @@ describe("what a call costs", () => {
     ["net_version", 10],
     [`eth_get${"s".repeat(100_000)}`, 20],
   ])("%.20s: %i", (method, want) => {
-    expect(costs.of(method)).toBe(want);
-    expect(costs.of(method)).toBe(want);
+    expect(costs.costOf(method)).toBe(want);
+    expect(costs.costOf(method)).toBe(want);
   });
 
   it("is 1 where nothing else is told", () => {
-    expect(new CallCosts().of("eth_call")).toBe(1);
-    expect(new CallCosts({ "eth_*": 5 }).of("net_version")).toBe(1);
+    expect(budgetOf({}).costOf("eth_call")).toBe(1);
+    expect(budgetOf({ costs: { "eth_*": 5 } }).costOf("net_version")).toBe(1);
   });
 
   it("may be nothing, or a part of a unit", () => {
-    const cheap = new CallCosts({ eth_chainId: 0, eth_call: 0.5 });
-    expect([cheap.of("eth_chainId"), cheap.of("eth_call")]).toEqual([0, 0.5]);
+    const cheap = budgetOf({ costs: { eth_chainId: 0, eth_call: 0.5 } });
+    expect([cheap.costOf("eth_chainId"), cheap.costOf("eth_call")]).toEqual([0, 0.5]);
   });
 
   it("stays right after more names than are remembered", () => {
-    for (let count = 0; count < 5000; count += 1) costs.of(`eth_get${count}`);
-    expect(costs.of("eth_get17")).toBe(20);
-    expect(costs.of("eth_getLogs")).toBe(75);
+    for (let count = 0; count < 5000; count += 1) costs.costOf(`eth_get${count}`);
+    expect(costs.costOf("eth_get17")).toBe(20);
+    expect(costs.costOf("eth_getLogs")).toBe(75);
+  });
+});
+
+/** Of 70 a second, after a node refused 100 at second 0. */
+function learned(configured?: number): LearnedLimit {
+  const limit = new LearnedLimit(configured);
+  limit.lower(100, 0);
+  expect(limit.inForce(0)).toBe(70);
+  return limit;
+}
+
+describe("a learned limit", () => {
+  it.each<{ rule: string; sent: number; afterMs: number; want: number }>([
+    { rule: "rises slowly by what is within it", sent: 70, afterMs: 5_000, want: 73.5 },
+    { rule: "does not rise by what is far below it", sent: 48, afterMs: 5_000, want: 70 },
+    { rule: "rises slowly by a burst that it allows", sent: 105, afterMs: 5_000, want: 73.5 },
+    { rule: "rises at once to what the node took beyond it", sent: 106, afterMs: 5_000, want: 106 },
+    { rule: "rises to twice as much at most", sent: 900, afterMs: 5_000, want: 140 },
+    { rule: "rises slowly right after a refusal", sent: 900, afterMs: 1_999, want: 73.5 },
+  ])("$rule", ({ sent, afterMs, want }) => {
+    const limit = learned();
+    limit.raise(sent, afterMs);
+    expect(limit.inForce(afterMs)).toBeCloseTo(want);
+  });
+
+  it("rises again and again while the node takes more than it", () => {
+    const limit = learned();
+    for (const afterMs of [5_000, 5_001, 5_002]) limit.raise(500, afterMs);
+    expect(limit.inForce(5_002)).toBe(500);
+  });
+
+  it("is none any more where it comes up to the configured one", () => {
+    const limit = learned(120);
+    expect(limit.isLearned(0)).toBe(false); // of one that is configured it is the lower
+    limit.raise(500, 5_000);
+    expect(limit.inForce(5_000)).toBe(120);
+  });
+
+  it("is learned until it is forgotten", () => {
+    const limit = learned();
+    expect([limit.isLearned(599_999), limit.isLearned(600_000)]).toEqual([true, false]);
+    expect(limit.inForce(600_000)).toBeUndefined();
+    expect(new LearnedLimit(undefined).isLearned(0)).toBe(false);
   });
 });

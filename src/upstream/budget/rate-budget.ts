@@ -3,7 +3,6 @@ import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { State } from "../../state/state.ts";
-import { LearnedLimit, SentRate } from "./learned-limit.ts";
 import { MonthCount } from "./month-count.ts";
 
 /** In calls, or in the vendor's credits when `costs` says what a call costs. */
@@ -41,7 +40,7 @@ const BURST_SECONDS = 0.25;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 /** When it does. One that names a day is asked each hour all the same. */
-const LONGEST_TOLD_PAUSE_MS = 3_600_000;
+const LONGEST_NAMED_PAUSE_MS = 3_600_000;
 
 /** So long after the last refusal a learned limit, or a pause that nobody named, may be wrong by now. */
 const TRIED_AFTER_MS = 2_000;
@@ -51,23 +50,24 @@ const PRESSED_MS = 1_000;
 export class RateBudget {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   /** As far as the node itself named it: the rest of a pause is our own guess. */
-  #toldUntilMs = Number.NEGATIVE_INFINITY;
+  #namedUntilMs = Number.NEGATIVE_INFINITY;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   /** Pauses since the last call that was answered. */
   #pauses = 0;
   readonly #sent = new SentRate();
-  readonly #costs: CallCosts;
+  /** undefined where every call costs 1. */
+  readonly #costs: BestMatch<number> | undefined;
   readonly #limit: LearnedLimit;
   readonly #bucket: CallBucket;
   readonly #month: MonthCount | undefined;
   readonly #clock: Pick<Clock, "now">;
 
   constructor(options: RateBudgetOptions, { clock, state }: RateBudgetParts) {
-    const { network, upstream, perSecond, burst, perMonth, costs } = options;
+    const { network, upstream, perSecond, burst, perMonth, costs = {} } = options;
     const hasBurst = perSecond !== undefined && burst !== undefined;
     const burstSeconds = hasBurst ? burst / perSecond : BURST_SECONDS;
     this.#clock = clock;
-    this.#costs = new CallCosts(costs);
+    this.#costs = Object.keys(costs).length > 0 ? new BestMatch(costs) : undefined;
     this.#limit = new LearnedLimit(perSecond);
     this.#bucket = new CallBucket({ perSecond, burstSeconds }, clock.now());
     if (perMonth !== undefined)
@@ -87,7 +87,7 @@ export class RateBudget {
   }
 
   costOf(method: string): number {
-    return this.#costs.of(method);
+    return this.#costs?.of(method) ?? 1;
   }
 
   /** How long until a call of this cost may go: 0 when now, Infinity when not in this month. */
@@ -101,7 +101,7 @@ export class RateBudget {
   /** Nobody named the limit or the pause that makes calls wait, and the last refusal is long enough ago. */
   mayBeTried(cost: number): boolean {
     const nowMs = this.#clock.now();
-    const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#toldUntilMs;
+    const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#namedUntilMs;
     return !isNew && this.#isOnlyLearned(cost, nowMs);
   }
 
@@ -129,17 +129,17 @@ export class RateBudget {
   limited(retryAfterMs: number | undefined, sentAtMs: number): void {
     const nowMs = this.#clock.now();
     const isReported = retryAfterMs !== undefined && retryAfterMs > 0;
-    const toldMs = isReported ? Math.min(retryAfterMs, LONGEST_TOLD_PAUSE_MS) : undefined;
+    const namedMs = isReported ? Math.min(retryAfterMs, LONGEST_NAMED_PAUSE_MS) : undefined;
     this.#refusedAtMs = nowMs;
-    this.#toldUntilMs = Math.max(this.#toldUntilMs, nowMs + (toldMs ?? 0));
+    this.#namedUntilMs = Math.max(this.#namedUntilMs, nowMs + (namedMs ?? 0));
     if (sentAtMs < this.#pausedUntilMs) {
-      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (toldMs ?? 0));
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (namedMs ?? 0));
       return;
     }
     // When nothing was answered since the last pause, that was too short; of the rate it says nothing.
     if (this.#pauses === 0) this.#limit.lower(this.#sent.perSecond, nowMs);
     const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
-    this.#pausedUntilMs = nowMs + (toldMs ?? ownMs);
+    this.#pausedUntilMs = nowMs + (namedMs ?? ownMs);
     this.#pauses += 1;
     this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);
   }
@@ -173,21 +173,6 @@ export class RateBudget {
 
   #pauseMs(nowMs: number): number {
     return Math.max(0, Math.ceil(this.#pausedUntilMs - nowMs));
-  }
-}
-
-const DEFAULT_COST = 1;
-/** What calls cost at one upstream: one each, or its vendor's credits. */
-export class CallCosts {
-  readonly #costs: BestMatch<number>;
-
-  /** @param costByPattern By method or pattern. */
-  constructor(costByPattern: Readonly<Record<string, number>> = {}) {
-    this.#costs = new BestMatch(costByPattern);
-  }
-
-  of(method: string): number {
-    return this.#costs.of(method) ?? DEFAULT_COST;
   }
 }
 
@@ -251,5 +236,109 @@ class CallBucket {
   /** Less when the rate was lowered, but calls that fitted into it still do, and make no debts. */
   #burst(): number {
     return Math.max((this.#perSecond ?? 0) * this.#burstSeconds, this.#dearest);
+  }
+}
+
+/** Of what was sent when it refused. */
+const LOWERED_TO = 0.7;
+/** So much of itself it rises in a second … */
+const RISE = 0.05;
+/** … but slowly where the last refusal was: most of the time is to be spent right below it. */
+const CAREFUL_RISE = 0.01;
+const CAREFUL_FROM = 0.9;
+const CAREFUL_UNTIL = 1.1;
+/** A limit that is not used up says nothing of what the node would take. */
+const USED_FROM = 0.7;
+/** More than the bursts that a limit allows. */
+const PROVEN_FROM = 1.5;
+const PROVEN_AFTER_MS = 2_000;
+/** One answer after a silence is no reason for a long rise. */
+const LONGEST_RISE_MS = 1000;
+/** Vendors change plans, and neighbours leave. */
+const FORGOTTEN_AFTER_MS = 600_000;
+
+/** The rate that an upstream was found to allow: lowered when it refuses, raised while it does not. */
+export class LearnedLimit {
+  /** Below the configured one, if there is one. */
+  #perSecond: number | undefined;
+  /** What was sent when it was lowered last. */
+  #refusedAtPerSecond = 0;
+  #refusedAtMs = 0;
+  #raisedAtMs = 0;
+  readonly #configured: number | undefined;
+
+  constructor(configured: number | undefined) {
+    this.#configured = configured;
+  }
+
+  /** Units a second; undefined when there is no limit. */
+  inForce(nowMs: number): number | undefined {
+    if (nowMs - this.#refusedAtMs >= FORGOTTEN_AFTER_MS) this.#perSecond = undefined;
+    return this.#perSecond ?? this.#configured;
+  }
+
+  /** There is one, and nobody configured any. */
+  isLearned(nowMs: number): boolean {
+    return this.#configured === undefined && this.inForce(nowMs) !== undefined;
+  }
+
+  /** The node refused while so much was sent. */
+  lower(sentPerSecond: number, nowMs: number): void {
+    const limit = this.inForce(nowMs) ?? Number.POSITIVE_INFINITY;
+    this.#refusedAtPerSecond = Math.min(limit, Math.max(1, sentPerSecond));
+    this.#perSecond = this.#refusedAtPerSecond * LOWERED_TO;
+    this.#refusedAtMs = nowMs;
+    this.#raisedAtMs = nowMs;
+  }
+
+  /** More than the limit was sent since nobody else could answer, and the node took it. */
+  #provenPerSecond(sentPerSecond: number, limit: number, nowMs: number): number {
+    const isNews =
+      sentPerSecond > limit * PROVEN_FROM && nowMs - this.#refusedAtMs >= PROVEN_AFTER_MS;
+    return isNews ? Math.min(sentPerSecond, limit * 2) : 0;
+  }
+
+  /** The node answers while so much is sent. */
+  raise(sentPerSecond: number, nowMs: number): void {
+    const limit = this.#perSecond;
+    if (limit === undefined) return;
+    const seconds = Math.min(nowMs - this.#raisedAtMs, LONGEST_RISE_MS) / 1000;
+    this.#raisedAtMs = nowMs;
+    if (sentPerSecond < limit * USED_FROM) return;
+    const part = limit / this.#refusedAtPerSecond;
+    const isNear = part > CAREFUL_FROM && part < CAREFUL_UNTIL;
+    const risen = limit * (1 + (isNear ? CAREFUL_RISE : RISE) * seconds);
+    const raised = Math.max(risen, this.#provenPerSecond(sentPerSecond, limit, nowMs));
+    const isAtConfigured = this.#configured !== undefined && raised >= this.#configured;
+    this.#perSecond = isAtConfigured ? undefined : raised;
+  }
+}
+
+const SPAN_MS = 1000;
+
+/** How much was sent to an upstream in the last second in which anything was. */
+class SentRate {
+  /** Two spans side by side: what was sent in the one that is running, and in the one before. */
+  #running = 0;
+  #before = 0;
+  #beganAtMs = Number.NEGATIVE_INFINITY;
+  #lastAtMs = Number.NEGATIVE_INFINITY;
+
+  sent(cost: number, nowMs: number): void {
+    const spans = Math.floor((nowMs - this.#beganAtMs) / SPAN_MS);
+    if (spans > 0) {
+      this.#before = spans === 1 ? this.#running : 0;
+      this.#running = 0;
+      this.#beganAtMs = spans === 1 ? this.#beganAtMs + SPAN_MS : nowMs;
+    }
+    this.#running += cost;
+    this.#lastAtMs = nowMs;
+  }
+
+  /** As of the last call, not of now: a refusal may take long to come, and is about then. */
+  get perSecond(): number {
+    if (this.#before === 0) return this.#running;
+    const passed = (this.#lastAtMs - this.#beganAtMs) / SPAN_MS;
+    return this.#running + this.#before * (1 - passed);
   }
 }

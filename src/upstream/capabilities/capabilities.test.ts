@@ -48,7 +48,7 @@ describe("what answers to callers tell of a node", () => {
   ])("is the widest log query: %s", (message, data, want) => {
     const capabilities = unlearned();
     capabilities.learnFrom(declared("eth_getLogs"), refused(message, data), undefined);
-    expect(capabilities.snapshot().widestLogs).toBe(want);
+    expect(capabilities.toRecord().widestLogs).toBe(want);
   });
 
   it("is no log range when a contract says the same", () => {
@@ -58,7 +58,7 @@ describe("what answers to callers tell of a node", () => {
       refused("eth_getLogs is limited to a 10 range"),
       undefined,
     );
-    expect(capabilities.snapshot().widestLogs).toBeUndefined();
+    expect(capabilities.toRecord().widestLogs).toBeUndefined();
   });
 });
 

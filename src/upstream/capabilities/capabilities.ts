@@ -1,19 +1,25 @@
-// What one node can do, as its answers told: which methods it lacks, how far back it reaches, how much it
-// takes at once.
-
+// What one upstream can do, as its replies show: which methods it lacks, how far back it reaches, how much it takes at
+// once.
 import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
-import type { TraitsOf } from "../upstream-options.ts";
-import { evidenceOf, History, type Place, type Reach } from "./history.ts";
-import { type CapabilityRecord, type CapabilitySnapshot, isOutdated } from "./kept-capabilities.ts";
+import {
+  type CapabilityRecord,
+  isOutdated,
+  type KnownReaches,
+  knownOf,
+  nothingKnown,
+  type Reach,
+  type ReachBound,
+} from "./kept-capabilities.ts";
 
 export type CapabilitiesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
-  readonly traitsOf: TraitsOf;
+  /** What each method is, as it was declared. */
+  readonly traitsOf: (method: string) => MethodTraits;
 };
 
 export class Capabilities {
@@ -27,7 +33,7 @@ export class Capabilities {
   #batch: number | undefined;
   #listener: () => void = () => undefined;
   readonly #clock: CapabilitiesParts["clock"];
-  readonly #traitsOf: TraitsOf;
+  readonly #traitsOf: CapabilitiesParts["traitsOf"];
 
   constructor({ clock, traitsOf }: CapabilitiesParts) {
     const onChange = (): void => this.#listener();
@@ -43,31 +49,31 @@ export class Capabilities {
     this.#listener = listener;
   }
 
-  /** Whether it seems not to have what a call of this kind needs at that place. */
-  isLacking(workKind: WorkKind, { block, head }: Place): boolean {
+  /** Whether it seems not to have what a call of this kind needs there. */
+  isLacking(workKind: WorkKind, { block, head }: CallPosition): boolean {
     const reach = REACHES[workKind];
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
-  /** From any call's answer. @param place Where it is known. */
+  /** From any call's reply. @param position Where it is known. */
   learnFrom(
     traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
     reply: Reply,
-    place: Place | undefined,
+    position: CallPosition | undefined,
   ): void {
     const { workKind } = traits;
     if (workKind === "logs" && reply.kind === "refused") this.#learnWidestLogs(reply);
     const reach = REACHES[workKind];
-    if (place && reach) this.history.learn(reach, evidenceOf(traits, reply, place), place);
+    if (position && reach) this.history.learn(reach, evidenceOf(traits, reply, position), position);
   }
 
   /** From the answer to a question that the gateway asked to find out. */
   learnReach(
     reach: Reach,
     { method, reply }: { method: string; reply: Reply },
-    place: Place,
+    position: CallPosition,
   ): void {
-    this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, place), place);
+    this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, position), position);
   }
 
   /** It takes no more calls than these in one request. */
@@ -95,23 +101,12 @@ export class Capabilities {
     if (before !== version) this.#listener();
   }
 
-  snapshot(): CapabilitySnapshot {
-    return {
-      version: this.#version,
-      learnedAtMs: this.#learnedAtMs,
-      lackedMethods: this.missing.count,
-      reaches: this.history.known(),
-      widestLogs: this.#widestLogs,
-      batch: this.#batch,
-    };
-  }
-
   toRecord(): CapabilityRecord {
     return {
       format: 1,
       version: this.#version,
       learnedAtMs: this.#learnedAtMs,
-      missing: this.missing.toRecord().map(([name, untilMs, restMs]) => [name, untilMs, restMs]),
+      missing: this.missing.toRecord(),
       history: this.history.toRecord(),
       probed: [...this.#probed],
       widestLogs: this.#widestLogs,
@@ -133,9 +128,9 @@ export class Capabilities {
 
   #learnWidestLogs({ message, json }: Extract<Reply, { kind: "refused" }>): void {
     const { data } = (parsed(json) ?? {}) as { data?: unknown };
-    const told = sizeRefusal({ message, data }, { from: 0, to: Number.POSITIVE_INFINITY });
-    if (told?.widest === undefined || told.widest === this.#widestLogs) return;
-    this.#widestLogs = told.widest;
+    const refusal = sizeRefusal({ message, data }, { from: 0, to: Number.POSITIVE_INFINITY });
+    if (refusal?.widest === undefined || refusal.widest === this.#widestLogs) return;
+    this.#widestLogs = refusal.widest;
     this.#listener();
   }
 
@@ -166,9 +161,6 @@ const MAX_REMEMBERED = 512;
 const LONGEST_NAME = 128;
 /** The newest, for the same reason: these outlive the process. */
 const MAX_RECORDED = 100;
-
-/** A name, the wall clock's time until which it is taken to be lacked, and for how long that was. */
-type MissingRecord = readonly (readonly [name: string, untilMs: number, restMs: number])[];
 
 /** The methods that an upstream said it lacks, for a while. */
 export class MissingMethods {
@@ -216,7 +208,7 @@ export class MissingMethods {
     this.#onChange();
   }
 
-  toRecord(): MissingRecord {
+  toRecord(): CapabilityRecord["missing"] {
     const aheadMs = this.#clock.wallTime() - this.#clock.now();
     return [...this.#lacks]
       .slice(-MAX_RECORDED)
@@ -224,7 +216,7 @@ export class MissingMethods {
   }
 
   /** A clock that was set wrong makes no lack longer than it would be otherwise. */
-  restore(record: MissingRecord): void {
+  restore(record: CapabilityRecord["missing"]): void {
     const nowMs = this.#clock.now();
     const aheadMs = this.#clock.wallTime() - nowMs;
     for (const [name, untilWallMs, ownMs] of record.slice(-MAX_RECORDED)) {
@@ -233,3 +225,122 @@ export class MissingMethods {
     }
   }
 }
+
+/** The number of a block that a call speaks of, and of the network's head at that time. */
+export type CallPosition = { readonly block: number; readonly head: number };
+
+type Evidence = "has" | "lacks" | "nothing";
+
+/** How far back a node's state and history reach, as its replies show. A node that seems to lack a block is asked last. */
+export class History {
+  readonly #bounds = new Map<Reach, ReachBound>();
+  readonly #onChange: () => void;
+
+  constructor(parts: { onChange: () => void }) {
+    this.#onChange = parts.onChange;
+  }
+
+  /** @param head The number of the network's head. */
+  isLacking(reach: Reach, block: number, head: number): boolean {
+    const bound = this.#bounds.get(reach);
+    return bound !== undefined && (block <= bound.lackedBlock || head - block >= bound.lackedDepth);
+  }
+
+  /** Whether asking for this block would tell nothing new. */
+  isKnown(reach: Reach, block: number, head: number): boolean {
+    const hadBlock = this.#bounds.get(reach)?.hadBlock ?? Number.POSITIVE_INFINITY;
+    return hadBlock <= block || this.isLacking(reach, block, head);
+  }
+
+  lacks(reach: Reach, block: number, head: number): void {
+    const bound = this.#of(reach);
+    const depth = Math.max(1, head - block);
+    if (block <= bound.lackedBlock && depth >= bound.lackedDepth) return;
+    bound.lackedBlock = Math.max(bound.lackedBlock, block);
+    bound.lackedDepth = Math.min(bound.lackedDepth, depth);
+    // What it had before, and further back, it may have dropped since.
+    if (bound.hadBlock <= block) bound.hadBlock = Number.POSITIVE_INFINITY;
+    if (bound.hadDepth >= depth) bound.hadDepth = -1;
+    this.#onChange();
+  }
+
+  has(reach: Reach, block: number, head: number): void {
+    const bound = this.#of(reach);
+    const depth = Math.max(0, head - block);
+    const { lackedBlock, lackedDepth, hadBlock, hadDepth } = bound;
+    if (block > lackedBlock && depth < lackedDepth && block >= hadBlock && depth <= hadDepth)
+      return;
+    bound.lackedBlock = Math.min(lackedBlock, block - 1);
+    bound.lackedDepth = Math.max(lackedDepth, depth + 1);
+    bound.hadBlock = Math.min(hadBlock, block);
+    bound.hadDepth = Math.max(hadDepth, depth);
+    this.#onChange();
+  }
+
+  /** What a reply shows of one block it shows of others, too. */
+  learn(reach: Reach, evidence: Evidence, { block, head }: CallPosition): void {
+    if (evidence === "has") this.has(reach, block, head);
+    if (evidence === "lacks") this.lacks(reach, block, head);
+  }
+
+  known(): KnownReaches {
+    const { state, history, traces } = Object.fromEntries(this.#bounds);
+    return { state: knownOf(state), history: knownOf(history), traces: knownOf(traces) };
+  }
+
+  /** As JSON would have it: what is infinite is left out. */
+  toRecord(): CapabilityRecord["history"] {
+    return Object.fromEntries(
+      [...this.#bounds].map(([reach, bound]) => [
+        reach,
+        Object.fromEntries(Object.entries(bound).filter(([, value]) => Number.isFinite(value))),
+      ]),
+    );
+  }
+
+  restore(record: CapabilityRecord["history"]): void {
+    for (const [reach, bounds] of Object.entries(record)) {
+      const kept = Object.entries(bounds ?? {}).filter(([, value]) => value !== undefined);
+      this.#bounds.set(reach as Reach, { ...nothingKnown(), ...Object.fromEntries(kept) });
+    }
+  }
+
+  forget(): void {
+    this.#bounds.clear();
+    this.#onChange();
+  }
+
+  #of(reach: Reach): ReachBound {
+    const known = this.#bounds.get(reach);
+    if (known) return known;
+    const bound = nothingKnown();
+    this.#bounds.set(reach, bound);
+    return bound;
+  }
+}
+
+/** A node that has no block so far behind the head does not merely lag. */
+const OLD_BLOCKS = 256;
+
+/** Whether a reply shows that the node has the block that was asked for. */
+export function evidenceOf(
+  { isNullNoBlock }: Pick<MethodTraits, "isNullNoBlock">,
+  reply: Reply,
+  { block, head }: CallPosition,
+): Evidence {
+  const isOld = head - block >= OLD_BLOCKS;
+  switch (reply.kind) {
+    case "refused":
+      if (reply.lacks === "block") return isOld ? "lacks" : "nothing";
+      return reply.lacks ? "lacks" : "nothing";
+    case "result":
+      if (isText(reply.json, "null")) return isOld && isNullNoBlock ? "lacks" : "nothing";
+      // Nodes that dropped the logs and traces of a block answer as if it had none.
+      return isText(reply.json, "[]") ? "nothing" : "has";
+    default:
+      return "nothing";
+  }
+}
+
+const isText = (json: Buffer, text: string): boolean =>
+  json.length === text.length && json.toString("latin1") === text;

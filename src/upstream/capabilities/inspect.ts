@@ -7,8 +7,7 @@ import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
 import { type Reply, readReply, requestJson } from "../reply.ts";
 import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
-import type { KnownReach, KnownReaches, Reach } from "./history.ts";
-import type { CapabilityRecord } from "./kept-capabilities.ts";
+import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./kept-capabilities.ts";
 import {
   learnFromProbe,
   methodProbes,

@@ -47,11 +47,8 @@ describe("what was learned of a node", () => {
   it("is there after a restart", async () => {
     await learned();
     const { capabilities } = await start();
-    expect(capabilities.snapshot()).toMatchObject({
-      version: "Geth/v1",
-      lackedMethods: 1,
-      batch: 10,
-    });
+    expect(capabilities.toRecord()).toMatchObject({ version: "Geth/v1", batch: 10 });
+    expect(capabilities.missing.count).toBe(1);
     expect(capabilities.missing.has("trace_get")).toBe(true);
     expect(capabilities.isLacking("state", PLACE)).toBe(true);
     expect(capabilities.wasProbed("eth_getLogs")).toBe(true);
@@ -65,7 +62,8 @@ describe("what was learned of a node", () => {
     capabilities.learnVersion("Geth/v2");
     await kept.close();
     const after = await start();
-    expect(after.capabilities.snapshot()).toMatchObject({ version: "Geth/v2", lackedMethods: 0 });
+    expect(after.capabilities.toRecord()).toMatchObject({ version: "Geth/v2" });
+    expect(after.capabilities.missing.count).toBe(0);
     expect(after.capabilities.isLacking("state", PLACE)).toBe(false);
     expect(after.capabilities.wasProbed("eth_getLogs")).toBe(false);
   });
@@ -88,7 +86,7 @@ describe("what was learned of a node", () => {
     await learned();
     expect(texts.get(KEY)).not.toContain("s3cr3t");
     expect(
-      (await start("https://other.example.com")).capabilities.snapshot().version,
+      (await start("https://other.example.com")).capabilities.toRecord().version,
     ).toBeUndefined();
   });
 
@@ -139,7 +137,8 @@ describe("what was learned of a node", () => {
     await learned();
     texts.set(KEY, spoiled(texts.get(KEY) ?? ""));
     const { capabilities } = await start();
-    expect(capabilities.snapshot()).toMatchObject({ version: undefined, lackedMethods: 0 });
+    expect(capabilities.toRecord()).toMatchObject({ version: undefined });
+    expect(capabilities.missing.count).toBe(0);
     expect(capabilities.isLacking("state", PLACE)).toBe(false);
   });
 });

@@ -1,6 +1,5 @@
 // What was learned of an upstream, as it is kept over restarts. It is no loss when it cannot be kept: then it is
 // learned again. What others wrote there is not believed.
-
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { parsed } from "../../jsonrpc/raw-json.ts";
@@ -8,7 +7,6 @@ import { DAY_MS } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import type { State } from "../../state/state.ts";
-import type { KnownReaches } from "./history.ts";
 
 export type KeptCapabilitiesOptions = {
   readonly network: string;
@@ -71,7 +69,7 @@ export class KeptCapabilities {
   async #write(): Promise<void> {
     const { state, capabilities } = this.#parts;
     const key = keyOf(this.#options);
-    const next = `${nodeOf(this.#options)} ${encodeCapabilities(capabilities.toRecord())}`;
+    const next = `${nodeOf(this.#options)} ${JSON.stringify(capabilities.toRecord())}`;
     try {
       // Others may write too, and the last one's word counts.
       await state.update([key], ([text]) => (text === next ? undefined : [next]));
@@ -107,7 +105,7 @@ const LONGEST_NAME = 200;
 const LONGEST_TEXT = 100_000;
 
 const number = z.number().int().optional();
-const bound = z.object({
+const reachBound = z.object({
   lackedBlock: number,
   lackedDepth: number,
   hadBlock: number,
@@ -123,9 +121,9 @@ const record = z.object({
   /** Name, the time until which it is taken to be lacked, and for how long that was. */
   missing: z.array(z.tuple([z.string().max(LONGEST_NAME), z.number(), z.number()])).max(100),
   history: z.object({
-    state: bound.optional(),
-    history: bound.optional(),
-    traces: bound.optional(),
+    state: reachBound.optional(),
+    history: reachBound.optional(),
+    traces: reachBound.optional(),
   }),
   /** The names of probes that were answered. */
   probed: z.array(z.string().max(LONGEST_NAME)).max(100),
@@ -137,22 +135,9 @@ const record = z.object({
 
 export type CapabilityRecord = z.infer<typeof record>;
 
-/** For metrics and for people. */
-export type CapabilitySnapshot = {
-  /** undefined while it was not read. */
-  readonly version: string | undefined;
-  readonly learnedAtMs: number;
-  readonly lackedMethods: number;
-  readonly reaches: KnownReaches;
-  readonly widestLogs: number | undefined;
-  readonly batch: number | undefined;
-};
-
 /** A version is trusted for long, as a new one is noticed; a node that tells none may change any time. */
 const LIVES_MS = 7 * DAY_MS;
 const UNKNOWN_LIVES_MS = DAY_MS;
-
-const encodeCapabilities = (capabilities: CapabilityRecord): string => JSON.stringify(capabilities);
 
 /** undefined when it is none, or one of another format. */
 function decodeCapabilities(text: string): CapabilityRecord | undefined {
@@ -170,4 +155,54 @@ export function isOutdated(
     ageMs < -UNKNOWN_LIVES_MS ||
     ageMs >= (version === UNKNOWN_VERSION ? UNKNOWN_LIVES_MS : LIVES_MS)
   );
+}
+
+/** What is kept for long by some nodes only. */
+export type Reach = "state" | "history" | "traces";
+
+/** What is known of a reach. */
+export type KnownReach =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "all" }
+  | {
+      readonly kind: "part";
+      /** So many of the newest blocks, at least. */
+      readonly newest: number;
+      /** And at most: the block behind them was not there. */
+      readonly atMost: number;
+      /** The oldest block that was there; undefined when none was asked for that was. */
+      readonly since: number | undefined;
+      /** The newest block that was not there. */
+      readonly notAt: number;
+    };
+
+export type KnownReaches = Readonly<Record<Reach, KnownReach>>;
+
+/** How far back a node was found to reach. */
+export type ReachBound = {
+  /** This block and all older ones are lacking: a node that began at a snapshot, or dropped an era. */
+  lackedBlock: number;
+  /** So many blocks behind the head, and further, all is lacking: a node that keeps the newest states. */
+  lackedDepth: number;
+  /** The oldest block that it was found to have, as a number and behind the head; -1: none. */
+  hadBlock: number;
+  hadDepth: number;
+};
+
+export const nothingKnown = (): ReachBound => ({
+  lackedBlock: -1,
+  lackedDepth: Number.POSITIVE_INFINITY,
+  hadBlock: Number.POSITIVE_INFINITY,
+  hadDepth: -1,
+});
+
+/** Who has one of the first blocks has all: the very first says little, as everybody keeps it. */
+const FIRST_BLOCKS = 2;
+
+export function knownOf(bound: ReachBound = nothingKnown()): KnownReach {
+  const { lackedBlock, lackedDepth, hadBlock, hadDepth } = bound;
+  if (hadBlock <= FIRST_BLOCKS && lackedBlock < 1) return { kind: "all" };
+  if (!Number.isFinite(lackedDepth)) return { kind: "unknown" };
+  const since = Number.isFinite(hadBlock) ? hadBlock : undefined;
+  return { kind: "part", newest: hadDepth + 1, atMost: lackedDepth, since, notAt: lackedBlock };
 }

@@ -70,7 +70,7 @@ describe("a node that is new", () => {
     expect(questions).toContain("debug_traceTransaction");
     expect(questions.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1); // it is missing
     expect(mostAtOnce).toBe(1);
-    expect(capabilities.snapshot()).toMatchObject({ version: "Geth/v1" });
+    expect(capabilities.toRecord()).toMatchObject({ version: "Geth/v1" });
     expect(capabilities.missing.has("trace_block")).toBe(true);
   });
 
@@ -87,7 +87,7 @@ describe("a node that is new", () => {
     script["eth_getBlockByNumber"] = result('{"number":"0x1"}');
     script["eth_getBlockReceipts"] = result("null");
     await pass(30_000);
-    const { reaches } = capabilities.snapshot();
+    const reaches = capabilities.history.known();
     expect(reaches.state).toMatchObject({ kind: "part", since: 9_000, notAt: 1 });
     expect(reaches.history).toMatchObject({ kind: "part", notAt: 1 }); // the block, without receipts
     expect(reaches.traces).toEqual({ kind: "unknown" });
@@ -109,14 +109,14 @@ describe("a node that is new", () => {
   ])("is of an unknown version when %s", async (_, reply) => {
     script["web3_clientVersion"] = reply;
     await pass(30_000);
-    expect(capabilities.snapshot().version).toBe("unknown");
+    expect(capabilities.toRecord().version).toBe("unknown");
     expect(asked).toContain("debug_traceTransaction");
   });
 
   it("cannot write on the terminal by its version", async () => {
     script["web3_clientVersion"] = result(JSON.stringify(`\u001b[2J${"x".repeat(1_000)}`));
     await pass(1_000);
-    expect(capabilities.snapshot().version).toMatch(/^\?\[2Jx{196}$/);
+    expect(capabilities.toRecord().version).toMatch(/^\?\[2Jx{196}$/);
   });
 });
 
@@ -141,7 +141,7 @@ describe("a node that is known", () => {
     await pass(30_000);
     expect(askedNow()).toContain("trace_get");
     expect(capabilities.missing.has("trace_get")).toBe(false);
-    expect(capabilities.snapshot().version).toBe("Geth/v2");
+    expect(capabilities.toRecord().version).toBe("Geth/v2");
   });
 
   it("is asked after it recovered, once a minute at most, and not while it is away", async () => {

@@ -3,8 +3,7 @@ import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { Reach } from "./history.ts";
-import { LONGEST_VERSION, UNKNOWN_VERSION } from "./kept-capabilities.ts";
+import { LONGEST_VERSION, type Reach, UNKNOWN_VERSION } from "./kept-capabilities.ts";
 
 export type Probe = {
   /** Under which it is remembered that it was answered. */

@@ -1,9 +1,9 @@
 // How one upstream does, by kind of work: what it was asked and what became of it lately; and a circuit breaker, which
 // stops calls to one that failed again and again: for a while, then all but one, then as before.
+import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import type { Clock } from "../../lib/clock.ts";
 import type { WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
-import { SlidingWindow, type Summary } from "./sliding-window.ts";
 
 /** Of one kind of work. */
 export type KindHealth = Summary & {
@@ -231,3 +231,99 @@ export function afterFailure(
 /** The call came to no end that says anything of the node. */
 export const afterNothing = (breaker: Breaker): Breaker =>
   breaker.kind === "half-open" ? { ...breaker, isTrying: false } : breaker;
+
+/** Times in milliseconds; undefined when nothing was answered. */
+export type Summary = {
+  readonly answers: number;
+  readonly failures: number;
+  /** 0 to 1; 0 when nothing happened. */
+  readonly errorRate: number;
+  readonly meanMs: number | undefined;
+  readonly medianMs: number | undefined;
+  readonly p95Ms: number | undefined;
+};
+
+type Half = { times: RecordableHistogram | undefined; answers: number; failures: number };
+
+const HALF_MS = 15_000;
+const LONGEST_US = 120_000_000;
+/** Quantiles cost more than the counting: they may be so old, in milliseconds. */
+const SUMMARY_MS = 50;
+
+/** What happened lately: counts and times of the present quarter minute and of the one before it at most. */
+export class SlidingWindow {
+  #present: Half = emptyHalf();
+  #before: Half = emptyHalf();
+  /** When the present half began. */
+  #since: number;
+  #summary: Summary | undefined;
+  #summaryMadeAt = 0;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(parts: { clock: Pick<Clock, "now"> }) {
+    this.#clock = parts.clock;
+    this.#since = parts.clock.now();
+  }
+
+  answered(ms: number): void {
+    this.took(ms);
+    this.#present.answers += 1;
+  }
+
+  /** It would have taken longer than that, but nobody waited. */
+  took(ms: number): void {
+    this.#turn();
+    const half = this.#present;
+    half.times ??= createHistogram({ lowest: 1, highest: LONGEST_US, figures: 2 });
+    half.times.record(Math.min(LONGEST_US, Math.max(1, Math.round(ms * 1000))));
+  }
+
+  failed(): void {
+    this.#turn();
+    this.#present.failures += 1;
+    this.#summary = undefined;
+  }
+
+  /** Nothing of what happened counts any more. */
+  forget(): void {
+    this.#present = emptyHalf();
+    this.#before = emptyHalf();
+    this.#summary = undefined;
+  }
+
+  summary(): Summary {
+    const now = this.#clock.now();
+    if (!this.#summary || now - this.#summaryMadeAt >= SUMMARY_MS) {
+      this.#turn();
+      this.#summary = summaryOf(this.#present, this.#before);
+      this.#summaryMadeAt = now;
+    }
+    return this.#summary;
+  }
+
+  #turn(): void {
+    const halves = Math.floor((this.#clock.now() - this.#since) / HALF_MS);
+    if (halves < 1) return;
+    this.#before = halves === 1 ? this.#present : emptyHalf();
+    this.#present = emptyHalf();
+    this.#since += halves * HALF_MS; // in step: what is seldom looked at would be remembered longer
+    this.#summary = undefined;
+  }
+}
+
+const emptyHalf = (): Half => ({ times: undefined, answers: 0, failures: 0 });
+
+function summaryOf(present: Half, before: Half): Summary {
+  const answers = present.answers + before.answers;
+  const failures = present.failures + before.failures;
+  // The times of the half that tells more.
+  const { times } = present.answers >= before.answers ? present : before;
+  return {
+    answers,
+    failures,
+    errorRate: failures === 0 ? 0 : failures / (answers + failures),
+    meanMs: times && times.mean / 1000,
+    medianMs: times && times.percentile(50) / 1000,
+    p95Ms: times && times.percentile(95) / 1000,
+  };
+}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { traitsOf } from "../../methods/catalogue.ts";
 import type { Reply } from "../reply.ts";
-import { evidenceOf, History } from "./history.ts";
+import { evidenceOf, History } from "./capabilities.ts";
 
 const HEAD = 10_000;
 

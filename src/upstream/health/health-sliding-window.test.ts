@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MethodTimes, SlidingWindow, type Summary } from "./sliding-window.ts";
+import { MethodTimes } from "../asking/network-calls.ts";
+import { SlidingWindow, type Summary } from "./health.ts";
 
 const HALF_MS = 15_000;
 

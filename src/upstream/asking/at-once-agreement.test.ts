@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSameSaying, ofDifferentVendors, verdictOf } from "./agreement.ts";
+import { isSameSaying, ofDifferentVendors, verdictOf } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";
 
 const result = (json: string): FinalReply => ({ kind: "result", json: Buffer.from(json) });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Upstream } from "../upstream.ts";
-import { CandidateList } from "./candidate-list.ts";
+import { CandidateList } from "./node-order.ts";
 
 type Node = {
   readonly lacks?: string;

@@ -1,8 +1,8 @@
 // Writes a response: status, headers, and the pieces of JSON, compressed when that is worth it. What is large is
 // written as the caller takes it: each chunk is made, or cut off, when the one before was taken.
 import type { ServerResponse } from "node:http";
-import { Readable, type Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Transform, Writable } from "node:stream";
+import { finished, pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
 import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/raw-json.ts";
@@ -48,12 +48,12 @@ export function respond(
   if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
     response.writeHead(answer.status, headers);
-    return stream(response, answer, [createGzip({ level: constants.Z_BEST_SPEED })], parts);
+    return stream(response, answer, createGzip({ level: constants.Z_BEST_SPEED }), parts);
   }
   if (!rest) headers.push("Content-Length", String(bytes));
   response.writeHead(answer.status, headers);
   if (rest || bytes > WRITTEN_AT_ONCE || (bytes > WORTH_JOINING && pieces.some(isSource)))
-    return stream(response, answer, [], parts);
+    return stream(response, answer, undefined, parts);
   send(response, pieces, bytes);
   return bytes;
 }
@@ -62,29 +62,39 @@ export function respond(
 async function stream(
   response: ServerResponse,
   answer: RpcResponse,
-  through: readonly Transform[],
+  gzip: Transform | undefined,
   { turns, onBroken }: RespondParts,
 ): Promise<number> {
+  const to = gzip ?? response;
+  // A caller that leaves in the middle ends both: no answer can reach it any more.
+  const sent = gzip && pipeline([gzip, response]).catch(() => response.destroy());
   let bytes = 0;
-  let broken: unknown;
-  const chunks = async function* (): AsyncGenerator<Buffer> {
-    try {
-      for await (const chunk of answerChunks(answer, turns)) {
-        bytes += chunk.length;
-        yield chunk;
-      }
-    } catch (error) {
-      broken = error;
-      throw error;
+  try {
+    for await (const chunk of answerChunks(answer, turns)) {
+      if (to.destroyed) return bytes;
+      bytes += chunk.length;
+      if (!to.write(chunk)) await drained(to);
     }
-  };
-  const source = Readable.from(chunks(), { highWaterMark: 1 });
-  // A caller that leaves in the middle ends the pipeline: no answer can reach it any more.
-  await pipeline([source, ...through, response]).catch(() => response.destroy());
-  if (broken !== undefined) onBroken(broken);
+  } catch (error) {
+    if (!response.destroyed) onBroken(error);
+    response.destroy();
+    return bytes;
+  }
+  to.end();
+  await (sent ?? finished(response).catch(() => undefined));
   return bytes;
 }
 
+/** There is room again, or nobody takes it any more. */
+function drained(to: Writable | ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      to.off("drain", done).off("close", done);
+      resolve();
+    };
+    to.on("drain", done).on("close", done);
+  });
+}
 function headersOf(
   { status, rateLimit, retryAfter, provenance }: RpcResponse,
   options: ResponseOptions,

@@ -364,14 +364,14 @@ export class Metrics {
 
   headMoved(
     network: string,
-    move: { number: number; removed: number; bytes: number; blocks: number },
+    update: { number: number; removed: number; bytes: number; blocks: number },
   ): void {
-    this.#gauges["head_block{network}"].set({ network }, move.number);
-    this.#gauges["window_blocks{network}"].set({ network }, move.blocks);
-    this.#gauges["store_bytes{network}"].set({ network }, move.bytes);
-    if (move.removed === 0) return;
+    this.#gauges["head_block{network}"].set({ network }, update.number);
+    this.#gauges["window_blocks{network}"].set({ network }, update.blocks);
+    this.#gauges["store_bytes{network}"].set({ network }, update.bytes);
+    if (update.removed === 0) return;
     this.#counters["reorganisations_total{network}"].add(network, { network });
-    this.#counters["reorganised_blocks_total{network}"].add(network, { network }, move.removed);
+    this.#counters["reorganised_blocks_total{network}"].add(network, { network }, update.removed);
   }
 
   headSeen(network: string, seen: { ageMs: number; isStale: boolean }): void {

@@ -1,7 +1,7 @@
 // What the gateway counts, for Prometheus. Labels are bounded: names from the configuration and the
 // catalogue, never anything that a caller invents.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
 import {
   type MemoryBudget,
   type MemoryRefusal,
@@ -121,6 +121,13 @@ type LabelsOf<Key> = Key extends `${string}{${infer Labels}}` ? Split<Labels> : 
 type Split<Text> = Text extends `${infer First},${infer Rest}` ? First | Split<Rest> : Text;
 type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
 
+type CallCounts = {
+  calls: number;
+  upstreamCalls: number;
+  /** Of the calls of each method, by outcome, in `calls_total`: made once, not with each call. */
+  readonly keys: Map<string, Partial<Record<CallRecord["outcome"], string>>>;
+};
+
 type WatchedGauge = {
   readonly name: string;
   readonly help: string;
@@ -151,7 +158,7 @@ export class Metrics {
   };
   readonly #histograms = madeOf(
     HISTOGRAMS,
-    (declared) => new Histogram({ ...declared, buckets: SECONDS, registers: [this.#registry] }),
+    (declared) => new TimeTally({ ...declared, buckets: SECONDS }, this.#registry),
   );
   readonly #gauges = madeOf(GAUGES, (declared) => this.#gauge(declared));
   readonly #most = madeOf(MOST, (declared) => this.#gauge({ ...declared, aggregator: "max" }));
@@ -159,7 +166,7 @@ export class Metrics {
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
   #requestsInFlight = 0;
   readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
-  readonly #callsOf = new Map<string, { calls: number; upstreamCalls: number }>();
+  readonly #callsOf = new Map<string, CallCounts>();
 
   constructor() {
     const help = "Calls made to nodes, following the chain included, for each call answered.";
@@ -232,20 +239,22 @@ export class Metrics {
     this.#counters["http_requests_total{status}"].add(String(record.status), {
       status: record.status,
     });
-    this.#histograms.http_request_seconds.observe(record.seconds);
+    this.#histograms.http_request_seconds.add("", {}, record.seconds);
     this.#counters.http_request_bytes_total.add("", {}, record.bytesIn);
     this.#counters.http_response_bytes_total.add("", {}, record.bytesOut);
   }
 
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
-    this.#counters["calls_total{network,method,outcome}"].add(`${network} ${method} ${outcome}`, {
-      network,
-      method,
-      outcome,
-    });
-    this.#countsOf(network).calls += 1;
+    const counts = this.#countsOf(network);
+    counts.calls += 1;
+    let key = counts.keys.get(method)?.[outcome];
+    if (key === undefined) {
+      key = `${network} ${method} ${outcome}`;
+      counts.keys.set(method, { ...counts.keys.get(method), [outcome]: key });
+    }
+    this.#counters["calls_total{network,method,outcome}"].add(key, { network, method, outcome });
     this.#counters["compute_units_total{network}"].add(network, { network }, computeUnits);
-    this.#histograms["call_seconds{network}"].observe({ network }, seconds);
+    this.#histograms["call_seconds{network}"].add(network, { network }, seconds);
   }
 
   /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
@@ -285,7 +294,8 @@ export class Metrics {
       `${network} ${upstream} ${kind} ${purpose}`,
       labels,
     );
-    this.#histograms["upstream_call_seconds{network,upstream}"].observe(
+    this.#histograms["upstream_call_seconds{network,upstream}"].add(
+      `${network} ${upstream}`,
       { network, upstream },
       seconds,
     );
@@ -433,10 +443,10 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  #countsOf(network: string): { calls: number; upstreamCalls: number } {
+  #countsOf(network: string): CallCounts {
     const known = this.#callsOf.get(network);
     if (known) return known;
-    const counts = { calls: 0, upstreamCalls: 0 };
+    const counts = { calls: 0, upstreamCalls: 0, keys: new Map() };
     this.#callsOf.set(network, counts);
     return counts;
   }
@@ -489,5 +499,71 @@ export class Tally<Label extends string> {
     const entry = this.#values.get(key);
     if (entry) entry.value += by;
     else this.#values.set(key, { labels, value: by });
+  }
+}
+
+type TimeSeries<Label extends string> = {
+  readonly labels: Record<Label, string | number>;
+  /** How many fell into each bucket, and into none. */
+  readonly counts: number[];
+  sum: number;
+};
+
+/** The same of times, counted by buckets: a histogram of prom-client makes a text of the labels with each. */
+export class TimeTally<Label extends string> {
+  readonly type = "histogram";
+  readonly aggregator = "sum";
+  readonly name: string;
+  readonly help: string;
+  readonly #buckets: readonly number[];
+  readonly #series = new Map<string, TimeSeries<Label>>();
+
+  /** @param options.buckets Their upper bounds, in seconds, the lowest first. */
+  constructor(
+    options: { name: string; help: string; labelNames: Label[]; buckets: readonly number[] },
+    registry: Registry,
+  ) {
+    this.name = options.name;
+    this.help = options.help;
+    this.#buckets = options.buckets;
+    if (options.labelNames.length === 0) this.#seriesOf("", {} as Record<Label, string>);
+    registry.registerMetric(this as unknown as Metric);
+  }
+
+  /** @param key Tells the combination: one key for the same labels. */
+  add(key: string, labels: Record<Label, string | number>, seconds: number): void {
+    const series = this.#series.get(key) ?? this.#seriesOf(key, labels);
+    const buckets = this.#buckets;
+    let bucket = 0;
+    while (bucket < buckets.length && seconds > (buckets[bucket] as number)) bucket += 1;
+    series.counts[bucket] = (series.counts[bucket] as number) + 1;
+    series.sum += seconds;
+  }
+
+  /** As prom-client's histograms tell it. */
+  get(): Promise<object> {
+    const { name, help, type, aggregator } = this;
+    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
+    return Promise.resolve({ name, help, type, aggregator, values });
+  }
+
+  #seriesOf(key: string, labels: Record<Label, string | number>): TimeSeries<Label> {
+    const series = { labels, counts: [...this.#buckets, 0].map(() => 0), sum: 0 };
+    this.#series.set(key, series);
+    return series;
+  }
+
+  #valuesOf({ labels, counts, sum }: TimeSeries<Label>): object[] {
+    let count = 0;
+    const buckets = counts.map((those, index) => {
+      count += those;
+      const le = this.#buckets[index] ?? "+Inf";
+      return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count };
+    });
+    return [
+      ...buckets,
+      { metricName: `${this.name}_sum`, labels, value: sum },
+      { metricName: `${this.name}_count`, labels, value: count },
+    ];
   }
 }

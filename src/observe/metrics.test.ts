@@ -1,0 +1,88 @@
+// Times are told as prom-client's own histogram tells them.
+import fc from "fast-check";
+import { AggregatorRegistry, Histogram, Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import { Metrics, TimeTally } from "./metrics.ts";
+
+const BUCKETS = [0.001, 0.01, 0.1, 1];
+const declared = { name: "x_seconds", help: "Times.", buckets: BUCKETS };
+const seconds = fc.oneof(
+  fc.constantFrom(0, ...BUCKETS, 1.5),
+  fc.double({ min: 0, max: 3, noNaN: true }),
+);
+
+/** What both tell of the same times, as texts and as values of two processes together. */
+async function told(
+  times: readonly [network: string, seconds: number][],
+  labelNames: ["network"] | [],
+) {
+  const [own, theirs] = [new Registry(), new Registry()];
+  const tally = new TimeTally<string>({ ...declared, labelNames: [...labelNames] }, own);
+  const histogram = new Histogram({
+    ...declared,
+    labelNames: [...labelNames],
+    registers: [theirs],
+  });
+  for (const [network, time] of times) {
+    const labels = labelNames.length === 0 ? {} : { network };
+    tally.add(labelNames.length === 0 ? "" : network, labels, time);
+    histogram.observe(labels, time);
+  }
+  return Promise.all(
+    [own, theirs].map(async (registry) => {
+      const values = await registry.getMetricsAsJSON();
+      const together = AggregatorRegistry.aggregate([values, values] as object[][] as never);
+      return [await registry.metrics(), await together.metrics()];
+    }),
+  );
+}
+
+describe("times", () => {
+  it("of each label are told as prom-client tells them", async () => {
+    const times = fc.array(fc.tuple(fc.constantFrom("a", "b"), seconds), { maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(times, async (some) => {
+        const [own, theirs] = await told(some, ["network"]);
+        expect(own).toEqual(theirs);
+      }),
+    );
+  });
+
+  it("without labels are told before the first, too", async () => {
+    for (const times of [
+      [],
+      [["", 0.02]],
+      [
+        ["", 0.02],
+        ["", 9],
+      ],
+    ] as [string, number][][]) {
+      const [own, theirs] = await told(times, []);
+      expect(own).toEqual(theirs);
+    }
+  });
+});
+
+it("calls are counted by network, method and outcome", async () => {
+  const metrics = new Metrics();
+  const call = {
+    network: "n",
+    method: "m",
+    outcome: "ok",
+    computeUnits: 2,
+    seconds: 0.002,
+  } as const;
+  for (const outcome of ["ok", "ok", "refused"] as const) metrics.callEnded({ ...call, outcome });
+  metrics.callEnded({ ...call, method: "other" });
+  const lines = (await metrics.exposition()).split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'headgate_calls_total{network="n",method="m",outcome="ok"} 2',
+      'headgate_calls_total{network="n",method="m",outcome="refused"} 1',
+      'headgate_calls_total{network="n",method="other",outcome="ok"} 1',
+      'headgate_compute_units_total{network="n"} 8',
+      'headgate_call_seconds_bucket{le="0.0025",network="n"} 4',
+      'headgate_call_seconds_count{network="n"} 4',
+    ]),
+  );
+});

@@ -1,9 +1,7 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
-import { existsSync } from "node:fs";
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
-import { lmdbPath, openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import {
   inspect,
@@ -18,7 +16,7 @@ import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/reply.ts";
-import { CommandFailure } from "./read-config.ts";
+import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Settings = Config["networks"][string];
 type UpstreamSettings = Settings["upstreams"][number];
@@ -26,7 +24,8 @@ type UpstreamSettings = Settings["upstreams"][number];
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: (line: string) => void): Promise<void> {
   print("The configuration is valid.");
-  const state = await keptState(config);
+  // The command works without the state: nothing is lost when it cannot be read.
+  const state = await keptStateOf(config).catch(() => undefined);
   if (config.state) print(await isReachable(state));
   let unusable = 0;
   for (const [network, settings] of Object.entries(config.networks)) {
@@ -84,16 +83,6 @@ async function takesBatches(
   return outcome.kind === "refused" ? "no" : "nobody knows";
 }
 
-/** Of a gateway that ran here before, or runs now; undefined where none did, or its state cannot be read. */
-async function keptState(config: Config): Promise<State | undefined> {
-  if (!config.state && !existsSync(lmdbPath(config.data))) return undefined;
-  try {
-    return await openState(config, { clock: systemClock, log: SILENT });
-  } catch {
-    return undefined;
-  }
-}
-
 const isReachable = async (state: State | undefined): Promise<string> =>
   (await state?.get("abilities none").then(
     () => true,
@@ -101,6 +90,3 @@ const isReachable = async (state: State | undefined): Promise<string> =>
   ))
     ? "✓ the shared state can be reached"
     : "✗ the shared state cannot be reached now: a gateway starts without";
-
-/** The command works without the state: nothing is lost when it cannot be read. */
-const SILENT = { info: () => undefined, warn: () => undefined };

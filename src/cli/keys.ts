@@ -5,12 +5,9 @@ import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import type { Environment } from "../config/parse-config.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../observe/log.ts";
-import { DamagedState } from "../state/lmdb-state.ts";
-import { openState } from "../state/open-state.ts";
 import { type KeysCommand, keysCommands } from "./keys-commands.ts";
 import { options as declared, type OptionValues, parsable, wrong } from "./keys-options.ts";
-import { CommandFailure, readConfig } from "./read-config.ts";
+import { CommandFailure, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
 
 const DEFAULT_CONFIG = "headgate.yaml";
 
@@ -29,12 +26,8 @@ export async function keys(
   const asked = readArguments(word, command, rest);
   if (asked.values["help"]) return print(helpOf(word, command));
   const config = readConfig(String(asked.values["config"] ?? DEFAULT_CONFIG), environment);
-  const log = createLog({ level: "silent", readable: false });
   const clock = systemClock;
-  const state = await openState(config, { clock, log }).catch((cause: unknown) => {
-    if (!(cause instanceof DamagedState)) throw cause;
-    throw new CommandFailure(cause.message, { exitCode: 1, cause });
-  });
+  const state = await stateOf(config);
   const options = { ...configuredIn(config), secret: config.keySecret };
   const book = new KeyBook(options, { state, clock });
   try {
@@ -52,7 +45,7 @@ function readArguments(
   command: KeysCommand,
   args: readonly string[],
 ): { name: string; values: OptionValues } {
-  const { values, positionals } = parse(word, command, args);
+  const { values, positionals } = orWrongUsage(() => parse(command, args), helpOf(word, command));
   const [name = values["name"] ?? "", ...more] = positionals;
   if (more.length > 0 || (command.takesName === "never" && positionals.length > 0))
     throw wrong(`unknown argument ${more[0] ?? name}\n\n${helpOf(word, command)}`);
@@ -61,18 +54,14 @@ function readArguments(
   return { name: String(name), values };
 }
 
-function parse(word: string, command: KeysCommand, args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      allowNegative: true,
-      options: { ...parsable(optionsOf(command)), help: { type: "boolean", short: "h" } },
-    });
-    return { values: values as OptionValues, positionals };
-  } catch (cause) {
-    throw wrong(`${(cause as Error).message}\n\n${helpOf(word, command)}`);
-  }
+function parse(command: KeysCommand, args: readonly string[]) {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    allowNegative: true,
+    options: { ...parsable(optionsOf(command)), help: { type: "boolean", short: "h" } },
+  });
+  return { values: values as OptionValues, positionals };
 }
 
 const optionsOf = ({ takesName, options }: KeysCommand): readonly string[] => [

@@ -1,5 +1,4 @@
 // `headgate methods`: which methods there are, or what one key may call on each network, and why not the rest.
-import { existsSync } from "node:fs";
 import { RECORDS, readRecord } from "../access/keys/key-record.ts";
 import { Costs } from "../access/limits/meter.ts";
 import { Scope, type ScopeSettings } from "../access/scope/scope.ts";
@@ -15,9 +14,7 @@ import {
 import { methodsMarkdown, wayOpen } from "../methods/describe.ts";
 import type { Method } from "../methods/method.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
-import { createLog } from "../observe/log.ts";
-import { lmdbPath, openState } from "../state/open-state.ts";
-import { CommandFailure } from "./read-config.ts";
+import { CommandFailure, keptStateOf } from "./read-config.ts";
 import { table } from "./table.ts";
 
 type Asked = { readonly key: string; readonly network: string | undefined };
@@ -50,9 +47,8 @@ type FoundKey = {
 async function findKey(config: Config, name: string): Promise<FoundKey | undefined> {
   const configured = config.keys.find((key) => key.name === name);
   if (configured) return { settings: configured, whyUnusable: expired(configured) };
-  if (!config.state && !existsSync(lmdbPath(config.data))) return undefined;
-  const log = createLog({ level: "silent", readable: false });
-  const state = await openState(config, { clock: systemClock, log });
+  const state = await keptStateOf(config);
+  if (!state) return undefined;
   try {
     const record = readRecord((await state.get(RECORDS + name)) ?? "");
     if (!record) return undefined;

@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import type { Environment } from "../config/parse-config.ts";
 import { keys, keysHelp } from "./keys.ts";
-import { CommandFailure, readConfig } from "./read-config.ts";
+import { CommandFailure, orWrongUsage, readConfig } from "./read-config.ts";
 import { STORE_HELP } from "./store-text.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
@@ -22,17 +22,13 @@ ${STORE_HELP}
 /** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
-  if (argv[0] === "keys") {
-    return keys(argv.slice(1), environment, print);
-  }
+  if (argv[0] === "keys") return keys(argv.slice(1), environment, print);
   if (argv[0] === "store") {
     const { store } = await import("./store.ts");
     return store(argv.slice(1), environment, print);
   }
   const { command, configPath, port, key, network, help } = readArguments(argv);
-  if (help) {
-    return print(HELP);
-  }
+  if (help) return print(HELP);
   switch (command) {
     case "serve": {
       const { serve } = await import("./serve.ts");
@@ -55,15 +51,8 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   }
 }
 
-function readArguments(argv: readonly string[]): {
-  command: string;
-  configPath: string | undefined;
-  port: number | undefined;
-  key: string | undefined;
-  network: string | undefined;
-  help: boolean;
-} {
-  const { values, positionals } = parse(argv);
+function readArguments(argv: readonly string[]) {
+  const { values, positionals } = orWrongUsage(() => parse(argv), HELP);
   const [command = "serve", ...more] = positionals;
   if (more.length > 0)
     throw new CommandFailure(`unknown argument ${more[0]}\n\n${HELP}`, { exitCode: 2 });
@@ -75,20 +64,15 @@ function readArguments(argv: readonly string[]): {
   return { command, configPath, port, key, network, help: values.help || command === "help" };
 }
 
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        config: { type: "string", short: "c" },
-        port: { type: "string", short: "p" },
-        key: { type: "string" },
-        network: { type: "string" },
-        help: { type: "boolean", short: "h", default: false },
-      },
-    });
-  } catch (cause) {
-    throw new CommandFailure(`${(cause as Error).message}\n\n${HELP}`, { exitCode: 2, cause });
-  }
-}
+const parse = (argv: readonly string[]) =>
+  parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      config: { type: "string", short: "c" },
+      port: { type: "string", short: "p" },
+      key: { type: "string" },
+      network: { type: "string" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });

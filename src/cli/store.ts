@@ -10,17 +10,10 @@ import { keptSegmentsOf, type SegmentOrigin } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { checkEnvironment } from "../disk/check-environment.ts";
-import { CommandFailure, readConfig } from "./read-config.ts";
+import { CommandFailure, orWrongUsage, readConfig } from "./read-config.ts";
 import { describeStore, STORE_HELP, storeText } from "./store-text.ts";
 
-type Values = {
-  readonly config: string;
-  readonly network?: string | undefined;
-  readonly upstream?: string | undefined;
-  readonly blocks?: string | undefined;
-  readonly all?: boolean | undefined;
-  readonly json?: boolean | undefined;
-};
+type Print = (text: string) => void;
 
 const OPTIONS = {
   config: { type: "string", short: "c", default: "headgate.yaml" },
@@ -31,27 +24,25 @@ const OPTIONS = {
   json: { type: "boolean" },
 } as const;
 
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
+
 /** @param argv What follows `store`. @throws CommandFailure */
 export async function store(
   argv: readonly string[],
   environment: Environment,
-  print: (text: string) => void,
+  print: Print,
 ): Promise<void> {
   const [word = "help", ...rest] = argv;
   if (["help", "--help", "-h"].includes(word)) return print(STORE_HELP);
   if (word !== "show" && word !== "forget") throw wrong(`unknown command store ${word}`);
-  const values = parse(rest);
+  const values = orWrongUsage(() => parseArgs({ args: rest, options: OPTIONS }).values, STORE_HELP);
   const config = readConfig(values.config, environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
     throw wrong(`there is no network ${values.network} in ${values.config}`);
   return word === "show" ? show(values, config, print) : forget(values, config, print);
 }
 
-async function show(
-  { network, json }: Values,
-  config: Config,
-  print: (text: string) => void,
-): Promise<void> {
+async function show({ network, json }: Values, config: Config, print: Print): Promise<void> {
   const names = network === undefined ? Object.keys(config.networks) : [network];
   const views = [];
   for (const name of names) {
@@ -65,11 +56,7 @@ async function show(
   print(views.length === 0 ? "Nothing is stored." : views.map(storeText).join("\n\n"));
 }
 
-async function forget(
-  values: Values,
-  config: Config,
-  print: (text: string) => void,
-): Promise<void> {
+async function forget(values: Values, config: Config, print: Print): Promise<void> {
   const { network } = values;
   if (network === undefined) throw wrong("store forget: --network is missing");
   const isToGo = chosenBy(values);
@@ -101,18 +88,8 @@ function open<Store>(path: string, opened: () => Store): Store {
     return opened();
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandFailure(`${path}: the store cannot be opened (${why})`, {
-      exitCode: 1,
-      cause,
-    });
-  }
-}
-
-function parse(args: readonly string[]): Values {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values;
-  } catch (cause) {
-    throw wrong((cause as Error).message);
+    const message = `${path}: the store cannot be opened (${why})`;
+    throw new CommandFailure(message, { exitCode: 1, cause });
   }
 }
 

@@ -23,7 +23,7 @@ export type SizeRefusal = {
 export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | undefined {
   const text = textOf(error);
   if (REVERTED.test(text)) return undefined;
-  for (const { about, words } of dialects) {
+  for (const [about, , words] of dialects) {
     const found = words.exec(text);
     if (!found) continue;
     const widest = numberOf(found.groups?.["widest"]);
@@ -81,93 +81,59 @@ function hintIn(text: string, asked: LogRange): number | undefined {
   return undefined;
 }
 
-type Dialect = {
-  readonly of: string;
-  /** "range": too many blocks, whatever is in them. "results": too much is in these blocks. */
-  readonly about: "range" | "results";
-  readonly words: RegExp;
-};
+/** "range": too many blocks, whatever is in them. "results": too much is in these blocks. */
+type Dialect = readonly [about: "range" | "results", of: string, words: RegExp];
 
 /**
- * How nodes and providers say that a log query is too large: of which, about what, in which words (`widest`: so
+ * How nodes and providers say that a log query is too large: about what, of which, in which words (`widest`: so
  * many blocks are taken; the test has what was seen of them). The first row that fits counts.
  */
 const dialects: readonly Dialect[] = [
-  {
-    of: "Thirdweb",
-    about: "range",
-    words: /number of requested blocks is (?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
-    about: "results",
-    words:
-      /returned more than [\d,]{1,12} (?:results|logs)|exceeds? max(?:imum)? results|too many (?:logs|results)|matched by query exceeds limit/i,
-  },
-  {
-    // The range that it names is the one without a limit on results; any other is taken as well.
-    of: "Alchemy",
-    about: "results",
-    words: /log response size exceeded/i,
-  },
-  {
-    of: "Infura, Arbitrum, Conflux",
-    about: "results",
-    words: /query time(?:d )?out|narrow down/i,
-  },
-  {
-    of: "1RPC, Ankr, Optimism",
-    about: "results",
-    words:
-      /response (?:is )?too (?:large|big)|response size (?:should not|(?:is )?exceed)|result set too large/i,
-  },
-  {
-    of: "QuickNode, 1RPC, BlockPI, Blast",
-    about: "range",
-    words: /limited to (?:an? )?(?:0 ?- ?)?(?<widest>[\d,]{1,12}k?) (?:blocks?|range)/i,
-  },
-  {
-    of: "Alchemy",
-    about: "range",
-    words: /up to an? (?<widest>[\d,]{1,12}k?) block range/i,
-  },
-  {
-    of: "geth, reth, publicnode, cdk-erigon, Cloudflare",
-    about: "range",
-    words: /max(?:imum)? (?:block )?range(?: is| of)?:? ?(?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "Infura, Tenderly, Conflux",
-    about: "range",
-    words:
-      /range [\d ,-]{0,40}(?:exceeds (?:the )?|is bigger than )(?:range )?(?:max(?:imum)? )?(?:limit|value)(?: of)?:? (?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "Conflux; dRPC",
-    about: "range",
-    words: /(?:max_gap: |ranges? over )(?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "Avalanche, Moonbeam, Sei",
-    about: "range",
-    words:
-      /(?:too many blocks|range is too wide|range too large)[^.]{0,60}max(?:imum)?(?: is set to| allowed is)? (?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "Blast, SimplyVC, Coinbase",
-    about: "range",
-    words:
-      /(?:for your plan \(\d{1,12} > |blocks range, the limit is |query to at most )(?<widest>[\d,]{1,12}k?)/i,
-  },
-  {
-    of: "BNB Smart Chain",
-    about: "range",
-    words: /(?<![a-z] )\blimit exceeded\.?(?:"|$)/i,
-  },
-  {
-    of: "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
-    about: "range",
-    words:
-      /(?:range|gap) (?:is )?(?:too (?:wide|large|big|high)|larger than|bigger than)|range exceeds|range limit exceeded|exceeds? max(?:imum)? (?:block )?(?:range|gap)/i,
-  },
+  ["range", "Thirdweb", /number of requested blocks is (?<widest>[\d,]{1,12}k?)/i],
+  [
+    "results",
+    "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
+    /returned more than [\d,]{1,12} (?:results|logs)|exceeds? max(?:imum)? results|too many (?:logs|results)|matched by query exceeds limit/i,
+  ],
+  // The range that it names is the one without a limit on results; any other is taken as well.
+  ["results", "Alchemy", /log response size exceeded/i],
+  ["results", "Infura, Arbitrum, Conflux", /query time(?:d )?out|narrow down/i],
+  [
+    "results",
+    "1RPC, Ankr, Optimism",
+    /response (?:is )?too (?:large|big)|response size (?:should not|(?:is )?exceed)|result set too large/i,
+  ],
+  [
+    "range",
+    "QuickNode, 1RPC, BlockPI, Blast",
+    /limited to (?:an? )?(?:0 ?- ?)?(?<widest>[\d,]{1,12}k?) (?:blocks?|range)/i,
+  ],
+  ["range", "Alchemy", /up to an? (?<widest>[\d,]{1,12}k?) block range/i],
+  [
+    "range",
+    "geth, reth, publicnode, cdk-erigon, Cloudflare",
+    /max(?:imum)? (?:block )?range(?: is| of)?:? ?(?<widest>[\d,]{1,12}k?)/i,
+  ],
+  [
+    "range",
+    "Infura, Tenderly, Conflux",
+    /range [\d ,-]{0,40}(?:exceeds (?:the )?|is bigger than )(?:range )?(?:max(?:imum)? )?(?:limit|value)(?: of)?:? (?<widest>[\d,]{1,12}k?)/i,
+  ],
+  ["range", "Conflux; dRPC", /(?:max_gap: |ranges? over )(?<widest>[\d,]{1,12}k?)/i],
+  [
+    "range",
+    "Avalanche, Moonbeam, Sei",
+    /(?:too many blocks|range is too wide|range too large)[^.]{0,60}max(?:imum)?(?: is set to| allowed is)? (?<widest>[\d,]{1,12}k?)/i,
+  ],
+  [
+    "range",
+    "Blast, SimplyVC, Coinbase",
+    /(?:for your plan \(\d{1,12} > |blocks range, the limit is |query to at most )(?<widest>[\d,]{1,12}k?)/i,
+  ],
+  ["range", "BNB Smart Chain", /(?<![a-z] )\blimit exceeded\.?(?:"|$)/i],
+  [
+    "range",
+    "Ankr, Base, Besu, Bor, Chainstack, Erigon, Scroll",
+    /(?:range|gap) (?:is )?(?:too (?:wide|large|big|high)|larger than|bigger than)|range exceeds|range limit exceeded|exceeds? max(?:imum)? (?:block )?(?:range|gap)/i,
+  ],
 ];

@@ -176,25 +176,18 @@ export async function findBlock(pointer: FixedPointer, context: Finding): Promis
 }
 
 /** As `findBlock`. "elsewhere" also for `pending`, and for a tag that no block has. */
-async function findNumbered(reference: string, context: Finding): Promise<FoundBlock> {
+async function findNumbered(numberOrTag: string, context: Finding): Promise<FoundBlock> {
   const { chain } = context;
-  if (isBeyondAnyChain(reference)) return "unknown";
-  switch (reference) {
-    case "pending":
-      return "elsewhere";
-    case "latest":
-      return chain?.blockAt(chain.head.number) ?? "elsewhere";
-    case "earliest":
-      return findBlock({ kind: "number", number: "0x0" }, context);
-    case "safe":
-    case "finalized": {
-      const position = await chain?.tagged(reference);
-      if (!position) return "elsewhere";
-      return findBlock({ kind: "number", number: toQuantity(position.number) }, context);
-    }
-    default:
-      return findBlock({ kind: "number", number: reference }, context);
+  if (isBeyondAnyChain(numberOrTag)) return "unknown";
+  if (numberOrTag === "pending") return "elsewhere";
+  if (numberOrTag === "latest") return chain?.blockAt(chain.head.number) ?? "elsewhere";
+  let number = numberOrTag === "earliest" ? "0x0" : numberOrTag;
+  if (numberOrTag === "safe" || numberOrTag === "finalized") {
+    const position = await chain?.tagged(numberOrTag);
+    if (!position) return "elsewhere";
+    number = toQuantity(position.number);
   }
+  return findBlock({ kind: "number", number }, context);
 }
 
 /** For the methods whose caller names the block by number or tag. */

@@ -152,10 +152,12 @@ function storedLogsOf(
   if (!chain || !isKnown(criteria)) return undefined;
   const matcher = epochMatcher(criteria, network.chainId);
   if (matcher === "nothing") return [];
-  const places = hashes.map((hash) => ({ hash, place: chain.transaction(hash) }));
-  if (!places.every(({ place }) => place)) return undefined;
-  return places
-    .flatMap(({ hash, place }) => (place ? [{ hash, ...place }] : []))
+  const positions = hashes.flatMap((hash) => {
+    const position = chain.transaction(hash);
+    return position ? [{ hash, ...position }] : [];
+  });
+  if (positions.length < hashes.length) return undefined;
+  return positions
     .sort((a, b) => a.block.number - b.block.number || a.index - b.index)
     .flatMap(({ hash, block }) =>
       chain.logsOf(block, matcher).filter((log) => blockHashIn(log) === hash),

@@ -45,15 +45,15 @@ export async function logsOfNodes(
     }
     const start = Math.max(from, end - width + 1);
     const range = { fromEpoch: toQuantity(start), toEpoch: toQuantity(end) };
-    const told = await askLogs({ ...criteria, ...range }, context);
-    if (told.kind === "too large" && start < end) {
+    const reply = await askLogs({ ...criteria, ...range }, context);
+    if (reply.kind === "too large" && start < end) {
       const asked = end - start + 1;
       // How many logs there are is this query's own affair; how wide a range may be, everybody's.
-      if (told.most !== undefined) ranges.limitedTo(told.most);
-      width = Math.min(told.most ?? asked, Math.max(1, Math.floor(asked / 2)));
+      if (reply.most !== undefined) ranges.limitedTo(reply.most);
+      width = Math.min(reply.most ?? asked, Math.max(1, Math.floor(asked / 2)));
       continue;
     }
-    const whole = told.kind === "told" && wholeEpochs(told.logs, { start, end }, context);
+    const whole = reply.kind === "logs" && wholeEpochs(reply.logs, { start, end }, context);
     if (!whole) {
       found.add(await logsOfBlocks(await blocksOf(end, context), criteria, context));
       end -= 1;
@@ -84,10 +84,10 @@ export async function logsOfBlocks(
   context: CallContext,
 ): Promise<readonly Buffer[]> {
   if (hashes.length > MAX_HASHES) return logsOneByOne(hashes, criteria, context);
-  const told = await askLogs({ ...criteria, blockHashes: [...hashes] }, context);
+  const reply = await askLogs({ ...criteria, blockHashes: [...hashes] }, context);
   const isOne = hashes.length <= 1;
-  if (told.kind === "told" && (isOne || !mayBeCut(told.logs, context))) return told.logs;
-  if (told.kind === "too large" && isOne) throw told.error;
+  if (reply.kind === "logs" && (isOne || !mayBeCut(reply.logs, context))) return reply.logs;
+  if (reply.kind === "too large" && isOne) throw reply.error;
   return logsOneByOne(hashes, criteria, context);
 }
 
@@ -129,13 +129,13 @@ export async function logsAsAsked(
   filter: EpochLogFilter,
   context: CallContext,
 ): Promise<readonly Buffer[]> {
-  const told = await askLogs(filter, context);
-  if (told.kind === "told") return told.logs;
-  throw told.error;
+  const reply = await askLogs(filter, context);
+  if (reply.kind === "logs") return reply.logs;
+  throw reply.error;
 }
 
 type LogsReply =
-  | { readonly kind: "told"; readonly logs: readonly Buffer[] }
+  | { readonly kind: "logs"; readonly logs: readonly Buffer[] }
   /** `most`: how many epochs the node takes, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
 
@@ -161,12 +161,12 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Lo
     context.hold(json.length);
     const logs = findElements(json)?.map(({ start, end }) => json.subarray(start, end));
     if (!logs?.every(isObject)) throw errors.upstreamsFailed();
-    return { kind: "told", logs };
+    return { kind: "logs", logs };
   } catch (error) {
     if (!(error instanceof RpcError) || error.status !== 200) throw error;
-    const said = { code: error.code, message: error.message, data: dataOf(error) };
-    const most = largestGap(said);
-    if (most === undefined && !tooManyLogs(said)) throw error;
+    const refusal = { code: error.code, message: error.message, data: dataOf(error) };
+    const most = largestGap(refusal);
+    if (most === undefined && !tooManyLogs(refusal)) throw error;
     return { kind: "too large", most, error };
   }
 }

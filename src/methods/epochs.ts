@@ -20,6 +20,10 @@ type EpochDeclaration = Omit<Parameters<typeof passedOn>[0], "family" | "freshne
 const epochMethod = (declaration: EpochDeclaration): Method =>
   passedOn({ ...declaration, family: "conflux", freshness: "until next block" });
 
+const CHAIN = { workKind: "chain", cost: 1 } as const;
+const LOOKUP = { workKind: "blocks", cost: 3 } as const;
+const EXECUTION = { workKind: "execution", cost: 5, contractsOf: calledAt(0) } as const;
+
 const found = object.nullable();
 const methods = { send: "cfx_sendRawTransaction", find: "cfx_getTransactionByHash" };
 
@@ -35,17 +39,15 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getStatus",
-    workKind: "chain",
+    ...CHAIN,
     summary: "Chain id, newest epochs and block of the node.",
-    cost: 1,
     params: {},
     result: object,
   }),
   epochMethod({
     name: "cfx_gasPrice",
-    workKind: "chain",
+    ...CHAIN,
     summary: "A gas price that nodes suggest, in Drip.",
-    cost: 1,
     params: {},
     result: quantity,
   }),
@@ -76,63 +78,54 @@ export const epochMethods = [
   }),
   epochMethod({
     name: "cfx_getBlockByHash",
-    workKind: "blocks",
+    ...LOOKUP,
     summary: "The block with this hash; null when there is none.",
-    cost: 3,
     params: { blockHash: hash, fullTransactions },
     result: found,
   }),
   epochMethod({
     name: "cfx_getBlockByEpochNumber",
-    workKind: "blocks",
+    ...LOOKUP,
     isNullNoBlock: true,
     summary: "The pivot block of an epoch.",
-    cost: 3,
     params: { epoch: epochReference, fullTransactions },
     result: found,
   }),
   epochMethod({
     name: "cfx_getBlocksByEpoch",
-    workKind: "blocks",
+    ...LOOKUP,
     isNullNoBlock: true,
     summary: "The hashes of all blocks of an epoch.",
-    cost: 3,
     params: { epoch: epochReference },
     result: z.array(hash).nullable(),
   }),
   epochMethod({
     name: "cfx_getTransactionByHash",
-    workKind: "blocks",
+    ...LOOKUP,
     summary: "The transaction with this hash; null when it is unknown.",
-    cost: 3,
     params: { transactionHash: hash },
     result: found,
   }),
   epochMethod({
     name: "cfx_getTransactionReceipt",
-    workKind: "blocks",
+    ...LOOKUP,
     summary: "The receipt of an executed transaction; null when there is none.",
-    cost: 3,
     params: { transactionHash: hash },
     result: found,
   }),
   epochMethod({
     name: "cfx_call",
-    workKind: "execution",
+    ...EXECUTION,
     summary: "Executes a call and answers what it returns.",
-    cost: 5,
     params: { call, epoch },
     result: data,
-    contractsOf: calledAt(0),
   }),
   epochMethod({
     name: "cfx_estimateGasAndCollateral",
-    workKind: "execution",
+    ...EXECUTION,
     summary: "How much gas and storage collateral a call needs.",
-    cost: 5,
     params: { call, epoch },
     result: object,
-    contractsOf: calledAt(0),
   }),
   defineMethod({
     name: "cfx_sendRawTransaction",

@@ -8,7 +8,7 @@ import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { checkHeader } from "../proofs/check-header.ts";
 import { isJson } from "../proofs/json.ts";
-import { isNull, MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
+import { askBlock, type FixedPointer, isNull, MAY_LAG } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
 
 /** A block that the store has, or the header of one that it does not. */
@@ -56,55 +56,37 @@ function identityOf(found: LinkedBlock): { hash: string; parentHash: string } {
   return { hash, parentHash: outline.parentHash };
 }
 
-async function findAt(
-  number: number,
-  { view, context }: LinkingParts,
-): Promise<LinkedBlock | undefined> {
-  const block = view.blockAt(number);
+async function findAt(number: number, parts: LinkingParts): Promise<LinkedBlock | undefined> {
+  const block = parts.view.blockAt(number);
   if (block) return { kind: "stored", block };
-  const isIt = (given: OldHeader): boolean => given.number === number;
-  const header = await askHeader(
-    { method: "eth_getBlockByNumber", reference: toQuantity(number), number, isIt },
-    context,
-  );
+  const header = await askHeader({ kind: "number", number: toQuantity(number) }, parts.context);
   return header && { kind: "header", header };
 }
 
 async function findByHash(hash: string, { view, context }: LinkingParts): Promise<LinkedBlock> {
   const block = view.blockOf(hash);
   if (block) return { kind: "stored", block };
-  const isIt = (given: OldHeader): boolean => given.hash === hash;
-  const header = await askHeader(
-    { method: "eth_getBlockByHash", reference: hash, number: undefined, isIt },
-    context,
-  );
+  const header = await askHeader({ kind: "hash", hash }, context);
   if (!header) throw errors.unproven();
   return { kind: "header", header };
 }
 
-type HeaderQuestion = {
-  readonly method: "eth_getBlockByNumber" | "eth_getBlockByHash";
-  readonly reference: string;
-  readonly number: number | undefined;
-  readonly isIt: (header: OldHeader) => boolean;
-};
-
 /** undefined when the nodes do not know the block. */
 async function askHeader(
-  { method, reference, number, isIt }: HeaderQuestion,
+  pointer: FixedPointer,
   context: LinkingParts["context"],
 ): Promise<OldHeader | undefined> {
+  const number = pointer.kind === "number" ? toNumber(pointer.number) : undefined;
   const read = (json: Buffer): OldHeader | undefined => {
     const header = readHeader(json);
-    return header && isIt(header) ? header : undefined;
+    const isIt =
+      pointer.kind === "hash" ? header?.hash === pointer.hash : header?.number === number;
+    return isIt ? header : undefined;
   };
-  const asked = context.ask(method, JSON.stringify([reference, false]), {
-    ...MAY_LAG,
-    block: number,
-    isFalse: (json) => !isNull(json) && read(json) === undefined,
-  });
+  const isFalse = (json: Buffer): boolean => !isNull(json) && read(json) === undefined;
+  const options = { ...MAY_LAG, block: number, isFalse, fullTransactions: false };
   // Read once more: an equal question of somebody else's may have been answered with anything.
-  return read(await nullWhenUnknown(asked));
+  return read(await askBlock(pointer, options, context));
 }
 
 /** The header of a block that a node gave with the hashes of its transactions. */

@@ -7,7 +7,11 @@ import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
 import type { AnswerJson, JsonSource, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { isSelection, type LogRun } from "./newest-logs.ts";
+
+/** Logs in chain order: themselves, or where they stand in the store. */
+export type LogRun = readonly Buffer[] | LogSelection;
+
+export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);
 
 /** @param before An array of objects, which come first. */
 export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {

@@ -123,10 +123,10 @@ async function findOlder(
   const { chain: view, network } = context;
   if (view && network.proof === "strict")
     return { ...(await provenLogs(range, filter, { view, context })), isFresh: true };
-  const told = await logsOfNodes(range, filter, context);
-  if (view && network.proof !== "off" && told.isSuspect)
-    await checkClaims(told.logs, filter, { view, context });
-  return { ...told, proof: "none" };
+  const found = await logsOfNodes(range, filter, context);
+  if (view && network.proof !== "off" && found.isSuspect)
+    await checkClaims(found.logs, filter, { view, context });
+  return { ...found, proof: "none" };
 }
 
 /** From the nodes, or as these told them before. */

@@ -213,7 +213,7 @@ export type HeadView = {
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
 
-/** Deeper places than any parameter has; a path is shown, never a whole input. */
+/** Deeper than any parameter is; a path is shown, never a whole input. */
 const MAX_PATH = 60;
 
 /**
@@ -264,8 +264,8 @@ type Issue = z.core.$ZodIssue;
 function explain(issues: readonly Issue[]): string {
   const issue = deepest(issues);
   if (!issue) return "not valid";
-  const place = issue.path.map(stepText).join("").replace(/^\./, "").slice(0, MAX_PATH);
-  return place ? `${place}: ${issue.message}` : issue.message;
+  const path = issue.path.map(stepText).join("").replace(/^\./, "").slice(0, MAX_PATH);
+  return path ? `${path}: ${issue.message}` : issue.message;
 }
 
 /** Of the alternatives of a union, the one the caller seems to have meant: where the mistake lies inside. */

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { logOf, select } from "../../test/support/fake-log-selection.ts";
 import { heldBytesOf, type JsonSource } from "../jsonrpc/raw-json.ts";
-import { joinRuns } from "./log-lists.ts";
-import { isSelection, NewestLogs } from "./newest-logs.ts";
+import { isSelection, joinRuns } from "./log-lists.ts";
+import { NewestLogs } from "./newest-logs.ts";
 
 const logs = (from: number, to: number): Buffer[] =>
   Array.from({ length: Math.max(0, to - from) }, (_, index) => Buffer.from(String(from + index)));

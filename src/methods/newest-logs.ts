@@ -1,9 +1,7 @@
 // The last of many logs, counted from the end (specification, cfx_getLogs): what comes in older and older
 // pieces is kept only as far as it is answered, and what the store has only as where it stands.
 import type { LogSelection } from "../chain/log-search.ts";
-
-/** Logs in chain order: themselves, or where they stand in the store. */
-export type LogRun = readonly Buffer[] | LogSelection;
+import { isSelection, type LogRun } from "./log-lists.ts";
 
 /** In bytes: more than that is read again when it is sent. */
 const WORTH_COPYING = 131_072;
@@ -74,5 +72,3 @@ export class NewestLogs {
     return this.#kept.toReversed();
   }
 }
-
-export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);

@@ -62,10 +62,10 @@ export async function askAt(
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (takesHash && position) {
     const args = { ...sent, [at]: { blockHash: position.hash } };
-    const told = await askByHash(method, { args, block: number }, context);
-    if (told) return told;
+    const result = await askAtHash(method, { args, block: number }, context);
+    if (result) return result;
   }
-  // Who is followed has the block; another one may have to be forgiven that it has not.
+  // The upstream that is followed has the block; another one may lag.
   return context.ask(method, paramsJson, { ...MAY_LAG, block: number });
 }
 
@@ -78,7 +78,7 @@ export const askOfBlock = (method: string, given: Args, context: CallContext): P
  *
  * @returns undefined when no node takes hashes, or none has this block any more.
  */
-async function askByHash(
+async function askAtHash(
   method: string,
   { args, block }: { args: Args; block: number | undefined },
   context: CallContext,

@@ -25,8 +25,8 @@ export async function submit(submission: Submission, context: CallContext): Prom
   const { hash, isCertain } = submission.signed;
   const isFalse = (json: Buffer): boolean => isCertain && !isHashIn(json, hash);
   try {
-    const told = await context.ask(submission.send, context.paramsJson, { isFalse, arrivalOf });
-    return isCertain ? JSON.stringify(hash) : told;
+    const result = await context.ask(submission.send, context.paramsJson, { isFalse, arrivalOf });
+    return isCertain ? JSON.stringify(hash) : result;
   } catch (thrown) {
     const meaning = thrown instanceof RpcError ? meaningOfError(thrown) : "refused";
     if (meaning === "refused") throw thrown;

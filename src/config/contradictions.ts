@@ -12,34 +12,29 @@ type Contradiction = { path: (string | number)[]; message: string };
 export function contradictionsIn(config: unknown): readonly Contradiction[] {
   const { keys, networks, admin } = readable.parse(config);
   const all = Object.entries(networks);
+  const named = all.flatMap(([, { methods }]) =>
+    methods.allow.filter((name) => name !== undefined),
+  );
+  const hosts = all.flatMap(([name, network]) =>
+    network.hosts.map((host, at) => ({
+      path: ["networks", name, "hosts", at],
+      value: host?.toLowerCase(),
+    })),
+  );
+  const upstreams = all.map(([name, network]) =>
+    network.upstreams.map((upstream, at) => ({
+      path: ["networks", name, "upstreams", at, "name"],
+      value: upstream.name,
+    })),
+  );
   return [
     ...tokenNeeded(admin),
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
     ...keys.flatMap((key, at) => unknownNetworks(key.networks, at, Object.keys(networks))),
-    ...keys.flatMap((key, at) =>
-      uselessMethods(
-        key.methods,
-        at,
-        all.flatMap(([, { methods }]) => methods.allow.filter((name) => name !== undefined)),
-      ),
-    ),
-    ...repeats(
-      all.flatMap(([name, { hosts }]) =>
-        hosts.map((host, at) => ({
-          path: ["networks", name, "hosts", at],
-          value: host?.toLowerCase(),
-        })),
-      ),
-    ),
-    ...all.flatMap(([name, { upstreams }]) =>
-      repeats(
-        upstreams.map((upstream, at) => ({
-          path: ["networks", name, "upstreams", at, "name"],
-          value: upstream.name,
-        })),
-      ),
-    ),
+    ...keys.flatMap((key, at) => uselessMethods(key.methods, at, named)),
+    ...repeats(hosts),
+    ...upstreams.flatMap(repeats),
   ];
 }
 

@@ -9,7 +9,9 @@ import {
   byteSize,
   type DeepReadonly,
   METHOD_OR_PATTERN,
+  oneOf,
   textOf,
+  trueOrFalse,
   wholeNumber,
 } from "./units.ts";
 
@@ -77,8 +79,7 @@ const keyName = textOf(
 ).describe("What logs, the bill and the dashboard call this key; unique.");
 
 const keyTerms = {
-  profile: z
-    .enum(["browser", "server"], { error: "expected browser or server" })
+  profile: oneOf("browser", "server")
     .optional()
     .describe(
       "A shorthand. browser: bound to its origins, reads only, rate 50 with a burst of 100, batches of 20 with answers of 10MiB, 100 calls at once, where nothing else is written. server: no origins.",
@@ -102,8 +103,7 @@ const keyTerms = {
     .array(contract)
     .optional()
     .describe("The contracts that calls, code and log queries may be about; left out: all."),
-  readOnly: z
-    .boolean({ error: "expected true or false" })
+  readOnly: trueOrFalse
     .optional()
     .describe("Whether it may send no transactions; left out: it may."),
   expires: z.iso

@@ -8,6 +8,7 @@ import {
   duration,
   METHOD_OR_PATTERN,
   mappingOf,
+  oneOf,
   textOf,
   wholeNumber,
 } from "./units.ts";
@@ -142,9 +143,9 @@ const host = textOf(
 /** One entry of `networks`. */
 export const network = z
   .strictObject({
-    family: z
-      .enum(["evm", "conflux"], { error: "expected evm or conflux" })
-      .describe("Which kind of network: evm (eth_*) or conflux (cfx_*)."),
+    family: oneOf("evm", "conflux").describe(
+      "Which kind of network: evm (eth_*) or conflux (cfx_*).",
+    ),
     chainId: wholeNumber(1).describe("Checked against every upstream."),
     hosts: z
       .array(host)
@@ -152,8 +153,7 @@ export const network = z
       .describe("Its host names. Left out: any host whose first label is the network's name."),
     upstreams: upstreams.describe("The nodes and providers behind it."),
     window: window.prefault({}).describe("What the block store keeps."),
-    proof: z
-      .enum(["strict", "available", "off"], { error: "expected strict, available or off" })
+    proof: oneOf("strict", "available", "off")
       .prefault("available")
       .describe(
         "What of a block must be proven against its hash: all (strict), what the network's encoding allows (available), nothing (off).",
@@ -171,8 +171,7 @@ export const network = z
     )
       .optional()
       .describe("The final total difficulty, added to old blocks where the node leaves it out."),
-    pending: z
-      .enum(["specified", "node"], { error: "expected specified or node" })
+    pending: oneOf("specified", "node")
       .prefault("specified")
       .describe(
         "What a pending block has as its number and logsBloom: null (specified), or what the node says (node), for clients that take no null there.",

@@ -1,7 +1,7 @@
 // The settings of the process: where callers and operators reach it, how it logs, and what it takes from callers
 // at most.
 import { z } from "zod";
-import { addressOrRange, byteSize, duration, textOf, wholeNumber } from "./units.ts";
+import { addressOrRange, byteSize, duration, inMs, oneOf, textOf, wholeNumber } from "./units.ts";
 
 /** A place to listen. @param port Where nothing is configured. */
 const listenOn = (port: number) =>
@@ -24,8 +24,7 @@ const proxySettings = {
     .describe(
       "The addresses and ranges of proxies whose header names the caller; left out: none, and the header of any other sender is ignored.",
     ),
-  forwardedHeader: z
-    .enum(["x-forwarded-for", "forwarded"], { error: "expected x-forwarded-for or forwarded" })
+  forwardedHeader: oneOf("x-forwarded-for", "forwarded")
     .prefault("x-forwarded-for")
     .describe(
       "The header in which trusted proxies tell the caller's address: each appends it, and none passes on what a caller wrote into it as its own.",
@@ -56,10 +55,7 @@ export const isLoopback = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/i.test(host);
 
 export const log = z.strictObject({
-  level: z
-    .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"], {
-      error: "expected fatal, error, warn, info, debug, trace or silent",
-    })
+  level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent")
     .prefault("info")
     .describe("The least severe level that is written."),
 });
@@ -125,11 +121,4 @@ export const timeouts = z
       .refine((ms) => ms >= 2_000, { error: "expected a duration from 2s" })
       .describe("For one of several processes to give a sign of life; then it is replaced."),
   })
-  .transform(({ headers, body, idle, call, drain, heartbeat }) => ({
-    headersMs: headers,
-    bodyMs: body,
-    idleMs: idle,
-    callMs: call,
-    drainMs: drain,
-    heartbeatMs: heartbeat,
-  }));
+  .transform(inMs);

@@ -6,6 +6,18 @@ import { z } from "zod";
 export const textOf = (pattern: RegExp, expected: string) =>
   z.string({ error: `expected ${expected}` }).regex(pattern, { error: `expected ${expected}` });
 
+/** One of some words. */
+export const oneOf = <const Words extends readonly [string, ...string[]]>(...words: Words) =>
+  z.enum(words, { error: `expected ${words.slice(0, -1).join(", ")} or ${words.at(-1)}` });
+
+export const trueOrFalse = z.boolean({ error: "expected true or false" });
+
+/** Durations under names that tell their unit. */
+export const inMs = <Settings extends Readonly<Record<string, number>>>(settings: Settings) =>
+  Object.fromEntries(Object.entries(settings).map(([name, ms]) => [`${name}Ms`, ms])) as {
+    [Name in keyof Settings & string as `${Name}Ms`]: number;
+  };
+
 /** A whole number within bounds. Not `z.int()`: that one ends the parse of everything around it. */
 export const wholeNumber = (
   minimum: number,

@@ -1,9 +1,11 @@
 // The nodes and providers of one network, and the names by which logs and metrics know them.
 import { z } from "zod";
-import { amount, duration, mappingOf, textOf, wholeNumber } from "./units.ts";
+import { amount, duration, mappingOf, textOf, trueOrFalse, wholeNumber } from "./units.ts";
 
 const schemes = new Set(["http:", "https:", "ws:", "wss:", "ipc:"]);
 const expectedUrl = "expected a URL with http, https, ws, wss or ipc";
+
+const label = textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'");
 
 const headers = mappingOf(
   /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
@@ -46,7 +48,7 @@ const upstream = z
       .describe(
         "Where the node is: http, https, ws, wss, or ipc:///path of a socket. May hold secrets, and is never shown.",
       ),
-    name: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
+    name: label
       .optional()
       .describe(
         "What logs and metrics call it; unique in the network. Left out: its host name, with the port where another upstream has the same host.",
@@ -54,7 +56,7 @@ const upstream = z
     headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
     connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
     timeout: duration.prefault("20s").describe("For one request to be answered by it."),
-    vendor: textOf(/^[a-zA-Z0-9._-]+$/, "letters, digits, '.', '_' and '-'")
+    vendor: label
       .optional()
       .describe(
         "The company that runs it: agreement is sought among different vendors. Left out: the domain of its URL, or its name.",
@@ -73,14 +75,12 @@ const upstream = z
       .describe(
         "Calls that begin together go to it as one HTTP request, at most so many; 1: each by itself.",
       ),
-    private: z
-      .boolean({ error: "expected true or false" })
+    private: trueOrFalse
       .prefault(false)
       .describe(
         "It keeps transactions to itself until they are mined: where there is such an upstream, no other is sent any, unless `broadcast` is set; then it is sent none.",
       ),
-    probe: z
-      .boolean({ error: "expected true or false" })
+    probe: trueOrFalse
       .prefault(true)
       .describe("Whether it is asked, once for each of its versions, what it can do."),
   })

@@ -3,7 +3,7 @@ import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import { atOnce, type Work } from "../lib/turns.ts";
 import { ADDRESS, type LogMatcher, type LogRange } from "./log-filter.ts";
-import { isHash, isQuantity, toNumber } from "./values.ts";
+import { isData, isHash, isQuantity, toNumber } from "./values.ts";
 
 export type LogQuestion = {
   readonly matcher: LogMatcher;
@@ -87,7 +87,7 @@ function readLog(
   if (!isJson(log)) return "something is no log";
   const { address, topics, data, blockHash, transactionHash, transactionIndex, logIndex } = log;
   const number = isOfEpochs ? log["epochNumber"] : log["blockNumber"];
-  if (typeof address !== "string" || !(isOfEpochs || isData(address, 20)) || !isData(data))
+  if (typeof address !== "string" || !(isOfEpochs || isBytes(address, 20)) || !isData(data))
     return "a log without its members";
   const isSame = before !== undefined && blockHash === before.text;
   if (!isHash(transactionHash) || !(isSame || isHash(blockHash))) return "a log without its hashes";
@@ -111,13 +111,11 @@ function readLog(
 const isJson = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isData = (value: unknown, bytes?: number): value is string =>
-  typeof value === "string" &&
-  (bytes === undefined ? value.length % 2 === 0 : value.length === 2 + 2 * bytes) &&
-  /^0x[0-9a-f]*$/i.test(value);
+const isBytes = (value: unknown, length: number): value is string =>
+  isData(value) && value.length === 2 + 2 * length;
 
 const isTopics = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.length <= 4 && value.every((topic) => isData(topic, 32));
+  Array.isArray(value) && value.length <= 4 && value.every((topic) => isBytes(topic, 32));
 
 const isWithin = ({ number, hash }: Given, within: LogQuestion["within"]): boolean =>
   within === undefined ||

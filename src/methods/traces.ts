@@ -60,9 +60,8 @@ export const traceMethods = [
     params: { transactionHash: hash },
     result: z.array(locatedTrace).nullable(),
     freshness: "until reorg",
-    answer: async ({ transactionHash }, context) => {
-      return JSON.stringify((await tracesOf(transactionHash, context)) ?? null);
-    },
+    answer: async ({ transactionHash }, context) =>
+      JSON.stringify((await tracesOf(transactionHash, context)) ?? null),
   }),
   defineMethod({
     name: "trace_block",

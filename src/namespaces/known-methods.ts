@@ -17,14 +17,8 @@ import { anyContract } from "./read-contracts.ts";
 /** Beside those that are declared in src/methods, which are all read or write. */
 export const knownMethods: readonly KnownMethod[] = [...ethereum, ...clients, ...conflux];
 
-const byFamily: Readonly<Record<Family, ReadonlyMap<string, KnownMethod>>> = {
-  evm: new Map(ofFamily("evm").map((method) => [method.name, method])),
-  conflux: new Map(ofFamily("conflux").map((method) => [method.name, method])),
-};
-
-function ofFamily(family: Family): readonly KnownMethod[] {
-  return knownMethods.filter((method) => method.family === family);
-}
+/** Of several methods of the same name, the first family's is meant. */
+const kinds = new Map(knownMethods.toReversed().map(({ name, kind }) => [name, kind]));
 
 /** Reads that one word of `methods.groups` opens. */
 export const GROUPS = {
@@ -53,8 +47,7 @@ export function isNeverServed(name: string): boolean {
 export const needsPush = (name: string): boolean =>
   kindOf(name) === "subscription" || SUBSCRIPTION.test(name);
 
-const kindOf = (name: string): MethodKind | undefined =>
-  byFamily.evm.get(name)?.kind ?? byFamily.conflux.get(name)?.kind;
+const kindOf = (name: string): MethodKind | undefined => kinds.get(name);
 
 const NEVER_NAMESPACE = /^(admin|personal|miner|engine)_/i;
 const NEVER_NAME = /^(eth|cfx)_sign|_(re)?send(unsigned)?(transaction)?(sync)?$/i;

@@ -18,6 +18,8 @@ import {
 /** How long a rate is watched. */
 const WATCHED_MS = atDepth(2_500, 5_000);
 const RATE = 400;
+/** What a rate that says nothing of it has. */
+const BURST = RATE;
 const PER_DAY = 3000;
 const KEYS = [
   { name: "rated", key: "rated-key", rate: { computeUnits: RATE } },
@@ -57,15 +59,17 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     answered.set(name, { calls, refused });
     return served;
   }
-  function expectRate({ units, seconds }: Served): void {
-    expect(units).toBeLessThanOrEqual(RATE * seconds * 1.05);
+  /** @param before From a full bucket at most; what callers were too slow to take stays in it for later. */
+  function expectRate(before: Served, { units, seconds }: Served): void {
+    const allowed = BURST + RATE * (before.seconds + seconds) * 1.05;
+    expect(before.units + units).toBeLessThanOrEqual(allowed);
     expect(units).toBeGreaterThanOrEqual(RATE * seconds * 0.95);
   }
 
   it("give a rate within 5 %, both gateways together", async () => {
-    await use("rated", passed(1500)); // the burst is gone
+    const first = await use("rated", passed(1500)); // the burst is gone
     const served = await use("rated", passed(WATCHED_MS));
-    expectRate(served);
+    expectRate(first, served);
     expect(Math.min(...served.each)).toBeGreaterThan(0);
   });
 
@@ -98,8 +102,7 @@ describe.skipIf(!canRunFleet)("a key's limits at two gateways over one Redis", (
     expect(alone.units).toBeLessThanOrEqual(RATE + RATE * alone.seconds * 1.05);
     const back = use("rated", passed(2500));
     await fleet.redis.start();
-    await back;
-    expectRate(await use("rated", passed(5_000)));
+    expectRate(await back, await use("rated", passed(5_000)));
     expect((await use("after", exhausted())).units).toBe(PER_DAY);
     expect((await use("daily", passed(500))).units).toBe(0);
   }, 60_000);

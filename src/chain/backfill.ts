@@ -15,8 +15,6 @@ export type BackfillParts = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "windowFilled">;
-  /** The window reaches further back now. */
-  readonly onGrown: () => void;
 };
 
 export type BackfillOptions = {
@@ -154,7 +152,6 @@ export class Backfill {
     }
     if (records.length === 0 || this.#closing.signal.aborted) return 0;
     const added = (await store.prepend(records)) ? records.length : 0;
-    this.#parts.onGrown();
     // Half of the time is left to callers, whose answers wait for the same thread and the same nodes.
     await clock.sleep((clock.now() - startedAt) / 2, this.#closing.signal).catch(() => undefined);
     return added;

@@ -5,7 +5,13 @@ import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { makePrivateFolder } from "../disk/environment-folder.ts";
 import type { LogRange } from "../evm/log-filter.ts";
-import { decodeOutline, type Outline, type Position, type StoredPart } from "./stored-block.ts";
+import {
+  decodeOutline,
+  type Outline,
+  type Position,
+  StoredBlock,
+  type StoredPart,
+} from "./stored-block.ts";
 
 export type Table = Database<Buffer, Buffer>;
 
@@ -30,6 +36,13 @@ export class BlockTables {
   /** Logs of old blocks, which are not here themselves: the entries, and the order in which they came. */
   readonly segments: Table;
   readonly segmentOrder: Table;
+
+  #head: { readonly bytes: Buffer; readonly position: Position } | undefined;
+  /**
+   * Blocks that were read since the head changed, by the end of their number. A block that is canonical still is as
+   * it was.
+   */
+  #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
 
   /** @throws When the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
@@ -58,6 +71,13 @@ export class BlockTables {
     await this.root.close();
   }
 
+  #readHead(bytes: Buffer): Position {
+    const own = Buffer.from(bytes.subarray(0, POSITION_BYTES));
+    this.#head = { bytes: own, position: positionIn(own) };
+    this.#blocks = [];
+    return this.#head.position;
+  }
+
   // Reading. All of one synchronous turn sees one state of the store.
 
   /** From here on what another process has written is seen, in this turn already. */
@@ -73,7 +93,10 @@ export class BlockTables {
   /** The newest canonical block; undefined before the first. */
   get head(): Position | undefined {
     const bytes = this.notes.getBinaryFast(HEAD);
-    return bytes && positionIn(bytes);
+    if (!bytes) return undefined;
+    return this.#head && isBeginning(this.#head.bytes, bytes)
+      ? this.#head.position
+      : this.#readHead(bytes);
   }
 
   /** From this number up to the head, every block is here. */
@@ -96,6 +119,24 @@ export class BlockTables {
   outline(hash: string): Outline | undefined {
     const bytes = this.part(hash, "outline");
     return bytes && decodeOutline(bytes);
+  }
+
+  /** Any block that is here, canonical or not. */
+  blockOf(hash: string): StoredBlock | undefined {
+    const outline = this.outline(hash);
+    return outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store: this });
+  }
+
+  /** The canonical block; undefined when it is not here. */
+  blockAt(number: number): StoredBlock | undefined {
+    const bytes = this.canonical.getBinaryFast(numberKey(number));
+    if (!bytes) return undefined;
+    const read = this.#blocks[number % READ_BLOCKS];
+    if (read && isBeginning(read.hash, bytes)) return read.block;
+    const hash = Buffer.from(bytes.subarray(0, 32));
+    const block = this.blockOf(`0x${hash.toString("hex")}`);
+    if (block) this.#blocks[number % READ_BLOCKS] = { hash, block };
+    return block;
   }
 
   /** The block of a canonical transaction, and its index there. */
@@ -172,6 +213,7 @@ export class BlockTables {
   clear(): void {
     for (const { position } of this.leaving()) this.removeLeaving(position);
     for (const table of this.#ofBlocks) table.clearSync();
+    this.#blocks = [];
     this.notes.removeSync(HEAD);
     this.notes.removeSync(TAIL);
   }
@@ -181,6 +223,16 @@ export class BlockTables {
     const ofBlocks = [parts, canonical, transactions, terms, dropped, kept, traces];
     return [...ofBlocks, this.segments, this.segmentOrder];
   }
+}
+
+/** So many blocks are held as they were read last: each takes less than a kilobyte. */
+const READ_BLOCKS = 128;
+const POSITION_BYTES = 36;
+
+/** Whether the bytes begin so. For few bytes the loop is faster than `compare`. */
+function isBeginning(beginning: Buffer, bytes: Buffer): boolean {
+  for (let at = 0; at < beginning.length; at += 1) if (beginning[at] !== bytes[at]) return false;
+  return true;
 }
 
 /** What a table takes on disk, in bytes. */
@@ -235,7 +287,7 @@ const LETTERS: Readonly<Record<StoredPart, number>> = {
 };
 
 export function positionBytes({ number, hash }: Position): Buffer {
-  const bytes = Buffer.alloc(36);
+  const bytes = Buffer.alloc(POSITION_BYTES);
   bytes.writeUInt32BE(number, 0);
   bytes.write(hash.slice(2), 4, "hex");
   return bytes;

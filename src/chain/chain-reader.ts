@@ -51,7 +51,7 @@ export class ChainReader {
         tagged: (tag) => this.#findTagged(tag),
       },
       look: () => writer.look().catch(() => undefined),
-      refresh: () => this.#refresh(),
+      head: () => this.#head(),
       leader: () => this.#news.leader,
       whyStopped: () => this.#news.whyStopped,
     });
@@ -86,11 +86,11 @@ export class ChainReader {
     await this.#store.close();
   }
 
-  #refresh(): void {
-    const store = this.#store;
-    const isShown = this.#isLive && this.#news.whyStopped === undefined;
-    if (isShown) store.refresh();
-    this.views.show(isShown ? store.head : undefined, store.tail);
+  /** As the writer has written it by now. */
+  #head(): Position | undefined {
+    if (!this.#isLive || this.#news.whyStopped !== undefined) return undefined;
+    this.#store.refresh();
+    return this.#store.head;
   }
 
   /** All processes go by the writer's word: what one of them called final is so for the others. */

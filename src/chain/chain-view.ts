@@ -8,7 +8,7 @@ import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
 import { LogSelection, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
-import { type Position, StoredBlock } from "./stored-block.ts";
+import type { Position, StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tagged-blocks.ts";
 
 /** Why a block that was looked for at the nodes is not there. */
@@ -25,8 +25,6 @@ export type Sought = StoredBlock | NotFetched;
 
 export type ViewOptions = {
   readonly head: Position;
-  /** From this number up to the head, every block is in the store. */
-  readonly tail: number;
   /** The members of a batch share the view: its head stays. */
   readonly isShared: boolean;
   /** Why the head may not be the newest block; undefined when it is. */
@@ -59,19 +57,22 @@ const ATTEMPTS = 3;
 
 export class ChainView {
   readonly head: Position;
-  readonly tail: number;
   readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
   /** Made when a tag is first asked for: most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
-  constructor({ head, tail, isShared, staleness }: ViewOptions, parts: ViewParts) {
+  constructor({ head, isShared, staleness }: ViewOptions, parts: ViewParts) {
     this.head = head;
-    this.tail = tail;
     this.staleness = staleness;
     this.#isShared = isShared;
     this.#parts = parts;
+  }
+
+  /** From this number up to the head, every block is in the store. */
+  get tail(): number {
+    return this.#parts.store.tail ?? this.head.number + 1;
   }
 
   /** The nodes may be further: what is newest is asked of them. */
@@ -106,9 +107,9 @@ export class ChainView {
 
   /** The canonical block with this number, if it is in the store. */
   blockAt(number: number): StoredBlock | undefined {
-    if (number > this.head.number) return undefined;
-    const hash = number === this.head.number ? this.head.hash : this.#parts.store.hashAt(number);
-    return hash === undefined ? undefined : this.blockOf(hash);
+    const { store } = this.#parts;
+    if (number === this.head.number) return store.blockOf(this.head.hash);
+    return number < this.head.number ? store.blockAt(number) : undefined;
   }
 
   /** The number with the canonical hash, if that block is in the store. */
@@ -136,9 +137,7 @@ export class ChainView {
 
   /** Any block of the store, whatever its height: such as one that a reorganisation dropped. */
   droppedBlock(hash: string): StoredBlock | undefined {
-    const { store } = this.#parts;
-    const outline = store.outline(hash);
-    return outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store });
+    return this.#parts.store.blockOf(hash);
   }
 
   isOnChain({ number, hash }: Position): boolean {

@@ -72,7 +72,6 @@ export class Chain implements ChainWriter {
   readonly #fetching = new Map<string, Promise<Fetching>>();
   /** As of the last chain update: what is asked with every call is not read from disk. */
   #head: Position | undefined;
-  #tail: number | undefined;
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
   /** When each upstream was caught giving wrong logs or blocks, by its name. */
   readonly #distrustedAt = new Map<string, number>();
@@ -135,22 +134,19 @@ export class Chain implements ChainWriter {
       {
         ...{ ...shared, writing, isComplete },
         onConfirmed: (at) => this.#confirm(at),
-        onLive: () => this.#remember(),
       },
     );
-    this.#backfill = new Backfill(
-      { network },
-      { ...shared, nodes: () => pool.bestForBlocks(), onGrown: () => this.#remember() },
-    );
+    this.#backfill = new Backfill({ network }, { ...shared, nodes: () => pool.bestForBlocks() });
     this.#tagged = new TaggedBlocks({ dialect, nodes });
     this.#follower.onUpdate(() => {
-      this.#remember();
+      this.#head = store.tables.head;
       this.#backfill.look();
     });
     this.views = new ViewSource({
       ...parts,
       store: store.tables,
       writer: this,
+      head: () => (this.#follower.isLive ? this.#head : undefined),
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,
       whyStopped: () => this.#follower.whyStopped,
@@ -160,7 +156,7 @@ export class Chain implements ChainWriter {
   async start(): Promise<void> {
     await this.#prepare().catch(unlessNotWritable);
     this.#forgetStrangers();
-    this.#remember();
+    this.#head = this.#store.tables.head;
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
     this.#backfill.start();
@@ -314,7 +310,7 @@ export class Chain implements ChainWriter {
       await this.views.reach(number, signal);
       return this.#ifStored(hash) ?? "unknown";
     }
-    const isOld = "number" in reference && number < (this.#tail ?? 0);
+    const isOld = "number" in reference && number < (this.#store.tables.tail ?? 0);
     await this.#store.keep(record, isOld).catch(unlessNotWritable);
     return this.#ifStored(hash) ?? "unanswered";
   }
@@ -348,13 +344,6 @@ export class Chain implements ChainWriter {
       blockMs: 2 * pollIntervalMs(this.#store.tables),
       unusualAgeMs: this.#usual.ageMs,
     });
-  }
-
-  #remember(): void {
-    this.#head = this.#store.tables.head;
-    this.#tail = this.#store.tables.tail;
-    if (this.#follower.isLive) this.views.show(this.#head, this.#tail);
-    else this.views.show();
   }
 }
 

@@ -29,8 +29,6 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   readonly clock: Clock;
   /** The head is the newest block, a node said. @param at By the clock. */
   readonly onConfirmed: (at: number) => void;
-  /** The chain went live, or is live no longer. */
-  readonly onLive: () => void;
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
@@ -211,7 +209,6 @@ export class Follower {
     this.#isLive = false;
     this.#triesToGoLive = 0;
     this.#reached = undefined;
-    this.#parts.onLive();
   }
 
   /**
@@ -220,10 +217,7 @@ export class Follower {
    */
   #goLive(head: Position): void {
     this.#isLive = this.#reached === head.hash || this.#triesToGoLive >= LIVE_AFTER;
-    if (this.#isLive) {
-      this.#whyStopped = undefined;
-      this.#parts.onLive();
-    }
+    if (this.#isLive) this.#whyStopped = undefined;
     this.#triesToGoLive += 1;
     this.#reached = head.hash;
     this.hurry();

@@ -99,7 +99,7 @@ it("is kept for blocks that are final, all of them", async () => {
       tagged: async () => finalized,
     };
     const head = { number: 9_000, hash: "0x" };
-    return new ChainView({ head, tail: 8_000, isShared: false }, parts as ViewParts);
+    return new ChainView({ head, isShared: false }, parts as ViewParts);
   };
   await viewAt(undefined).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
   await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), {

@@ -14,7 +14,7 @@ import {
 } from "./chain-view.ts";
 import type { ChainDialect, Reference, Tag } from "./dialect.ts";
 import type { HeadFreshness, HeadNews } from "./freshness.ts";
-import { type Position, StoredBlock } from "./stored-block.ts";
+import type { Position } from "./stored-block.ts";
 
 /** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
 export type ChainWriter = StoreWriter & {
@@ -55,8 +55,8 @@ export type ViewSourceParts = {
   readonly writer: StoreWriter & Pick<ChainWriter, "hurry" | "fetch" | "tagged">;
   /** Resolves when the chain has the number, or when all nodes were looked at. */
   readonly look: (number?: number) => Promise<unknown>;
-  /** Before each view, where another process writes the store: has `show` called with what it wrote. */
-  readonly refresh?: () => void;
+  /** The newest block that calls see now; undefined while the stored chain is not that of the nodes. */
+  readonly head: () => Position | undefined;
   readonly leader: () => string | undefined;
   readonly whyStopped: () => string | undefined;
   readonly pool: Pick<Pool, "bestForBlocks">;
@@ -73,8 +73,6 @@ const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
 export class ViewSource {
-  #head: Position | undefined;
-  #tail: number | undefined;
   readonly #viewParts: ViewParts;
   readonly #parts: ViewSourceParts;
 
@@ -91,25 +89,15 @@ export class ViewSource {
     };
   }
 
-  /** Calls see this part of the chain from now on; without a head, none: the stored chain is not that of the nodes. */
-  show(head?: Position, tail?: number): void {
-    this.#head = head;
-    this.#tail = tail;
-  }
-
   /**
    * What calls see; undefined while the stored chain is not that of the nodes.
    *
    * @param isShared For all members of a batch.
    */
   view(isShared = false): ChainView | undefined {
-    const { refresh, freshness } = this.#parts;
-    refresh?.();
-    const head = this.#head;
-    const tail = this.#tail;
-    if (!head || tail === undefined) return undefined;
-    const { staleness } = freshness;
-    return new ChainView({ head, tail, isShared, staleness }, this.#viewParts);
+    const head = this.#parts.head();
+    const { staleness } = this.#parts.freshness;
+    return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
   }
 
   /** As `view`, but waits a little for the first one after a start. */
@@ -150,8 +138,6 @@ export class ViewSource {
     const { store, writer } = this.#parts;
     const fetched = await writer.fetch(reference);
     if (typeof fetched === "string") return fetched;
-    const { hash } = fetched;
-    const outline = store.outline(hash);
-    return outline ? new StoredBlock({ hash, outline }, { store }) : "unanswered";
+    return store.blockOf(fetched.hash) ?? "unanswered";
   }
 }

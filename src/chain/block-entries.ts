@@ -4,11 +4,13 @@
 import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
 import { type BlockRecord, isHugeToErase } from "./block-record.ts";
 import {
+  asTheyAre,
   type BlockTables,
   hashKey,
   numberKey,
+  type PartEncoding,
+  packed,
   partKey,
-  plain,
   positionBytes,
   type Table,
   termKey,
@@ -27,6 +29,8 @@ import {
 const LAST = Buffer.alloc(8, 0xff);
 /** Entries that are removed between two pauses. */
 const STEP = 64;
+/** Pieces of transactions, and as many of receipts, that are packed between two pauses: some 40 µs each. */
+const PACKED_AT_ONCE = 4;
 
 export class BlockEntries {
   readonly #tables: BlockTables;
@@ -36,7 +40,7 @@ export class BlockEntries {
   }
 
   /** @param pack How they are written. */
-  putParts(record: BlockRecord, pack: (bytes: Buffer) => Buffer = plain): void {
+  putParts(record: BlockRecord, pack: PartEncoding = asTheyAre): void {
     atOnce(this.#putPieces(record, pack));
     this.#putOutline(record, pack);
   }
@@ -56,37 +60,54 @@ export class BlockEntries {
    * may be written in many transactions; pauses after some entries. Then `finish`.
    */
   *stage(record: BlockRecord): Work<void> {
-    yield* this.#putPieces(record, plain);
+    yield* this.#putPieces(record, asTheyAre);
     yield* this.#putTransactions(record);
     yield* this.#putTerms([record]);
   }
 
   /** The rest of a block that was staged. */
   finish(record: BlockRecord): void {
-    this.#putOutline(record, plain);
+    this.#putOutline(record, asTheyAre);
     this.#nameCanonical(record);
   }
 
-  *#putPieces(record: BlockRecord, pack: (bytes: Buffer) => Buffer): Work<void> {
+  *#putPieces(record: BlockRecord, pack: PartEncoding): Work<void> {
     const { hash, transactionPieces, receiptPieces } = record;
     const { parts } = this.#tables;
     yield* eachInSteps(transactionPieces, (bytes, piece) =>
-      parts.putSync(partKey(hash, "transactions", piece), pack(bytes)),
+      parts.putSync(partKey(hash, "transactions", piece), pack("transactions", bytes)),
     );
     yield* eachInSteps(receiptPieces, (bytes, piece) =>
-      parts.putSync(partKey(hash, "receipts", piece), pack(bytes)),
+      parts.putSync(partKey(hash, "receipts", piece), pack("receipts", bytes)),
     );
   }
 
-  #putOutline(record: BlockRecord, pack: (bytes: Buffer) => Buffer): void {
+  #putOutline(record: BlockRecord, pack: PartEncoding): void {
     const { hash } = record;
     const put = (part: StoredPart, bytes: Buffer): void => {
-      this.#tables.parts.putSync(partKey(hash, part), pack(bytes));
+      this.#tables.parts.putSync(partKey(hash, part), pack(part, bytes));
     };
     put("outline", encodeOutline(record.outline));
     put("block", record.block);
     put("logs", encodeDirectory(record.logs));
     if (record.uncles) put("uncles", record.uncles);
+  }
+
+  /** Packs the parts of a block that are there, with pauses: it may leave meanwhile. What tells of it goes last. */
+  *pack(hash: string): Work<void> {
+    const pieces = Math.ceil((this.#tables.outline(hash)?.transactions ?? 0) / PIECE_ITEMS);
+    for (let piece = 0; piece < pieces; piece += 1) {
+      if (piece % PACKED_AT_ONCE === PACKED_AT_ONCE - 1) yield;
+      this.#packPart(hash, "transactions", piece);
+      this.#packPart(hash, "receipts", piece);
+    }
+    this.#packPart(hash, "uncles");
+    this.#packPart(hash, "block");
+  }
+
+  #packPart(hash: string, part: StoredPart, piece = 0): void {
+    const bytes = this.#tables.part(hash, part, piece);
+    if (bytes) this.#tables.parts.putSync(partKey(hash, part, piece), packed(part, bytes));
   }
 
   *#putTransactions({ outline, transactionHashes }: BlockRecord): Work<void> {

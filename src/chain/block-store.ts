@@ -5,14 +5,18 @@ import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge } from "./block-record.ts";
 import {
   append,
+  asTheyAre,
   BlockTables,
   compressed,
   type LogSegment,
   noteKey,
+  type PartEncoding,
+  packed,
   positionBytes,
   type StoredTracePosition,
   traceKey,
 } from "./block-tables.ts";
+import { ColdBlocks } from "./cold-blocks.ts";
 import { KeptSegments, type SegmentOrigin, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
@@ -50,6 +54,7 @@ export class BlockStore {
   readonly #keptSegments: KeptSegments;
   readonly #room: StoreRoom;
   readonly #leaving: LeavingBlocks;
+  readonly #cold: ColdBlocks;
 
   /** @throws When the folder cannot be read or written. */
   constructor(options: StoreOptions, parts: { run: RunWrite } = { run: (write) => write() }) {
@@ -64,6 +69,7 @@ export class BlockStore {
     this.#room = room;
     const write = (change: () => void): Promise<void> => this.#write(change);
     this.#leaving = new LeavingBlocks({ tables, entries, room, write });
+    this.#cold = new ColdBlocks(options, { tables, entries, write });
   }
 
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
@@ -97,6 +103,7 @@ export class BlockStore {
   resize(size: StoreSize): void {
     this.#room.size = size;
     this.#keptSegments.resize(size);
+    this.#cold.resize(size);
   }
 
   get size(): StoreSize {
@@ -116,6 +123,7 @@ export class BlockStore {
 
   async close(): Promise<void> {
     await this.#leaving.close();
+    await this.#cold.close();
     await this.tables.close();
   }
 
@@ -132,11 +140,13 @@ export class BlockStore {
     return this.#run(() => this.tables.root.transaction(change));
   }
 
-  /** As `write`, when nothing of a huge block is left that was to be erased; what is to be now goes on beside. */
+  /** As `write`, when what goes on beside is done: erasing huge blocks, and compressing old ones. Then it goes on. */
   async #change<Value>(change: () => Value): Promise<Value> {
     await this.#leaving.finish();
+    await this.#cold.finish();
     const value = await this.#write(change);
     this.#leaving.begin();
+    this.#cold.begin();
     return value;
   }
 
@@ -153,7 +163,7 @@ export class BlockStore {
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
-      this.#putCanonical(added, staged);
+      this.#putCanonical(added, { staged });
       if (staged.size > 0) this.tables.notes.removeSync(noteKey(STAGED));
       const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
       this.tables.putHead(next);
@@ -180,7 +190,7 @@ export class BlockStore {
   prepend(records: readonly BlockRecord[]): Promise<boolean> {
     return this.#change(() => {
       if (!this.#areBelowTail(records)) return false;
-      this.#putCanonical(records);
+      this.#putCanonical(records, { packing: this.#cold.packingBelow });
       this.tables.putTail(records.at(-1)?.outline.number ?? 0);
       return true;
     });
@@ -204,7 +214,7 @@ export class BlockStore {
       if (isCanonical && this.tables.hashAt(record.outline.number) === undefined)
         this.#entries.makeCanonical(record);
       if (this.tables.outline(record.hash)) return;
-      this.#entries.putParts(record, compressed);
+      this.#entries.putParts(record, packed);
       append(kept, positionBytes(positionOf(record)));
       this.#room.make();
     });
@@ -242,12 +252,18 @@ export class BlockStore {
     return this.#write(() => this.#keptSegments.remove(isToGo));
   }
 
-  #putCanonical(records: readonly BlockRecord[], staged: ReadonlySet<BlockRecord> = NONE): void {
+  #putCanonical(
+    records: readonly BlockRecord[],
+    {
+      staged = NONE,
+      packing = asTheyAre,
+    }: { staged?: ReadonlySet<BlockRecord>; packing?: PartEncoding } = {},
+  ): void {
     const whole = records.filter((record) => !staged.has(record));
     for (const record of records) {
       if (staged.has(record)) this.#entries.finish(record);
       else {
-        this.#entries.putParts(record);
+        this.#entries.putParts(record, packing);
         this.#entries.makeCanonical(record);
       }
     }

@@ -154,6 +154,11 @@ export class BlockTables {
     return unpack(this.parts.getBinaryFast(partKey(hash, part, piece)));
   }
 
+  /** Whether a block's parts are written as `packed`: that one is written last. */
+  isPacked(hash: string | Buffer): boolean {
+    return this.parts.getBinaryFast(partKey(hash, "block"))?.[0] === COMPRESSED[0];
+  }
+
   /** The blocks of a segment that have a term (`log-index.ts`), until the next reading. */
   postings(segment: number, term: number): Buffer | undefined {
     return viewOf(this.terms.getBinaryFast(termKey(segment, term)));
@@ -257,21 +262,29 @@ export function append(table: Table, value: Buffer): void {
 /** What lmdb gives quickly is a part of a larger buffer that only pretends to have its length. */
 const viewOf = (bytes: Buffer | undefined): Buffer | undefined => bytes?.subarray(0, bytes.length);
 
-// Of each part, the first byte says how the rest is written. Compression makes a block four times
-// smaller and reading a piece twenty times slower (docs/performance.md): it pays for old blocks.
+// Of each part, the first byte says how the rest is written. Compression makes a block four times smaller, and
+// reading a piece takes 24 µs longer (decision 44): it pays for old blocks.
 
 const PLAIN = Buffer.of(0);
 const COMPRESSED = Buffer.of(1);
 const SPEED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-export const plain = (bytes: Buffer): Buffer => Buffer.concat([PLAIN, bytes]);
+const plain = (bytes: Buffer): Buffer => Buffer.concat([PLAIN, bytes]);
 export const compressed = (bytes: Buffer): Buffer =>
   Buffer.concat([COMPRESSED, zstdCompressSync(bytes, SPEED)]);
 
+/** How the parts of a block are written. */
+export type PartEncoding = (part: StoredPart, bytes: Buffer) => Buffer;
+
+export const asTheyAre: PartEncoding = (_part, bytes) => plain(bytes);
+/** What a log query reads of each block that may have a log stays plain. */
+export const packed: PartEncoding = (part, bytes) =>
+  part === "outline" || part === "logs" ? plain(bytes) : compressed(bytes);
+
 /** @param stored As lmdb gives it quickly. */
 const unpack = (stored: Buffer | undefined): Buffer | undefined => {
-  const packed = stored?.subarray(1, stored.length);
-  return packed && stored?.[0] === 1 ? zstdDecompressSync(packed) : packed;
+  const rest = stored?.subarray(1, stored.length);
+  return rest && stored?.[0] === COMPRESSED[0] ? zstdDecompressSync(rest) : rest;
 };
 
 // The keys of the block store, and positions as bytes.

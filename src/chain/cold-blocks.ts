@@ -1,0 +1,106 @@
+// Which blocks of the window are compressed: the oldest ones, once the store is large. The newest stay as nodes
+// wrote them, since they are asked for most.
+
+import type { Work } from "../lib/turns.ts";
+import type { BlockEntries } from "./block-entries.ts";
+import { asTheyAre, type BlockTables, type PartEncoding, packed } from "./block-tables.ts";
+import { inTransactions } from "./store-room.ts";
+
+/** Up to here nothing is compressed, in bytes on disk. */
+const PLAIN_BYTES = 2 ** 30;
+/** Of a smaller budget so much. */
+const PLAIN_SHARE = 0.5;
+/** So many of the newest blocks stay plain whatever they take. */
+const NEWEST = 256;
+/** Blocks that are compressed after one change: more than are added at the head, so that the rest is caught up with. */
+const AT_ONCE = 4;
+
+export type ColdOptions = {
+  /** What all blocks and their indexes may take on disk, in bytes. */
+  readonly bytes: number;
+};
+
+export type ColdParts = {
+  readonly tables: Pick<BlockTables, "bytes" | "head" | "tail" | "hashAt" | "isPacked">;
+  readonly entries: Pick<BlockEntries, "pack">;
+  /** Carries out a change: all of it, or nothing. */
+  readonly write: (change: () => void) => Promise<void>;
+};
+
+export class ColdBlocks {
+  #underWay: Promise<void> | undefined;
+  #isClosing = false;
+  #budget: number;
+  readonly #parts: ColdParts;
+
+  constructor({ bytes }: ColdOptions, parts: ColdParts) {
+    this.#budget = bytes;
+    this.#parts = parts;
+  }
+
+  resize({ bytes }: ColdOptions): void {
+    this.#budget = bytes;
+  }
+
+  /** How blocks below the tail are written: below a compressed one no plain one is. */
+  get packingBelow(): PartEncoding {
+    const { tables } = this.#parts;
+    const { tail } = tables;
+    return this.#isLarge || (tail !== undefined && this.#isPackedAt(tail)) ? packed : asTheyAre;
+  }
+
+  /** Compresses some of the oldest plain blocks, where the store is large. Nobody waits, and what fails is done the next time. */
+  begin(): void {
+    if (!this.#isLarge || this.#isClosing) return;
+    this.#underWay ??= inTransactions(this.#packSome(), {
+      write: this.#parts.write,
+      isOver: () => this.#isClosing,
+    })
+      .catch(() => undefined)
+      .finally(() => {
+        this.#underWay = undefined;
+      });
+  }
+
+  /** Resolves when what was begun is done. */
+  async finish(): Promise<void> {
+    await this.#underWay;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#underWay;
+  }
+
+  get #isLarge(): boolean {
+    return this.#parts.tables.bytes > Math.min(PLAIN_BYTES, this.#budget * PLAIN_SHARE);
+  }
+
+  *#packSome(): Work<void> {
+    const { tables, entries } = this.#parts;
+    const newest = (tables.head?.number ?? 0) - NEWEST;
+    const first = this.#firstPlain(newest + 1);
+    for (let number = first; number < first + AT_ONCE && number <= newest; number += 1) {
+      const hash = tables.hashAt(number);
+      if (hash) yield* entries.pack(hash);
+      yield;
+    }
+  }
+
+  /** The oldest plain block of the window. @param end Where the search ends. */
+  #firstPlain(end: number): number {
+    let from = this.#parts.tables.tail ?? end;
+    let to = end;
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      if (this.#isPackedAt(middle)) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+
+  #isPackedAt(number: number): boolean {
+    const hash = this.#parts.tables.hashAt(number);
+    return hash !== undefined && this.#parts.tables.isPacked(hash);
+  }
+}

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
+import { type AnswerJson, isSource, LONGEST_TEXT } from "../jsonrpc/raw-json.ts";
 import { type BlockRecord, recordOf } from "./block-record.ts";
 import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
 import {
@@ -31,6 +32,11 @@ const compact = ({ address, topics }: Log): string =>
   `{"address":"${address}","topics":${JSON.stringify(topics)},"data":"0x","removed":false}`;
 const spaced = ({ address, topics }: Log): string =>
   `{ "topics": [ ${topics.map((each) => `"${each}"`).join(" , ")} ], "removed": false, "address": "${address}" }`;
+
+/** What is longer is not sent as a text; and still more is made while it is sent. */
+const LONG = [0, LONGEST_TEXT, 300_000];
+const sent = (json: AnswerJson): string =>
+  isSource(json) ? Buffer.concat([...json.chunks()]).toString() : String(json);
 
 const receipt = (index: number, logs: readonly string[] = []): string =>
   `{"transactionHash":"${hash(index)}","né":"é","logs":[${logs.join(",")}], "status":"0x1"}`;
@@ -92,6 +98,21 @@ describe("a block", () => {
       expect(transactionHashesIn(record.block)).toEqual(hashes);
     },
   );
+
+  it.each(["ASCII", "é"])("is sent as it is read, of any length: %s", (letters) => {
+    const count = 2 * PIECE_ITEMS + 3;
+    for (const length of LONG) {
+      const item = (index: number): string =>
+        `{"hash":"${hash(index)}","note":"${letters}${"x".repeat(length / count)}","logs":[]}`;
+      const items = numbers(count).map(item);
+      const json = { block: blockJson(items).replace("Ж", letters), receipts: arrayOf(items) };
+      const { read } = readBack(json);
+      expect(sent(read.withTransactionsToSend())).toBe(json.block);
+      expect(sent(read.receiptsToSend())).toBe(json.receipts);
+      expect(sent(read.withHashesToSend())).toBe(read.withHashes().toString());
+      expect([read.transaction(1), read.receipt(1)].map(String)).toEqual([items[1], items[1]]);
+    }
+  });
 
   it("has its hashes in lower case, and its numbers as numbers", () => {
     const more = ',"timestamp":"0x65","uncles":["0x1","0x2"]';

@@ -3,7 +3,7 @@
 
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import type { Span } from "../jsonrpc/members.ts";
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, LONGEST_TEXT, lasting, type RawJson } from "../jsonrpc/raw-json.ts";
 
 /** A block, by its number and its hash. */
 export type Position = { readonly number: number; readonly hash: string };
@@ -39,6 +39,7 @@ export type PartReader = {
   part(hash: string | Buffer, part: StoredPart, piece?: number): Buffer | undefined;
 };
 
+type List = "transactions" | "receipts";
 type Around = { readonly before: Buffer; readonly behind: Buffer };
 
 /**
@@ -70,7 +71,7 @@ export class StoredBlock implements Position {
   }
 
   withTransactions(): Buffer {
-    return this.#join("transactions", this.outline.transactionBytes, this.#aroundTransactions());
+    return this.#join("transactions", Buffer.allocUnsafe);
   }
 
   /** In order; on epoch networks those of the epoch's blocks. */
@@ -78,30 +79,31 @@ export class StoredBlock implements Position {
     return transactionHashesIn(this.#part("block"));
   }
 
+  /** As `withHashes`. */
+  withHashesToSend(): AnswerJson {
+    return lasting(blockWithHashes(this.#part("block")));
+  }
+
   /** As `withTransactions`; of many, made while it is sent. */
   withTransactionsToSend(): AnswerJson {
-    const { transactionBytes } = this.outline;
-    if (transactionBytes <= WORTH_HOLDING) return this.withTransactions();
-    return this.#source("transactions", transactionBytes, this.#aroundTransactions());
+    return this.#toSend("transactions");
   }
 
   /** As `receipts`; of many, made while it is sent. */
   receiptsToSend(): AnswerJson {
-    const { receiptBytes } = this.outline;
-    if (receiptBytes <= WORTH_HOLDING) return this.receipts();
-    return this.#source("receipts", receiptBytes, NOTHING_AROUND);
+    return this.#toSend("receipts");
   }
 
   receipts(): Buffer {
-    return this.#join("receipts", this.outline.receiptBytes, NOTHING_AROUND);
+    return this.#join("receipts", Buffer.allocUnsafe);
   }
 
   /** undefined when the block has no transaction at this index. */
-  transaction(index: number): Buffer | undefined {
+  transaction(index: number): RawJson | undefined {
     return this.#item("transactions", index);
   }
 
-  receipt(index: number): Buffer | undefined {
+  receipt(index: number): RawJson | undefined {
     return this.#item("receipts", index);
   }
 
@@ -110,39 +112,42 @@ export class StoredBlock implements Position {
     return this.outline.hasUncles ? Buffer.from(this.#part("uncles")) : undefined;
   }
 
-  #aroundTransactions(): Around {
-    const { before, behind } = aroundTransactions(this.#part("block"));
-    return { before: Buffer.from(before), behind: Buffer.from(behind) };
-  }
-
-  #item(part: "transactions" | "receipts", index: number): Buffer | undefined {
+  #item(part: List, index: number): RawJson | undefined {
     if (index >= this.outline.transactions) return undefined;
     const piece = this.#part(part, Math.floor(index / PIECE_ITEMS));
-    return Buffer.from(itemOf(piece, index % PIECE_ITEMS));
+    return lasting(itemOf(piece, index % PIECE_ITEMS));
   }
 
-  /** All items as one array, in one buffer. @param bytes Of the items with the commas between them. */
-  #join(part: "transactions" | "receipts", bytes: number, { before, behind }: Around): Buffer {
-    const joined = Buffer.allocUnsafe(before.length + 1 + bytes + 1 + behind.length);
+  #toSend(part: List): AnswerJson {
+    if (this.#bytesOf(part) > WORTH_HOLDING) return this.#source(part);
+    const joined = this.#join(part, findRoom);
+    return joined.buffer === room.buffer ? lasting(joined) : joined;
+  }
+
+  /** All items as one array, in one buffer. @param roomFor Gives a buffer of so many bytes, or more. */
+  #join(part: List, roomFor: (bytes: number) => Buffer): Buffer {
+    const { before, behind } = this.#around(part);
+    const bytes = before.length + 1 + this.#bytesOf(part) + 1 + behind.length;
+    const joined = roomFor(bytes);
     let at = before.copy(joined);
-    at += joined.write("[", at);
-    const pieces = Math.ceil(this.outline.transactions / PIECE_ITEMS);
-    for (let piece = 0; piece < pieces; piece += 1) {
-      if (piece > 0) at += joined.write(",", at);
+    behind.copy(joined, bytes - behind.length); // before the next reading
+    at += OPEN.copy(joined, at);
+    for (let piece = 0; piece < this.#pieces; piece += 1) {
+      if (piece > 0) at += COMMA.copy(joined, at);
       at += itemsOf(this.#part(part, piece)).copy(joined, at);
     }
-    at += joined.write("]", at);
-    behind.copy(joined, at);
-    return joined;
+    CLOSE.copy(joined, at);
+    return joined.subarray(0, bytes);
   }
 
   /** What `#join` makes, piece by piece. The block may leave the store before it is read to its end: then reading throws. */
-  #source(part: "transactions" | "receipts", bytes: number, around: Around): AnswerJson {
-    const { before, behind } = around;
-    const pieces = Math.ceil(this.outline.transactions / PIECE_ITEMS);
+  #source(part: List): AnswerJson {
+    const around = this.#around(part);
+    const [before, behind] = [Buffer.from(around.before), Buffer.from(around.behind)];
+    const pieces = this.#pieces;
     const read = (piece: number): Buffer => Buffer.from(itemsOf(this.#part(part, piece)));
     return {
-      length: before.length + 1 + bytes + 1 + behind.length,
+      length: before.length + 1 + this.#bytesOf(part) + 1 + behind.length,
       heldBytes: before.length + behind.length,
       *chunks() {
         yield before;
@@ -154,6 +159,20 @@ export class StoredBlock implements Position {
         yield behind;
       },
     };
+  }
+
+  /** What stands before and behind the array; until the next reading. */
+  #around(part: List): Around {
+    return part === "receipts" ? NOTHING_AROUND : aroundTransactions(this.#part("block"));
+  }
+
+  /** Of the items with the commas between them. */
+  #bytesOf(part: List): number {
+    return part === "receipts" ? this.outline.receiptBytes : this.outline.transactionBytes;
+  }
+
+  get #pieces(): number {
+    return Math.ceil(this.outline.transactions / PIECE_ITEMS);
   }
 
   #part(part: StoredPart, piece = 0): Buffer {
@@ -169,6 +188,11 @@ const OPEN = Buffer.from("[");
 const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 const NOTHING_AROUND = { before: Buffer.alloc(0), behind: Buffer.alloc(0) };
+
+/** Where answers are put together that go on as texts; used again and again. */
+const room = Buffer.allocUnsafeSlow(LONGEST_TEXT);
+const findRoom = (bytes: number): Buffer =>
+  bytes <= room.length ? room : Buffer.allocUnsafe(bytes);
 
 // The block with hashes: [u32 start of the array][u32 end of the array] JSON.
 
@@ -187,7 +211,7 @@ export function withHashes(block: Buffer, { start, end }: Span, hashes: readonly
 const blockWithHashes = (stored: Buffer): Buffer => stored.subarray(ARRAY_SPAN_BYTES);
 
 /** What stands before and behind the value of `transactions`; parts of `stored`. */
-function aroundTransactions(stored: Buffer): { before: Buffer; behind: Buffer } {
+function aroundTransactions(stored: Buffer): Around {
   const json = blockWithHashes(stored);
   return {
     before: json.subarray(0, stored.readUInt32LE(0)),
@@ -240,8 +264,9 @@ export const itemsOf = (piece: Buffer): Buffer =>
 
 /** One item; a part of `piece`. */
 function itemOf(piece: Buffer, index: number): Buffer {
+  const head = pieceHeadBytes(piece.readUInt16LE(0));
   const start = index === 0 ? 0 : piece.readUInt32LE(2 + 4 * (index - 1)) + 1;
-  return itemsOf(piece).subarray(start, piece.readUInt32LE(2 + 4 * index));
+  return piece.subarray(head + start, head + piece.readUInt32LE(2 + 4 * index));
 }
 
 // The outline in 64 bytes.

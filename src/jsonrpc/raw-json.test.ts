@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonPacker, PackedJson } from "./raw-json.ts";
+import { JsonPacker, LONGEST_TEXT, lasting, PackedJson } from "./raw-json.ts";
 
 const MEGABYTE = 1 << 20;
 
@@ -9,6 +9,24 @@ function packed(pieces: readonly string[]) {
   for (const piece of pieces) packer.write(piece);
   return packer.finish();
 }
+
+describe("bytes that do not last", () => {
+  it.each([
+    ["ASCII", Buffer.from('{"a":"\\u00e9"}'), "string"],
+    ["nothing", Buffer.alloc(0), "string"],
+    ["letters beyond ASCII", Buffer.from('{"a":"Größe"}'), "object"],
+    ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0xc3, 0x22]), "object"],
+    ["the longest text", Buffer.alloc(LONGEST_TEXT, "a"), "string"],
+    ["more than a text holds", Buffer.alloc(LONGEST_TEXT + 1, "a"), "object"],
+  ])("last: %s", (_, bytes, type) => {
+    const original = Buffer.from(bytes);
+    const kept = lasting(bytes);
+    bytes.fill(0);
+    expect(Buffer.from(kept as string).equals(original)).toBe(true);
+    expect(typeof kept).toBe(type);
+    expect(kept.length).toBe(original.length);
+  });
+});
 
 describe("packed JSON", () => {
   it("is the text itself while it is short", () => {

@@ -1,4 +1,5 @@
 // JSON text that is passed on as it is: its parts, how long it is, and how what is too large to be held is kept.
+import { isAscii } from "node:buffer";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 
 /** Text made here, or the bytes of a node. */
@@ -19,6 +20,16 @@ export type AnswerJson = RawJson | JsonSource;
 
 export const isSource = (json: AnswerJson): json is JsonSource =>
   typeof json !== "string" && !Buffer.isBuffer(json);
+
+/** In bytes. What is longer is no text: V8 would not put it where its garbage costs nothing. */
+export const LONGEST_TEXT = 65_536;
+
+/**
+ * What lasts of bytes that do not: of ASCII a text. A buffer above 4 KiB is an allocation of its own, of which
+ * the collector is told (docs/decisions/0043-answers-are-texts.md).
+ */
+export const lasting = (bytes: Buffer): RawJson =>
+  bytes.length <= LONGEST_TEXT && isAscii(bytes) ? bytes.toString("latin1") : Buffer.from(bytes);
 
 /** In bytes of UTF-8. */
 export const lengthOf = (pieces: readonly AnswerJson[]): number =>

@@ -86,9 +86,11 @@ function blockJson(
   { fullTransactions: isFull }: Form,
   context: CallContext,
 ): AnswerJson {
+  if (context.network.totalDifficulty === undefined) {
+    const json = isFull ? stored.withTransactionsToSend() : stored.withHashesToSend();
+    return fromStore(json, stored, context);
+  }
   // What is added to a block is added to the whole of it.
-  if (isFull && context.network.totalDifficulty === undefined)
-    return fromStore(stored.withTransactionsToSend(), stored, context);
   const json = isFull ? stored.withTransactions() : stored.withHashes();
   return fromStore(withTotalDifficulty(json, context.network), stored, context);
 }

@@ -68,7 +68,13 @@ const config = {
       name: "one-folder-speaks-to-nodes",
       severity: "error",
       from: { path: "^src/", pathNot: "^src/upstream/connection/" },
-      to: { path: "node_modules/(undici|ws)/" },
+      to: { path: "node_modules/undici/" },
+    },
+    {
+      name: "sockets-are-of-nodes-or-callers",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(upstream/connection/|server/caller-socket)" },
+      to: { path: "node_modules/ws/" },
     },
     {
       name: "connections-are-made-in-one-place",

@@ -57,6 +57,16 @@ export class BodyAnswerer {
       : this.#answerNow(body, caller);
   }
 
+  /** Refuses a body that is not answered: with the id of its call, where it is one. */
+  refuse(body: Buffer, error: RpcError): RpcResponse {
+    try {
+      const request = readRequest(body, this.#options.maxBatch);
+      return refusal(request.kind === "single" ? request.message.id : "null", error);
+    } catch {
+      return refusal("null", error);
+    }
+  }
+
   #answerNow(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
     const request = this.#read(body, caller);
     return request.kind === "single"

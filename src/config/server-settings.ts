@@ -1,7 +1,16 @@
 // The settings of the process: where callers and operators reach it, how it logs, and what it takes from callers
 // at most.
 import { z } from "zod";
-import { addressOrRange, byteSize, duration, inMs, oneOf, textOf, wholeNumber } from "./units.ts";
+import {
+  addressOrRange,
+  byteSize,
+  duration,
+  inMs,
+  oneOf,
+  textOf,
+  trueOrFalse,
+  wholeNumber,
+} from "./units.ts";
 
 /** A place to listen. @param port Where nothing is configured. */
 const listenOn = (port: number) =>
@@ -99,14 +108,35 @@ export const serverLimits = z
       })
       .prefault({})
       .describe("How fast a caller must take an answer that waits for it; else it is cut off."),
+    webSocket: z
+      .strictObject({
+        connections: wholeNumber(1)
+          .prefault(100)
+          .describe("The most open WebSockets of one key, in each process."),
+        messages: wholeNumber(1)
+          .prefault(100)
+          .describe(
+            "How many messages a second one key may send over its WebSockets, in each process; ten times as many at once.",
+          ),
+        compression: trueOrFalse
+          .prefault(false)
+          .describe("Whether messages are compressed for callers that ask for it."),
+      })
+      .prefault({})
+      .describe("What callers may do over WebSocket."),
   })
-  .transform(({ body, memory, batchResponse, reading, connectionsPerAddress, ...counts }) => ({
+  .transform(({ body, memory, batchResponse, reading, webSocket, ...rest }) => ({
     bodyBytes: body,
-    connectionsPerAddress: connectionsPerAddress ?? Math.ceil(counts.connections / 4),
     ...(memory === undefined ? {} : { memoryBytes: memory }),
     batchResponseBytes: batchResponse,
     reading: { bytesPerSecond: reading.atLeast, overMs: reading.over },
-    ...counts,
+    webSocket: {
+      perKey: webSocket.connections,
+      messagesPerSecond: webSocket.messages,
+      isCompressed: webSocket.compression,
+    },
+    ...rest,
+    connectionsPerAddress: rest.connectionsPerAddress ?? Math.ceil(rest.connections / 4),
   }));
 
 export const timeouts = z
@@ -114,6 +144,14 @@ export const timeouts = z
     headers: duration.prefault("10s").describe("For a caller to send the request's headers."),
     body: duration.prefault("30s").describe("For a caller to send the whole request."),
     idle: duration.prefault("65s").describe("How long an idle connection is kept open."),
+    ping: duration
+      .prefault("30s")
+      .describe(
+        "How long a WebSocket may be silent before it is asked for a sign of life; after as long again it is cut off.",
+      ),
+    webSocketIdle: duration
+      .prefault("1h")
+      .describe("How long a WebSocket is kept open over which no message comes."),
     call: duration.prefault("30s").describe("For a call to be answered, upstreams included."),
     drain: duration.prefault("25s").describe("For running calls to end after SIGTERM."),
     heartbeat: duration

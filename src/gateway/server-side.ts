@@ -17,6 +17,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { CallerSockets, type CallerSocketsOptions } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
 import { HttpServer } from "../server/http-server.ts";
@@ -49,6 +50,7 @@ export class ServerSide {
   readonly #bodies: BodyAnswerer;
   readonly #connections: Connections;
   readonly #endpoint: Endpoint;
+  readonly #sockets: CallerSockets;
   readonly #server: HttpServer;
   #drainMs: number;
   /** What follows the configuration while calls come in. */
@@ -100,6 +102,12 @@ export class ServerSide {
         log,
       },
     );
+    this.#sockets = new CallerSockets(socketOptions(config), {
+      endpoint: this.#endpoint,
+      connections: this.#connections,
+      bodies: this.#bodies,
+      ...{ memory, turns, metrics, clock },
+    });
     this.#server = new HttpServer(
       {
         ...config.listen,
@@ -110,6 +118,7 @@ export class ServerSide {
       {
         endpoint: this.#endpoint,
         connections: this.#connections,
+        sockets: this.#sockets,
         whyNotReady: () => this.whyNotReady(),
         ...{ metrics, memory, turns, clock, log },
       },
@@ -143,6 +152,7 @@ export class ServerSide {
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
     this.#connections.reconfigure(connectionLimits(config));
+    this.#sockets.reconfigure(socketOptions(config));
     this.#server.reconfigure({ reading: limits.reading, timeouts });
     this.#drainMs = timeouts.drainMs;
   }
@@ -163,6 +173,14 @@ export class ServerSide {
 const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
   maxBatch: limits.batch,
   batchResponseBytes: limits.batchResponseBytes,
+});
+
+const socketOptions = ({ limits, timeouts }: Config): CallerSocketsOptions => ({
+  messageBytes: limits.bodyBytes,
+  ...limits.webSocket,
+  pingMs: timeouts.pingMs,
+  idleMs: timeouts.webSocketIdleMs,
+  callMs: timeouts.callMs,
 });
 
 const rulesOf = ({ listen }: Config) => ({

@@ -41,7 +41,7 @@ export type RateLimit = {
   limit: number;
   remaining: number;
   retryAfter: number;
-  rule: "rate" | "day" | "month" | "concurrent";
+  rule: "rate" | "day" | "month" | "concurrent" | "webSockets" | "messages";
 };
 
 /** See `errors.tooMuchWork`. */
@@ -66,6 +66,8 @@ export const errors = {
     new RpcError(-32600, "invalid request: want exactly one Host header", { status: 400 }),
   verbNotAllowed: (verb: string) =>
     new RpcError(-32600, `${verb} is not allowed here, use POST`, { status: 405 }),
+  /** @param why What the handshake lacks (RFC 6455 §4.2.1). */
+  notWebSocket: (why: string) => new RpcError(-32600, `invalid request: ${why}`, { status: 400 }),
   unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),
   unknownPath: () =>
     new RpcError(-32600, "unknown path, want /v1/<api key> or /<network>/v1/<api key>", {
@@ -93,6 +95,8 @@ export const errors = {
   rateLimited: (data: RateLimit) =>
     new RpcError(-32005, "rate limit exceeded", { status: 429, data }),
 
+  /** Calls that run are answered; whatever comes now is for the next process. */
+  draining: () => new RpcError(-32603, "restarting", { status: 503, retryAfter: 1 }),
   /** Too many bytes wait in memory for this to be begun. */
   memoryIsScarce: () =>
     new RpcError(-32603, "the gateway has too many answers waiting, try again", {

@@ -59,6 +59,8 @@ const COUNTERS = {
     "Answers that ended with their connection: taken too slowly, or broken off.",
   "memory_refusals_total{what,why}":
     "What was turned away while too much waited in memory, for its key or for all.",
+  websocket_messages_total: "Messages of callers over WebSocket, each a call or a batch.",
+  "websockets_closed_total{why}": "WebSockets of callers that the gateway closed, and why.",
   http_request_bytes_total: "Bytes of request bodies.",
   http_response_bytes_total: "Bytes of answers.",
   "upstream_calls_total{network,upstream,outcome,purpose}": "Calls made to a node.",
@@ -279,6 +281,21 @@ export class Metrics {
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
     const help = "Open connections of callers: known once a valid key was seen on them.";
     this.#watch({ name: "connections", help, label: "of" }, () => Object.entries(read()));
+  }
+
+  webSocketMessage(bytesIn: number): void {
+    this.#counters.websocket_messages_total.add("", {});
+    this.#counters.http_request_bytes_total.add("", {}, bytesIn);
+  }
+
+  /** @param why Such as `idle`, `silent`, `restarting` or `revoked`. */
+  webSocketClosed(why: string): void {
+    this.#counters["websockets_closed_total{why}"].add(why, { why });
+  }
+
+  /** @param read How many are open now, whenever somebody wants to know. */
+  webSocketsCounted(read: () => number): void {
+    this.#watch({ name: "websockets", help: "Open WebSockets of callers." }, () => [["", read()]]);
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */

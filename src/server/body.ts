@@ -70,12 +70,7 @@ async function payFor(
   options: PaidBodyOptions,
   parts: PaidBodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
-  const pay = async (price: number): Promise<void> => {
-    const { meter, usage } = options.grant;
-    const short = await meter.charge(price, parts.clock.now());
-    if (short) throw errors.rateLimited(short);
-    usage.recordUnits(options.network, price);
-  };
+  const pay = (price: number): Promise<void> => payUnits(price, options, parts.clock);
   const announced = announcedBytes(incoming.request);
   // What is larger than allowed is not read.
   const paid = announced > options.bytes ? 0 : unitsOfBytes(announced);
@@ -85,6 +80,26 @@ async function payFor(
   const units = unitsOfBytes(body.length) - paid;
   if (units > 0) await pay(units);
   return body;
+}
+
+/** For a body that is here. @throws RpcError 429 when the key has not enough left. */
+export async function payForBytes(
+  bytes: number,
+  payer: Pick<PaidBodyOptions, "grant" | "network">,
+  clock: Pick<Clock, "now">,
+): Promise<void> {
+  const units = unitsOfBytes(bytes);
+  if (units > 0) await payUnits(units, payer, clock);
+}
+
+async function payUnits(
+  units: number,
+  { grant: { meter, usage }, network }: Pick<PaidBodyOptions, "grant" | "network">,
+  clock: Pick<Clock, "now">,
+): Promise<void> {
+  const short = await meter.charge(units, clock.now());
+  if (short) throw errors.rateLimited(short);
+  usage.recordUnits(network, units);
 }
 
 /**

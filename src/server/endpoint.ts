@@ -8,7 +8,7 @@ import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/mutex.ts";
-import { announcedBytes, CALLER_GONE, type PaidBodyParts, paidBody } from "./body.ts";
+import { announcedBytes, CALLER_GONE, type PaidBodyParts, paidBody, payForBytes } from "./body.ts";
 import type { Connections } from "./connections.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
@@ -54,6 +54,9 @@ export type EndpointAnswer = {
   isLast: boolean;
 };
 
+/** Whose a WebSocket is. */
+export type AdmittedSocket = Pick<EndpointAnswer, "allowOrigin"> & { readonly grant: Grant };
+
 export type EndpointOptions = { readonly bodyBytes: number };
 
 /** What is known of a request, however it ends. */
@@ -80,7 +83,7 @@ export class Endpoint {
 
   /** Never throws: what goes wrong is in the response. */
   async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
-    const { request, requestId, scope } = incoming;
+    const { request, scope } = incoming;
     const { refusals } = this.#parts;
     const grant = this.#grantOf(incoming.route);
     const turnedAway = refusals.ofNow(request, grant);
@@ -94,12 +97,12 @@ export class Endpoint {
       scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
+      checkContentType(request);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
       const body = await paidBody(incoming, paying, this.#bodyParts);
       if (body === CALLER_GONE) return undefined;
       read.body = body;
-      const client = (): string | undefined => this.#parts.clientAddress(request);
-      const answer = this.#parts.bodies.answer(body, { network, grant, requestId, scope, client });
+      const answer = this.#answerBody(body, { incoming, network, grant });
       const response = answer instanceof Promise ? await answer : answer;
       const bytesIn = body.length;
       if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);
@@ -107,6 +110,66 @@ export class Endpoint {
     } catch (thrown) {
       return this.#refused(incoming, { thrown, grant, read });
     }
+  }
+
+  /** Whether a request may turn its connection into a WebSocket. Never throws. @returns Whose it is, or the refusal. */
+  async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
+    const { request, route } = incoming;
+    const grant = this.#grantOf(route);
+    const turnedAway = this.#parts.refusals.ofNow(request, grant);
+    if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
+    const read: Read = { body: undefined, allowOrigin: "*" };
+    try {
+      const network = this.#networkOf(incoming);
+      if (!route.key) throw errors.missingKey();
+      if (!grant) throw await this.#refuseKey(incoming);
+      read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
+      this.#letIn(request, grant, network);
+      return { grant, allowOrigin: read.allowOrigin };
+    } catch (thrown) {
+      return this.#refused(incoming, { thrown, grant, read });
+    }
+  }
+
+  /**
+   * Answers a message of a WebSocket. What let the socket in is looked at again: a key may be revoked or bound to
+   * less meanwhile, a network be served no more. Never throws.
+   *
+   * @param incoming The request that the socket began with, and the scope of this message.
+   */
+  async answerMessage(incoming: EndpointRequest, body: Buffer): Promise<RpcResponse | "revoked"> {
+    const { request, scope, route } = incoming;
+    const { refusals, clock } = this.#parts;
+    const grant = this.#grantOf(route);
+    if (!grant) return "revoked";
+    const read: Read = { body, allowOrigin: undefined };
+    try {
+      const turnedAway = refusals.ofNow(request, grant);
+      if (turnedAway) throw turnedAway;
+      const network = this.#networkOf(incoming);
+      scope.holdFor(grant.meter.memory);
+      scope.hold("bodies", body.length);
+      this.#letIn(request, grant, network);
+      await payForBytes(body.length, { grant, network: network.facts.name }, clock);
+      const response = await this.#answerBody(body, { incoming, network, grant });
+      if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, body.length);
+      return response;
+    } catch (thrown) {
+      return this.#refused(incoming, { thrown, grant, read }).response;
+    }
+  }
+
+  #answerBody(
+    body: Buffer,
+    {
+      incoming,
+      network,
+      grant,
+    }: { incoming: EndpointRequest; network: CallableNetwork; grant: Grant },
+  ): RpcResponse | Promise<RpcResponse> {
+    const { request, requestId, scope } = incoming;
+    const client = (): string | undefined => this.#parts.clientAddress(request);
+    return this.#parts.bodies.answer(body, { network, grant, requestId, scope, client });
   }
 
   #refused(
@@ -126,7 +189,6 @@ export class Endpoint {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
     this.#checkScope(grant, network, request);
-    checkContentType(request);
     if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
@@ -160,6 +222,11 @@ export class Endpoint {
     network.requests.enter();
     scope.onSent(() => network.requests.leave());
     return network;
+  }
+
+  /** Whether the key of a WebSocket still lets its caller in. */
+  isOpenTo(route: EndpointRequest["route"]): boolean {
+    return this.#grantOf(route) !== undefined;
   }
 
   /** undefined for a key that is missing, unknown or expired. */

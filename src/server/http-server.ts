@@ -10,10 +10,12 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
 import { type Endpoint, type EndpointRequest, routeOf } from "./endpoint.ts";
 import {
   type HttpExchange,
+  type HttpUpgrade,
   hasOneHost,
   Listener,
   type ListenerBounds,
@@ -35,6 +37,7 @@ export type HttpServerOptions = Omit<ListenerOptions, "bounds"> & {
 export type HttpServerParts = {
   readonly endpoint: Endpoint;
   readonly connections: Connections;
+  readonly sockets: CallerSockets;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
@@ -73,9 +76,19 @@ export class HttpServer {
       {
         serve: (exchange) => void this.#serve(exchange),
         onConnection: (socket) => this.#admit(socket),
+        upgrade: (upgrade) => this.#upgrade(upgrade),
         tunnelHeaders: ["Allow: POST, OPTIONS"],
       },
     );
+  }
+
+  #upgrade(upgrade: HttpUpgrade): void {
+    const { request } = upgrade;
+    const route = routeOf(request.url ?? "");
+    const { sockets } = this.#parts;
+    if (!hasOneHost(request)) sockets.refuse(upgrade, errors.notOneHost());
+    else if (route.kind === "endpoint") void sockets.upgrade({ ...upgrade, route });
+    else sockets.refuse(upgrade, errors.unknownPath());
   }
 
   #admit(socket: Socket): void {
@@ -99,7 +112,7 @@ export class HttpServer {
   /** No new connections; running calls end, for at most `withinMs`; then what is left is cut. */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
-    const closed = this.#listener.close();
+    const closed = Promise.all([this.#listener.close(), this.#parts.sockets.drain(withinMs)]);
     const cancel = this.#parts.clock.after(withinMs, () => this.#listener.cut());
     await closed;
     cancel();

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 export type ListenerOptions = {
   readonly host: string;
@@ -30,10 +31,21 @@ export type HttpExchange = {
   readonly requestId: string;
 };
 
+/** A request to turn its connection into a WebSocket. */
+export type HttpUpgrade = {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came behind the request. */
+  readonly head: Buffer;
+  readonly requestId: string;
+};
+
 export type ListenerParts = {
   readonly serve: (exchange: HttpExchange) => void;
   /** Called for each connection that was made. */
   readonly onConnection: (socket: Socket) => void;
+  /** Called for each request to turn its connection into a WebSocket; left out: they are requests as all others. */
+  readonly upgrade?: (upgrade: HttpUpgrade) => void;
   /** The headers of a refused CONNECT. */
   readonly tunnelHeaders?: readonly string[];
 };
@@ -53,10 +65,16 @@ export class Listener {
         connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, options.bounds.headersMs),
         maxHeaderSize: 16_384,
         requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
+        // Other protocols that are offered (h2c) are passed over, as HTTP allows.
+        shouldUpgradeCallback: (request) =>
+          parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
       },
       (request, response) => parts.serve({ request, response, requestId: this.#nextRequestId() }),
     );
     this.bound(options.bounds);
+    this.#server.on("upgrade", (request, socket, head) =>
+      parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
+    );
     const headers = parts.tunnelHeaders ?? [];
     this.#server.on("connection", parts.onConnection);
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));

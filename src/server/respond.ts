@@ -11,7 +11,7 @@ import type { Turns } from "../lib/turns.ts";
 /** Below this many bytes, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 4096;
 /** Up to this many bytes, one copied text is cheaper to send than several writes. */
-const WORTH_JOINING = 16_384;
+export const WORTH_JOINING = 16_384;
 /** Up to this many bytes, all is written at once: how slowly they are taken is not seen, so they must be few. */
 const WRITTEN_AT_ONCE = 131_072;
 
@@ -138,7 +138,7 @@ function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
   return isAscii ? only : joined(pieces, bytes).toString("latin1");
 }
 
-function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {
+export function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes);
   let at = 0;
   for (const piece of pieces) {
@@ -166,7 +166,7 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
 const CHUNK = 65_536;
 
 /** @throws When what the answer is made from is gone: it must not look whole then. */
-async function* answerChunks(
+export async function* answerChunks(
   { pieces, rest }: Pick<RpcResponse, "pieces" | "rest">,
   turns: Pick<Turns, "isOver" | "next">,
 ): AsyncGenerator<Buffer> {

@@ -1,0 +1,231 @@
+// One WebSocket of a caller: each message is a body as HTTP takes it, answered in a message of its own, in any order.
+// Few are worked on at once; while others wait, or the caller does not take its answers, no more are read.
+import type { WebSocket } from "ws";
+import type { RequestScope } from "../calls/caller.ts";
+import type { RpcResponse } from "../calls/response.ts";
+import { heldBytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
+import type { Clock } from "../lib/clock.ts";
+import { Mutex } from "../lib/mutex.ts";
+import type { Turns } from "../lib/turns.ts";
+import { answerChunks, joined, WORTH_JOINING } from "./respond.ts";
+
+/** Why a socket is closed: the code and text of its close frame (RFC 6455 §7.4). */
+const CLOSES = {
+  idle: [1001, "idle"],
+  binary: [1003, "messages are text"],
+  restarting: [1012, "restarting"],
+  revoked: [4001, "key revoked"],
+} as const;
+
+export type CloseReason = keyof typeof CLOSES;
+
+/** Why it is cut off without a close frame: nobody would read it, or a message was begun that cannot be ended. */
+export type CutReason = "silent" | "flood" | "broken";
+
+/** What becomes of a message: its answer, or the end of the socket. */
+export type MessageOutcome = RpcResponse | CloseReason;
+
+export type CallerSocketParts = {
+  readonly socket: WebSocket;
+  readonly answer: (body: Buffer, scope: RequestScope) => Promise<MessageOutcome>;
+  readonly scope: () => RequestScope;
+  /** Whether its key still lets its caller in. */
+  readonly isAllowed: () => boolean;
+  readonly clock: Pick<Clock, "now" | "yield">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly onClosing: (why: CloseReason | CutReason) => void;
+};
+
+/** Messages of one socket that are worked on at once. */
+const AT_ONCE = 64;
+/** Pings that a caller may send between two looks at its socket. */
+const MOST_PINGS = 100;
+/** In bytes: what a caller may leave of what it is sent before pings are not answered any more. */
+const MOST_UNREAD = 65_536;
+
+export class CallerSocket {
+  /** When it sent a message last, and anything at all, by the clock. */
+  usedAtMs: number;
+  #heardAtMs: number;
+  #askedAtMs = Number.NEGATIVE_INFINITY;
+  #pings = 0;
+  #isClosing = false;
+  readonly #running = new Set<RequestScope>();
+  /** No more than one read of the connection brings. */
+  readonly #waiting: Buffer[] = [];
+  /** The parts of one answer follow one another: no other comes between. */
+  readonly #writing = new Mutex();
+  #whenEmpty: () => void = () => undefined;
+  /** Resolves when nothing can be sent any more. */
+  readonly closed: Promise<void>;
+  readonly #parts: CallerSocketParts;
+
+  constructor(parts: CallerSocketParts) {
+    const { socket, clock } = parts;
+    this.#parts = parts;
+    this.usedAtMs = clock.now();
+    this.#heardAtMs = this.usedAtMs;
+    socket.on("message", (body: Buffer, isBinary) => this.#take(body, isBinary));
+    socket.on("ping", () => this.#countPing());
+    socket.on("pong", () => {
+      this.#heardAtMs = clock.now();
+    });
+    // What is wrong with a frame is in the close frame that `ws` sends: 1002, 1007 or 1009.
+    socket.on("error", () => undefined);
+    this.closed = new Promise((resolve) => {
+      socket.on("close", () => {
+        this.#end();
+        resolve();
+      });
+    });
+  }
+
+  isAllowed(): boolean {
+    return this.#parts.isAllowed();
+  }
+
+  /** Messages that are answered now. */
+  get running(): number {
+    return this.#running.size + this.#waiting.length;
+  }
+
+  /**
+   * Asks a caller that was silent for a sign of life, and cuts it off when it gives none.
+   *
+   * @param pingMs After so long it is asked; after as long again it is cut off.
+   */
+  tend(pingMs: number): void {
+    const { socket, clock } = this.#parts;
+    this.#pings = 0;
+    // What it says is not read now: whether it takes its answers is looked at elsewhere.
+    if (socket.isPaused) return;
+    const now = clock.now();
+    if (now - this.#heardAtMs < pingMs) return;
+    if (this.#askedAtMs < this.#heardAtMs) {
+      this.#askedAtMs = now;
+      socket.ping();
+    } else if (now - this.#askedAtMs >= pingMs) {
+      this.#cutFor("silent");
+    }
+  }
+
+  /** Nothing more is read. Resolves when all that was read is answered. */
+  async finish(): Promise<void> {
+    this.#parts.socket.pause();
+    if (this.running > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenEmpty = resolve;
+      });
+  }
+
+  close(why: CloseReason): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#parts.onClosing(why);
+    this.#parts.socket.resume(); // the caller's own close frame is to be read
+    const [code, text] = CLOSES[why];
+    this.#parts.socket.close(code, text);
+  }
+
+  cut(): void {
+    this.#parts.socket.terminate();
+  }
+
+  #cutFor(why: CutReason): void {
+    if (!this.#isClosing) this.#parts.onClosing(why);
+    this.#isClosing = true;
+    this.cut();
+  }
+
+  #take(body: Buffer, isBinary: boolean): void {
+    const { clock, socket } = this.#parts;
+    this.usedAtMs = clock.now();
+    this.#heardAtMs = this.usedAtMs;
+    if (this.#isClosing) return;
+    if (isBinary) this.close("binary");
+    else if (this.#running.size < AT_ONCE) void this.#answer(body);
+    else {
+      if (this.#waiting.length === 0) socket.pause();
+      this.#waiting.push(body);
+    }
+  }
+
+  async #answer(body: Buffer): Promise<void> {
+    const { answer, scope: newScope } = this.#parts;
+    const scope = newScope();
+    this.#running.add(scope);
+    const outcome = await answer(body, scope);
+    let wasSent = false;
+    if (typeof outcome === "string") this.close(outcome);
+    else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
+    scope.end(wasSent);
+    this.#running.delete(scope);
+    this.#next();
+  }
+
+  #next(): void {
+    if (this.#waiting.length === 0) {
+      if (this.running === 0) this.#whenEmpty();
+      return;
+    }
+    // Answers that are ready at once would follow one another without a turn for anybody else.
+    void this.#parts.clock.yield().then(() => {
+      const body = this.#waiting.shift();
+      if (body) void this.#answer(body);
+      if (this.#waiting.length === 0) this.#parts.socket.resume();
+    });
+  }
+
+  /** @returns Whether all of it was handed to the network. */
+  #send(answer: RpcResponse, scope: RequestScope): Promise<boolean> {
+    const bytes = lengthOf(answer.pieces);
+    scope.hold("unsent", heldBytesOf(answer.pieces));
+    const isSmall = !answer.rest && bytes <= WORTH_JOINING;
+    if (isSmall && this.#writing.isIdle) return this.#write(joined(answer.pieces, bytes));
+    return this.#writing.run(() =>
+      isSmall ? this.#write(joined(answer.pieces, bytes)) : this.#stream(answer),
+    );
+  }
+
+  /** As the caller takes it: each part is made when the one before was taken. */
+  async #stream(answer: RpcResponse): Promise<boolean> {
+    try {
+      let last: Buffer | undefined;
+      for await (const chunk of answerChunks(answer, this.#parts.turns)) {
+        if (last && !(await this.#write(last, false))) return false;
+        last = chunk;
+      }
+      return await this.#write(last ?? Buffer.alloc(0));
+    } catch {
+      // A message that was begun can only end with its socket.
+      this.#cutFor("broken");
+      return false;
+    }
+  }
+
+  #write(part: Buffer, fin = true): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#parts.socket.send(part, { binary: false, fin }, (error) => resolve(!error));
+    });
+  }
+
+  get #isClosed(): boolean {
+    const { socket } = this.#parts;
+    return socket.readyState !== socket.OPEN;
+  }
+
+  /** `ws` answers each ping: to who does not read, the answers would wait in memory. */
+  #countPing(): void {
+    this.#heardAtMs = this.#parts.clock.now();
+    this.#pings += 1;
+    if (this.#pings <= MOST_PINGS && this.#parts.socket.bufferedAmount <= MOST_UNREAD) return;
+    this.#cutFor("flood");
+  }
+
+  #end(): void {
+    this.#isClosing = true;
+    this.#waiting.length = 0;
+    for (const scope of this.#running) scope.end(false);
+    this.#whenEmpty();
+  }
+}

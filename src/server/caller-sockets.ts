@@ -1,0 +1,228 @@
+// The WebSockets of callers: who may open one, how many a key has, signs of life, and their end.
+import { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Grant } from "../access/keys/key-ring.ts";
+import { RequestScope } from "../calls/caller.ts";
+import type { BodyAnswerer } from "../calls/life-of-a-call.ts";
+import { refusal } from "../calls/response.ts";
+import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { MemoryBudget } from "../lib/memory-budget.ts";
+import { TokenBucket } from "../lib/token-bucket.ts";
+import type { Turns } from "../lib/turns.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
+import type { Connections } from "./connections.ts";
+import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
+import { type HttpUpgrade, requestIds } from "./listener.ts";
+import { respond } from "./respond.ts";
+
+export type CallerSocketsOptions = {
+  /** The largest message, in bytes. */
+  readonly messageBytes: number;
+  /** The most sockets of one key in this process. */
+  readonly perKey: number;
+  /** Messages a second of one key; so many seconds' worth may come at once. */
+  readonly messagesPerSecond: number;
+  /** Whether compression is agreed on with callers that ask for it (RFC 7692). */
+  readonly isCompressed: boolean;
+  /** A socket that is silent for so long is asked for a sign of life. */
+  readonly pingMs: number;
+  /** A socket is closed that was sent no message for so long. */
+  readonly idleMs: number;
+  /** For an answer. */
+  readonly callMs: number;
+};
+
+export type CallerSocketsParts = {
+  readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "isOpenTo">;
+  readonly connections: Pick<Connections, "requestsOn">;
+  readonly bodies: Pick<BodyAnswerer, "refuse">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
+  readonly clock: Clock;
+};
+
+type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
+
+/** What the sockets of one key have in common. */
+type KeyShare = { sockets: number; readonly messages: TokenBucket };
+
+const LOOKED_AT_EVERY_MS = 1_000;
+/** So many seconds' worth of messages may come at once. */
+const BURST_SECONDS = 10;
+
+export class CallerSockets {
+  #handshake: WebSocketServer;
+  readonly #open = new Set<CallerSocket>();
+  /** By the key's name. */
+  readonly #shares = new Map<string, KeyShare>();
+  #stopLooking: (() => void) | undefined;
+  #isDraining = false;
+  #options: CallerSocketsOptions;
+  readonly #nextRequestId = requestIds();
+  readonly #parts: CallerSocketsParts;
+
+  constructor(options: CallerSocketsOptions, parts: CallerSocketsParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#handshake = this.#handshakeFor(options);
+    parts.metrics.webSocketsCounted(() => this.#open.size);
+  }
+
+  /** For sockets that are opened from now on, and for the signs of life of all. */
+  reconfigure(options: CallerSocketsOptions): void {
+    this.#options = options;
+    this.#handshake = this.#handshakeFor(options);
+  }
+
+  /** Opens a socket, or refuses it by HTTP. Never throws. */
+  async upgrade(upgrade: RoutedUpgrade): Promise<void> {
+    const { request, socket, head } = upgrade;
+    socket.on("error", () => socket.destroy());
+    const scope = this.#newScope();
+    const asked = { ...upgrade, scope };
+    const admitted = await this.#parts.endpoint.admitSocket(asked);
+    scope.end(true);
+    if (socket.destroyed) return;
+    if ("response" in admitted) return this.#refuse(upgrade, admitted);
+    const { grant, allowOrigin } = admitted;
+    const short = this.#shortage(grant);
+    if (short) return this.#refuse(upgrade, { response: refusal("null", short), allowOrigin });
+    this.#handshake.handleUpgrade(request, socket, head, (webSocket) =>
+      this.#serve(webSocket, upgrade, grant),
+    );
+  }
+
+  /** Answers by HTTP, and ends the connection. */
+  refuse(upgrade: HttpUpgrade, error: RpcError): void {
+    this.#refuse(upgrade, { response: refusal("null", error), allowOrigin: "*" });
+  }
+
+  /** No more messages are read; what was read is answered, for at most `withinMs`; then all sockets are closed. */
+  async drain(withinMs: number): Promise<void> {
+    this.#isDraining = true;
+    const cancel = this.#parts.clock.after(withinMs, () => {
+      for (const socket of this.#open) socket.cut();
+    });
+    await Promise.all(
+      [...this.#open].map(async (socket) => {
+        await socket.finish();
+        socket.close("restarting");
+        await socket.closed;
+      }),
+    );
+    cancel();
+    this.#stopLooking?.();
+  }
+
+  #handshakeFor({ messageBytes, isCompressed }: CallerSocketsOptions): WebSocketServer {
+    const handshake = new WebSocketServer({
+      noServer: true,
+      maxPayload: messageBytes,
+      // A context for each socket and direction is 300 KB: messages are compressed without one.
+      perMessageDeflate: isCompressed && {
+        serverNoContextTakeover: true,
+        clientNoContextTakeover: true,
+        threshold: 4_096,
+      },
+    });
+    handshake.on("wsClientError", ({ message }, socket, request) => {
+      const upgrade = { request, socket, head: Buffer.alloc(0), requestId: this.#nextRequestId() };
+      this.refuse(upgrade, errors.notWebSocket(message));
+    });
+    return handshake;
+  }
+
+  #shortage({ name }: Grant): RpcError | undefined {
+    if (this.#isDraining) return errors.draining();
+    const { perKey: limit } = this.#options;
+    if ((this.#shares.get(name)?.sockets ?? 0) < limit) return undefined;
+    return errors.rateLimited({ limit, remaining: 0, retryAfter: 1, rule: "webSockets" });
+  }
+
+  #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
+    const { connections, clock, turns, metrics } = this.#parts;
+    const share = this.#shareOf(grant.name);
+    share.sockets += 1;
+    const socket = new CallerSocket({
+      socket: webSocket,
+      answer: (body, scope) => this.#answer({ ...upgrade, scope }, body, share),
+      scope: () => this.#newScope(),
+      isAllowed: () => this.#parts.endpoint.isOpenTo(upgrade.route),
+      onClosing: (why) => metrics.webSocketClosed(why),
+      ...{ clock, turns },
+    });
+    this.#open.add(socket);
+    // A connection that makes room for others is one on which nothing is answered: a socket is always in use.
+    connections.requestsOn(upgrade.socket as Socket)?.add({ end: () => socket.cut() });
+    void socket.closed.then(() => {
+      this.#open.delete(socket);
+      share.sockets -= 1;
+      if (share.sockets === 0) this.#shares.delete(grant.name);
+    });
+    this.#stopLooking ??= clock.after(LOOKED_AT_EVERY_MS, () => this.#look());
+  }
+
+  #shareOf(name: string): KeyShare {
+    const known = this.#shares.get(name);
+    if (known) return known;
+    const share = { sockets: 0, messages: new TokenBucket(this.#bounds, this.#parts.clock.now()) };
+    this.#shares.set(name, share);
+    return share;
+  }
+
+  get #bounds(): { size: number; perSecond: number } {
+    const { messagesPerSecond: perSecond } = this.#options;
+    return { size: perSecond * BURST_SECONDS, perSecond };
+  }
+
+  async #answer(
+    asked: Omit<EndpointRequest, "requestId">,
+    body: Buffer,
+    share: KeyShare,
+  ): Promise<MessageOutcome> {
+    const { endpoint, bodies, clock, metrics } = this.#parts;
+    metrics.webSocketMessage(body.length);
+    const incoming = { ...asked, requestId: this.#nextRequestId() };
+    if (share.messages.take(1, clock.now())) return endpoint.answerMessage(incoming, body);
+    const { messagesPerSecond: limit } = this.#options;
+    const short = { limit, remaining: 0, retryAfter: 1, rule: "messages" } as const;
+    return bodies.refuse(body, errors.rateLimited(short));
+  }
+
+  #look(): void {
+    const { clock } = this.#parts;
+    const { pingMs, idleMs } = this.#options;
+    const now = clock.now();
+    for (const socket of this.#open) {
+      if (socket.running === 0 && now - socket.usedAtMs >= idleMs) socket.close("idle");
+      else if (!socket.isAllowed()) socket.close("revoked");
+      else socket.tend(pingMs);
+    }
+    this.#stopLooking =
+      this.#open.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
+  }
+
+  #newScope(): RequestScope {
+    return new RequestScope({ deadlineMs: this.#options.callMs }, this.#parts);
+  }
+
+  #refuse(
+    { request, socket, requestId }: HttpUpgrade,
+    { response: answer, allowOrigin }: Pick<EndpointAnswer, "response" | "allowOrigin">,
+  ): void {
+    const response = new ServerResponse(request);
+    response.assignSocket(socket as Socket);
+    response.on("finish", () => socket.end());
+    const options = { requestId, allowOrigin, ...REFUSED };
+    void respond(response, answer, options, {
+      turns: this.#parts.turns,
+      onBroken: () => undefined,
+    });
+  }
+}
+
+const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;

@@ -223,6 +223,13 @@ describe("the logs of a block", () => {
     expect(found.map((each) => each.log)).toEqual([wanted]);
   });
 
+  it("are told from the other objects of a receipt", () => {
+    const written = compact(log(3));
+    const json = `{"others":[{"address":"0x1"}],"fee":{},"logs":[${written}],"more":[[{}]]}`;
+    const { record } = readBack({ block: blockJson([transaction(0)]), receipts: arrayOf([json]) });
+    expect(logsIn(record)).toEqual([{ receipt: 0, json: written, log: log(3) }]);
+  });
+
   it("may be a great many", () => {
     const { logs, record } = blockOf(1200, compact);
     expect(logsIn(record)).toEqual(logs);

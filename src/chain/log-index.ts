@@ -2,7 +2,7 @@
 // with its terms. A query reads the index first, and of the receipts only what matches.
 import { ADDRESS, fieldOfTopic, hashTerm, type LogRange } from "../evm/log-filter.ts";
 import { QUOTE } from "../jsonrpc/ascii.ts";
-import { findList } from "../jsonrpc/members.ts";
+import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
 export type LogSpan = {
@@ -46,17 +46,22 @@ export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithL
   if (logs.length === 0) return { json: receipt, logs: [] };
   if (logs.some((log: ParsedLog) => log.removed === undefined))
     return yield* withRemoved(parsed as object, logs);
-  const list = yield* findList(receipt, "logs");
-  if (list?.elements.length !== logs.length) return undefined;
+  const elements = yield* spansOfLogs(receipt, logs.length);
+  if (elements?.length !== logs.length) return undefined;
   const spans: TermedLog[] = [];
-  for (const [index, { start, end }] of list.elements.entries()) {
+  for (const [index, { start, end }] of elements.entries()) {
     if (index % STEP === STEP - 1) yield;
-    const log = receipt.subarray(start, end);
-    const termed = termsOf(log, logs[index]);
+    const termed = termsOf(receipt.toString("latin1", start, end), logs[index]);
     if (!termed) return undefined;
-    spans.push({ ...termed, receipt: 0, start, length: log.length });
+    spans.push({ ...termed, receipt: 0, start, length: end - start });
   }
   return { json: receipt, logs: spans };
+}
+
+/** Logs are objects: where there are no more objects in the receipt than logs, they are the logs. */
+function* spansOfLogs(receipt: Buffer, count: number): Work<readonly Span[] | undefined> {
+  const objects = yield* findInnerObjects(receipt);
+  return objects.length === count ? objects : (yield* findList(receipt, "logs"))?.elements;
 }
 
 /** Specification, log object: `removed` is there. Some nodes leave it out of receipts. */
@@ -68,8 +73,9 @@ function* withRemoved(
   return yield* locateLogs(Buffer.from(JSON.stringify(whole)), whole);
 }
 
+/** @param log Its JSON, a character a byte. */
 function termsOf(
-  log: Buffer,
+  log: string,
   { address, topics }: ParsedLog,
 ): Pick<TermedLog, "addressAt" | "topicsAt" | "topicCount" | "terms"> | undefined {
   if (typeof address !== "string" || !areTopics(topics)) return undefined;
@@ -91,8 +97,8 @@ const areTopics = (topics: unknown): topics is string[] =>
   topics.every((topic) => typeof topic === "string" && topic.length === TOPIC_BYTES);
 
 /** Where the value begins when it is written without spaces, as nodes do. */
-function offsetOfText(log: Buffer, text: string, before: number): number | undefined {
-  const at = log.indexOf(text, 0, "latin1");
+function offsetOfText(log: string, text: string, before: number): number | undefined {
+  const at = log.indexOf(text);
   return at < 0 ? undefined : at + before;
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../lib/turns.ts";
-import { findElements, findLongMembers, findMembers, textOf } from "./members.ts";
+import { findElements, findInnerObjects, findLongMembers, findMembers, textOf } from "./members.ts";
 
 const parseMembers = (text: string, names: readonly string[]): unknown[] | undefined => {
   const json = Buffer.from(text);
@@ -140,4 +140,24 @@ it("finds the end of a value that is longer than a step", () => {
   const [long, short] = both(JSON.stringify({ id: 7, result: logs, error: null }));
   expect(long).toEqual(short);
   expect(long?.[1]?.end).toBeGreaterThan(1 << 17);
+});
+
+describe("findInnerObjects", () => {
+  /** The objects in a value with nothing but arrays around them. */
+  const objectsIn = (value: unknown): unknown[] =>
+    Array.isArray(value)
+      ? value.flatMap(objectsIn)
+      : typeof value === "object" && value !== null
+        ? [value]
+        : [];
+
+  it("tells where the objects stand that are in no other but the outer one", () => {
+    fc.assert(
+      fc.property(anyObject, ({ text }) => {
+        const json = Buffer.from(text);
+        const found = atOnce(findInnerObjects(json)).map((span) => JSON.parse(textOf(json, span)));
+        expect(found).toEqual(Object.values(JSON.parse(text)).flatMap(objectsIn));
+      }),
+    );
+  });
 });

@@ -99,6 +99,28 @@ export function* findList(json: Buffer, name: string): Work<List | undefined> {
 }
 
 /**
+ * Where the objects stand that are inside the object that `json` holds, with arrays around them but no other object: one
+ * pass that reads no names. Where one member alone has objects, they are those.
+ *
+ * @param json What JSON.parse takes; of other texts some objects are told, or none.
+ */
+export function* findInnerObjects(json: Buffer): Work<Span[]> {
+  const found: Span[] = [];
+  let at = skipSpace(json, 0) + 1;
+  while (at > 0 && at < json.length) {
+    const byte = json[at];
+    const start = at;
+    if (byte === QUOTE) at = skipString(json, at);
+    else if (byte === OPEN_BRACE) {
+      at = skipNested(json, at);
+      found.push({ start, end: at });
+      if (found.length % STEP === 0) yield;
+    } else at += 1;
+  }
+  return found;
+}
+
+/**
  * Reads the members of the object in steps.
  *
  * @param readValue Gives the offset behind the value that starts there, or -1.

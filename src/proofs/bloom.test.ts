@@ -34,4 +34,18 @@ describe("a bloom", () => {
   it("of no logs has none that match anything", () => {
     expect(bloomTestOf(matcherOf({}))(NOTHING)).toBe(false);
   });
+
+  it("is the same however many other logs came before", () => {
+    const log = { address: address("aa"), topics: [topic("11")] };
+    const before = atOnce(new BlockBloom().add([log]));
+    const topics = Array.from(
+      { length: 20_000 },
+      (_, index) => `${topic("00").slice(0, -8)}${10_000_000 + index}`,
+    );
+    atOnce(
+      new BlockBloom().add(topics.map((each) => ({ address: address("bb"), topics: [each] }))),
+    );
+    expect(atOnce(new BlockBloom().add([log]))).toBe(before);
+    expect(before).toBe(atOnce(new BlockBloom().add([log, { ...log, topics: [] }])));
+  });
 });

@@ -4,10 +4,8 @@ import type { LogMatcher } from "../evm/log-filter.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import { isJson, type Json } from "./json.ts";
 
-/** The blooms of one block: what occurs in several logs is hashed once. */
+/** The blooms of one block. */
 export class BlockBloom {
-  /** By address or topic, each as the node wrote it: the three bits it sets. */
-  readonly #bitsByText = new Map<string, readonly number[]>();
   readonly #all = Buffer.alloc(BYTES);
 
   /** Adds the logs of a receipt; their own bloom as DATA. */
@@ -21,7 +19,7 @@ export class BlockBloom {
   #addLog(log: unknown, bloom: Buffer): void {
     const { address, topics } = isJson(log) ? log : ({} as Json);
     for (const text of [address, ...(Array.isArray(topics) ? topics : [])])
-      for (const bit of this.#bitsOf(text)) {
+      for (const bit of knownBitsOf(text)) {
         const index = BYTES - 1 - (bit >> 3);
         const mask = 1 << (bit & 7);
         bloom[index] = (bloom[index] ?? 0) | mask;
@@ -33,15 +31,26 @@ export class BlockBloom {
   ofBlock(): string {
     return `0x${this.#all.toString("hex")}`;
   }
+}
 
-  #bitsOf(text: unknown): readonly number[] {
-    if (typeof text !== "string") return [];
-    const known = this.#bitsByText.get(text);
-    if (known) return known;
-    const bits = bitsOf(text);
-    this.#bitsByText.set(text, bits);
-    return bits;
-  }
+/**
+ * By address or topic, each as a node wrote it: the three bits it sets. What occurs in many logs, and in the blocks
+ * that follow, is hashed once. Emptied when it is full.
+ */
+const bitsByText = new Map<string, readonly number[]>();
+/** Some 2 MB. */
+const REMEMBERED = 1 << 14;
+/** A topic's; what is longer is none, and not remembered. */
+const LONGEST = 66;
+
+function knownBitsOf(text: unknown): readonly number[] {
+  if (typeof text !== "string") return [];
+  const known = bitsByText.get(text);
+  if (known) return known;
+  const bits = bitsOf(text);
+  if (bitsByText.size >= REMEMBERED) bitsByText.clear();
+  if (text.length <= LONGEST) bitsByText.set(text, bits);
+  return bits;
 }
 
 /** The three bits that an address or a topic sets. */

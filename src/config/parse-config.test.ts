@@ -80,7 +80,6 @@ describe("the shortest configuration", () => {
               weight: 1,
               price: 0,
               rate: {},
-              batch: 1,
               isPrivate: false,
               probe: true,
             },

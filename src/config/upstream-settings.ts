@@ -71,9 +71,9 @@ const upstream = z
       .describe("Of a call, in any unit: of two healthy nodes the cheaper one is asked."),
     rate: rate.prefault({}),
     batch: wholeNumber(1, 1000)
-      .prefault(1)
+      .optional()
       .describe(
-        "Calls that begin together go to it as one HTTP request, at most so many; 1: each by itself.",
+        "Calls of a key that begin together go to it as one HTTP request, at most so many; 1: each by itself. Left out: as many as it turns out to take well.",
       ),
     private: trueOrFalse
       .prefault(false)

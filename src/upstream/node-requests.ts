@@ -12,6 +12,7 @@ import type {
   Connection,
   Exchange,
   NodeRequest,
+  SharedTurn,
   SubscriptionListener,
 } from "./connection/connection.ts";
 import { ENVELOPE, type Reply, readReply, requestJson, subscriptionIdIn } from "./reply.ts";
@@ -20,7 +21,7 @@ export type NodeCall = {
   readonly method: string;
   readonly paramsJson: string;
   /** See `NodeRequest`. */
-  readonly isBatchable: boolean;
+  readonly turn?: SharedTurn | undefined;
   readonly purpose: UpstreamRecord["purpose"];
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
@@ -91,7 +92,7 @@ export class NodeRequests {
     signal: AbortSignal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
     const request = this.#request({
-      ...{ method: "eth_subscribe", paramsJson, purpose: "follow", isBatchable: false },
+      ...{ method: "eth_subscribe", paramsJson, purpose: "follow" },
     });
     const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
     if (!exchange) return undefined;
@@ -117,13 +118,13 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose, maxBytes, holder, isBatchable }: NodeCall): Sent {
+  #request({ method, paramsJson, purpose, maxBytes, holder, turn }: NodeCall): Sent {
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const sentAtMs = this.#parts.clock.now();
-    return { id, method, purpose, json, isBatchable, isForCaller, holder, maxBytes, sentAtMs };
+    return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, sentAtMs };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {

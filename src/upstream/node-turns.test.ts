@@ -1,39 +1,50 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { FairQueue, type HurriedAsker, NodeTurns } from "./node-turns.ts";
+import type { WorkKind } from "../namespaces/known-method.ts";
+import { FairQueue, type HurriedAsker, NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
 
 const never = new AbortController().signal;
 const askerOf = (holder: string, remainingMs = 30_000, client = "c"): HurriedAsker => ({
   ...{ holder, client, weight: 1, remainingMs },
 });
 
-/** What began, in order; `end` gives a turn back after so long. */
-function turnsOf(slots: number) {
+/** What began, in order; `end` gives the oldest turn of a key back after so long. At most `together` share one. */
+function turnsOf(slots: number, together = 1) {
   const clock = new FakeClock();
-  const turns = new NodeTurns({ slots }, { clock });
+  const turns = new NodeTurns(
+    { slots },
+    { clock, sizes: { mostOf: () => together, take: () => together } },
+  );
   const begun: string[] = [];
-  const begin = async (own: HurriedAsker, signal = never): Promise<unknown> => {
-    const turn = turns.begin(own, signal);
-    const none = turn instanceof Promise ? await turn : turn;
-    if (!none) begun.push(own.holder);
-    return none?.kind;
+  const held: Turn[] = [];
+  const take = (turn: Turn | NoTurn): Turn["kind"] | NoTurn["kind"] => {
+    if (turn.kind !== "turn") return turn.kind;
+    begun.push(turn.holder ?? "");
+    held.push(turn);
+    return turn.kind;
+  };
+  const begin = async (own: HurriedAsker, signal = never, group?: WorkKind) => {
+    const turn = turns.begin(own, signal, group);
+    return take(turn instanceof Promise ? await turn : turn);
   };
   const end = async (holder: string, ms = 200, isCutOff = false): Promise<void> => {
-    turns.end(askerOf(holder), { sentAtMs: clock.now() - ms, isCutOff });
+    const [turn] = held.splice(
+      held.findIndex((each) => each.holder === holder),
+      1,
+    );
+    turns.end(turn as Turn, { sentAtMs: clock.now() - ms, isCutOff });
     await Promise.resolve();
     await Promise.resolve();
   };
-  return { clock, turns, begun, begin, end };
+  return { clock, turns, begun, held, begin, end };
 }
 
 describe("turns at a node", () => {
   it("are taken at once while there are slots, without a promise", () => {
     const { turns } = turnsOf(2);
-    expect([turns.begin(askerOf("a"), never), turns.begin(askerOf("a"), never)]).toEqual([
-      undefined,
-      undefined,
-    ]);
+    expect(turns.begin(askerOf("a"), never)).toMatchObject({ kind: "turn", calls: 1, room: 0 });
+    expect(turns.begin(askerOf("a"), never)).toMatchObject({ kind: "turn" });
     expect(turns.begin(askerOf("a"), never)).toBeInstanceOf(Promise);
     expect(turns.waiting).toBe(1);
   });
@@ -50,8 +61,8 @@ describe("turns at a node", () => {
     const { begun, begin, end, turns } = turnsOf(16);
     for (let index = 0; index < 50; index += 1) void begin(askerOf("a"));
     expect(begun).toHaveLength(14);
-    expect(await begin(askerOf("b"))).toBeUndefined();
-    expect(await begin(askerOf("c"))).toBeUndefined();
+    expect(await begin(askerOf("b"))).toBe("turn");
+    expect(await begin(askerOf("c"))).toBe("turn");
     expect(begun.slice(14)).toEqual(["b", "c"]);
     await end("b");
     expect(begun).toHaveLength(16);
@@ -103,6 +114,59 @@ describe("turns at a node", () => {
     await end("a");
     expect(begun).toEqual(["a", "c"]);
     expect(await begin(askerOf("d"), caller.signal)).toBe("left");
+  });
+});
+
+describe("a turn that several calls share", () => {
+  const askers = (holder: string, count: number): HurriedAsker[] =>
+    Array.from({ length: count }, () => askerOf(holder));
+
+  it("is one slot, until the last of them has its answer", async () => {
+    const { begin, end, held, turns } = turnsOf(2, 3);
+    for (const asker of askers("a", 4)) void begin(asker, never, "state");
+    expect(held.map((turn) => held.indexOf(turn))).toEqual([0, 0, 0, 3]);
+    expect(turns.waiting).toBe(0);
+    void begin(askerOf("b"), never);
+    for (let left = 3; left > 0; left -= 1) {
+      expect(turns.waiting).toBe(1);
+      await end("a");
+    }
+    expect(turns.waiting).toBe(0);
+  });
+
+  it("is of one key and of one kind, and open until the request is sent", async () => {
+    const { begin, held } = turnsOf(8, 3);
+    await begin(askerOf("a"), never, "state");
+    await begin(askerOf("b"), never, "state");
+    await begin(askerOf("a"), never, "execution");
+    await begin(askerOf("a"));
+    expect(new Set(held).size).toBe(4);
+    for (const turn of held) turn.room = 0; // as the connection does
+    await begin(askerOf("a"), never, "state");
+    expect(new Set(held).size).toBe(5);
+  });
+
+  it("takes along what waits behind its first, and no more than fit", async () => {
+    const { begin, end, held, turns } = turnsOf(1, 3);
+    await begin(askerOf("a"));
+    for (const asker of askers("b", 5)) void begin(asker, never, "state");
+    for (const asker of askers("c", 2)) void begin(asker, never, "state");
+    void begin(askerOf("b"));
+    await end("a");
+    expect(held.map(({ holder, calls }) => [holder, calls])).toEqual(Array(3).fill(["b", 3]));
+    for (let left = 3; left > 0; left -= 1) await end("b");
+    expect(held.map(({ holder, calls }) => [holder, calls])).toEqual(Array(2).fill(["c", 2]));
+    expect(turns.waiting).toBe(3);
+  });
+
+  it("is not held by what the gateway asks for itself", () => {
+    const { turns } = turnsOf(1, 3);
+    const own = turns.ownTurn("other");
+    expect(turns.ownTurn("other")).toBe(own);
+    expect(turns.begin(askerOf("a"), never)).toMatchObject({ kind: "turn" });
+    turns.end(own);
+    turns.end(own);
+    expect(turns.begin(askerOf("a"), never)).toBeInstanceOf(Promise);
   });
 });
 

@@ -2,6 +2,8 @@
 // waits, nothing is delayed.
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
+import type { WorkKind } from "../namespaces/known-method.ts";
+import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 
 /** An asker that waits until a deadline. */
 export type HurriedAsker = Asker & {
@@ -12,8 +14,26 @@ export type HurriedAsker = Asker & {
 };
 
 export type NodeTurnsOptions = {
-  /** What the node is sent at once. */
+  /** What the node is sent at once, in requests. */
   readonly slots: number;
+};
+
+export type NodeTurnsParts = {
+  readonly clock: Pick<Clock, "now">;
+  readonly sizes: Pick<BatchSizes, "mostOf" | "take">;
+};
+
+/** A slot at the node: for one call, or for several of one key that go as one request. */
+export type Turn = {
+  readonly kind: "turn";
+  /** undefined: nobody's but the gateway's own, which holds no slot. */
+  readonly holder: string | undefined;
+  /** What its calls have in common; undefined: there is one. */
+  readonly group: WorkKind | undefined;
+  /** That have it. */
+  calls: number;
+  /** How many more may come along; 0 when the request is sent. */
+  room: number;
 };
 
 /** Why there is no turn: too many wait, it would come too late, or nobody waits any more. */
@@ -21,7 +41,8 @@ export type NoTurn = { readonly kind: "full" | "late" | "left"; readonly waitMs:
 
 type Waiting = {
   readonly asker: Asker;
-  readonly begin: () => void;
+  readonly group: WorkKind | undefined;
+  readonly begin: (turn: Turn) => void;
 };
 
 /** Of what waits for one node. */
@@ -32,20 +53,22 @@ const KEPT_SHARE = 1 / 8;
 const SMOOTHING = 0.1;
 
 export class NodeTurns {
-  /** What is sent, by key. */
+  /** Slots that are taken, by key. */
   readonly #runningByKey = new Map<string, number>();
   #running = 0;
+  /** Turns that others may have a part in, by group and key. */
+  readonly #open = new Map<string, Turn>();
   readonly #queue = new FairQueue<Waiting>();
   /** How long a slot is held, lately; 0 before anything was. */
   #meanMs = 0;
   readonly #slots: number;
   readonly #kept: number;
-  readonly #clock: Pick<Clock, "now">;
+  readonly #parts: NodeTurnsParts;
 
-  constructor({ slots }: NodeTurnsOptions, { clock }: { clock: Pick<Clock, "now"> }) {
+  constructor({ slots }: NodeTurnsOptions, parts: NodeTurnsParts) {
     this.#slots = slots;
     this.#kept = Math.floor(slots * KEPT_SHARE);
-    this.#clock = clock;
+    this.#parts = parts;
   }
 
   /** How many wait. */
@@ -54,25 +77,38 @@ export class NodeTurns {
   }
 
   /**
-   * Takes a turn, to be given back with `end`.
+   * Takes a turn, or a part in one that is not sent yet, to be given back with `end`.
    *
-   * @returns undefined when it is taken at once, which is the usual case; else why there is none, or a
-   * promise of either.
+   * @param group See `BatchSizes`; undefined: it goes by itself.
+   * @returns A promise only where the call has to wait.
    */
   begin(
     asker: HurriedAsker,
     signal: AbortSignal,
-  ): undefined | NoTurn | Promise<undefined | NoTurn> {
-    if (this.#mayBegin(asker.holder) && this.#isNext(asker)) {
-      this.#take(asker.holder);
-      return undefined;
-    }
-    return this.#wait(asker, signal);
+    group?: WorkKind,
+  ): Turn | NoTurn | Promise<Turn | NoTurn> {
+    const { holder } = asker;
+    const open = group && this.#openTurn(holder, group);
+    if (open) return open;
+    if (this.#mayBegin(holder) && this.#isNext(asker)) return this.#take(holder, group);
+    return this.#wait(asker, group, signal);
+  }
+
+  /** For what the gateway asks for itself: it does not wait. */
+  ownTurn(group: WorkKind): Turn {
+    return this.#openTurn(undefined, group) ?? this.#made(undefined, group);
   }
 
   /** @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: nobody waited for the answer. */
-  end({ holder }: Asker, sent?: { readonly sentAtMs: number; readonly isCutOff: boolean }): void {
-    if (sent) this.#learn(this.#clock.now() - sent.sentAtMs, sent.isCutOff);
+  end(turn: Turn, sent?: { readonly sentAtMs: number; readonly isCutOff: boolean }): void {
+    turn.calls -= 1;
+    if (turn.calls > 0) return;
+    turn.room = 0;
+    const { holder, group } = turn;
+    if (group && this.#open.get(nameOf(holder, group)) === turn)
+      this.#open.delete(nameOf(holder, group));
+    if (holder === undefined) return;
+    if (sent) this.#learn(this.#parts.clock.now() - sent.sentAtMs, sent.isCutOff);
     this.#running -= 1;
     const running = (this.#runningByKey.get(holder) ?? 1) - 1;
     if (running === 0) this.#runningByKey.delete(holder);
@@ -86,8 +122,14 @@ export class NodeTurns {
     this.#meanMs = this.#meanMs === 0 ? ms : this.#meanMs + (ms - this.#meanMs) * SMOOTHING;
   }
 
-  #wait(asker: HurriedAsker, signal: AbortSignal): NoTurn | Promise<undefined | NoTurn> {
-    const waitMs = (this.#queue.ahead(asker) * this.#meanMs) / this.#slots;
+  #wait(
+    asker: HurriedAsker,
+    group: WorkKind | undefined,
+    signal: AbortSignal,
+  ): NoTurn | Promise<Turn | NoTurn> {
+    const together = group ? this.#parts.sizes.mostOf(group) : 1;
+    const turnsAhead = Math.ceil(this.#queue.ahead(asker) / together);
+    const waitMs = (turnsAhead * this.#meanMs) / this.#slots;
     const { ofKey, ofClient } = this.#queue.sizesOf(asker);
     const isFull =
       ofClient >= MOST.ofClient || ofKey >= MOST.ofKey || this.#queue.size >= MOST.inAll;
@@ -98,22 +140,31 @@ export class NodeTurns {
         this.#queue.remove(waiting);
         resolve({ kind: "left", waitMs: 0 });
       };
-      const begin = (): void => {
+      const begin = (turn: Turn): void => {
         signal.removeEventListener("abort", onLeave);
-        resolve(undefined);
+        resolve(turn);
       };
-      const waiting: Waiting = { asker, begin };
+      const waiting: Waiting = { asker, group, begin };
       if (signal.aborted) return resolve({ kind: "left", waitMs: 0 });
       signal.addEventListener("abort", onLeave, { once: true });
       this.#queue.add(waiting);
     });
   }
 
+  /** The next in turn, and what waits behind it and may come along. */
   #beginNext(): void {
     const next = this.#queue.take((holder) => this.#mayBegin(holder));
     if (!next) return;
-    this.#take(next.asker.holder);
-    next.begin();
+    const { group, asker } = next;
+    const turn = this.#take(asker.holder, group);
+    next.begin(turn);
+    if (!group) return;
+    while (turn.room > 0) {
+      const other = this.#queue.takeOf(asker.holder, (waiting) => waiting.group === group);
+      if (!other) return;
+      joined(turn);
+      other.begin(turn);
+    }
   }
 
   #mayBegin(holder: string): boolean {
@@ -127,10 +178,35 @@ export class NodeTurns {
     return !this.#runningByKey.has(asker.holder) && this.#queue.sizesOf(asker).ofKey === 0;
   }
 
-  #take(holder: string): void {
+  #take(holder: string, group: WorkKind | undefined): Turn {
     this.#running += 1;
     this.#runningByKey.set(holder, (this.#runningByKey.get(holder) ?? 0) + 1);
+    return this.#made(holder, group);
   }
+
+  /** With one call. */
+  #made(holder: string | undefined, group: WorkKind | undefined): Turn {
+    const room = group ? this.#parts.sizes.take(group) - 1 : 0;
+    const turn: Turn = { kind: "turn", holder, group, calls: 1, room };
+    if (group && room > 0) this.#open.set(nameOf(holder, group), turn);
+    return turn;
+  }
+
+  /** One that has room, with a call more. */
+  #openTurn(holder: string | undefined, group: WorkKind): Turn | undefined {
+    const turn = this.#open.get(nameOf(holder, group));
+    return turn && turn.room > 0 ? joined(turn) : undefined;
+  }
+}
+
+/** Of an open turn: no group has a blank in its name. */
+const nameOf = (holder: string | undefined, group: WorkKind): string =>
+  holder === undefined ? group : `${group} ${holder}`;
+
+function joined(turn: Turn): Turn {
+  turn.calls += 1;
+  turn.room -= 1;
+  return turn;
 }
 
 /** On whose behalf something waits. */
@@ -225,11 +301,27 @@ export class FairQueue<Item extends InQueue> {
     return undefined;
   }
 
+  /** The next of one key beside its turns, if it is such a one. */
+  takeOf(holder: string, isWanted: (item: Item) => boolean): Item | undefined {
+    const queue = this.#byKey.get(holder);
+    if (!queue || !isWanted(firstOf(queue))) return undefined;
+    const item = nextOf(queue);
+    this.#taken(holder, queue);
+    return item;
+  }
+
   #taken(holder: string, queue: KeyQueue<Item>): void {
     queue.size -= 1;
     this.#size -= 1;
     if (queue.size === 0) this.#byKey.delete(holder);
   }
+}
+
+/** Nobody is in the queue who does not wait. */
+function firstOf<Item>({ byClient }: KeyQueue<Item>): Item {
+  const [items] = byClient.values() as unknown as [Set<Item>];
+  const [item] = items as unknown as [Item];
+  return item;
 }
 
 /** Its caller is the last in turn again. */

@@ -5,6 +5,7 @@ import type { Family, MethodTraits } from "../namespaces/known-method.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { RateBudgetOptions } from "./budget/rate-budget.ts";
+import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
@@ -72,6 +73,6 @@ export type UpstreamParts = BeliefParts & {
   readonly state: Pick<State, "get" | "update">;
   readonly connect: (
     options: ConnectionOptions,
-    parts: { clock: Clock; onBatchLearned: (size: number) => void },
+    parts: { clock: Clock; sizes: BatchSizes },
   ) => Connection;
 };

@@ -1,6 +1,7 @@
 // One upstream: calls to it, and what its replies tell of it.
-import type { WorkKind } from "../namespaces/known-method.ts";
+import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
+import { BatchSizes } from "./capabilities/batch-sizes.ts";
 import { Capabilities, type MissingMethods } from "./capabilities/capabilities.ts";
 import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
 import { Prober } from "./capabilities/prober.ts";
@@ -13,7 +14,7 @@ import {
   type PendingListener,
 } from "./node-announcements.ts";
 import { Belief, NodeRequests } from "./node-requests.ts";
-import { NodeTurns, type NoTurn } from "./node-turns.ts";
+import { NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
 import type { AskOptions, UpstreamOptions, UpstreamParts, Urgency } from "./upstream-options.ts";
@@ -31,6 +32,7 @@ export class Upstream {
   /** Of what callers ask. */
   readonly turns: NodeTurns;
   readonly capabilities: Capabilities;
+  readonly #sizes: BatchSizes;
   /** The newest block that it told of. */
   head: NodeHead | undefined;
   /** Its head is not on the chain that is followed. */
@@ -56,7 +58,11 @@ export class Upstream {
     this.#parts = parts;
     this.#onChange = onChange;
     this.capabilities = new Capabilities(parts);
-    this.turns = new NodeTurns({ slots: slotsOf(options) }, parts);
+    this.#sizes = new BatchSizes(
+      { configured: batchOf(options) },
+      { ...parts, onLimited: (size) => this.capabilities.batchLimitedTo(size) },
+    );
+    this.turns = new NodeTurns({ slots: slotsOf(options) }, { ...parts, sizes: this.#sizes });
     this.budget = new RateBudget({ network, upstream: name, ...rate }, parts);
     this.#belief = new Belief({ network, upstream: name }, parts);
     const { capabilities } = this;
@@ -67,7 +73,7 @@ export class Upstream {
     this.#secrets = secretsOf(options);
     const connection = parts.connect(options, {
       clock: parts.clock,
-      onBatchLearned: (size) => capabilities.batchLimitedTo(size),
+      sizes: this.#sizes,
     });
     this.#requests = new NodeRequests({ network, upstream: name }, { ...parts, connection });
     this.#announcements = new NodeAnnouncements(options, {
@@ -116,39 +122,40 @@ export class Upstream {
   ): Promise<Reply> {
     const { attempt, reader, maxBytes, purpose = "call", asker } = options;
     const { traits = this.#parts.traitsOf(method) } = options;
-    const turn = asker && this.turns.begin(asker, signal);
-    const none = turn instanceof Promise ? await turn : turn;
-    if (none !== undefined) return withoutTurn(none);
+    const begun = this.#beginTurn(traits, options, signal);
+    const turn: Turn | NoTurn | undefined = begun instanceof Promise ? await begun : begun;
+    if (turn && turn.kind !== "turn") return withoutTurn(turn);
     const waitMs = this.#takeBudget(method, options);
     if (waitMs > 0) {
-      if (asker) this.turns.end(asker);
+      if (turn) this.turns.end(turn);
       return { kind: "busy", retryAfterMs: waitMs };
     }
     const call = this.health.open(traits.workKind);
     if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
-    const { isBatchable } = traits;
     const holder = asker?.memory;
-    const wanted = {
-      method,
-      paramsJson,
-      isBatchable,
-      purpose,
-      reader,
-      timeoutMs,
-      maxBytes,
-      holder,
-    };
+    const wanted = { method, paramsJson, turn, purpose, reader, timeoutMs, maxBytes, holder };
     const { reply: sentBack, sentAtMs } = await this.#requests.send(wanted, signal);
     const judged = this.#belief.judged(sentBack, method, options);
     const reply = judged instanceof Promise ? await judged : judged;
     // Its turn ends once the reply was looked through: else these would pile up.
-    if (asker) this.turns.end(asker, { sentAtMs, isCutOff: reply.kind === "aborted" });
+    if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
     this.#learn(reply, { call, sentAtMs, signal, way: options.way ?? method, purpose });
     this.capabilities.learnFrom(traits, reply, options.position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
+  }
+
+  /** undefined: it goes at once and by itself. */
+  #beginTurn(
+    traits: MethodTraits,
+    { asker, reader }: AskOptions,
+    signal: AbortSignal,
+  ): Turn | NoTurn | Promise<Turn | NoTurn> | undefined {
+    const group = reader ? undefined : this.#sizes.groupOf(traits);
+    if (asker) return this.turns.begin(asker, signal, group);
+    return group && this.#sizes.isConfigured ? this.turns.ownTurn(group) : undefined;
   }
 
   #learn(reply: Reply, { call, sentAtMs, signal, way, purpose }: Ended): void {
@@ -161,6 +168,7 @@ export class Upstream {
     this.health.close(call, endingOf(reply, { signal, isNoFault }));
     const { budget, capabilities } = this;
     learnFrom(reply, { way, sentAtMs }, { budget, missing: capabilities.missing });
+    if (reply.kind === "busy") this.#sizes.failed(call.workKind, sentAtMs); // it may count each member
     if (!isNoFault && isSuspicious(reply)) this.#recheckIdentity();
   }
 
@@ -199,6 +207,8 @@ export class Upstream {
   async start(): Promise<void> {
     await this.budget.start();
     await this.#kept.start();
+    const { batch } = this.capabilities;
+    if (batch !== undefined) this.#sizes.limitTo(batch);
     this.#identity.check();
   }
 
@@ -278,9 +288,15 @@ const withoutTurn = ({ kind, waitMs }: NoTurn): Reply =>
 /** On one socket, which has no bound of its own. */
 const ON_ONE_SOCKET = 512;
 
-/** What the connections to a node take at once. */
-const slotsOf = ({ url, connections, batch = 1 }: UpstreamOptions): number =>
-  /^https?:/i.test(url) ? connections * Math.max(1, batch) : ON_ONE_SOCKET;
+const isHttp = ({ url }: UpstreamOptions): boolean => /^https?:/i.test(url);
+
+/** What the connections to a node take at once, in requests. */
+const slotsOf = (options: UpstreamOptions): number =>
+  isHttp(options) ? options.connections : ON_ONE_SOCKET;
+
+/** The most calls in one request; undefined: it is learned. */
+const batchOf = (options: UpstreamOptions): number | undefined =>
+  isHttp(options) ? options.batch : 1;
 
 const isRejected = (result: PromiseSettledResult<void>): result is PromiseRejectedResult =>
   result.status === "rejected";

@@ -82,6 +82,11 @@ export class Capabilities {
     this.#listener();
   }
 
+  /** The most calls in one request that it was found to take; undefined: no limit is known. */
+  get batch(): number | undefined {
+    return this.#batch;
+  }
+
   wasProbed(name: string): boolean {
     return this.#probed.has(name);
   }

@@ -14,7 +14,6 @@ function told(exchange: Exchange): string {
   const outcome = readBatchAnswer(exchange);
   if (outcome.kind === "refused" || outcome.kind === "too large") return outcome.kind;
   const each = [1, 2].map((id) => {
-    if (outcome.kind === "each" && outcome.again.has(id)) return "again";
     const own = outcome.kind === "all" ? outcome.exchange : outcome.exchanges.get(id);
     const reply = own && readReply(own, id);
     if (reply?.kind === "result") return String(reply.json);
@@ -41,7 +40,7 @@ describe("an array", () => {
     ],
     [[error(-32601, "no such method", 1), result(2, 20)], "missing, 20"],
     [[error(-32005, "rate limit", 1), result(2, 20)], "busy, 20"],
-    [[result(1, 10), error(-32003, "response too large", 2)], "10, again"],
+    [[result(1, 10), error(-32003, "response too large", 2)], "10, none"],
     [[result(1, "response too large"), result(2, "batch")], '"response too large", "batch"'],
     [[result(1, 10)], "10, none"],
     [[], "none, none"],

@@ -4,14 +4,15 @@ import { readReply } from "../reply.ts";
 import { type Exchange, idOf } from "./connection.ts";
 
 export type BatchOutcome =
-  /** Each call's own answer, by id. `again`: those that only the length of the others kept from one. */
+  /** Each call's own answer, by id; none where only the length of the others kept it from one. */
   | {
       readonly kind: "each";
       readonly exchanges: ReadonlyMap<number, Exchange>;
-      readonly again: ReadonlySet<number>;
+      /** There are no others beside these. */
+      readonly isRight: boolean;
     }
-  /** One thing became of all calls. */
-  | { readonly kind: "all"; readonly exchange: Exchange }
+  /** One thing became of all calls. `isForBatch`: perhaps only since they were together. */
+  | { readonly kind: "all"; readonly exchange: Exchange; readonly isForBatch: boolean }
   /** The node does not take such a batch, or none at all. */
   | { readonly kind: "refused" }
   /** The calls may be fine; their answers are too long together. */
@@ -22,7 +23,8 @@ type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 /** For a batch of at least two calls. */
 export function readBatchAnswer(exchange: Exchange): BatchOutcome {
   if (exchange.kind === "too large") return { kind: "too large" };
-  if (exchange.kind !== "answered") return { kind: "all", exchange };
+  if (exchange.kind !== "answered")
+    return { kind: "all", exchange, isForBatch: isCutOff(exchange) };
   const { body } = exchange;
   const parts = findElements(body)?.map(({ start, end }) => body.subarray(start, end));
   // geth refuses with an array of one error, under the id of the first call.
@@ -33,16 +35,23 @@ export function readBatchAnswer(exchange: Exchange): BatchOutcome {
 
 /** The first answer to a call counts. */
 function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome {
+  const { status, retryAfterMs } = whole;
   const exchanges = new Map<number, Exchange>();
-  const again = new Set<number>();
+  const tooLarge = new Set<number>();
   for (const body of parts) {
     const id = idOf(body);
-    if (id === undefined || exchanges.has(id) || again.has(id)) continue;
-    if (saysTooLarge(body)) again.add(id);
-    else exchanges.set(id, { ...whole, body });
+    if (id === undefined || exchanges.has(id) || tooLarge.has(id)) continue;
+    if (saysTooLarge(body)) tooLarge.add(id);
+    else exchanges.set(id, { kind: "answered", status, body, retryAfterMs });
   }
-  return { kind: "each", exchanges, again };
+  return { kind: "each", exchanges, isRight: exchanges.size === parts.length };
 }
+
+/** What becomes of a request whose socket is closed while it is read or answered. */
+const CUT_OFF: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+const isCutOff = (exchange: Exchange): boolean =>
+  exchange.kind === "unreachable" && CUT_OFF.has(exchange.reason);
 
 /** These also stand for a batch where no error object says more. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 405, 413, 422, 501]);
@@ -67,7 +76,7 @@ function readLone(exchange: AnsweredExchange): BatchOutcome {
       break;
     default: // busy: nothing is learned from it
   }
-  return { kind: "all", exchange: forAll(exchange) };
+  return { kind: "all", exchange: forAll(exchange), isForBatch: reply.kind === "failed" };
 }
 
 const speaksOfBatches = (body: Buffer): boolean =>

@@ -2,9 +2,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
+import { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { readReply, requestJson } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
-import type { Exchange } from "./connection.ts";
+import type { Exchange, SharedTurn } from "./connection.ts";
 
 const never = new AbortController().signal;
 const result = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":"of ${id}"}`;
@@ -67,25 +68,33 @@ function slippingNode(told: { slips: Slip[]; wholes: Whole[]; places: number[] }
   return { counts, connection: { send, close: async () => undefined } };
 }
 
+/** As `NodeTurns` gives them. */
+const newTurn = (size: number): SharedTurn => ({ group: "state", calls: 1, room: size - 1 });
+function joined(turn: SharedTurn): SharedTurn {
+  turn.calls += 1;
+  turn.room -= 1;
+  return turn;
+}
+
 it("each call gets its own answer or a failure, never another's", async () => {
-  const anyTurns = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+  const anyTurns = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 });
   const seen = { batches: 0, own: 0 };
   await fc.assert(
     fc.asyncProperty(
       anyNode,
       anyTurns,
-      fc.integer({ min: 2, max: 6 }),
+      fc.option(fc.integer({ min: 2, max: 6 }), { nil: undefined }),
       async (told, turns, batch) => {
         const { connection, counts } = slippingNode(told);
-        const batching = new BatchingConnection({ batch }, { connection, clock: systemClock });
+        const sizes = new BatchSizes({ configured: batch }, { clock: systemClock });
+        const batching = new BatchingConnection({ connection, clock: systemClock, sizes });
+        let turn: SharedTurn = newTurn(1);
         const calls: Promise<readonly [number, Exchange]>[] = [];
         for (const count of turns) {
           for (let left = count; left > 0; left -= 1) {
+            turn = turn.room > 0 ? joined(turn) : newTurn(sizes.take("state"));
             const id = calls.length + 1;
-            const sent = batching.send(
-              { id, json: requestJson(id, "m", "[]"), isBatchable: true },
-              never,
-            );
+            const sent = batching.send({ id, json: requestJson(id, "m", "[]"), turn }, never);
             calls.push(sent.then((exchange) => [id, exchange]));
           }
           await new Promise(setImmediate);

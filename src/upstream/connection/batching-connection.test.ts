@@ -1,17 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { countedSignal } from "../../../test/support/counted-signal.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
-import { memoryHolder } from "../../lib/memory-budget.ts";
+import { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { requestJson } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
-import type { BodyReader, Exchange } from "./connection.ts";
+import type { BodyReader, Exchange, NodeRequest, SharedTurn } from "./connection.ts";
 
 const never = new AbortController().signal;
-const call = (id: number, isBatchable = true) => ({
-  id,
-  json: requestJson(id, "m", "[]"),
-  isBatchable,
-});
+const call = (id: number, turn?: SharedTurn) => ({ id, json: requestJson(id, "m", "[]"), turn });
 const result = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":${id * 10}}`;
 const answered = (text: string, status = 200): Exchange => ({
   kind: "answered",
@@ -28,22 +24,46 @@ const willing = ({ ids }: Sent): Exchange =>
   answered(typeof ids === "number" ? result(ids) : `[${ids.map(result).join(",")}]`);
 
 /** Over a connection that is told what to answer; `sent` are its requests: an id, or those of a batch. */
-function batching(answer: (sent: Sent) => Exchange | Promise<Exchange> = willing, batch = 10) {
+function batching(answer: (sent: Sent) => Exchange | Promise<Exchange> = willing, configured = 10) {
+  return over(answer, configured);
+}
+
+/** The same where the size is limits. */
+const learning = (answer: (sent: Sent) => Exchange | Promise<Exchange> = willing) =>
+  over(answer, undefined);
+
+function over(
+  answer: (sent: Sent) => Exchange | Promise<Exchange>,
+  configured: number | undefined,
+) {
   const sent: Sent["ids"][] = [];
-  const learned: number[] = [];
+  const limits: number[] = [];
+  const clock = new FakeClock();
   const send = async ({ json }: { json: string }, signal: AbortSignal): Promise<Exchange> => {
     const request = JSON.parse(json) as { id: number } | { id: number }[];
     const ids = Array.isArray(request) ? request.map(({ id }) => id) : request.id;
     sent.push(ids);
     return answer({ ids, signal });
   };
-  const connection = new BatchingConnection(
-    { batch, onLearned: (size) => learned.push(size) },
-    { connection: { send, close: async () => undefined }, clock: new FakeClock() },
-  );
+  const onLimited = (size: number): unknown => limits.push(size);
+  const sizes = new BatchSizes({ configured }, { clock, onLimited });
+  const parts = { connection: { send, close: async () => undefined }, clock, sizes };
+  const connection = new BatchingConnection(parts);
+  /** In turns as large as they may be now; each call has its own signal, if any. */
+  const begin = (ids: readonly number[], signals: readonly AbortSignal[] = []) => {
+    const group = sizes.groupOf({ isBatchable: true, workKind: "state" }) ?? "other";
+    let turn: SharedTurn = { group, calls: 0, room: 0 };
+    const requests = ids.map((id) => {
+      if (turn.room === 0) turn = { group, calls: 0, room: sizes.take(group) };
+      turn.calls += 1;
+      turn.room -= 1;
+      return call(id, turn);
+    });
+    return requests.map((request, index) => connection.send(request, signals[index] ?? never));
+  };
   const ask = (ids: readonly number[]): Promise<string[]> =>
-    Promise.all(ids.map((id) => connection.send(call(id), never).then(textOf)));
-  return { connection, sent, learned, ask };
+    Promise.all(begin(ids).map((exchange) => exchange.then(textOf)));
+  return { connection, clock, sizes, sent, limits, begin, ask };
 }
 
 const all = (ids: readonly number[]): string[] => ids.map((id) => `200 ${result(id)}`);
@@ -59,14 +79,9 @@ describe("calls of one turn", () => {
     ]);
   });
 
-  it("are as many requests as make none too long, sent as soon as one is full", async () => {
+  it("are as many requests as make none too long", async () => {
     const { ask, sent } = batching(willing, 2);
-    const asked = ask([1, 2, 3, 4, 5]);
-    expect(sent).toEqual([
-      [1, 2],
-      [3, 4],
-    ]);
-    expect(await asked).toEqual(all([1, 2, 3, 4, 5]));
+    expect(await ask([1, 2, 3, 4, 5])).toEqual(all([1, 2, 3, 4, 5]));
     expect(sent).toEqual([[1, 2], [3, 4], 5]);
   });
 
@@ -78,30 +93,60 @@ describe("calls of one turn", () => {
     expect(await asked).toEqual(all([1]));
   });
 
-  it("go alone at once where they are read, must not be sent twice, or have the id of another", async () => {
-    const { connection, sent } = batching();
+  it("go alone at once where they are read, or have a turn of their own", async () => {
+    const { connection, sent, begin } = batching();
     const reader: BodyReader = { add: () => true, finish: () => undefined };
-    const gathered = connection.send(call(1), never);
-    void connection.send(call(2), never, reader);
-    void connection.send(call(3, false), never);
-    void connection.send(call(1), never);
-    expect(sent).toEqual([2, 3, 1]);
-    await gathered;
-    expect(sent).toEqual([2, 3, 1, 1]);
+    const gathered = begin([1]);
+    void connection.send(call(2, { group: "other", calls: 1, room: 9 }), never, reader);
+    void connection.send(call(3), never);
+    void connection.send(call(4, { group: "other", calls: 1, room: 0 }), never);
+    expect(sent).toEqual([2, 3, 4]);
+    await Promise.all(gathered);
+    expect(sent).toEqual([2, 3, 4, 1]);
   });
 
-  it.each<Exchange>([{ kind: "timeout" }, { kind: "unreachable", reason: "x" }, answered("", 503)])(
-    "share what became of their request: %j",
-    async (exchange) => {
-      const { ask, sent, learned } = batching(() => exchange);
-      expect(await ask([1, 2])).toEqual([textOf(exchange), textOf(exchange)]);
-      expect([sent, learned]).toEqual([[[1, 2]], []]);
-    },
-  );
+  it("have no others that come along once they are sent", async () => {
+    const { connection, sent } = batching();
+    const turn: SharedTurn = { group: "other", calls: 2, room: 8 };
+    await Promise.all([1, 2].map((id) => connection.send(call(id, turn), never)));
+    expect(turn.room).toBe(0);
+    expect(sent).toEqual([[1, 2]]);
+  });
 
-  it("that found no answer among the others are malformed", async () => {
-    const { ask } = batching(() => answered(`[${result(3)},${result(1)}]`));
-    expect(await ask([1, 2, 3])).toEqual([`200 ${result(1)}`, "unreachable", `200 ${result(3)}`]);
+  it.each<Exchange>([
+    { kind: "timeout" },
+    { kind: "unreachable", reason: "ECONNREFUSED" },
+    { kind: "crowded" },
+    answered("", 429),
+  ])("share what became of their request: %j", async (exchange) => {
+    const { ask, sent, limits } = batching(() => exchange);
+    expect(await ask([1, 2])).toEqual([textOf(exchange), textOf(exchange)]);
+    expect([sent, limits]).toEqual([[[1, 2]], []]);
+  });
+
+  it.each<[string, (ids: readonly number[]) => Exchange]>([
+    ["fails", () => answered("", 503)],
+    ["is cut off", () => ({ kind: "unreachable", reason: "UND_ERR_SOCKET" })],
+    ["is truncated", (ids) => answered(`[${ids.map(result).join(",")}`.slice(0, -3))],
+    ["is one error for all", () => answered('{"id":1,"error":{"code":-32700,"message":"no"}}')],
+    ["lacks all answers", () => answered("[]")],
+    ["answers others", () => answered(`[${result(8)},${result(9)}]`)],
+  ])("are sent again, each by itself, when their request %s", async (_, together) => {
+    const { ask, sent } = batching((request) =>
+      typeof request.ids === "number" ? willing(request) : together(request.ids),
+    );
+    expect(await ask([1, 2])).toEqual(all([1, 2]));
+    expect(sent).toEqual([[1, 2], 1, 2]);
+  });
+
+  it("that found no answer among the others are sent again", async () => {
+    const { ask, sent } = batching((request) =>
+      typeof request.ids === "number"
+        ? willing(request)
+        : answered(`[${result(3)},${result(1)},${result(1)}]`),
+    );
+    expect(await ask([1, 2, 3])).toEqual(all([1, 2, 3]));
+    expect(sent).toEqual([[1, 2, 3], 2]);
   });
 });
 
@@ -111,37 +156,37 @@ describe("a batch that is refused", () => {
   it("is sent again one by one, and half of it is the most from then on", async () => {
     const takesThree = (request: Sent): Exchange =>
       typeof request.ids !== "number" && request.ids.length > 3 ? refusal : willing(request);
-    const { ask, sent, learned, connection } = batching(takesThree, 8);
+    const { ask, sent, limits, sizes } = batching(takesThree, 8);
     const ids = [1, 2, 3, 4, 5, 6, 7, 8];
     expect(await ask(ids)).toEqual(all(ids));
     expect(sent).toEqual([ids, ...ids]);
     expect(await ask(ids)).toEqual(all(ids)); // in two of four, both refused: one lesson
-    expect(learned).toEqual([4, 2]);
-    expect(connection.batchSize).toBe(2);
+    expect(limits).toEqual([4, 2]);
+    expect(sizes.mostOf("other")).toBe(2);
     sent.length = 0;
     expect(await ask([1, 2, 3])).toEqual(all([1, 2, 3]));
     expect(sent).toEqual([[1, 2], 3]);
   });
 
   it("of two calls was the last one", async () => {
-    const { ask, sent, learned } = batching((request) =>
+    const { ask, sent, limits } = batching((request) =>
       typeof request.ids === "number" ? willing(request) : refusal,
     );
     expect(await ask([1, 2])).toEqual(all([1, 2]));
     expect(await ask([3, 4])).toEqual(all([3, 4]));
     expect(sent).toEqual([[1, 2], 1, 2, 3, 4]);
-    expect(learned).toEqual([1]);
+    expect(limits).toEqual([1]);
   });
 
   it.each<Exchange>([
     { kind: "too large" },
     answered('{"error":{"code":-32011,"message":"The batch response was too large"}}'),
-  ])("for the length of its answer is sent again, and nothing is learned: %j", async (whole) => {
-    const { ask, learned } = batching((request) =>
+  ])("for the length of its answer is sent again, and nothing is limits: %j", async (whole) => {
+    const { ask, limits } = batching((request) =>
       typeof request.ids === "number" ? willing(request) : whole,
     );
     expect(await ask([1, 2])).toEqual(all([1, 2]));
-    expect(learned).toEqual([]);
+    expect(limits).toEqual([]);
   });
 
   it("in part is sent again in part", async () => {
@@ -159,26 +204,28 @@ describe("a batch that is refused", () => {
 
 describe("a caller who leaves", () => {
   it("before the turn is over costs nothing", async () => {
-    const { connection, sent } = batching();
+    const { begin, sent } = batching();
     const caller = new AbortController();
-    const first = connection.send(call(1), caller.signal);
-    const second = connection.send(call(2), never);
+    const [first, second] = begin([1, 2], [caller.signal]);
     caller.abort();
-    expect(textOf(await first)).toBe("aborted");
-    expect(textOf(await second)).toBe(`200 ${result(2)}`);
+    expect(await first).toEqual({ kind: "aborted" });
+    expect(textOf((await second) as Exchange)).toBe(`200 ${result(2)}`);
     expect(sent).toEqual([2]);
   });
 
   it("does not disturb the others; the last one ends the request", async () => {
     const requests: AbortSignal[] = [];
-    const { connection } = batching(({ signal }) => {
+    const { begin } = batching(({ signal }) => {
       requests.push(signal);
       return new Promise((resolve) =>
         signal.addEventListener("abort", () => resolve({ kind: "aborted" })),
       );
     });
     const callers = [1, 2].map(() => countedSignal());
-    const calls = callers.map(({ signal }, id) => connection.send(call(id), signal));
+    const calls = begin(
+      [1, 2],
+      callers.map(({ signal }) => signal),
+    );
     await new Promise(setImmediate);
     callers[0]?.controller.abort();
     expect(await calls[0]).toEqual({ kind: "aborted" });
@@ -191,31 +238,100 @@ describe("a caller who leaves", () => {
 
   it("is not among those that are sent again", async () => {
     const caller = new AbortController();
-    const { connection, sent } = batching((request) => {
+    const { begin, sent } = batching((request) => {
       if (typeof request.ids === "number") return willing(request);
       caller.abort();
       return answered("", 413);
     });
-    const calls = [caller.signal, never].map((signal, id) => connection.send(call(id), signal));
+    const calls = begin([0, 1], [caller.signal]);
     expect((await Promise.all(calls)).map(textOf)).toEqual(["aborted", `200 ${result(1)}`]);
     expect(sent).toEqual([[0, 1], 1]);
   });
 });
 
-describe("a batch whose answer is not read on since too much waits", () => {
-  const [storm, other] = [memoryHolder("storm"), memoryHolder("other")];
-  const crowded = ({ ids }: Sent): Exchange =>
-    Array.isArray(ids) ? { kind: "crowded" } : answered(result(ids));
+describe("where the size is learned", () => {
+  const ids = (count: number, from = 1): number[] =>
+    Array.from({ length: count }, (_, index) => from + index);
+  const lengths = (sent: readonly Sent["ids"][]): number[] =>
+    sent.map((each) => (typeof each === "number" ? 1 : each.length));
 
-  it.each([
-    { what: "is sent again in parts when it was for several keys", keys: [storm, other], times: 3 },
-    { what: "is not sent again when it was for one", keys: [storm, storm], times: 1 },
-  ])("$what", async ({ keys, times }) => {
-    const { connection, sent } = batching(crowded);
-    const exchanges = await Promise.all(
-      keys.map((holder, id) => connection.send({ ...call(id), holder }, never).then(textOf)),
+  it("more go together each time that as many as may be went well", async () => {
+    const { ask, sent, clock } = learning();
+    for (let round = 0; round < 4; round += 1) {
+      await clock.advance(1);
+      await ask(ids(20));
+    }
+    // At first one is tried, and the others go by themselves.
+    expect(lengths(sent.slice(0, 19)).toSorted()).toEqual([...Array(18).fill(1), 2]);
+    expect(lengths(sent.slice(19, 24))).toEqual(Array(5).fill(4));
+    expect(lengths(sent.slice(-2))).toEqual([16, 4]);
+  });
+
+  it("a node that answers batches wrongly gets none soon, and all calls their answers", async () => {
+    const { ask, sent, clock } = learning((request) =>
+      typeof request.ids === "number" ? willing(request) : answered("<html>", 502),
     );
-    expect(sent).toHaveLength(times);
-    expect(exchanges).toEqual(times === 1 ? ["crowded", "crowded"] : all([0, 1]));
+    for (let round = 0; round < 200; round += 1) {
+      expect(await ask(ids(4))).toEqual(all(ids(4)));
+      await clock.advance(100); // 20 s in all
+    }
+    const batches = lengths(sent).filter((length) => length > 1).length;
+    expect(batches).toBeLessThanOrEqual(6); // after 1, 2, 4 and 8 s
+  });
+
+  it("a slow member keeps the others until their batch is late, and no longer", async () => {
+    const slow = new Promise<never>(() => undefined);
+    let isSlow = false;
+    const { ask, begin, sent, clock } = learning((request) =>
+      isSlow && typeof request.ids !== "number" ? slow : willing(request),
+    );
+    await clock.advance(1);
+    await ask(ids(2));
+    await clock.advance(1);
+    isSlow = true;
+    sent.length = 0;
+    const calls = begin(ids(4));
+    await new Promise(setImmediate);
+    expect(sent).toEqual([ids(4)]);
+    await clock.advance(100);
+    expect((await Promise.all(calls)).map(textOf)).toEqual(all(ids(4)));
+    expect(sent).toEqual([ids(4), ...ids(4)]);
+    sent.length = 0;
+    await Promise.all([ask(ids(2)), clock.advance(0).then(() => clock.advance(100))]);
+    expect(lengths(sent)).toEqual([2, 1, 1]); // half as many
+  });
+
+  it("few batches are given up for being late: a node that is slow in all is not asked twice", async () => {
+    const slow = new Promise<never>(() => undefined);
+    let isSlow = false;
+    const { ask, begin, sent, clock } = learning((request) =>
+      isSlow && typeof request.ids !== "number" ? slow : willing(request),
+    );
+    await clock.advance(1);
+    await ask(ids(2));
+    isSlow = true;
+    sent.length = 0;
+    void begin(ids(40));
+    await new Promise(setImmediate);
+    await clock.advance(1_000);
+    await new Promise(setImmediate);
+    expect(lengths(sent)).toEqual([...Array(10).fill(4), ...Array(12).fill(1)]);
+  });
+
+  it("an answer that is too long for several is asked for by each", async () => {
+    const bounds: (number | undefined)[] = [];
+    const clock = new FakeClock();
+    const sizes = new BatchSizes({ configured: undefined }, { clock });
+    const send = async ({ id, json, maxBytes }: NodeRequest): Promise<Exchange> => {
+      bounds.push(maxBytes);
+      return json.startsWith("[") ? { kind: "too large" } : answered(result(id));
+    };
+    const connection = new BatchingConnection({
+      ...{ connection: { send, close: async () => undefined }, clock, sizes },
+    });
+    const turn: SharedTurn = { group: "state", calls: 2, room: 0 };
+    const exchanges = [1, 2].map((id) => connection.send(call(id, turn), never).then(textOf));
+    expect(await Promise.all(exchanges)).toEqual(all([1, 2]));
+    expect(bounds).toEqual([1 << 20, undefined, undefined]);
   });
 });

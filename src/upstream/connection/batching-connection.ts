@@ -1,79 +1,74 @@
-// Calls of one moment as one HTTP request, for nodes that count requests. What a node refuses is
-// learned, and its calls are sent again, each by itself.
+// Calls of one moment as one HTTP request. How many is learned from what becomes of them (`BatchSizes`); what was wrong
+// only because they were together is sent again, each by itself.
 import type { Clock } from "../../lib/clock.ts";
-import type { MemoryHolder } from "../../lib/memory-budget.ts";
+import type { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { type BatchOutcome, readBatchAnswer } from "./batch-answer.ts";
-import type { BodyReader, Connection, Exchange, NodeRequest } from "./connection.ts";
+import type { BodyReader, Connection, Exchange, NodeRequest, SharedTurn } from "./connection.ts";
 
-type BatchingOptions = {
-  /** The most calls in one request. */
-  readonly batch: number;
-  /** Told the most that the node takes, when that is less than before; 1: it takes no batches. */
-  readonly onLearned?: ((size: number) => void) | undefined;
-};
-
-type BatchingParts = {
+export type BatchingConnectionParts = {
   readonly connection: Pick<Connection, "send" | "close">;
-  readonly clock: Pick<Clock, "yield">;
+  readonly clock: Pick<Clock, "after" | "now" | "yield">;
+  readonly sizes: Pick<
+    BatchSizes,
+    "isConfigured" | "answered" | "failed" | "late" | "lateMs" | "refused"
+  >;
 };
 
 /** Made once: an abort without a reason makes an exception with a stack. */
 const NOBODY_WAITS = new Error("all callers have left");
-/** A whole that has no answer to one of its calls. */
-const MALFORMED: Exchange = { kind: "unreachable", reason: "malformed answer" };
+/** In bytes: a longer answer to several calls is asked for in parts, unless the operator wants batches. */
+const LONGEST_TOGETHER = 1 << 20;
+
+/** A batch that is under way. */
+type Sent = { readonly turn: SharedTurn; readonly sentAtMs: number };
 
 export class BatchingConnection implements Connection {
-  /** Calls of this turn of the event loop, by id: fewer than make a batch full. */
-  #gathered = new Map<number, BatchedCall>();
-  #isTurnAwaited = false;
-  #size: number;
-  readonly #options: BatchingOptions;
-  readonly #parts: BatchingParts;
+  /** Calls of this turn of the event loop. */
+  #gathered = new Map<SharedTurn, BatchedCall[]>();
+  readonly #parts: BatchingConnectionParts;
 
-  constructor(options: BatchingOptions, parts: BatchingParts) {
-    this.#size = options.batch;
-    this.#options = options;
+  constructor(parts: BatchingConnectionParts) {
     this.#parts = parts;
   }
 
-  /** The most calls that go in one request now. */
-  get batchSize(): number {
-    return this.#size;
-  }
-
   send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
-    const isAlone = this.#size < 2 || reader || signal.aborted || this.#gathered.has(request.id);
-    if (isAlone || !request.isBatchable)
+    const { turn } = request;
+    const isAlone = turn === undefined || (turn.room === 0 && turn.calls === 1);
+    if (isAlone || reader || signal.aborted)
       return this.#parts.connection.send(request, signal, reader);
-    return new Promise((resolve) => this.#gather(new BatchedCall(request, signal, resolve)));
+    return new Promise((resolve) => this.#gather(turn, new BatchedCall(request, signal, resolve)));
   }
 
   close(): Promise<void> {
     return this.#parts.connection.close();
   }
 
-  #gather(call: BatchedCall): void {
-    this.#gathered.set(call.request.id, call);
-    if (this.#gathered.size >= this.#size) this.#sendGathered();
-    else if (!this.#isTurnAwaited) void this.#awaitTurn();
-  }
-
-  async #awaitTurn(): Promise<void> {
-    this.#isTurnAwaited = true;
-    await this.#parts.clock.yield();
-    this.#isTurnAwaited = false;
-    this.#sendGathered();
+  #gather(turn: SharedTurn, call: BatchedCall): void {
+    const calls = this.#gathered.get(turn);
+    if (calls) calls.push(call);
+    else this.#gathered.set(turn, [call]);
+    if (!calls && this.#gathered.size === 1)
+      void this.#parts.clock.yield().then(() => this.#sendGathered());
   }
 
   #sendGathered(): void {
-    const calls = [...this.#gathered.values()].filter(({ isSettled }) => !isSettled);
+    const gathered = this.#gathered;
     this.#gathered = new Map();
-    // What the node takes may have become less since they were gathered.
-    for (let from = 0; from < calls.length; from += this.#size) {
-      const together = calls.slice(from, from + this.#size);
-      if (together.length > 1) void this.#sendTogether(together);
-      else this.#sendEach(together);
+    for (const [turn, all] of gathered) {
+      turn.room = 0;
+      const calls = all.filter(({ isSettled }) => !isSettled);
+      if (calls.length > 1) void this.#sendTogether(calls, turn);
+      else void this.#sendLone(calls[0], turn);
     }
+  }
+
+  async #sendLone(call: BatchedCall | undefined, { group }: SharedTurn): Promise<void> {
+    if (!call) return;
+    const { clock, sizes, connection } = this.#parts;
+    const sentAtMs = clock.now();
+    const exchange = await connection.send(call.request, call.signal);
+    if (group && exchange.kind === "answered") sizes.answered(group, 1, sentAtMs);
+    call.settle(exchange);
   }
 
   #sendEach(calls: readonly BatchedCall[]): void {
@@ -84,64 +79,89 @@ export class BatchingConnection implements Connection {
     }
   }
 
-  async #sendTogether(calls: readonly BatchedCall[]): Promise<void> {
+  async #sendTogether(calls: readonly BatchedCall[], turn: SharedTurn): Promise<void> {
+    const { clock, connection } = this.#parts;
+    const sent: Sent = { turn, sentAtMs: clock.now() };
     const controller = new AbortController();
+    const cancelTimer = this.#watch(calls, sent);
     let waiting = calls.length;
-    const onLeave = (): void => {
+    let isOver = false;
+    const onSettled = (): void => {
       waiting -= 1;
-      if (waiting === 0) controller.abort(NOBODY_WAITS);
+      if (waiting === 0 && !isOver) controller.abort(NOBODY_WAITS);
     };
-    for (const call of calls) call.onLeave = onLeave;
-    const holder = onlyHolder(calls);
+    for (const call of calls) call.onSettled = onSettled;
+    const exchange = await connection.send(this.#joined(calls), controller.signal);
+    isOver = true;
+    cancelTimer();
+    this.#settle(calls, readBatchAnswer(exchange), sent);
+  }
+
+  /** All are of one key, or of none. */
+  #joined(calls: readonly BatchedCall[]): NodeRequest {
+    const { isForCaller, holder } = (calls[0] as BatchedCall).request;
+    const maxBytes = this.#parts.sizes.isConfigured ? undefined : LONGEST_TOGETHER;
     const json = `[${calls.map(({ request }) => request.json).join(",")}]`;
-    const exchange = await this.#parts.connection.send(
-      { id: 0, json, isForCaller: calls.every(({ request }) => request.isForCaller), holder },
-      controller.signal,
-    );
-    // What waits for one of their keys is no reason to refuse the others.
-    if (exchange.kind === "crowded" && holder === undefined) this.#sendEach(calls);
-    else this.#settle(calls, readBatchAnswer(exchange));
+    return { id: 0, json, isForCaller, holder, maxBytes };
   }
 
-  #settle(calls: readonly BatchedCall[], outcome: BatchOutcome): void {
-    if (outcome.kind === "refused") this.#learn(calls.length);
-    if (outcome.kind === "refused" || outcome.kind === "too large") this.#sendEach(calls);
-    else if (outcome.kind === "all") for (const call of calls) call.settle(outcome.exchange);
-    else {
-      const { exchanges, again } = outcome;
-      this.#sendEach(calls.filter(({ request }) => again.has(request.id)));
-      for (const call of calls)
-        if (!again.has(call.request.id)) call.settle(exchanges.get(call.request.id) ?? MALFORMED);
-    }
+  /** A slow member does not delay the others for long. @returns How to end it. */
+  #watch(calls: readonly BatchedCall[], { turn: { group }, sentAtMs }: Sent): () => void {
+    const { clock, sizes } = this.#parts;
+    const lateMs = group ? sizes.lateMs(group) : Number.POSITIVE_INFINITY;
+    if (!group || lateMs === Number.POSITIVE_INFINITY) return nothing;
+    const giveUp = (): void => {
+      if (calls.some(({ isSettled }) => !isSettled) && sizes.late(group, sentAtMs))
+        this.#sendEach(calls);
+    };
+    // The answer may be here, and only we are late to read it.
+    return clock.after(lateMs, () => void clock.yield().then(giveUp));
   }
 
-  /** Half of what was refused: several refusals of one moment are one lesson. */
-  #learn(refused: number): void {
-    const size = Math.floor(refused / 2);
-    if (size >= this.#size) return;
-    this.#size = size;
-    this.#options.onLearned?.(size);
+  #settle(calls: readonly BatchedCall[], outcome: BatchOutcome, sent: Sent): void {
+    this.#learn(calls, outcome, sent);
+    if (outcome.kind === "each") {
+      const { exchanges } = outcome;
+      for (const call of calls) {
+        const exchange = exchanges.get(call.request.id);
+        if (exchange) call.settle(exchange);
+      }
+      this.#sendEach(calls); // those that found none
+    } else if (outcome.kind === "all" && !outcome.isForBatch)
+      for (const call of calls) call.settle(outcome.exchange);
+    else this.#sendEach(calls);
+  }
+
+  #learn(
+    calls: readonly BatchedCall[],
+    outcome: BatchOutcome,
+    { turn: { group }, sentAtMs }: Sent,
+  ): void {
+    const { sizes } = this.#parts;
+    if (outcome.kind === "refused") sizes.refused(calls.length);
+    if (!group || (outcome.kind === "all" && outcome.exchange.kind === "aborted")) return;
+    if (isRight(calls, outcome)) sizes.answered(group, calls.length, sentAtMs);
+    else sizes.failed(group, sentAtMs);
   }
 }
 
-/** undefined where they are of several keys, or of none. */
-function onlyHolder([first, ...rest]: readonly BatchedCall[]): MemoryHolder | undefined {
-  const holder = first?.request.holder;
-  return rest.every(({ request }) => request.holder === holder) ? holder : undefined;
-}
+/** Each call has its answer, and there are no others. */
+const isRight = (calls: readonly BatchedCall[], outcome: BatchOutcome): boolean =>
+  outcome.kind === "each" &&
+  outcome.isRight &&
+  outcome.exchanges.size === calls.length &&
+  calls.every(({ request }) => outcome.exchanges.has(request.id));
+
+const nothing = (): void => undefined;
 
 /** A call that shares a request with others: it may leave at any time, and is settled once. */
 class BatchedCall {
   readonly request: NodeRequest;
   readonly signal: AbortSignal;
-  /** Called when the caller left before there was an answer. */
-  onLeave: () => void = () => undefined;
+  onSettled: () => void = nothing;
   #isSettled = false;
   readonly #resolve: (exchange: Exchange) => void;
-  readonly #leave = (): void => {
-    this.settle({ kind: "aborted" });
-    this.onLeave();
-  };
+  readonly #leave = (): void => this.settle({ kind: "aborted" });
 
   constructor(request: NodeRequest, signal: AbortSignal, resolve: (exchange: Exchange) => void) {
     this.request = request;
@@ -160,5 +180,6 @@ class BatchedCall {
     this.#isSettled = true;
     this.signal.removeEventListener("abort", this.#leave);
     this.#resolve(exchange);
+    this.onSettled();
   }
 }

@@ -3,6 +3,7 @@
 import type { RpcCaller } from "../../devnet/activity.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
+import type { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { readReply, requestJson } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
@@ -15,8 +16,8 @@ type ConnectParts = {
   /** Where what comes is counted. */
   readonly memory?: ArrivingMemory | undefined;
   readonly turns?: Pick<Turns, "next"> | undefined;
-  /** See `BatchingConnection`. */
-  readonly onBatchLearned?: ((size: number) => void) | undefined;
+  /** Over HTTP; left out: each call goes by itself. */
+  readonly sizes?: BatchSizes | undefined;
 };
 
 /** No socket is opened before the first call. */
@@ -25,10 +26,9 @@ export function connect(options: ConnectionOptions, parts: ConnectParts): Connec
   if (scheme === "ws:" || scheme === "wss:") return new WebSocketConnection(options, parts);
   if (scheme === "ipc:") return ipcConnection(options, parts);
   const connection = new HttpConnection(options, parts);
-  const { batch = 1 } = options;
-  if (batch < 2) return connection;
-  const onLearned = parts.onBatchLearned;
-  return new BatchingConnection({ batch, onLearned }, { connection, clock: parts.clock });
+  const { clock, sizes } = parts;
+  const takesBatches = sizes !== undefined && options.batch !== 1;
+  return takesBatches ? new BatchingConnection({ connection, clock, sizes }) : connection;
 }
 
 const TIMEOUT_MS = 10_000;

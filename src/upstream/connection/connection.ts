@@ -1,6 +1,7 @@
 // What a connection to one node is, whatever it is made of; and which call a message answers, found without parsing it.
 import { findMembers, type Span, textOf } from "../../jsonrpc/members.ts";
 import type { MemoryHolder } from "../../lib/memory-budget.ts";
+import type { Turn } from "../node-turns.ts";
 
 export type ConnectionOptions = {
   /** http(s), ws(s) or ipc; user information in it becomes basic authentication. */
@@ -12,7 +13,7 @@ export type ConnectionOptions = {
   readonly timeoutMs: number;
   /** The longest answer that is taken, in bytes. */
   readonly responseBytes: number;
-  /** Over HTTP, the most calls of one moment that go as one request; left out or 1: each by itself. */
+  /** Over HTTP, the most calls of one moment that go as one request; 1: each by itself; left out: it is learned. */
   readonly batch?: number | undefined;
 };
 
@@ -34,12 +35,15 @@ export type Exchange =
   | { readonly kind: "crowded" }
   | { readonly kind: "aborted" };
 
+/** What calls have in common that may go as one request: see `Turn`. */
+export type SharedTurn = Pick<Turn, "group" | "calls" | "room">;
+
 /** One JSON-RPC request: the whole envelope, and the number that is the `id` in it. */
 export type NodeRequest = {
   readonly id: number;
   readonly json: string;
-  /** It may be sent with others in one request; left out: not. */
-  readonly isBatchable?: boolean | undefined;
+  /** It may be sent with others that have the same; left out: it goes by itself. */
+  readonly turn?: SharedTurn | undefined;
   /** The longest answer that is taken to this one, in bytes, where that is less than the connection takes. */
   readonly maxBytes?: number | undefined;
   /** Its answer need not be read to its end while too much waits in memory. */

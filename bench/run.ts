@@ -190,5 +190,9 @@ function blockCall(number: string): string {
 }
 
 function post(url: string, body: string): Promise<Response> {
-  return fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "accept-encoding": "identity" },
+    body,
+  });
 }

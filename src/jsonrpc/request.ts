@@ -1,8 +1,10 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
+import { CLOSE_BRACKET, OPEN_BRACKET } from "./ascii.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
-import { findElements, findMembers, isSpace, type Span, textOf } from "./members.ts";
+import { findElements, findMembers, isSpace, type Span, skipSpace, textOf } from "./members.ts";
+import { readPlainCall } from "./plain-call.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
 export type CallMessage = {
@@ -15,6 +17,8 @@ export type CallMessage = {
   readonly ambiguity?: string | undefined;
   /** The message as the caller wrote it; see paramsJsonOf. */
   readonly json: Buffer;
+  /** The text of the parameters, where it is known already. */
+  readonly paramsText?: string | undefined;
 };
 export type Message =
   | CallMessage
@@ -43,6 +47,45 @@ const leastBytesBeyond = (bounds: BodyBounds): number =>
  * wrong with a single message is in the message (docs/errors.md).
  */
 export function readRequest(
+  body: Buffer,
+  maxBatch: number,
+  tooLarge: () => RpcError = errors.batchTooLarge,
+): RequestBody {
+  const message = readPlain(body);
+  if (message) return { kind: "single", message };
+  const messages = body[0] === OPEN_BRACKET ? readPlainBatch(body, maxBatch) : undefined;
+  return messages ? { kind: "batch", messages } : readFully(body, maxBatch, tooLarge);
+}
+
+/** undefined for a batch that is wrong, or has a member that is not plain. */
+function readPlainBatch(body: Buffer, maxBatch: number): CallMessage[] | undefined {
+  const marks: number[] = [];
+  const verdict = new BodyScan({ depth: MAX_BODY_DEPTH, members: maxBatch }).take(body, marks);
+  const end = marks.at(-1) ?? 0;
+  if (verdict !== "within bounds" || body[end] !== CLOSE_BRACKET) return undefined;
+  if (skipSpace(body, end + 1) < body.length) return undefined;
+  const messages: CallMessage[] = [];
+  for (const span of spansBetween(marks, body)) {
+    const message = readPlain(body.subarray(span.start, span.end));
+    if (!message) return undefined;
+    messages.push(message);
+  }
+  return messages;
+}
+
+/** Most calls are plain. */
+function readPlain(json: Buffer): CallMessage | undefined {
+  const plain = readPlainCall(json);
+  if (!plain) return undefined;
+  const { id = DEFAULT_ID, method, params, paramsJson: paramsText } = plain;
+  return { kind: "call", id, method, params, ambiguity: undefined, json, paramsText };
+}
+
+/** Spec, request envelope: "Default 0". */
+const DEFAULT_ID = "0";
+
+/** As `readRequest`, and slower for what is plain. */
+export function readFully(
   body: Buffer,
   maxBatch: number,
   tooLarge: () => RpcError = errors.batchTooLarge,
@@ -107,7 +150,7 @@ function readMessage(json: Buffer, text: string, value: unknown): Message {
   if (wrong) return invalid(idText ?? "null", errors.invalidRequest(wrong));
   return {
     kind: "call",
-    id: idText ?? "0", // Spec, request envelope: "Default 0".
+    id: idText ?? DEFAULT_ID,
     method: value["method"] as string,
     params: (value["params"] as unknown[] | null | undefined) ?? [],
     ambiguity,
@@ -134,8 +177,13 @@ function isWrittenPlainly(text: string, value: string): boolean {
 }
 
 /** The JSON text of the parameters as the caller wrote them, to be passed on. */
-export function paramsJsonOf({ json, params }: Pick<CallMessage, "json" | "params">): string {
+export function paramsJsonOf({
+  json,
+  params,
+  paramsText,
+}: Pick<CallMessage, "json" | "params" | "paramsText">): string {
   if (params.length === 0) return "[]";
+  if (paramsText !== undefined) return paramsText;
   const [span] = findMembers(json, ["params"]) ?? [];
   return span ? textOf(json, span) : "[]";
 }

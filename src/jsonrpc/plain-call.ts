@@ -1,0 +1,201 @@
+// Reads the shape that nearly all calls have in one pass: an object with the members of a call, each once, in ASCII
+// without escapes. Whatever else comes is left to the full reader (request.ts), to which this one is held by a test.
+import { isAscii } from "node:buffer";
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from "./ascii.ts";
+
+export type PlainCall = {
+  /** JSON text, as it was written. */
+  readonly id: string | undefined;
+  readonly method: string;
+  readonly params: readonly unknown[];
+  /** As they were written; undefined without any. */
+  readonly paramsJson: string | undefined;
+};
+
+/**
+ * In bytes. What is larger is parsed: there the runtime's own parser is as fast, and texts cut out of a body keep all of
+ * it in memory.
+ */
+const MOST = 4_096;
+/** Levels of arrays and objects in the parameters, and members of one object. */
+const DEEPEST = 4;
+const MOST_MEMBERS = 10;
+
+const SPACE = 0x20;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+/** In digits: an integer that is read exactly. */
+const SHORT_NUMBER = 15;
+
+/** Of a body that has them, some strings may have to be decoded, or may be none. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: strings may not have them
+const UNUSUAL = /[\\\x00-\x1f]/;
+
+/** @returns undefined for what is not plain, which may be anything. */
+export function readPlainCall(json: Buffer): PlainCall | undefined {
+  if (json.length > MOST || !isAscii(json)) return undefined;
+  const text = json.toString("latin1");
+  return UNUSUAL.test(text) ? undefined : new PlainReader(text).call();
+}
+
+/** In place of a value: it is not plain. */
+const OTHER = Symbol("not plain");
+
+class PlainReader {
+  #at = 0;
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  call(): PlainCall | undefined {
+    let id: string | undefined;
+    let method: string | undefined;
+    let params: readonly unknown[] | undefined;
+    let paramsJson: string | undefined;
+    let hasVersion = false;
+    if (!this.#skips(OPEN_BRACE)) return undefined;
+    do {
+      const name = this.#string();
+      if (!this.#skips(COLON)) return undefined;
+      this.#skipSpaces();
+      const start = this.#at;
+      if (name === "jsonrpc" && !hasVersion) {
+        hasVersion = this.#string() === "2.0";
+        if (!hasVersion) return undefined;
+      } else if (name === "id" && id === undefined) {
+        if (!this.#skipId()) return undefined;
+        id = this.#text.slice(start, this.#at);
+      } else if (name === "method" && method === undefined) {
+        method = this.#string();
+        if (method === undefined) return undefined;
+      } else if (name === "params" && params === undefined) {
+        const list = this.#skips(OPEN_BRACKET) ? this.#array(1) : OTHER;
+        if (list === OTHER) return undefined;
+        params = list;
+        paramsJson = this.#text.slice(start, this.#at);
+      } else return undefined;
+    } while (this.#skips(COMMA));
+    if (!this.#skips(CLOSE_BRACE)) return undefined;
+    this.#skipSpaces();
+    if (!hasVersion || method === undefined || this.#at !== this.#text.length) return undefined;
+    return { id, method, params: params ?? [], paramsJson };
+  }
+
+  /** An integer, a string or null. */
+  #skipId(): boolean {
+    const first = this.#text.charCodeAt(this.#at);
+    if (first === QUOTE) return this.#string() !== undefined;
+    return this.#skipWord("null") || this.#skipInteger();
+  }
+
+  /** Behind it must be the value's end, which is looked for by whoever goes on: `1.5` and `01` have none there. */
+  #skipInteger(): boolean {
+    const text = this.#text;
+    if (text.charCodeAt(this.#at) === MINUS) this.#at += 1;
+    const start = this.#at;
+    while (isDigit(text.charCodeAt(this.#at))) this.#at += 1;
+    const digits = this.#at - start;
+    return digits === 1 || (digits > 1 && text.charCodeAt(start) !== ZERO);
+  }
+
+  #value(depth: number): unknown {
+    this.#skipSpaces();
+    switch (this.#text.charCodeAt(this.#at)) {
+      case QUOTE:
+        return this.#string() ?? OTHER;
+      case OPEN_BRACE:
+        this.#at += 1;
+        return depth < DEEPEST ? this.#object(depth + 1) : OTHER;
+      case OPEN_BRACKET:
+        this.#at += 1;
+        return depth < DEEPEST ? this.#array(depth + 1) : OTHER;
+      default:
+        return this.#wordOrNumber();
+    }
+  }
+
+  #wordOrNumber(): unknown {
+    if (this.#skipWord("true")) return true;
+    if (this.#skipWord("false")) return false;
+    if (this.#skipWord("null")) return null;
+    const start = this.#at;
+    if (!this.#skipInteger() || this.#at - start > SHORT_NUMBER) return OTHER;
+    return Number(this.#text.slice(start, this.#at));
+  }
+
+  /** From behind its bracket. */
+  #array(depth: number): unknown[] | typeof OTHER {
+    const list: unknown[] = [];
+    if (this.#skips(CLOSE_BRACKET)) return list;
+    do {
+      const value = this.#value(depth);
+      if (value === OTHER) return OTHER;
+      list.push(value);
+    } while (this.#skips(COMMA));
+    return this.#skips(CLOSE_BRACKET) ? list : OTHER;
+  }
+
+  /** From behind its bracket. Names that some readers take for one are not plain. */
+  #object(depth: number): Record<string, unknown> | typeof OTHER {
+    const members: Record<string, unknown> = {};
+    const names: string[] = [];
+    if (this.#skips(CLOSE_BRACE)) return members;
+    do {
+      const name = this.#string();
+      if (name === undefined || !this.#skips(COLON) || !isNew(name, names)) return OTHER;
+      const value = this.#value(depth);
+      if (value === OTHER) return OTHER;
+      members[name] = value;
+      names.push(name);
+    } while (this.#skips(COMMA));
+    return this.#skips(CLOSE_BRACE) ? members : OTHER;
+  }
+
+  /** There are no escapes: a string ends with the next quote. */
+  #string(): string | undefined {
+    if (!this.#skips(QUOTE)) return undefined;
+    const start = this.#at;
+    const end = this.#text.indexOf('"', start);
+    if (end < 0) return undefined;
+    this.#at = end + 1;
+    return this.#text.slice(start, end);
+  }
+
+  #skipWord(word: string): boolean {
+    if (!this.#text.startsWith(word, this.#at)) return false;
+    this.#at += word.length;
+    return true;
+  }
+
+  /** Spaces, and the character if it is the next one. */
+  #skips(character: number): boolean {
+    this.#skipSpaces();
+    if (this.#text.charCodeAt(this.#at) !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skipSpaces(): void {
+    while (this.#text.charCodeAt(this.#at) === SPACE) this.#at += 1;
+  }
+}
+
+const isDigit = (character: number): boolean => character >= ZERO && character <= NINE;
+
+function isNew(name: string, names: readonly string[]): boolean {
+  if (name === "__proto__" || names.length === MOST_MEMBERS) return false;
+  for (const other of names)
+    if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) return false;
+  return true;
+}

@@ -77,6 +77,7 @@ class Members {
 const replyOf = (id: number, bytes: number): RpcResponse => ({
   status: 200,
   pieces: [Buffer.alloc(bytes, String(id % 10))],
+  bytes,
 });
 
 const textOf = (pieces: readonly AnswerJson[]): string =>

@@ -65,7 +65,7 @@ export class Batch {
   async #wholeOrRest(): Promise<RpcResponse> {
     while (!this.#isWhole) {
       if (this.#responses[0] && this.#hasToBeTaken)
-        return { status: 200, pieces: [], rest: this.#inTurn() };
+        return { status: 200, pieces: [], bytes: 0, rest: this.#inTurn() };
       await this.#change();
       this.#beginSome();
     }
@@ -84,11 +84,11 @@ export class Batch {
   #whole(): RpcResponse {
     this.#parts.scope.hold("building", -this.#heldBytes);
     const provenance = commonProvenance(this.#responses.map((response) => response?.provenance));
-    const pieces = this.#messages.flatMap((_, index) => [
-      index === 0 ? "[" : ",",
-      ...this.#take(index),
-    ]);
-    return { status: 200, pieces: [...pieces, "]"], provenance };
+    const pieces: AnswerJson[] = [];
+    for (let index = 0; index < this.#messages.length; index += 1)
+      pieces.push(index === 0 ? "[" : ",", ...this.#take(index));
+    pieces.push("]");
+    return { status: 200, pieces, bytes: lengthOf(pieces), provenance };
   }
 
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {
@@ -109,10 +109,11 @@ export class Batch {
 
   /** The member's answer, or that there is no room for it any more. */
   #take(index: number): readonly AnswerJson[] {
-    const pieces = this.#responses[index]?.pieces ?? [];
+    const response = this.#responses[index];
+    const pieces = response?.pieces ?? [];
     this.#responses[index] = undefined;
     const { mostBytes } = this.#options;
-    this.#bytes += lengthOf(pieces);
+    this.#bytes += response?.bytes ?? 0;
     this.#isOver ||= this.#bytes > mostBytes;
     if (!this.#isOver) return pieces;
     const id = this.#messages[index]?.id ?? "null";

@@ -8,6 +8,7 @@ import type { ViewSource } from "../chain/view-source.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
+import type { Occupancy } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, NetworkFacts } from "../methods/method.ts";
@@ -148,6 +149,8 @@ export class RequestScope {
   refused = 0;
   /** Called when it is known whether the answer left. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
+  /** The network that must not be taken away before it ends. */
+  #occupied: Pick<Occupancy, "leave"> | undefined;
   #holder: MemoryHolder | undefined;
   /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */
   #bodies = 0;
@@ -175,6 +178,13 @@ export class RequestScope {
     if (!this.#controller || this.#hasEnded) return;
     this.#cancelDeadline?.();
     this.#startDeadline(this.#controller);
+  }
+
+  /** Enters what it leaves when it ends: it may occupy one thing. */
+  occupy(occupancy: Pick<Occupancy, "enter" | "leave">): void {
+    if (this.#hasEnded) return;
+    occupancy.enter();
+    this.#occupied = occupancy;
   }
 
   /** From now on it is this key that bytes wait for. None may wait yet. */
@@ -218,7 +228,8 @@ export class RequestScope {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#releaseAll();
-    for (const task of this.#onSent ?? []) task(wasSent);
+    this.#occupied?.leave();
+    if (this.#onSent) for (const task of this.#onSent) task(wasSent);
     this.#cancelDeadline?.();
     if (this.#controller) this.#abandon(this.#controller, wasSent);
   }
@@ -238,8 +249,8 @@ export class RequestScope {
 
   #releaseAll(): void {
     const { memory } = this.#parts;
-    memory.release("bodies", this.#bodies, this.#holder);
+    if (this.#bodies !== 0) memory.release("bodies", this.#bodies, this.#holder);
     if (this.#building !== 0) memory.release("building", this.#building, this.#holder);
-    memory.release("unsent", this.#unsent, this.#holder);
+    if (this.#unsent !== 0) memory.release("unsent", this.#unsent, this.#holder);
   }
 }

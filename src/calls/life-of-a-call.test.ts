@@ -278,7 +278,7 @@ describe("the end of a call is told as", () => {
 });
 
 /** The usage, and the metric, after a call that ended so. */
-function recorded(answer: { pieces: readonly string[]; error?: RpcError }, saving?: string) {
+function recorded(answer: { bytes: number; error?: RpcError }, saving?: string) {
   const usageLines: object[] = [];
   const saved: unknown[] = [];
   const call = {
@@ -297,7 +297,7 @@ function recorded(answer: { pieces: readonly string[]; error?: RpcError }, savin
 
 describe("the usage of a call", () => {
   it("has its price, its bytes both ways, and how often nodes were asked", () => {
-    const { line, saved } = recorded({ pieces: ['{"result":', '"0x1"}'] });
+    const { line, saved } = recorded({ bytes: 16 });
     expect(line).toEqual({
       ...{ network: "main", method: "eth_call", computeUnits: 7, outcome: "ok", saved: undefined },
       ...{ bytes: 16, requestBytes: 40, upstreamCalls: 2 },
@@ -306,7 +306,7 @@ describe("the usage of a call", () => {
   });
 
   it("says where a node was saved", () => {
-    const { line, saved } = recorded({ pieces: [""] }, "store");
+    const { line, saved } = recorded({ bytes: 0 }, "store");
     expect(line).toMatchObject({ saved: "store" });
     expect(saved).toEqual([["main", "store"]]);
   });
@@ -319,7 +319,7 @@ describe("the usage of a call", () => {
     { what: "a node refused", error: errors.refusedByNode(-32000, "no", "{}"), want: "error" },
     { what: "nobody expected it", error: errors.internal("r", undefined), want: "error" },
   ])("$what: $want, and nothing is saved", ({ error, want }) => {
-    const { line, saved } = recorded({ pieces: ["{}"], error }, "store");
+    const { line, saved } = recorded({ bytes: 2, error }, "store");
     expect(line).toMatchObject({ outcome: want, saved: undefined });
     expect(saved).toEqual([]);
   });

@@ -157,9 +157,10 @@ function answerMessage(
 function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcResponse {
   const before = beforeResult(call.message.id);
   const pieces = typeof result === "string" ? [`${before}${result}}`] : [before, result, "}"];
+  const bytes = lengthOf(pieces);
   call.end();
-  recordUsage(call, { pieces }, parts);
-  return { status: 200, provenance: call.provenance ?? MADE_HERE, pieces };
+  recordUsage(call, { bytes }, parts);
+  return { status: 200, provenance: call.provenance ?? MADE_HERE, pieces, bytes };
 }
 
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
@@ -169,7 +170,7 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);
   call.end();
-  recordUsage(call, { pieces: response.pieces, error }, parts);
+  recordUsage(call, { bytes: response.bytes, error }, parts);
   return response;
 }
 
@@ -321,14 +322,11 @@ const REFUSED: readonly number[] = [403, 429];
 /**
  * Counts an answered call as usage of its key.
  *
- * @param answer What the caller is sent for this call, and the error in it.
+ * @param answer What the caller is sent for this call, in bytes, and the error in it.
  */
 export function recordUsage(
   call: Call,
-  {
-    pieces,
-    error,
-  }: { readonly pieces: readonly AnswerJson[]; readonly error?: RpcError | undefined },
+  { bytes, error }: { readonly bytes: number; readonly error?: RpcError | undefined },
   { metrics }: Pick<LifeParts, "metrics">,
 ): void {
   const { name: network } = call.network;
@@ -340,7 +338,7 @@ export function recordUsage(
     network,
     method: call.label,
     computeUnits: call.computeUnits,
-    bytes: lengthOf(pieces),
+    bytes,
     requestBytes: call.message.json.length,
     outcome: isRefused ? "refused" : error ? "error" : "ok",
     saved,

@@ -1,5 +1,5 @@
 // What callers are sent back.
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 
@@ -7,6 +7,8 @@ import type { Provenance } from "../methods/method.ts";
 export type RpcResponse = {
   readonly status: number;
   readonly pieces: readonly AnswerJson[];
+  /** Of the pieces. */
+  readonly bytes: number;
   /** Set on a 429. */
   readonly rateLimit?: RateLimit;
   /** Set where the gateway has too much to do, in seconds. */
@@ -19,7 +21,8 @@ export type RpcResponse = {
 
 /** The answer when there is nothing but an error; also for what went wrong before any message was read. */
 export function refusal(id: string, error: RpcError): RpcResponse {
-  const response = { status: error.status, pieces: [failure(id, error)] };
+  const pieces = [failure(id, error)];
+  const response = { status: error.status, pieces, bytes: lengthOf(pieces) };
   if (error.status === 429) return { ...response, rateLimit: error.data as RateLimit };
   return error.retryAfter === undefined ? response : { ...response, retryAfter: error.retryAfter };
 }

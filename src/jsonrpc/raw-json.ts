@@ -32,15 +32,19 @@ export const lasting = (bytes: Buffer): RawJson =>
   bytes.length <= LONGEST_TEXT && isAscii(bytes) ? bytes.toString("latin1") : Buffer.from(bytes);
 
 /** In bytes of UTF-8. */
-export const lengthOf = (pieces: readonly AnswerJson[]): number =>
-  pieces.reduce(
-    (sum, piece) => sum + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length),
-    0,
-  );
+export function lengthOf(pieces: readonly AnswerJson[]): number {
+  let sum = 0;
+  for (const piece of pieces)
+    sum += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+  return sum;
+}
 
 /** What the pieces take in memory, in bytes. */
-export const heldBytesOf = (pieces: readonly AnswerJson[]): number =>
-  pieces.reduce((sum, piece) => sum + (isSource(piece) ? piece.heldBytes : piece.length), 0);
+export function heldBytesOf(pieces: readonly AnswerJson[]): number {
+  let sum = 0;
+  for (const piece of pieces) sum += isSource(piece) ? piece.heldBytes : piece.length;
+  return sum;
+}
 
 /** The value that a text stands for; undefined when it is no JSON: what a node writes must never make us throw. */
 export function parsed(json: Buffer | string): unknown {

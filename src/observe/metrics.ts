@@ -126,8 +126,17 @@ type Declared = { readonly name: string; readonly help: string; readonly labelNa
 type CallCounts = {
   calls: number;
   upstreamCalls: number;
-  /** Of the calls of each method, by outcome, in `calls_total`: made once, not with each call. */
-  readonly keys: Map<string, Partial<Record<CallRecord["outcome"], string>>>;
+  /** From the first call on. */
+  ended?: EndedCalls;
+};
+
+/** What is counted with every call of one network: the counts are held, not looked up by their labels each time. */
+type EndedCalls = {
+  /** Of each method, by outcome. */
+  readonly byMethod: Map<string, Partial<Record<CallRecord["outcome"], Count>>>;
+  readonly saved: Map<string, Count>;
+  readonly computeUnits: Count;
+  readonly seconds: Times;
 };
 
 type WatchedGauge = {
@@ -167,6 +176,12 @@ export class Metrics {
   readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
   #requestsInFlight = 0;
+  readonly #requests = {
+    byStatus: new Map<number, Count>(),
+    seconds: this.#histograms.http_request_seconds.times("", {}),
+    bytesIn: this.#counters.http_request_bytes_total.count("", {}),
+    bytesOut: this.#counters.http_response_bytes_total.count("", {}),
+  };
   readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
   readonly #callsOf = new Map<string, CallCounts>();
 
@@ -238,25 +253,50 @@ export class Metrics {
     bytesOut: number;
   }): void {
     this.#requestsInFlight -= 1;
-    this.#counters["http_requests_total{status}"].add(String(record.status), {
-      status: record.status,
-    });
-    this.#histograms.http_request_seconds.add("", {}, record.seconds);
-    this.#counters.http_request_bytes_total.add("", {}, record.bytesIn);
-    this.#counters.http_response_bytes_total.add("", {}, record.bytesOut);
+    const counts = this.#requests;
+    this.#answeredWith(record.status).value += 1;
+    counts.seconds.add(record.seconds);
+    counts.bytesIn.value += record.bytesIn;
+    counts.bytesOut.value += record.bytesOut;
+  }
+
+  #answeredWith(status: number): Count {
+    const { byStatus } = this.#requests;
+    const known = byStatus.get(status);
+    if (known) return known;
+    const count = this.#counters["http_requests_total{status}"].count(String(status), { status });
+    byStatus.set(status, count);
+    return count;
   }
 
   callEnded({ network, method, outcome, computeUnits, seconds }: CallRecord): void {
     const counts = this.#countsOf(network);
     counts.calls += 1;
-    let key = counts.keys.get(method)?.[outcome];
-    if (key === undefined) {
-      key = `${network} ${method} ${outcome}`;
-      counts.keys.set(method, { ...counts.keys.get(method), [outcome]: key });
-    }
-    this.#counters["calls_total{network,method,outcome}"].add(key, { network, method, outcome });
-    this.#counters["compute_units_total{network}"].add(network, { network }, computeUnits);
-    this.#histograms["call_seconds{network}"].add(network, { network }, seconds);
+    const ended = this.#endedOf(network);
+    const count = ended.byMethod.get(method)?.[outcome];
+    if (count) count.value += 1;
+    else this.#beginCount(network, method, outcome).value += 1;
+    ended.computeUnits.value += computeUnits;
+    ended.seconds.add(seconds);
+  }
+
+  #endedOf(network: string): EndedCalls {
+    const counts = this.#countsOf(network);
+    counts.ended ??= {
+      ...{ byMethod: new Map(), saved: new Map() },
+      computeUnits: this.#counters["compute_units_total{network}"].count(network, { network }),
+      seconds: this.#histograms["call_seconds{network}"].times(network, { network }),
+    };
+    return counts.ended;
+  }
+
+  #beginCount(network: string, method: string, outcome: CallRecord["outcome"]): Count {
+    const { byMethod } = this.#endedOf(network);
+    const key = `${network} ${method} ${outcome}`;
+    const labels = { network, method, outcome };
+    const count = this.#counters["calls_total{network,method,outcome}"].count(key, labels);
+    byMethod.set(method, { ...byMethod.get(method), [outcome]: count });
+    return count;
   }
 
   /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
@@ -300,7 +340,14 @@ export class Metrics {
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */
   callSaved(network: string, how: string): void {
-    this.#counters["calls_saved_total{network,how}"].add(`${network} ${how}`, { network, how });
+    const { saved } = this.#endedOf(network);
+    let count = saved.get(how);
+    if (!count) {
+      const labels = { network, how };
+      count = this.#counters["calls_saved_total{network,how}"].count(`${network} ${how}`, labels);
+      saved.set(how, count);
+    }
+    count.value += 1;
   }
 
   upstreamAnswered(record: UpstreamRecord): void {
@@ -463,7 +510,7 @@ export class Metrics {
   #countsOf(network: string): CallCounts {
     const known = this.#callsOf.get(network);
     if (known) return known;
-    const counts = { calls: 0, upstreamCalls: 0, keys: new Map() };
+    const counts = { calls: 0, upstreamCalls: 0 };
     this.#callsOf.set(network, counts);
     return counts;
   }
@@ -495,9 +542,12 @@ function forget(gauge: Gauge, network: string): void {
   });
 }
 
+/** The count of one combination of label values, to be held and raised by whoever counts often. */
+export type Count = { value: number };
+
 /** Counts that are cheap to raise, one number for each combination of label values; they reach Prometheus only when it looks. */
 export class Tally<Label extends string> {
-  readonly #values = new Map<string, { labels: Record<Label, string | number>; value: number }>();
+  readonly #values = new Map<string, Count & { readonly labels: Record<Label, string | number> }>();
 
   constructor(options: { name: string; help: string; labelNames: Label[] }, registry: Registry) {
     const values = this.#values;
@@ -513,18 +563,41 @@ export class Tally<Label extends string> {
 
   /** @param key Tells the combination: one key for the same labels. */
   add(key: string, labels: Record<Label, string | number>, by = 1): void {
-    const entry = this.#values.get(key);
-    if (entry) entry.value += by;
-    else this.#values.set(key, { labels, value: by });
+    this.count(key, labels).value += by;
+  }
+
+  /** As `add`: it is told from now on, also as 0. */
+  count(key: string, labels: Record<Label, string | number>): Count {
+    const known = this.#values.get(key);
+    if (known) return known;
+    const count = { labels, value: 0 };
+    this.#values.set(key, count);
+    return count;
   }
 }
 
-type TimeSeries<Label extends string> = {
-  readonly labels: Record<Label, string | number>;
+/** The times of one combination of label values. */
+class Times {
+  readonly labels: Readonly<Record<string, string | number>>;
   /** How many fell into each bucket, and into none. */
   readonly counts: number[];
-  sum: number;
-};
+  sum = 0;
+  readonly #buckets: readonly number[];
+
+  constructor(labels: Readonly<Record<string, string | number>>, buckets: readonly number[]) {
+    this.labels = labels;
+    this.counts = [...buckets, 0].map(() => 0);
+    this.#buckets = buckets;
+  }
+
+  add(seconds: number): void {
+    const buckets = this.#buckets;
+    let bucket = 0;
+    while (bucket < buckets.length && seconds > (buckets[bucket] as number)) bucket += 1;
+    this.counts[bucket] = (this.counts[bucket] as number) + 1;
+    this.sum += seconds;
+  }
+}
 
 /** The same of times, counted by buckets: a histogram of prom-client makes a text of the labels with each. */
 export class TimeTally<Label extends string> {
@@ -533,7 +606,7 @@ export class TimeTally<Label extends string> {
   readonly name: string;
   readonly help: string;
   readonly #buckets: readonly number[];
-  readonly #series = new Map<string, TimeSeries<Label>>();
+  readonly #series = new Map<string, Times>();
 
   /** @param options.buckets Their upper bounds, in seconds, the lowest first. */
   constructor(
@@ -543,18 +616,22 @@ export class TimeTally<Label extends string> {
     this.name = options.name;
     this.help = options.help;
     this.#buckets = options.buckets;
-    if (options.labelNames.length === 0) this.#seriesOf("", {} as Record<Label, string>);
+    if (options.labelNames.length === 0) this.times("", {} as Record<Label, string>);
     registry.registerMetric(this as unknown as Metric);
   }
 
   /** @param key Tells the combination: one key for the same labels. */
   add(key: string, labels: Record<Label, string | number>, seconds: number): void {
-    const series = this.#series.get(key) ?? this.#seriesOf(key, labels);
-    const buckets = this.#buckets;
-    let bucket = 0;
-    while (bucket < buckets.length && seconds > (buckets[bucket] as number)) bucket += 1;
-    series.counts[bucket] = (series.counts[bucket] as number) + 1;
-    series.sum += seconds;
+    this.times(key, labels).add(seconds);
+  }
+
+  /** As `add`: they are told from now on, also while there are none. */
+  times(key: string, labels: Record<Label, string | number>): Times {
+    const known = this.#series.get(key);
+    if (known) return known;
+    const series = new Times(labels, this.#buckets);
+    this.#series.set(key, series);
+    return series;
   }
 
   /** As prom-client's histograms tell it. */
@@ -564,13 +641,7 @@ export class TimeTally<Label extends string> {
     return Promise.resolve({ name, help, type, aggregator, values });
   }
 
-  #seriesOf(key: string, labels: Record<Label, string | number>): TimeSeries<Label> {
-    const series = { labels, counts: [...this.#buckets, 0].map(() => 0), sum: 0 };
-    this.#series.set(key, series);
-    return series;
-  }
-
-  #valuesOf({ labels, counts, sum }: TimeSeries<Label>): object[] {
+  #valuesOf({ labels, counts, sum }: Times): object[] {
     let count = 0;
     const buckets = counts.map((those, index) => {
       count += those;

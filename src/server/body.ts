@@ -60,9 +60,11 @@ export function paidBody(
   const { headers } = incoming.request;
   const announced = announcedBytes(incoming.request);
   // Most bodies are small, and as large as they say.
-  const isFree =
-    announced > 0 && announced <= FREE_BYTES && headers["content-encoding"] === undefined;
-  return isFree ? readBody(incoming, options, parts) : payFor(incoming, options, parts);
+  const isPlain =
+    announced > 0 &&
+    announced <= Math.min(FREE_BYTES, options.bytes) &&
+    headers["content-encoding"] === undefined;
+  return isPlain ? collect(incoming, options, parts) : payFor(incoming, options, parts);
 }
 
 async function payFor(
@@ -125,6 +127,7 @@ export async function readBody(
 export const announcedBytes = ({ headers }: Pick<IncomingMessage, "headers">): number =>
   Number(headers["content-length"] ?? 0);
 
+const NO_BYTES = Buffer.alloc(0);
 /** In bytes: so much of a body is read whatever waits. */
 const SMALL = 65_536;
 
@@ -134,12 +137,15 @@ function collect(
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
+    /** Most bodies come in one. */
+    let first: Buffer | undefined;
+    let chunks: Buffer[] | undefined;
     let length = 0;
     let isRefused = false;
     const refuse = (error: RpcError): void => {
       isRefused = true;
-      chunks = [];
+      first = undefined;
+      chunks = undefined;
       reject(error);
     };
     request.on("data", (chunk: Buffer) => {
@@ -148,12 +154,11 @@ function collect(
       scope.hold("bodies", chunk.length);
       if (length > limit) refuse(errors.bodyTooLarge());
       else if (length > SMALL && !memory.admitsRequest(holder)) refuse(errors.memoryIsScarce());
-      else chunks.push(chunk);
+      else if (chunks) chunks.push(chunk);
+      else if (first) chunks = [first, chunk];
+      else first = chunk;
     });
-    request.on("end", () => {
-      const [only] = chunks;
-      resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks));
-    });
+    request.on("end", () => resolve(chunks ? Buffer.concat(chunks) : (first ?? NO_BYTES)));
     request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
   });
 }

@@ -219,8 +219,7 @@ export class Endpoint {
     const name = route.network ?? networkOfHost(request.headers.host);
     const network = name === undefined ? undefined : networks.get(name);
     if (!network) throw errors.unknownNetwork();
-    network.requests.enter();
-    scope.onSent(() => network.requests.leave());
+    scope.occupy(network.requests);
     return network;
   }
 
@@ -267,24 +266,35 @@ const UNKNOWN: Route = { kind: "unknown" };
  */
 export function routeOf(url: string): Route {
   const query = url.indexOf("?");
-  const path = query < 0 ? url : url.slice(0, query);
-  if (path === "/healthz") return { kind: "health" };
-  if (path === "/readyz") return { kind: "readiness" };
-  const segments = path.split("/");
-  if (segments.length > 1 && segments.at(-1) === "") segments.pop();
-  const [, first, second, third] = segments;
-  if (first === "v1" && segments.length <= 3) {
-    return { kind: "endpoint", network: undefined, key: decoded(second) };
-  }
-  if (second === "v1" && segments.length <= 4) {
-    return { kind: "endpoint", network: decoded(first)?.toLowerCase(), key: decoded(third) };
-  }
-  return UNKNOWN;
+  const whole = query < 0 ? url : url.slice(0, query);
+  if (whole === "/healthz") return { kind: "health" };
+  if (whole === "/readyz") return { kind: "readiness" };
+  const path = whole.endsWith("/") ? whole.slice(0, -1) : whole;
+  const start = path.indexOf("/");
+  if (start < 0) return UNKNOWN;
+  const own = keyBehind(path, start);
+  if (own !== "none") return { kind: "endpoint", network: undefined, key: own.key };
+  const second = path.indexOf("/", start + 1);
+  const named = second < 0 ? "none" : keyBehind(path, second);
+  if (named === "none") return UNKNOWN;
+  const network = decoded(path.slice(start + 1, second)).toLowerCase();
+  return { kind: "endpoint", network, key: named.key };
+}
+
+const VERSION = "/v1";
+
+/** What stands behind `/v1`, if that stands at the offset and one segment at most behind it. */
+function keyBehind(path: string, at: number): { readonly key: string | undefined } | "none" {
+  if (!path.startsWith(VERSION, at)) return "none";
+  const end = at + VERSION.length;
+  if (end === path.length) return { key: undefined };
+  if (path[end] !== "/" || path.includes("/", end + 1)) return "none";
+  return { key: decoded(path.slice(end + 1)) };
 }
 
 /** A segment's text; one with broken percent signs stays as it is and will match nothing. */
-function decoded(segment: string | undefined): string | undefined {
-  if (!segment?.includes("%")) return segment;
+function decoded(segment: string): string {
+  if (!segment.includes("%")) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -74,7 +74,7 @@ export class HttpServer {
     this.#listener = new Listener(
       { ...options, bounds: boundsOf(options) },
       {
-        serve: (exchange) => void this.#serve(exchange),
+        serve: (exchange) => this.#serve(exchange),
         onConnection: (socket) => this.#admit(socket),
         upgrade: (upgrade) => this.#upgrade(upgrade),
         tunnelHeaders: ["Allow: POST, OPTIONS"],
@@ -118,21 +118,31 @@ export class HttpServer {
     cancel();
   }
 
-  async #serve(exchange: HttpExchange): Promise<void> {
-    const { request, response } = exchange;
-    if (!hasOneHost(request)) return this.#refuse(exchange, errors.notOneHost());
+  #serve(exchange: HttpExchange): void {
+    const { request } = exchange;
     const route = routeOf(request.url ?? "");
-    if (route.kind === "endpoint" && request.method === "POST")
-      return this.#serveCalls(exchange, route);
+    if (!hasOneHost(request)) this.#refuse(exchange, errors.notOneHost());
+    else if (route.kind === "endpoint" && request.method === "POST")
+      void this.#serveCalls(exchange, route);
+    else this.#serveOther(exchange, route);
+  }
+
+  #serveOther(exchange: HttpExchange, route: ReturnType<typeof routeOf>): void {
+    const { request } = exchange;
     request.resume();
-    if (route.kind === "unknown") return this.#refuse(exchange, errors.unknownPath());
-    if (route.kind === "health") return this.#tell(exchange, "ok");
-    if (route.kind === "readiness") return this.#tellReadiness(exchange);
-    if (request.method !== "OPTIONS")
-      return this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb"));
-    const turn = this.#pipelineOf(request.socket).begin();
+    if (route.kind === "unknown") this.#refuse(exchange, errors.unknownPath());
+    else if (route.kind === "health") this.#tell(exchange, "ok");
+    else if (route.kind === "readiness") void this.#tellReadiness(exchange);
+    else if (request.method === "OPTIONS") void this.#servePreflight(exchange, route);
+    else this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb"));
+  }
+
+  async #servePreflight(exchange: HttpExchange, route: EndpointRequest["route"]): Promise<void> {
+    const { request, response } = exchange;
+    const pipeline = this.#pipelineOf(request.socket);
+    const turn = pipeline.begin();
     if (turn !== undefined) await turn;
-    const scope = this.#scopeOf(request, response);
+    const scope = this.#scopeOf(request, response, pipeline);
     const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
     if (!response.destroyed)
       answerPreflight(exchange, { allowOrigin, close: this.#isLast(request.socket) });
@@ -143,11 +153,12 @@ export class HttpServer {
     route: EndpointRequest["route"],
   ): Promise<void> {
     const { metrics, clock, endpoint } = this.#parts;
-    const turn = this.#pipelineOf(request.socket).begin();
+    const pipeline = this.#pipelineOf(request.socket);
+    const turn = pipeline.begin();
     if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
-    const scope = this.#scopeOf(request, response);
+    const scope = this.#scopeOf(request, response, pipeline);
     const answered = await endpoint.answer({ request, route, requestId, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
@@ -179,10 +190,9 @@ export class HttpServer {
     return pipeline;
   }
 
-  #scopeOf(request: IncomingMessage, response: ServerResponse): RequestScope {
+  #scopeOf(request: IncomingMessage, response: ServerResponse, pipeline: Pipeline): RequestScope {
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
     const running = this.#parts.connections.requestsOn(request.socket);
-    const pipeline = this.#pipelineOf(request.socket);
     running?.add(scope);
     response.on("close", () => {
       running?.delete(scope);

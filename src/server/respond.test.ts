@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
-import type { JsonSource } from "../jsonrpc/raw-json.ts";
+import { type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { acceptsGzip, respond } from "./respond.ts";
@@ -28,7 +28,7 @@ describe("an answer that is made while it is sent", () => {
   });
 
   /** What a caller gets who is sent the reply, and what the server counted. */
-  async function send(reply: RpcResponse, acceptEncoding: string | undefined) {
+  async function send(reply: Omit<RpcResponse, "bytes">, acceptEncoding: string | undefined) {
     const seen = { bytes: 0, broken: [] as unknown[] };
     const server = createServer(async (_request, response) => {
       const options = {
@@ -42,7 +42,8 @@ describe("an answer that is made while it is sent", () => {
         turns: new Turns({ clock: systemClock }),
         onBroken: (error: unknown) => seen.broken.push(error),
       };
-      seen.bytes = await respond(response, reply, options, parts);
+      const answer = { ...reply, bytes: lengthOf(reply.pieces) };
+      seen.bytes = await respond(response, answer, options, parts);
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     closes.push(() => server.close());

@@ -5,7 +5,7 @@ import type { Transform, Writable } from "node:stream";
 import { finished, pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
-import { type AnswerJson, isSource, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isSource } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
@@ -42,8 +42,7 @@ export function respond(
   options: ResponseOptions,
   parts: RespondParts,
 ): number | Promise<number> {
-  const { pieces, rest } = answer;
-  const bytes = lengthOf(pieces);
+  const { pieces, rest, bytes } = answer;
   const headers = headersOf(answer, options);
   if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
@@ -135,7 +134,8 @@ function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: nu
 function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
   const [only] = pieces;
   const isAscii = pieces.length === 1 && typeof only === "string" && only.length === bytes;
-  return isAscii ? only : joined(pieces, bytes).toString("latin1");
+  if (isAscii) return only;
+  return joined(pieces, bytes).toString("latin1");
 }
 
 export function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {

@@ -1,13 +1,14 @@
 // The followed chain as one call, or all calls of one batch, see it: with one head.
 
-import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
+import type { LogMatcher } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
-import type { Turns } from "../lib/turns.ts";
+import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
-import { LogSelection, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
+import { type LogQuery, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
+import { LogSelection } from "./log-selection.ts";
 import type { Position, StoredBlock } from "./stored-block.ts";
 import { TagOrder } from "./tagged-blocks.ts";
 
@@ -223,6 +224,7 @@ export class ChainView {
     const { store } = this.#parts;
     const found = new LogSelection({ store });
     selectLogs(block, { matcher, store }, found);
+    found.keepFew();
     return found;
   }
 
@@ -232,18 +234,19 @@ export class ChainView {
    *
    * @returns undefined when the range left the store, or the chain was reorganised again and again.
    */
-  async logs(query: {
-    readonly matcher: LogMatcher;
-    readonly range: LogRange;
-    readonly most: number;
-  }): Promise<LogSelection | undefined> {
+  logs(query: LogQuery): LogSelection | undefined | Promise<LogSelection | undefined> {
+    return doFrom(this.#search(query), this.#parts.turns);
+  }
+
+  *#search(query: LogQuery): Work<LogSelection | undefined> {
     const { store } = this.#parts;
     const { from, to } = query.range;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const last = store.hashAt(to);
-      const found = await searchLogs(query, this.#parts);
-      if (last !== undefined && store.hashAt(to) === last && (store.tail ?? 0) <= from)
-        return found;
+      const found = yield* searchLogs(query, { store });
+      if (last === undefined || store.hashAt(to) !== last || (store.tail ?? 0) > from) continue;
+      found?.keepFew();
+      return found;
     }
     return undefined;
   }

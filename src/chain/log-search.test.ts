@@ -1,44 +1,112 @@
-import { describe, expect, it } from "vitest";
-import { logOf, select } from "../../test/support/fake-log-selection.ts";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { type LogFilter, matcherOf } from "../evm/log-filter.ts";
+import { recordOf } from "./block-record.ts";
+import { encodeDirectory } from "./log-index.ts";
+import { selectLogs } from "./log-search.ts";
+import { LogSelection } from "./log-selection.ts";
 
-describe("logs that were found", () => {
-  it("are kept while they are few", () => {
-    const logs = [logOf(0, 10), logOf(1, 10)];
-    const { found, loseBlock } = select(logs);
-    loseBlock(0);
-    expect(found.few?.map(String)).toEqual(logs);
-    expect([found.count, found.numberOf(1), found.length]).toEqual([2, 1, logs.join(",").length]);
-  });
+const digits = (value: number, length: number): string => value.toString(16).padStart(length, "0");
+const address = (value: number): string => `0x${digits(value, 40)}`;
+const word = (value: number): string => `0x${digits(value, 64)}`;
 
-  it.each([1_000, 70_000])("are read again when they are many, of %i bytes each", (length) => {
-    const logs = Array.from({ length: 200 }, (_, number) => logOf(number, length));
-    const { found } = select(logs);
-    expect(found.few).toBeUndefined();
-    const chunks = [...found.chunks()];
-    expect(Buffer.concat(chunks).toString()).toBe(logs.join(","));
-    expect(found.length).toBe(logs.join(",").length);
-    expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(length + 70_000);
-    expect(found.heldBytes).toBeLessThan(200 * 200);
-    expect(found.all().map(String)).toEqual(logs);
-  });
+type Log = { address: number; topics: number[]; bytes: number; isSpaced: boolean };
+/** Receipts with their logs; and what stands between two logs. */
+type Block = { receipts: Log[][]; gap: string };
 
-  it("break off when a block of theirs has left", () => {
-    const { found, loseBlock } = select(
-      Array.from({ length: 200 }, (_, number) => logOf(number, 1_000)),
-    );
-    const chunks = found.chunks();
-    expect(chunks.next().value?.length).toBeGreaterThan(1_000);
-    loseBlock(150);
-    expect(() => [...chunks]).toThrow("left the store");
-  });
+const logJson = ({ address: of, topics, bytes, isSpaced }: Log): string => {
+  const list = topics.map((topic) => `"${word(topic)}"`);
+  return isSpaced
+    ? `{ "topics": [${list.join(" , ")}], "removed":false, "address":"${address(of)}", "é":"${"x".repeat(bytes)}" }`
+    : `{"address":"${address(of)}","topics":[${list.join(",")}],"data":"${"x".repeat(bytes)}","removed":false}`;
+};
 
-  it("have parts, which are read as they are", () => {
-    const logs = Array.from({ length: 200 }, (_, number) => logOf(number, 1_000));
-    const { found } = select(logs);
-    const part = found.slice(20, 120);
-    expect([part.count, part.numberOf(0)]).toEqual([100, 20]);
-    expect(Buffer.concat([...part.chunks()]).toString()).toBe(logs.slice(20, 120).join(","));
-    expect(part.length).toBe(logs.slice(20, 120).join(",").length);
-    expect(select(logs.slice(0, 9)).found.slice(2, 4).few?.map(String)).toEqual(logs.slice(2, 4));
-  });
+/** Blocks as the store has them; each has the number of its index. */
+function storeOf(blocks: readonly Block[]) {
+  const parts = new Map<string, readonly Buffer[]>();
+  for (const [number, { receipts, gap }] of blocks.entries()) {
+    const transactions = receipts.map((_, index) => ({ hash: word(number * 100 + index) }));
+    const head = { number: `0x${number.toString(16)}`, hash: word(number), parentHash: word(0) };
+    const block = JSON.stringify({ ...head, transactions });
+    const list = receipts.map((logs) => `{"logs":[${logs.map(logJson).join(gap)}],"status":"0x1"}`);
+    const json = { block: Buffer.from(block), receipts: Buffer.from(`[${list.join(",")}]`) };
+    const parsed = { block: JSON.parse(block), receipts: JSON.parse(String(json.receipts)) };
+    const record = recordOf(json, parsed, "full");
+    if (!record) throw new Error("no block");
+    parts.set(`${number} receipts`, record.receiptPieces);
+    parts.set(`${number} logs`, [encodeDirectory(record.logs)]);
+  }
+  const part = (hash: string | Buffer, name: string, piece = 0): Buffer | undefined => {
+    const number = typeof hash === "string" ? Number(hash) : hash.readUInt32BE(28);
+    const bytes = parts.get(`${number} ${name}`)?.[piece];
+    return bytes && Buffer.from(bytes);
+  };
+  return { part };
+}
+
+const small = fc.integer({ min: 1, max: 3 });
+const anyLog = fc.record({
+  address: small,
+  topics: fc.array(small, { maxLength: 4 }),
+  bytes: fc.oneof(fc.nat(50), fc.nat(30_000)),
+  isSpaced: fc.boolean(),
+});
+const anyBlocks = fc.array(
+  fc.record({
+    receipts: fc.array(fc.array(anyLog, { maxLength: 5 }), { maxLength: 12 }),
+    gap: fc.constantFrom(",", " ,", ",\n"),
+  }),
+  { maxLength: 4 },
+);
+const anyFilter = fc.record({
+  address: fc.option(fc.array(small, { maxLength: 2 })),
+  topics: fc.array(fc.option(small), { maxLength: 2 }),
+});
+
+it("finds the logs that match, as their blocks have them, however many they are", () => {
+  const property = fc.property(
+    anyBlocks,
+    anyFilter,
+    fc.nat(9),
+    fc.nat(9),
+    (all, asked, from, more) => {
+      const filter: LogFilter = {
+        address: asked.address?.map(address),
+        topics: asked.topics.map((topic) => (topic === null ? null : word(topic))),
+      };
+      const isMatch = (log: Log): boolean =>
+        (!asked.address || asked.address.length === 0 || asked.address.includes(log.address)) &&
+        asked.topics.length <= log.topics.length &&
+        asked.topics.every((topic, index) => topic === null || topic === log.topics[index]);
+      const told = all.flatMap(({ receipts }, number) =>
+        receipts
+          .flat()
+          .filter(isMatch)
+          .map((log) => ({ number, json: logJson(log) })),
+      );
+      const texts = told.map(({ json }) => json);
+      const store = storeOf(all);
+      const found = new LogSelection({ store });
+      for (const [number] of all.entries()) {
+        const hash = Buffer.from(word(number).slice(2), "hex");
+        selectLogs({ number, hash }, { matcher: matcherOf(filter), store }, found);
+      }
+      found.keepFew();
+      const sent = (some: LogSelection): string => Buffer.concat([...some.chunks()]).toString();
+      expect(told.map((_, index) => found.numberOf(index))).toEqual(
+        told.map(({ number }) => number),
+      );
+      expect(sent(found)).toBe(texts.join(","));
+      expect(found.length).toBe(Buffer.byteLength(texts.join(",")));
+      expect(found.fewRuns === undefined).toBe(found.length > 131_072);
+      if (found.fewRuns) expect(found.fewRuns.join(",")).toBe(texts.join(","));
+      expect((found.few ?? found.all()).map(String)).toEqual(texts);
+      const part = found.slice(Math.min(from, texts.length), Math.min(from + more, texts.length));
+      expect(sent(part)).toBe(texts.slice(from, from + more).join(","));
+      if (part.few) expect(part.few.map(String)).toEqual(texts.slice(from, from + more));
+      found.dropCopies();
+      expect(found.all().map(String)).toEqual(texts);
+    },
+  );
+  fc.assert(property, { numRuns: 150 });
 });

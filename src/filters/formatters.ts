@@ -1,7 +1,7 @@
 // Formatters turn blocks that came or went into the items of a filter: one for each kind of filter of each family.
 // Those of block networks do as geth does, those of epoch networks as conflux-rust does.
 import type { ChainView } from "../chain/chain-view.ts";
-import type { LogSelection } from "../chain/log-search.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
 import { type LogFilter, type LogRange, matcherOf } from "../evm/log-filter.ts";

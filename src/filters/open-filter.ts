@@ -1,5 +1,5 @@
 // One filter while it is used: it takes one poll after the other, and knows which items its client has for certain.
-import type { LogSelection } from "../chain/log-search.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -27,6 +27,18 @@ export function atOnce<Result>(work: Work<Result>): Result {
   }
 }
 
+/** Does the work at once while the turn lasts, and else goes on in turns. @throws What the work throws. */
+export function doFrom<Result>(
+  work: Work<Result>,
+  turns: Pick<Turns, "isOver" | "next">,
+): Result | Promise<Result> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    if (turns.isOver) return turns.next().then(() => doFrom(work, turns));
+  }
+}
+
 /** What all slices of one turn take together, in milliseconds. */
 const TURN_MS = 4;
 
@@ -61,11 +73,7 @@ export class Turns {
    */
   async do<Result>(work: Work<Result>): Promise<Result> {
     if (this.#endsAt === undefined) this.#begin();
-    for (;;) {
-      const { done, value } = work.next();
-      if (done) return value;
-      if (this.isOver) await this.next();
-    }
+    return doFrom(work, this);
   }
 
   #begin(): void {

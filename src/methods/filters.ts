@@ -66,7 +66,7 @@ type FilterFamily<Criteria extends object> = {
   readonly log: z.ZodType;
   /** What a poll may give among the logs. */
   readonly change: z.ZodType;
-  answerLogs(filter: Criteria, context: CallContext): Promise<AnswerJson>;
+  answerLogs(filter: Criteria, context: CallContext): Outcome;
   readonly words: { readonly logs: string; readonly blocks: string; readonly range: string };
 };
 

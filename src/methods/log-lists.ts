@@ -1,6 +1,6 @@
 // Lists of logs, and of other objects, that are JSON already: joined without being parsed, counted, and refused when
 // they are too many. A few logs are joined to one text; many are read again from the store when they are sent.
-import type { LogSelection } from "../chain/log-search.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
@@ -48,14 +48,14 @@ function joined(pieces: readonly Buffer[]): Buffer {
 
 /** @param before An array of logs, which come first. */
 export function joinLogs(found: LogSelection, before?: Buffer): AnswerJson {
-  if (found.few) return joinJson(found.few, before);
+  if (found.fewRuns) return joinJson(found.fewRuns, before);
   const [inside] = before ? insideOf(before) : [];
   return new ManyLogs(inside ? [[inside], found] : [found]);
 }
 
 /** In their order. */
 export function joinRuns(runs: readonly LogRun[]): AnswerJson {
-  const all = runs.map((run) => (isSelection(run) ? run.few : run));
+  const all = runs.map((run) => (isSelection(run) ? run.fewRuns : run));
   const isFew = all.every((logs) => logs !== undefined);
   return isFew ? joinJson(all.flat()) : new ManyLogs(runs);
 }

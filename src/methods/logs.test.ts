@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { call, refusing, type Surroundings } from "../../test/support/scripted-context.ts";
+import {
+  call,
+  contextOf,
+  refusing,
+  type Surroundings,
+} from "../../test/support/scripted-context.ts";
 import { whole } from "../../test/support/scripted-log-nodes.ts";
+import type { ChainView } from "../chain/chain-view.ts";
+import { LogSelection } from "../chain/log-selection.ts";
+import { answerLogs } from "./logs.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;
@@ -16,6 +24,52 @@ const ask = (filter: unknown, logs: unknown = [], surroundings: Surroundings = {
     { eth_getLogs: logs, eth_getBlockByNumber: { number: "0x62" }, eth_getBlockByHash: null },
     surroundings,
   );
+
+describe("logs that are stored", () => {
+  /** A chain whose store holds blocks from its tail on, up to the head 100. */
+  const chainFrom = (tail: () => number, searched: unknown[]) =>
+    ({
+      head: { number: 100, hash },
+      get tail() {
+        return tail();
+      },
+      latest: () => 100,
+      blockAt: () => undefined,
+      keptLogs: () => undefined,
+      keepLogs: async () => undefined,
+      positionAt: () => undefined,
+      logs: ({ range }: { range: unknown }) => {
+        searched.push(range);
+        return new LogSelection({ store: { part: () => undefined } });
+      },
+    }) as unknown as ChainView;
+
+  it.each([
+    { filter: { fromBlock: "0x60", toBlock: "latest" }, want: { from: 0x60, to: 100 } },
+    { filter: { fromBlock: "0x60", toBlock: "0x61" }, want: { from: 0x60, to: 0x61 } },
+    { filter: {}, want: { from: 100, to: 100 } },
+  ])("are answered at once: $filter", ({ filter, want }) => {
+    const searched: unknown[] = [];
+    const chain = chainFrom(() => 0, searched);
+    const outcome = answerLogs(filter, { ...contextOf([], {}, {}, []), chain });
+    expect([String(outcome), searched]).toEqual(["[]", [want]]);
+  });
+
+  it("are those behind what nodes were asked for, also when the window moves meanwhile", async () => {
+    let tail = 70;
+    const searched: unknown[] = [];
+    const asked: unknown[][] = [];
+    const older = () => {
+      tail = 75;
+      return logsAt(0x45);
+    };
+    const context = contextOf([], { eth_getLogs: older }, {}, asked);
+    const filter = { fromBlock: "0x45", toBlock: "0x64" };
+    await answerLogs(filter, { ...context, chain: chainFrom(() => tail, searched) });
+    expect(asked.at(-1)).toEqual(["eth_getLogs", [{ fromBlock: "0x45", toBlock: "0x45" }]]);
+    expect(searched).toEqual([{ from: 70, to: 100 }]);
+  });
+});
 
 describe("the range of a log query (the head is 100, 50 blocks are allowed)", () => {
   it.each([

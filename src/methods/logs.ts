@@ -2,6 +2,7 @@
 // stored of it is answered from the store, and nodes are asked for what is older.
 import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
 import { areFalse } from "../evm/false-logs.ts";
 import {
@@ -30,7 +31,7 @@ import {
 } from "./block-lookup.ts";
 import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
-import { type CallContext, defineMethod } from "./method.ts";
+import { type CallContext, defineMethod, type Outcome } from "./method.ts";
 import { checkClaims } from "./proven-blocks.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 
@@ -50,20 +51,47 @@ export const logMethods = [
 ];
 
 /** @throws RpcError (docs/decisions/0035) */
-export async function answerLogs(filter: LogFilter, context: CallContext): Promise<AnswerJson> {
+export function answerLogs(filter: LogFilter, context: CallContext): Outcome {
   const scope = scopeOf(filter);
   if (scope.kind === "block") return logsOfBlock(scope.blockHash, filter, context);
+  const { chain } = context;
+  const range = chain && knownRange(scope, chain.head.number);
+  if (!range) return settledLogs(scope, filter, context);
+  checkWidth(range, context);
+  return logsOfChain(range, { filter, view: chain }, context);
+}
+
+type RangeScope = Extract<LogScope, { kind: "range" }>;
+
+/** The range, where nothing has to be asked for it, and it is as `settleRange` would have it. */
+function knownRange({ from: first, to: last }: RangeScope, head: number): LogRange | undefined {
+  const [from, to] = [knownNumber(first, head), knownNumber(last, head)];
+  return from !== undefined && to !== undefined && from <= to && to <= head
+    ? { from, to }
+    : undefined;
+}
+
+function knownNumber(reference: string, head: number): number | undefined {
+  if (isHeadTag(reference)) return head;
+  return isQuantity(reference) ? toNumber(reference) : undefined;
+}
+
+async function settledLogs(
+  scope: RangeScope,
+  filter: LogFilter,
+  context: CallContext,
+): Promise<AnswerJson> {
   const range = await settleRange(scope, context);
   const { chain } = context;
   if (!chain) return olderLogs(range, filter, context);
   // The head may have moved on while the range was settled.
-  const view = await chain.reach(range.to, context.signal);
+  const view = range.to > chain.head.number ? await chain.reach(range.to, context.signal) : chain;
   return logsOfChain(range, { filter, view }, context);
 }
 
 /** @throws RpcError when the range is reversed, ends beyond the head or is too wide (docs/decisions/0035). */
 async function settleRange(
-  { from: first, to: last }: Extract<LogScope, { kind: "range" }>,
+  { from: first, to: last }: RangeScope,
   context: Pick<CallContext, "ask" | "consultHead" | "chain" | "network">,
 ): Promise<LogRange> {
   const from = toNumber(await settleNumber(first, context));
@@ -72,9 +100,13 @@ async function settleRange(
   if (from > to && isHeadTag(last)) to = await context.consultHead().atLeast(from);
   if (from > to) throw errors.invalidBlockRange();
   if (isQuantity(last) && to > (await context.consultHead().atLeast(to))) throw errors.beyondHead();
-  const { blocks, rule } = context.network.limits.logs;
-  if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
+  checkWidth({ from, to }, context);
   return { from, to };
+}
+
+function checkWidth({ from, to }: LogRange, { network }: Pick<CallContext, "network">): void {
+  const { blocks, rule } = network.limits.logs;
+  if (blocks !== undefined && to - from + 1 > blocks) throw errors.rangeTooWide(blocks, rule);
 }
 
 const isHeadTag = (reference: string): boolean => reference === "latest" || reference === "pending";
@@ -82,32 +114,48 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
 /** Older blocks from the nodes, newer ones from the store: in order, and as one answer. */
-async function logsOfChain(
-  range: LogRange,
-  { filter, view }: Query,
+function logsOfChain(range: LogRange, query: Query, context: CallContext): Outcome {
+  const { tail } = query.view;
+  if (range.from < tail) return logsBelow(tail, { range, ...query }, context);
+  return joinStored(range, { range, ...query, older: NOTHING_OLDER }, context);
+}
+
+type Ranged = Query & { readonly range: LogRange };
+
+/** @param tail From this number on, the store has the blocks. */
+async function logsBelow(tail: number, wanted: Ranged, context: CallContext): Promise<AnswerJson> {
+  const { range, filter } = wanted;
+  if (range.to < tail) return olderLogs(range, filter, context);
+  const older = await findOlder({ from: range.from, to: tail - 1 }, filter, context);
+  return joinStored({ from: tail, to: range.to }, { ...wanted, older }, context);
+}
+
+/** @param stored The blocks of the range that the store has. */
+function joinStored(
+  stored: LogRange,
+  wanted: Ranged & { readonly older: OlderLogs },
   context: CallContext,
-): Promise<AnswerJson> {
+): Outcome {
+  const { range, filter, view, older } = wanted;
   const { results } = context.network.limits.logs;
-  if (range.to < view.tail) return olderLogs(range, filter, context);
-  const olderRange = { from: range.from, to: view.tail - 1 };
-  const hasOlder = range.from < view.tail;
-  const older = hasOlder ? await findOlder(olderRange, filter, context) : NOTHING_OLDER;
-  const stored = { from: Math.max(range.from, view.tail), to: range.to };
   const isOne = range.from === range.to;
   const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
-  const found = await view.logs({ matcher: matcherOf(filter), range: stored, most });
-  if (!found) return olderLogs(range, filter, context); // it left the store meanwhile
-  if (found.count > most) {
-    const before = found.numberOf(most) - 1;
-    throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
-  }
-  const proof = view.blockAt(range.to)?.proof ?? "none";
-  context.setProvenance({
-    source: older.isFresh ? "upstream" : "store",
-    block: view.positionAt(range.to),
-    proof: older.proof === "full" ? proof : "partial",
-  });
-  return joinLogs(found, older.logs);
+  const join = (found: LogSelection | undefined): Outcome => {
+    if (!found) return olderLogs(range, filter, context); // it left the store meanwhile
+    if (found.count > most) {
+      const before = found.numberOf(most) - 1;
+      throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
+    }
+    const proof = view.blockAt(range.to)?.proof ?? "none";
+    context.setProvenance({
+      source: older.isFresh ? "upstream" : "store",
+      block: view.positionAt(range.to),
+      proof: older.proof === "full" ? proof : "partial",
+    });
+    return joinLogs(found, older.logs);
+  };
+  const search = view.logs({ matcher: matcherOf(filter), range: stored, most });
+  return search instanceof Promise ? search.then(join) : join(search);
 }
 
 type OlderLogs = ProvenLogs & { readonly isFresh: boolean };

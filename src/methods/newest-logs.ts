@@ -1,6 +1,6 @@
 // The last of many logs, counted from the end (specification, cfx_getLogs): what comes in older and older
 // pieces is kept only as far as it is answered, and what the store has only as where it stands.
-import type { LogSelection } from "../chain/log-search.ts";
+import type { LogSelection } from "../chain/log-selection.ts";
 import { isSelection, type LogRun } from "./log-lists.ts";
 
 /** In bytes: more than that is read again when it is sent. */

@@ -1,5 +1,5 @@
 // Logs that were found in a store, for tests: each in a block of its own, which the store can lose.
-import { LogSelection } from "../../src/chain/log-search.ts";
+import { LogSelection } from "../../src/chain/log-selection.ts";
 
 /** As a piece of receipts is written: how many items, where each ends, then the items. */
 function pieceOf(log: string): Buffer {

@@ -36,7 +36,7 @@ export async function call(
   return { result: JSON.parse(String(answer)), asked };
 }
 
-function contextOf(
+export function contextOf(
   params: readonly unknown[],
   script: Script,
   { head = 100, newerHead = head, isBatch = false, network }: Surroundings,

@@ -1,0 +1,264 @@
+// Logs that were found in stored blocks: where they stand, and themselves as long as they are few. Many are
+// read again when they are sent, by the hash of their block: what another chain has at its number does not matter.
+import { COMMA } from "../jsonrpc/ascii.ts";
+import type { JsonSource } from "../jsonrpc/raw-json.ts";
+import type { LogSpan } from "./log-index.ts";
+import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
+
+/** In bytes: up to here the logs are kept, and need not be read again. */
+const WORTH_KEEPING = 131_072;
+const CHUNK = 65_536;
+const HASH_WORDS = 8;
+
+export class LogSelection implements JsonSource {
+  /** For each block its number and its hash. */
+  #blocks = new Words(1 + HASH_WORDS);
+  /** For each log its block, receipt, start and length. */
+  readonly #spans = new Words(4);
+  /** Each is a log, or several with commas between them. */
+  #kept: Buffer[] | undefined = [];
+  #length = 0;
+  readonly #store: PartReader;
+
+  constructor(parts: { readonly store: PartReader }) {
+    this.#store = parts.store;
+  }
+
+  /** Logs come in chain order; those that are added next are of this block. */
+  beginBlock(number: number, hash: Buffer): void {
+    const words = this.#blocks;
+    const at = words.addRow();
+    words.set(at, 0, number);
+    for (let word = 0; word < HASH_WORDS; word += 1)
+      words.set(at, 1 + word, hash.readUInt32BE(word * 4));
+  }
+
+  /** @param log Bytes that last for this turn only. Left out: none is kept before `keepFew`. */
+  add({ receipt, start, length }: LogSpan, log?: Buffer): void {
+    this.#addSpan(this.#blocks.count - 1, receipt, start, length);
+    if (log) this.#kept?.push(Buffer.from(log));
+    else this.#kept = undefined;
+  }
+
+  /** Few logs that were added without themselves are read now. @throws When a block has left the store. */
+  keepFew(): void {
+    if (this.#kept || this.#length > WORTH_KEEPING) return;
+    const kept = Buffer.allocUnsafe(this.#length);
+    this.#fill(kept, 0);
+    this.#kept = this.#length > 0 ? [kept] : [];
+  }
+
+  get count(): number {
+    return this.#spans.count;
+  }
+
+  /** The number of the block of the log at this index. */
+  numberOf(log: number): number {
+    return this.#blocks.at(this.#spans.at(log, BLOCK), 0);
+  }
+
+  /** The logs themselves, if they are few. */
+  get few(): readonly Buffer[] | undefined {
+    return this.#kept && this.#oneByOne(this.#kept);
+  }
+
+  /** The same as they are quicker to join: each is a log, or several with commas between them. */
+  get fewRuns(): readonly Buffer[] | undefined {
+    return this.#kept;
+  }
+
+  /** Of the logs with commas between them, in bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  get heldBytes(): number {
+    return this.#blocks.heldBytes + this.#spans.heldBytes + (this.#kept ? this.#length : 0);
+  }
+
+  /** Those from one index up to another. They are read again, unless these here are few. */
+  slice(from: number, to: number): LogSelection {
+    const part = new LogSelection({ store: this.#store });
+    part.#blocks = this.#blocks;
+    for (let index = from; index < to; index += 1) {
+      const [block = 0, receipt = 0, start = 0, length = 0] = this.#spans.row(index);
+      part.#addSpan(block, receipt, start, length);
+    }
+    part.#kept = this.few?.slice(from, to);
+    return part;
+  }
+
+  /** Few logs are many beside others: from now on they are read again, too. */
+  dropCopies(): void {
+    this.#kept = undefined;
+  }
+
+  /** All logs, however many. @throws When a block has left the store. */
+  all(): readonly Buffer[] {
+    return this.#oneByOne(this.#kept ?? [...this.chunks()]);
+  }
+
+  /** The logs with commas between them. @throws When a block has left the store. */
+  *chunks(): Generator<Buffer> {
+    let next = 0;
+    while (next < this.count) {
+      const least = this.#spans.at(next, LENGTH) + 1;
+      const chunk = Buffer.allocUnsafe(Math.max(CHUNK, least));
+      const { end, bytes } = this.#fill(chunk, next);
+      yield chunk.subarray(0, bytes);
+      next = end;
+    }
+  }
+
+  /** Logs from one index on, and the commas before them, as many as there is room for. */
+  #fill(chunk: Buffer, first: number): { end: number; bytes: number } {
+    const reader = new LogReader(this.#store); // what it reads lasts for this turn only
+    let filled = 0;
+    let end = first;
+    while (end < this.count) {
+      const commas = end > 0 ? 1 : 0;
+      if (filled + commas + this.#spans.at(end, LENGTH) > chunk.length) break;
+      if (commas > 0) filled = chunk.writeUInt8(COMMA, filled);
+      const run = this.#runFrom(end, chunk.length - filled);
+      this.#copy(end, run.bytes, reader, chunk, filled);
+      filled += run.bytes;
+      end = run.end;
+    }
+    return { end, bytes: filled };
+  }
+
+  #addSpan(block: number, receipt: number, start: number, length: number): void {
+    const spans = this.#spans;
+    const at = spans.addRow();
+    spans.set(at, BLOCK, block);
+    spans.set(at, RECEIPT, receipt);
+    spans.set(at, START, start);
+    spans.set(at, LENGTH, length);
+    this.#length += at > 0 ? length + 1 : length;
+    if (this.#length > WORTH_KEEPING) this.#kept = undefined;
+  }
+
+  /** @param runs All logs, with commas between those of one run, or before its first. */
+  #oneByOne(runs: readonly Buffer[]): Buffer[] {
+    const logs: Buffer[] = [];
+    for (const run of runs) {
+      let at = run[0] === COMMA ? 1 : 0;
+      while (at < run.length) {
+        const end = at + this.#spans.at(logs.length, LENGTH);
+        logs.push(run.subarray(at, end));
+        at = end + 1;
+      }
+    }
+    return logs;
+  }
+
+  /**
+   * Logs of one receipt stand together as they are sent, when all between them are wanted: in a JSON array there is
+   * nothing but a comma in a gap of one byte.
+   *
+   * @returns Behind which of them there is something else, or no room.
+   */
+  #runFrom(first: number, room: number): { end: number; bytes: number } {
+    const spans = this.#spans;
+    const start = spans.at(first, START);
+    let behind = start + spans.at(first, LENGTH);
+    let end = first + 1;
+    while (end < this.count) {
+      const next = behind + 1 + spans.at(end, LENGTH);
+      const isTogether =
+        spans.at(end, START) === behind + 1 &&
+        spans.at(end, RECEIPT) === spans.at(first, RECEIPT) &&
+        spans.at(end, BLOCK) === spans.at(first, BLOCK);
+      if (!isTogether || next - start > room) break;
+      behind = next;
+      end += 1;
+    }
+    return { end, bytes: behind - start };
+  }
+
+  /** So many bytes from the start of a log on. */
+  #copy(index: number, bytes: number, reader: LogReader, to: Buffer, at: number): void {
+    const spans = this.#spans;
+    const block = spans.at(index, BLOCK);
+    const piece = Math.floor(spans.at(index, RECEIPT) / PIECE_ITEMS);
+    if (!reader.has(block, piece)) reader.read(block, piece, this.#hashOf(block));
+    const start = spans.at(index, START);
+    reader.items.copy(to, at, start, start + bytes);
+  }
+
+  #hashOf(block: number): Buffer {
+    const hash = Buffer.allocUnsafe(HASH_WORDS * 4);
+    for (let word = 0; word < HASH_WORDS; word += 1)
+      hash.writeUInt32BE(this.#blocks.at(block, 1 + word), word * 4);
+    return hash;
+  }
+}
+
+/** The columns of a span. */
+const [BLOCK, RECEIPT, START, LENGTH] = [0, 1, 2, 3] as const;
+
+/** Reads a piece of receipts once for all of its logs. For one turn. */
+class LogReader {
+  items: Buffer = Buffer.alloc(0);
+  #block = -1;
+  #piece = -1;
+  readonly #store: PartReader;
+
+  constructor(store: PartReader) {
+    this.#store = store;
+  }
+
+  has(block: number, piece: number): boolean {
+    return block === this.#block && piece === this.#piece;
+  }
+
+  read(block: number, piece: number, hash: Buffer): void {
+    const bytes = this.#store.part(hash, "receipts", piece);
+    if (!bytes) throw new Error("a block left the store while its logs were sent");
+    this.items = itemsOf(bytes);
+    this.#block = block;
+    this.#piece = piece;
+  }
+}
+
+/** Rows of numbers of 32 bits. */
+class Words {
+  #words = new Uint32Array(0);
+  #rows = 0;
+  readonly #width: number;
+
+  constructor(width: number) {
+    this.#width = width;
+  }
+
+  get count(): number {
+    return this.#rows;
+  }
+
+  get heldBytes(): number {
+    return this.#words.byteLength;
+  }
+
+  at(row: number, column: number): number {
+    return this.#words[row * this.#width + column] ?? 0;
+  }
+
+  row(row: number): Uint32Array {
+    return this.#words.subarray(row * this.#width, (row + 1) * this.#width);
+  }
+
+  set(row: number, column: number, word: number): void {
+    this.#words[row * this.#width + column] = word;
+  }
+
+  /** @returns Its index. Each of its columns is set next. */
+  addRow(): number {
+    if ((this.#rows + 1) * this.#width > this.#words.length) {
+      const larger = new Uint32Array(Math.max(16 * this.#width, this.#words.length * 2));
+      larger.set(this.#words);
+      this.#words = larger;
+    }
+    this.#rows += 1;
+    return this.#rows - 1;
+  }
+}

@@ -23,8 +23,12 @@ export type BackfillOptions = {
 
 /** Few at once: callers wait for the same nodes. */
 const AT_ONCE = 4;
-/** Blocks that are written in one transaction: a write to disk costs the same for one as for many. */
-const WRITTEN_AT_ONCE = 16;
+/** Blocks that are written in one transaction: a few milliseconds' work. */
+const WRITTEN_AT_ONCE = 4;
+/** Blocks after which the tail moves: an entry of the index of logs costs the same for one block as for many. */
+const INDEXED_AT_ONCE = 128;
+/** So long the tail stays at most where blocks come slowly, in milliseconds. */
+const INDEXED_AFTER_MS = 2_000;
 /** The window is left alone when so much of the budget is used: the newest blocks need room. */
 const FULL = 0.9;
 const LOG_EVERY_MS = 10_000;
@@ -136,25 +140,20 @@ export class Backfill {
     const { store, clock } = this.#parts;
     const { tail } = store.tables;
     if (tail === undefined) return 0;
-    const count = Math.min(missing, WRITTEN_AT_ONCE);
-    const records: BlockRecord[] = [];
     const startedAt = clock.now();
-    for (let done = 0; done < count; done += AT_ONCE) {
-      const numbers = Array.from(
-        { length: Math.min(AT_ONCE, count - done) },
-        (_, index) => tail - 1 - done - index,
-      );
-      const some = await Promise.all(numbers.map((number) => this.#fetch(number)));
-      const whole = some.filter((each) => each !== undefined);
-      const missingAt = some.indexOf(undefined);
-      records.push(...(missingAt < 0 ? whole : whole.slice(0, missingAt)));
-      if (missingAt >= 0) break;
+    const count = Math.min(missing, INDEXED_AT_ONCE);
+    const fetching = new FetchedInOrder(count, (index) => this.#fetch(tail - 1 - index));
+    for (;;) {
+      const takenAt = clock.now();
+      if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
+      const records = await fetching.take(WRITTEN_AT_ONCE);
+      if (records.length === 0 || !(await store.below.add(records))) break;
+      // A third of the time is left to callers, whose answers wait for the same nodes.
+      const pauseMs = (clock.now() - takenAt) / 2;
+      await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
     }
-    if (records.length === 0 || this.#closing.signal.aborted) return 0;
-    const added = (await store.prepend(records)) ? records.length : 0;
-    // Half of the time is left to callers, whose answers wait for the same thread and the same nodes.
-    await clock.sleep((clock.now() - startedAt) / 2, this.#closing.signal).catch(() => undefined);
-    return added;
+    fetching.end();
+    return store.below.finish();
   }
 
   async #fetch(number: number): Promise<BlockRecord | undefined> {
@@ -163,5 +162,49 @@ export class Backfill {
     const found = await source.fetch({ number }, nodes(), this.#closing.signal);
     if (found.kind === "too large") this.#floor = Math.max(this.#floor, number + 1);
     return found.kind === "found" ? found.record : undefined;
+  }
+}
+
+/** What is fetched ahead, a few at once, and handed out in order, up to the first that is not to be had. */
+class FetchedInOrder<Item> {
+  readonly #ahead: Promise<Item | undefined>[] = [];
+  readonly #fetch: (index: number) => Promise<Item | undefined>;
+  #count: number;
+  #next = 0;
+
+  constructor(count: number, fetch: (index: number) => Promise<Item | undefined>) {
+    this.#count = count;
+    this.#fetch = fetch;
+  }
+
+  /** @returns Fewer than `most` only when there are no more. */
+  async take(most: number): Promise<Item[]> {
+    const items: Item[] = [];
+    while (items.length < most) {
+      this.#fetchAhead();
+      const item = await this.#ahead.shift();
+      if (item === undefined) break;
+      items.push(item);
+    }
+    if (items.length < most) {
+      this.end();
+      this.#ahead.length = 0; // behind a gap
+    }
+    this.#fetchAhead();
+    return items;
+  }
+
+  /** Nothing more is fetched; what is under way is still handed out. */
+  end(): void {
+    this.#count = Math.min(this.#count, this.#next);
+  }
+
+  #fetchAhead(): void {
+    while (this.#ahead.length < AT_ONCE && this.#next < this.#count) {
+      const item = this.#fetch(this.#next);
+      item.catch(() => undefined); // told to who takes it; nobody may
+      this.#ahead.push(item);
+      this.#next += 1;
+    }
   }
 }

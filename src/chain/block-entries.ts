@@ -52,7 +52,18 @@ export class BlockEntries {
   }
 
   indexLogs(records: readonly BlockRecord[]): void {
-    atOnce(this.#putTerms(records));
+    atOnce(this.indexTerms(collectTerms(new Map(), records)));
+  }
+
+  /** With pauses; entries that lie together are written together. */
+  *indexTerms(positionsByTerm: TermPositions): Work<void> {
+    const { terms } = this.#tables;
+    const names = Float64Array.from(positionsByTerm.keys()).sort();
+    yield* eachInSteps(names, (name) => {
+      const key = [Math.floor(name / TERMS), name % TERMS] as const;
+      const there = this.#tables.postings(...key);
+      terms.putSync(termKey(...key), addPositions(there, positionsByTerm.get(name) ?? []));
+    });
   }
 
   /**
@@ -62,7 +73,7 @@ export class BlockEntries {
   *stage(record: BlockRecord): Work<void> {
     yield* this.#putPieces(record, asTheyAre);
     yield* this.#putTransactions(record);
-    yield* this.#putTerms([record]);
+    yield* this.indexTerms(collectTerms(new Map(), [record]));
   }
 
   /** The rest of a block that was staged. */
@@ -121,13 +132,6 @@ export class BlockEntries {
 
   #nameCanonical({ hash, outline }: BlockRecord): void {
     this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
-  }
-
-  *#putTerms(records: readonly BlockRecord[]): Work<void> {
-    const { terms } = this.#tables;
-    yield* eachInSteps([...positionsByTerm(records)], ({ key, positions }) =>
-      terms.putSync(key, addPositions(terms.getBinary(key), positions)),
-    );
   }
 
   /** The block is no longer canonical; its parts stay, for callers that got it before. */
@@ -232,20 +236,26 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
   }
 }
 
-/** Each term of the blocks' logs with the positions of its blocks within their segment. */
-function positionsByTerm(
-  records: readonly BlockRecord[],
-): Iterable<{ key: Buffer; positions: number[] }> {
-  const found = new Map<number, { key: Buffer; positions: number[] }>();
+/** How many terms a segment may have. */
+const TERMS = 2 ** 32;
+
+/**
+ * Terms with the positions of their blocks within their segment. Each is named by a number below 2^53: there are
+ * fewer than 2^21 segments.
+ */
+export type TermPositions = Map<number, number[]>;
+
+/** Adds what is found by in the blocks' logs. */
+export function collectTerms(found: TermPositions, records: readonly BlockRecord[]): TermPositions {
   for (const { outline, logs } of records) {
-    const segment = segmentOf(outline.number);
+    const firstName = segmentOf(outline.number) * TERMS;
     const position = outline.number % SEGMENT_BLOCKS;
-    for (const term of new Set(logs.flatMap(({ terms }) => terms))) {
-      const name = segment * 2 ** 32 + term; // below 2^53: there are fewer than 2^21 segments
-      const entry = found.get(name);
-      if (entry) entry.positions.push(position);
-      else found.set(name, { key: Buffer.from(termKey(segment, term)), positions: [position] });
-    }
+    for (const { terms } of logs)
+      for (const term of terms) {
+        const positions = found.get(firstName + term);
+        if (!positions) found.set(firstName + term, [position]);
+        else if (positions.at(-1) !== position) positions.push(position);
+      }
   }
-  return found.values();
+  return found;
 }

@@ -5,17 +5,16 @@ import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge } from "./block-record.ts";
 import {
   append,
-  asTheyAre,
   BlockTables,
   compressed,
   type LogSegment,
   noteKey,
-  type PartEncoding,
   packed,
   positionBytes,
   type StoredTracePosition,
   traceKey,
 } from "./block-tables.ts";
+import { BlocksBelow } from "./blocks-below.ts";
 import { ColdBlocks } from "./cold-blocks.ts";
 import { KeptSegments, type SegmentOrigin, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
@@ -55,6 +54,8 @@ export class BlockStore {
   readonly #room: StoreRoom;
   readonly #leaving: LeavingBlocks;
   readonly #cold: ColdBlocks;
+  /** Where the window is filled. */
+  readonly below: BlocksBelow;
 
   /** @throws When the folder cannot be read or written. */
   constructor(options: StoreOptions, parts: { run: RunWrite } = { run: (write) => write() }) {
@@ -69,7 +70,13 @@ export class BlockStore {
     this.#room = room;
     const write = (change: () => void): Promise<void> => this.#write(change);
     this.#leaving = new LeavingBlocks({ tables, entries, room, write });
-    this.#cold = new ColdBlocks(options, { tables, entries, write });
+    const cold = new ColdBlocks(options, { tables, entries, write });
+    this.#cold = cold;
+    this.below = new BlocksBelow({
+      ...{ tables, entries, cold, room },
+      write: (change) => this.#write(change),
+      change: (change) => this.#change(change),
+    });
   }
 
   /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
@@ -79,6 +86,7 @@ export class BlockStore {
     if (found === wanted) {
       await this.#clearStaged();
       await this.#leaving.finish();
+      await this.below.clearUnfinished();
       return { wasCleared: false };
     }
     await this.clear();
@@ -163,7 +171,7 @@ export class BlockStore {
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
-      this.#putCanonical(added, { staged });
+      this.#putCanonical(added, staged);
       if (staged.size > 0) this.tables.notes.removeSync(noteKey(STAGED));
       const next = newest ? positionOf(newest) : { number: top, hash: stays ?? "" };
       this.tables.putHead(next);
@@ -180,31 +188,6 @@ export class BlockStore {
       this.tables.putHead(positionOf(record));
       this.tables.putTail(record.outline.number);
     });
-  }
-
-  /**
-   * Adds blocks below the tail, newest first.
-   *
-   * @returns false, and nothing is added, when they are not linked to the tail and to each other.
-   */
-  prepend(records: readonly BlockRecord[]): Promise<boolean> {
-    return this.#change(() => {
-      if (!this.#areBelowTail(records)) return false;
-      this.#putCanonical(records, { packing: this.#cold.packingBelow });
-      this.tables.putTail(records.at(-1)?.outline.number ?? 0);
-      return true;
-    });
-  }
-
-  #areBelowTail(records: readonly BlockRecord[]): boolean {
-    const { tail } = this.tables;
-    const hash = tail === undefined ? undefined : this.tables.hashAt(tail);
-    let parentHash = hash && this.tables.outline(hash)?.parentHash;
-    for (const record of records) {
-      if (record.hash !== parentHash) return false;
-      parentHash = record.outline.parentHash;
-    }
-    return records.length > 0;
   }
 
   /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
@@ -252,18 +235,12 @@ export class BlockStore {
     return this.#write(() => this.#keptSegments.remove(isToGo));
   }
 
-  #putCanonical(
-    records: readonly BlockRecord[],
-    {
-      staged = NONE,
-      packing = asTheyAre,
-    }: { staged?: ReadonlySet<BlockRecord>; packing?: PartEncoding } = {},
-  ): void {
+  #putCanonical(records: readonly BlockRecord[], staged: ReadonlySet<BlockRecord> = NONE): void {
     const whole = records.filter((record) => !staged.has(record));
     for (const record of records) {
       if (staged.has(record)) this.#entries.finish(record);
       else {
-        this.#entries.putParts(record, packing);
+        this.#entries.putParts(record);
         this.#entries.makeCanonical(record);
       }
     }

@@ -42,11 +42,9 @@ export class ColdBlocks {
     this.#budget = bytes;
   }
 
-  /** How blocks below the tail are written: below a compressed one no plain one is. */
-  get packingBelow(): PartEncoding {
-    const { tables } = this.#parts;
-    const { tail } = tables;
-    return this.#isLarge || (tail !== undefined && this.#isPackedAt(tail)) ? packed : asTheyAre;
+  /** How blocks are written that come below the one with this number: below a compressed one no plain one is. */
+  encodingBelow(number: number | undefined): PartEncoding {
+    return this.#isLarge || (number !== undefined && this.#isPackedAt(number)) ? packed : asTheyAre;
   }
 
   /** Compresses some of the oldest plain blocks, where the store is large. Nobody waits, and what fails is done the next time. */

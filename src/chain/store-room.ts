@@ -27,11 +27,17 @@ export type StoreRoomParts = {
 
 export class StoreRoom {
   size: StoreSize;
+  #termsFrom = Number.POSITIVE_INFINITY;
   readonly #parts: StoreRoomParts;
 
   constructor(size: StoreSize, parts: StoreRoomParts) {
     this.size = size;
     this.#parts = parts;
+  }
+
+  /** From this number on logs are about to be found, though the tail is still above. Undefined: no longer. */
+  keepTermsFrom(number: number | undefined): void {
+    this.#termsFrom = number ?? Number.POSITIVE_INFINITY;
   }
 
   /** After a chain update. @param tail From there on, blocks are here. */
@@ -40,7 +46,7 @@ export class StoreRoom {
     const first = Math.max(tail, head - this.size.windowBlocks + 1);
     for (let number = tail; number < first; number += 1) entries.eraseAt(number);
     this.#eraseDropped(first);
-    this.#dropTerms(segmentOf(first));
+    this.#dropTerms(segmentOf(Math.min(first, this.#termsFrom)));
     tables.putTail(first);
     this.make();
   }

@@ -11,7 +11,7 @@ const STEP = 64;
 
 /** Each of the items with its index, with pauses between them. */
 export function* eachInSteps<Item>(
-  items: readonly Item[],
+  items: ArrayLike<Item>,
   look: (item: Item, index: number) => void,
 ): Work<void> {
   for (let index = 0; index < items.length; index += 1) {

@@ -25,6 +25,7 @@ export class FakeClock implements Clock {
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
       const cancel = this.after(ms, resolve);
       signal?.addEventListener("abort", () => {
         cancel();

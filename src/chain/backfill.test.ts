@@ -1,0 +1,198 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { ADDRESS, hashTerm } from "../evm/log-filter.ts";
+import { Backfill } from "./backfill.ts";
+import { type BlockRecord, recordOf } from "./block-record.ts";
+import type { Found } from "./block-source.ts";
+import { BlockStore } from "./block-store.ts";
+import { numberKey } from "./block-tables.ts";
+import type { Reference } from "./dialect.ts";
+import { SEGMENT_BLOCKS, segmentOf } from "./log-index.ts";
+
+/** Blocks lie on both sides of where a segment of the index begins. */
+const HEAD = SEGMENT_BLOCKS + 150;
+const WINDOW = 301;
+const TAIL = HEAD - WINDOW + 1;
+
+const hashOf = (name: string): string => `0x${createHash("sha256").update(name).digest("hex")}`;
+const addressOf = (number: number): string => hashOf(`address ${number}`).slice(0, 42);
+
+function block(number: number): BlockRecord {
+  const transactions = [{ hash: hashOf(`of ${number}`) }];
+  const parsed = {
+    ...{ number: `0x${number.toString(16)}`, hash: hashOf(`${number}`), transactions },
+    parentHash: hashOf(`${number - 1}`),
+  };
+  const receipts = [{ logs: [{ address: addressOf(number), topics: [], removed: false }] }];
+  const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+  const record = recordOf(
+    { block: json(parsed), receipts: json(receipts) },
+    { block: parsed, receipts },
+    "full",
+  );
+  if (!record) throw new Error("this is no block");
+  return record;
+}
+
+let path: string;
+let store: BlockStore;
+let backfill: Backfill | undefined;
+let clock: FakeClock;
+const openStore = async (windowBlocks = WINDOW): Promise<void> => {
+  store = new BlockStore({ path, windowBlocks, bytes: 2 ** 40 });
+  await store.prepareFor(1);
+};
+beforeEach(async () => {
+  clock = new FakeClock();
+  path = mkdtempSync(join(tmpdir(), "headgate-store-"));
+  await openStore();
+  await store.startAt(block(HEAD));
+});
+afterEach(async () => {
+  await backfill?.close();
+  backfill = undefined;
+  await store.close();
+  rmSync(path, { recursive: true });
+});
+
+/** Fills the window; `fetch` gives a block, or nothing. */
+function fill(
+  fetch: (number: number, signal: AbortSignal) => Promise<BlockRecord | undefined>,
+): void {
+  const source = {
+    fetch: async (reference: Reference, _nodes: unknown, signal: AbortSignal): Promise<Found> => {
+      const record = await fetch("number" in reference ? reference.number : -1, signal);
+      return record ? { kind: "found", record } : { kind: "unknown" };
+    },
+  };
+  const nothing = { windowFilled: () => undefined };
+  backfill = new Backfill(
+    { network: "test" },
+    { store, source, nodes: () => [], clock, log: pino({ level: "silent" }), metrics: nothing },
+  );
+  backfill.start();
+}
+/** Lets time pass until it is so. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) {
+    await clock.toNext();
+    await new Promise(setImmediate);
+    store.tables.refresh();
+  }
+}
+const isFound = (number: number): boolean => {
+  const term = hashTerm(addressOf(number), ADDRESS);
+  return (
+    store.tables.blockAt(number)?.hash === hashOf(`${number}`) &&
+    store.tables.transactionPosition(hashOf(`of ${number}`))?.number === number &&
+    store.tables.postings(segmentOf(number), term)?.readUInt16LE(0) === number % SEGMENT_BLOCKS
+  );
+};
+const missing = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((n) => !isFound(n));
+
+it("fills the window, with what each block is found by", async () => {
+  fill(async (number) => block(number));
+  await until(() => store.tables.tail === TAIL);
+  expect(missing(TAIL, HEAD - 1)).toEqual([]);
+  expect(store.tables.hashAt(TAIL - 1)).toBeUndefined();
+});
+
+it("asks for a few blocks at a time, and never for one again that it has", async () => {
+  const asked: number[] = [];
+  let running = 0;
+  let most = 0;
+  fill(async (number) => {
+    asked.push(number);
+    running += 1;
+    most = Math.max(most, running);
+    await clock.yield();
+    running -= 1;
+    return block(number);
+  });
+  await until(() => store.tables.tail === TAIL);
+  expect(most).toBe(4);
+  expect(new Set(asked).size).toBe(asked.length);
+});
+
+it("stops at a block that is not to be had, and asks for it again later", async () => {
+  const gap = HEAD - 30;
+  let isThere = false;
+  fill(async (number) => (number === gap && !isThere ? undefined : block(number)));
+  await until(() => store.tables.tail === gap + 1);
+  expect(missing(gap + 1, HEAD - 1)).toEqual([]);
+  isThere = true;
+  await until(() => store.tables.tail === TAIL);
+  expect(missing(TAIL, HEAD - 1)).toEqual([]);
+});
+
+it("moves the tail every two seconds where blocks come slowly", async () => {
+  fill(async (number) => {
+    await clock.sleep(300);
+    return block(number);
+  });
+  await until(() => (store.tables.tail ?? 0) < HEAD);
+  expect(clock.now()).toBeLessThan(5_000);
+  expect(store.tables.tail).toBeGreaterThan(HEAD - 60);
+});
+
+it("keeps what it has when it is closed", async () => {
+  fill(async (number, signal) => {
+    if (number > HEAD - 40) return block(number);
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    return undefined;
+  });
+  await until(() => store.below.count === 36);
+  expect(store.tables.tail).toBe(HEAD);
+  await backfill?.close();
+  expect(store.tables.tail).toBe(HEAD - 39);
+  expect(missing(HEAD - 39, HEAD - 1)).toEqual([]);
+});
+
+it("leaves nothing of what a process that was killed had not finished", async () => {
+  await store.below.add([block(HEAD - 1), block(HEAD - 2)]);
+  await store.keep(block(HEAD - 5), true);
+  await store.close();
+  await openStore();
+  expect(store.tables.tail).toBe(HEAD);
+  expect(store.tables.outline(hashOf(`${HEAD - 1}`))).toBeUndefined();
+  expect(store.tables.transactionPosition(hashOf(`of ${HEAD - 2}`))).toBeUndefined();
+  expect(store.tables.hashAt(HEAD - 5)).toBe(hashOf(`${HEAD - 5}`));
+});
+
+it("finds the logs of what it adds though the head moves meanwhile", async () => {
+  const numbers = Array.from({ length: 200 }, (_, index) => HEAD - 1 - index);
+  await store.below.add(numbers.map(block));
+  const finished = store.below.finish();
+  for (let number = HEAD + 1; number < HEAD + 6; number += 1)
+    await store.apply({ removed: 0, added: [block(number)] });
+  expect(await finished).toBe(200);
+  expect(missing(HEAD - 200, HEAD + 5)).toEqual([]);
+});
+
+it("adds no more than what stands below the tail, where the store has lost some meanwhile", async () => {
+  const numbers = Array.from({ length: 20 }, (_, index) => HEAD - 1 - index);
+  await store.below.add(numbers.map(block));
+  await store.tables.root.transaction(() => {
+    store.tables.canonical.removeSync(numberKey(HEAD - 8));
+  });
+  expect(await store.below.finish()).toBe(7);
+  expect([store.tables.tail, missing(HEAD - 7, HEAD)]).toEqual([HEAD - 7, []]);
+  expect(store.tables.outline(hashOf(`${HEAD - 9}`))).toBeUndefined();
+});
+
+it("gives up what was below the tail of a chain that is begun anew", async () => {
+  await store.below.add([block(HEAD - 1), block(HEAD - 2)]);
+  await store.startAt(block(HEAD - 1));
+  expect(await store.below.add([block(HEAD - 3)])).toBe(false);
+  expect([store.tables.tail, store.tables.outline(hashOf(`${HEAD - 1}`))?.number]).toEqual([
+    HEAD - 1,
+    HEAD - 1,
+  ]);
+  expect(await store.below.add([block(HEAD - 2)])).toBe(true);
+});

@@ -1,0 +1,147 @@
+// Blocks that are filled in below the tail: each is written and found at once. What finds their logs, and the tail, follow
+// for many of them together, since an entry of the index costs as much for one block as for many.
+
+import { type BlockEntries, collectTerms, type TermPositions } from "./block-entries.ts";
+import type { BlockRecord } from "./block-record.ts";
+import { type BlockTables, positionIn } from "./block-tables.ts";
+import type { ColdBlocks } from "./cold-blocks.ts";
+import { inTransactions, type StoreRoom } from "./store-room.ts";
+import type { Position } from "./stored-block.ts";
+
+/** So many numbers below the tail blocks may be left by a process that was ended. */
+const MOST_BELOW = 256;
+
+type Link = Position & { readonly parentHash: string };
+
+type BelowParts = {
+  readonly tables: BlockTables;
+  readonly entries: BlockEntries;
+  readonly cold: Pick<ColdBlocks, "encodingBelow">;
+  readonly room: Pick<StoreRoom, "keepTermsFrom">;
+  /** Carries out a change: all of it, or nothing. */
+  readonly write: <Value>(change: () => Value) => Promise<Value>;
+  /** The same, when what goes on beside is done. */
+  readonly change: <Value>(change: () => Value) => Promise<Value>;
+};
+
+export class BlocksBelow {
+  /** Newest first. */
+  #links: Link[] = [];
+  #terms: TermPositions = new Map();
+  readonly #parts: BelowParts;
+
+  constructor(parts: BelowParts) {
+    this.#parts = parts;
+  }
+
+  /** How many are there that the tail is still above. */
+  get count(): number {
+    return this.#links.length;
+  }
+
+  /**
+   * Adds blocks, newest first.
+   *
+   * @returns false, and nothing is added, when they are not linked to what is there and to each other.
+   */
+  async add(records: readonly BlockRecord[]): Promise<boolean> {
+    if (this.count > 0 && this.#attached() < this.count) await this.finish();
+    const { cold, entries, change } = this.#parts;
+    const links = records.map(linkOf);
+    const isAdded = await change(() => {
+      if (linkedTo(this.#parentHash(), links) < Math.max(1, links.length)) return false;
+      const encoding = cold.encodingBelow(this.#lowest);
+      for (const record of records) {
+        entries.putParts(record, encoding);
+        entries.makeCanonical(record);
+      }
+      return true;
+    });
+    if (isAdded) this.#links.push(...links);
+    if (isAdded) collectTerms(this.#terms, records);
+    return isAdded;
+  }
+
+  /**
+   * Moves the tail below the blocks that were added.
+   *
+   * @returns How many those are: what the store has lost meanwhile, and what stood below it, is not among them.
+   */
+  async finish(): Promise<number> {
+    const { tables, entries, room, write, change } = this.#parts;
+    const links = this.#links;
+    const terms = this.#terms;
+    this.#links = [];
+    this.#terms = new Map();
+    const last = links.at(-1);
+    if (!last) return 0;
+    room.keepTermsFrom(last.number);
+    try {
+      await inTransactions(entries.indexTerms(terms), { write });
+      return await change(() => {
+        const count = this.#attached(links);
+        const lowest = links[count - 1];
+        if (lowest) tables.putTail(lowest.number);
+        for (const link of links.slice(count))
+          if (link.number < (tables.tail ?? 0)) entries.erase(link);
+        return count;
+      });
+    } finally {
+      room.keepTermsFrom(undefined);
+    }
+  }
+
+  /** Takes out blocks below the tail that no process will finish. Those that callers asked for stay. */
+  async clearUnfinished(): Promise<void> {
+    const { tables, entries, change } = this.#parts;
+    const { tail } = tables;
+    if (tail === undefined) return;
+    const kept = new Set([...tables.kept.getRange({})].map(({ value }) => positionIn(value).hash));
+    const found: Position[] = [];
+    for (let number = tail - 1; number >= Math.max(0, tail - MOST_BELOW); number -= 1) {
+      const hash = tables.hashAt(number);
+      if (hash && !kept.has(hash)) found.push({ number, hash });
+    }
+    if (found.length === 0) return;
+    await change(() => {
+      for (const position of found) entries.erase(position);
+    });
+  }
+
+  /** How many of the links, from the first on, stand below the tail and are here. */
+  #attached(links: readonly Link[] = this.#links): number {
+    const { tables } = this.#parts;
+    const linked = linkedTo(this.#parentOfTail(), links);
+    const missing = links.findIndex(({ number, hash }) => tables.hashAt(number) !== hash);
+    return missing < 0 ? linked : Math.min(linked, missing);
+  }
+
+  get #lowest(): number | undefined {
+    return this.#links.at(-1)?.number ?? this.#parts.tables.tail;
+  }
+
+  /** The hash of the block that comes next. */
+  #parentHash(): string | undefined {
+    return this.#links.at(-1)?.parentHash ?? this.#parentOfTail();
+  }
+
+  #parentOfTail(): string | undefined {
+    const { tables } = this.#parts;
+    const hash = tables.tail === undefined ? undefined : tables.hashAt(tables.tail);
+    return hash && tables.outline(hash)?.parentHash;
+  }
+}
+
+const linkOf = ({ hash, outline }: BlockRecord): Link => ({
+  ...{ number: outline.number, hash, parentHash: outline.parentHash },
+});
+
+/** How many of the links, from the first on, are linked to a block with this parent and to each other. */
+function linkedTo(parentHash: string | undefined, links: readonly Link[]): number {
+  let next = parentHash;
+  for (const [index, link] of links.entries()) {
+    if (link.hash !== next) return index;
+    next = link.parentHash;
+  }
+  return links.length;
+}

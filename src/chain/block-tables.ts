@@ -12,6 +12,7 @@ import {
   StoredBlock,
   type StoredPart,
 } from "./stored-block.ts";
+import { UnpackedParts } from "./unpacked-parts.ts";
 
 export type Table = Database<Buffer, Buffer>;
 
@@ -43,6 +44,8 @@ export class BlockTables {
    * it was.
    */
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
+
+  readonly #unpacked = new UnpackedParts();
 
   /** @throws When the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
@@ -151,12 +154,14 @@ export class BlockTables {
    * @returns Bytes that last until the next reading only: to be kept, they are copied.
    */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
-    return unpack(this.parts.getBinaryFast(partKey(hash, part, piece)));
+    const stored = this.parts.getBinaryFast(partKey(hash, part, piece));
+    const bytes = restOf(stored);
+    return bytes && isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
   }
 
   /** Whether a block's parts are written as `packed`: that one is written last. */
   isPacked(hash: string | Buffer): boolean {
-    return this.parts.getBinaryFast(partKey(hash, "block"))?.[0] === COMPRESSED[0];
+    return isCompressed(this.parts.getBinaryFast(partKey(hash, "block")));
   }
 
   /** The blocks of a segment that have a term (`log-index.ts`), until the next reading. */
@@ -283,9 +288,13 @@ export const packed: PartEncoding = (part, bytes) =>
 
 /** @param stored As lmdb gives it quickly. */
 const unpack = (stored: Buffer | undefined): Buffer | undefined => {
-  const rest = stored?.subarray(1, stored.length);
-  return rest && stored?.[0] === COMPRESSED[0] ? zstdDecompressSync(rest) : rest;
+  const rest = restOf(stored);
+  return rest && isCompressed(stored) ? zstdDecompressSync(rest) : rest;
 };
+
+const isCompressed = (stored: Buffer | undefined): boolean => stored?.[0] === COMPRESSED[0];
+const restOf = (stored: Buffer | undefined): Buffer | undefined =>
+  stored?.subarray(1, stored.length);
 
 // The keys of the block store, and positions as bytes.
 

@@ -14,8 +14,10 @@ import type { Config } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import type { FilterCount } from "./filters/filter-record.ts";
 import { blockFormatters, epochFormatters } from "./filters/formatters.ts";
+import type { KeptFiltersOptions } from "./filters/kept-filters.ts";
 import { MempoolJournal } from "./filters/mempool-journal.ts";
 import { MempoolReader } from "./filters/mempool-reader.ts";
+import { Subscriptions } from "./filters/subscriptions.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
 import { Occupancy } from "./lib/mutex.ts";
@@ -123,9 +125,12 @@ export class Network {
   readonly #source: Chain | ChainReader | undefined;
   /** undefined where nothing is followed. */
   readonly filters: FilterBook | undefined;
+  /** undefined where nothing is followed. */
+  readonly subscriptions: Subscriptions | undefined;
   /** Says to the servers what happens to the chain, or hears it. */
   #link: () => () => void = () => () => undefined;
   #unlink: () => void = () => undefined;
+  #stopTelling: (() => void) | undefined;
   readonly #role: NetworkRole;
   /** Documents by key: they are made once, when first asked for. */
   #documents = new WeakMap<Grant, string>();
@@ -134,7 +139,12 @@ export class Network {
   readonly #clock: Clock;
 
   constructor(
-    options: { name: string; settings: NetworkSettings; data: string; filtersPerKey: number },
+    options: {
+      name: string;
+      settings: NetworkSettings;
+      data: string;
+      filtersPerKey: KeptFiltersOptions["perKey"];
+    },
     parts: NetworkParts,
   ) {
     const { name, settings, data } = options;
@@ -195,7 +205,9 @@ export class Network {
       if (role.kind === "writer")
         this.#link = () => role.serve(name, keptNetwork(follower, journal));
     }
-    const { chain } = this;
+    const { chain, filters } = this;
+    this.subscriptions =
+      filters && chain && new Subscriptions({ prefix }, { filters, chain, clock });
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
@@ -207,6 +219,7 @@ export class Network {
     this.#headWatch?.start();
     await this.#source?.start();
     await this.filters?.start();
+    this.#stopTelling = this.#source?.onUpdate(() => this.subscriptions?.look());
     this.#unlink = this.#link();
     this.#freshness.start();
   }
@@ -214,6 +227,7 @@ export class Network {
   async close(): Promise<void> {
     this.#freshness.close();
     this.#unlink();
+    this.#stopTelling?.();
     await this.filters?.close();
     await this.#source?.close();
     await this.#headWatch?.close();
@@ -230,7 +244,10 @@ export class Network {
   }
 
   /** Makes ready what other settings need; callers notice nothing before the change is committed. */
-  async prepare(next: { settings: NetworkSettings; filtersPerKey: number }): Promise<PoolChange> {
+  async prepare(next: {
+    settings: NetworkSettings;
+    filtersPerKey: KeptFiltersOptions["perKey"];
+  }): Promise<PoolChange> {
     const { name } = this.facts;
     const nodes = await this.pool.prepare(poolOptions(name, next.settings, this.#role));
     const commit = (withinMs: number): void => {
@@ -245,7 +262,7 @@ export class Network {
     filtersPerKey: perKey,
   }: {
     settings: NetworkSettings;
-    filtersPerKey: number;
+    filtersPerKey: KeptFiltersOptions["perKey"];
   }): void {
     const { family, limits, methods, headAgeMs, staleAfterMs } = settings;
     const { blocks, results: most } = limits.logs;

@@ -8,7 +8,6 @@ import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
-import { needsPush } from "../namespaces/known-methods.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/node-turns.ts";
 import { type BatchWork, CallWork } from "./call-work.ts";
@@ -78,6 +77,14 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.network.filters;
   }
 
+  get subscriptions(): CallContext["subscriptions"] {
+    return this.caller.network.subscriptions;
+  }
+
+  get channel(): CallContext["channel"] {
+    return this.caller.channel;
+  }
+
   get ranges(): CallContext["ranges"] {
     return this.caller.network.ranges;
   }
@@ -115,8 +122,8 @@ export class Call implements CallContext, HurriedAsker {
   /** What is said where the network does not serve the method. */
   notFound(): RpcError {
     const { method } = this.message;
-    if (!this.caller.network.catalogue.isClosed(method)) return errors.methodNotFound(method);
-    return needsPush(method) ? errors.needsPush(method) : errors.methodClosed(method);
+    const { isClosed } = this.caller.network.catalogue;
+    return isClosed(method) ? errors.methodClosed(method) : errors.methodNotFound(method);
   }
 
   authorize(method: GuardedMethod, params: readonly unknown[]): void {

@@ -28,6 +28,8 @@ export type CallableNetwork = {
   readonly chain: Pick<ViewSource, "view"> | undefined;
   /** undefined where nothing is followed. */
   readonly filters: CallContext["filters"];
+  /** undefined where nothing is followed. */
+  readonly subscriptions: CallContext["subscriptions"];
   readonly ranges: CallContext["ranges"];
   /** The OpenRPC document with the methods that the key may call. */
   describe(grant: Grant): string;
@@ -41,6 +43,8 @@ export type Caller = {
   readonly scope: RequestScope;
   /** Where it calls from; looked for only when its calls wait for others. */
   readonly client: () => string | undefined;
+  /** Its WebSocket; undefined over HTTP. */
+  readonly channel?: CallContext["channel"];
 };
 
 /** The network's facts, with the key's own log range where it is the smaller one, and its own calls of nodes. */

@@ -29,6 +29,7 @@ export class ChainReader {
   #news: ChainNews = { isLive: false, leader: undefined, standings: [] };
   /** The writer was live once: while a new one finds its way, the store is as good as it was. */
   #isLive = false;
+  readonly #onUpdate = new Set<() => void>();
   readonly #parts: ChainReaderParts;
 
   /** @throws When the store is not there: its writer comes first. */
@@ -66,6 +67,13 @@ export class ChainReader {
       const standing = news.standings.find((each) => each.node === node.name);
       if (standing) node.standsAt(standing.head, standing.isElsewhere);
     }
+    for (const listener of [...this.#onUpdate]) listener();
+  }
+
+  /** Calls `listener` when the chain may be another one; returns how to stop. */
+  onUpdate(listener: () => void): () => void {
+    this.#onUpdate.add(listener);
+    return () => this.#onUpdate.delete(listener);
   }
 
   async start(): Promise<void> {

@@ -7,6 +7,7 @@ import type { BlockTables, LogSegment, StoredTracePosition } from "./block-table
 import type { Reference, Tag } from "./dialect.ts";
 import type { Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
+import { addTerms } from "./log-index.ts";
 import { type LogQuery, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";
 import type { Position, StoredBlock } from "./stored-block.ts";
@@ -212,6 +213,12 @@ export class ChainView {
   async pause(): Promise<void> {
     const { turns } = this.#parts;
     if (turns.isOver) await turns.next();
+  }
+
+  /** Adds the terms of all logs of a block of the store to a set: what no filter of other terms can match. */
+  addLogTerms(block: StoredBlock, terms: Set<number>): void {
+    const directory = this.#parts.store.part(block.hash, "logs");
+    if (directory) addTerms(directory, terms);
   }
 
   /** The logs of a block of the store. */

@@ -61,7 +61,7 @@ describe("settings that contradict each other", () => {
     },
     {
       keys: [{ name: "x", key: "test", methods: ["admin_peers"] }],
-      want: "keys[0].methods[0]: this is never served (node administration, signing with the node's keys, subscriptions)",
+      want: "keys[0].methods[0]: this is never served (node administration, signing with the node's keys, subscriptions of nodes)",
     },
   ])("$want", ({ keys, want }) => {
     expect(mistakesIn(stringify({ keys, networks: { a: evm } }))).toEqual([want]);

@@ -88,7 +88,7 @@ describe("one mistake is one line with its path", () => {
     ],
     [
       { methods: { allow: ["eth_*", "admin_*"] } },
-      "methods.allow[1]: what this pattern fits is never served (node administration, signing with the node's keys, subscriptions)",
+      "methods.allow[1]: what this pattern fits is never served (node administration, signing with the node's keys, subscriptions of nodes)",
     ],
     [{ hedging: { share: 2 } }, "hedging.share: expected a number from 0 to 1, got 2"],
     [

@@ -53,7 +53,12 @@ describe("the shortest configuration", () => {
         refusals: 100,
         filters: 1_000,
         reading: { bytesPerSecond: 10_240, overMs: 30_000 },
-        webSocket: { perKey: 100, messagesPerSecond: 100, isCompressed: false },
+        webSocket: {
+          perKey: 100,
+          messagesPerSecond: 100,
+          isCompressed: false,
+          subscriptionsPerKey: 1000,
+        },
       },
       timeouts: {
         headersMs: 10_000,

@@ -113,6 +113,9 @@ export const serverLimits = z
         connections: wholeNumber(1)
           .prefault(100)
           .describe("The most open WebSockets of one key, in each process."),
+        subscriptions: wholeNumber(1)
+          .prefault(1_000)
+          .describe("The most subscriptions of one key, over all networks."),
         messages: wholeNumber(1)
           .prefault(100)
           .describe(
@@ -134,6 +137,7 @@ export const serverLimits = z
       perKey: webSocket.connections,
       messagesPerSecond: webSocket.messages,
       isCompressed: webSocket.compression,
+      subscriptionsPerKey: webSocket.subscriptions,
     },
     ...rest,
     connectionsPerAddress: rest.connectionsPerAddress ?? Math.ceil(rest.connections / 4),

@@ -129,6 +129,22 @@ export const replay = z
   })
   .meta({ id: "Replay", description: "What a transaction did." });
 
+/** What a block has beside its header. */
+const BESIDE_HEADER: readonly string[] = [
+  "transactions",
+  "uncles",
+  "withdrawals",
+  "size",
+  "totalDifficulty",
+];
+
+/** The header as nodes push it to who subscribed to new ones. @param json The block as a node wrote it. */
+export function headerOf(json: Buffer): string {
+  const members = Object.entries(JSON.parse(json.toString()) as object);
+  const header = members.filter(([name]) => !BESIDE_HEADER.includes(name));
+  return JSON.stringify(Object.fromEntries(header));
+}
+
 const TRUE = Buffer.from("true");
 const REMOVED = Buffer.from(',"removed":true');
 

@@ -31,7 +31,7 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
   const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
   const seen = isFollowed ? view : undefined;
   const book = new FilterBook(
-    { network: "main", perKey: 3, most: 10, isShared: false, sweeps: true },
+    { network: "main", perKey: { polled: 3, pushed: 3 }, most: 10, isShared: false, sweeps: true },
     {
       state,
       chain: {
@@ -104,7 +104,7 @@ describe("a filter", () => {
     expect(await isThere(book, await make(book))).toBe(true);
     await clock.advance(MINUTE_MS / 2);
     await swept(2);
-    expect(counted).toEqual({ logs: 0, blocks: 2, pending: 0 });
+    expect(counted).toEqual({ logs: 0, blocks: 2, heads: 0, pending: 0 });
   });
 
   it("outlives the gateway, and the time in which there was none", async () => {

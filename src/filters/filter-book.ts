@@ -3,9 +3,16 @@
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { ViewSource } from "../chain/view-source.ts";
+import type { LogMatcher } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { orAborted } from "../lib/waiting.ts";
-import type { Criteria, Cursor, FilterQuestion } from "./filter-record.ts";
+import {
+  type Criteria,
+  type Cursor,
+  type FilterManner,
+  type FilterQuestion,
+  mannerOf,
+} from "./filter-record.ts";
 import type { Formatter, Formatters } from "./formatters.ts";
 import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
 import type { MempoolFilters } from "./mempool-reader.ts";
@@ -13,8 +20,7 @@ import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import { Lost, waitForCursor, walk, withPath } from "./walk.ts";
 
 export type FilterLimits = {
-  /** The most filters of one key, over all networks. */
-  readonly perKey: number;
+  readonly perKey: KeptFiltersOptions["perKey"];
   /** About so many items are told at once. */
   readonly most: number;
 };
@@ -33,6 +39,8 @@ export type FilterParts = KeptFiltersParts & {
 export type FilterCaller = {
   /** The name of the key. */
   readonly holder: string;
+  /** Left out: it polls. */
+  readonly manner?: FilterManner;
   readonly signal: AbortSignal;
   readonly delivery: Delivery;
 };
@@ -79,7 +87,19 @@ export class FilterBook {
 
   /** @returns The id. @throws RpcError */
   create(asked: FilterQuestion, caller: Omit<FilterCaller, "delivery">): Promise<string> {
-    return this.#kept.add(asked, caller.holder, () => this.#beginning(asked, caller));
+    const { holder, manner = "polled" } = caller;
+    return this.#kept.add(asked, { holder, manner }, () => this.#beginning(asked, caller));
+  }
+
+  /** What a subscription of this key asks for; undefined when there is none. @throws RpcError while the state is away. */
+  async subscribed(id: string, holder: string): Promise<FilterQuestion | undefined> {
+    const filter = await this.#kept.lookUp(id, holder);
+    return filter && mannerOf(filter.record) === "pushed" ? filter.record : undefined;
+  }
+
+  /** Which logs it asks for; undefined when it asks for something else. */
+  matcherFor(asked: FilterQuestion): LogMatcher | "nothing" | undefined {
+    return this.#formatterFor(asked).matcher;
   }
 
   /**
@@ -94,6 +114,7 @@ export class FilterBook {
   ): Promise<Changes> {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
+    if (mannerOf(filter.record) !== (caller.manner ?? "polled")) throw errors.filterNotFound();
     check(filter.record);
     const look: Look = (cursors) => this.#look(filter, cursors, caller);
     try {
@@ -113,15 +134,19 @@ export class FilterBook {
     check: (asked: FilterQuestion) => void,
   ): Promise<Criteria> {
     const filter = await this.#kept.find(id, holder);
-    if (filter.record.kind !== "logs") throw errors.filterNotFound();
+    if (filter.record.kind !== "logs" || filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
     if (!(await filter.use(this.#parts.clock.wallTime()))) throw errors.filterNotFound();
     return filter.record.criteria;
   }
 
   /** @returns Whether there was such a filter of this key. @throws RpcError */
-  async remove(id: string, { holder }: Pick<FilterCaller, "holder">): Promise<boolean> {
-    return (await this.#kept.lookUp(id, holder)) !== undefined && this.#kept.end(id);
+  async remove(
+    id: string,
+    { holder, manner = "polled" }: Pick<FilterCaller, "holder" | "manner">,
+  ): Promise<boolean> {
+    const filter = await this.#kept.lookUp(id, holder);
+    return filter !== undefined && mannerOf(filter.record) === manner && this.#kept.end(id);
   }
 
   async #takeUpLater(): Promise<void> {
@@ -210,6 +235,7 @@ export class FilterBook {
 
   #formatterFor(asked: FilterQuestion): Formatter {
     const { formatters } = this.#parts;
-    return asked.kind === "logs" ? formatters.logs(asked.criteria) : formatters.blocks;
+    if (asked.kind === "logs") return formatters.logs(asked.criteria);
+    return asked.kind === "heads" ? formatters.heads : formatters.blocks;
   }
 }

@@ -13,7 +13,15 @@ export type Criteria = LogFilter | EpochLogFilter;
 /** What a caller asks of a new filter. */
 export type FilterQuestion =
   | { readonly kind: "logs"; readonly criteria: Criteria }
-  | { readonly kind: "blocks" | "pending" };
+  | { readonly kind: "blocks" | "heads" | "pending" };
+
+export const filterKinds = ["logs", "blocks", "heads", "pending"] as const;
+
+/** How a filter's items reach its client: it polls, or they are pushed over a socket (a subscription). */
+export type FilterManner = "polled" | "pushed";
+
+export const mannerOf = ({ isPushed }: FilterRecord): FilterManner =>
+  isPushed ? "pushed" : "polled";
 
 /** A block, for the case that it is dropped. */
 export type DeliveredBlock = {
@@ -34,9 +42,11 @@ export type FilterRecord = {
   readonly holder: string;
   /** In milliseconds since 1970; written now and then only. */
   readonly usedAtMs: number;
+  /** It is a subscription. */
+  readonly isPushed?: true;
 } & (
   | ({ readonly kind: "logs"; readonly criteria: Criteria } & CursorState<CursorPosition>)
-  | ({ readonly kind: "blocks" } & CursorState<CursorPosition>)
+  | ({ readonly kind: "blocks" | "heads" } & CursorState<CursorPosition>)
   | ({ readonly kind: "pending" } & CursorState<{ readonly sequence: number }>)
 );
 
@@ -66,6 +76,8 @@ export function weightOf(asked: FilterQuestion): number {
 
 /** A filter as it is kept. */
 type CountedFilter = {
+  /** Left out: polled. */
+  readonly manner?: FilterManner;
   readonly key: string;
   readonly text: string;
   /** The name of the key that made it. */
@@ -82,13 +94,14 @@ export class FilterCount {
   }
 
   /** Whether there is room for so much more. */
-  async hasRoom(holder: string, weight: number, most: number): Promise<boolean> {
-    return numberIn(await this.#state.get(countKey(holder))) + weight <= most;
+  async hasRoom(counted: Omit<CountedFilter, "key" | "text">, most: number): Promise<boolean> {
+    return numberIn(await this.#state.get(countKey(counted))) + counted.weight <= most;
   }
 
   /** @returns false when the holder has too many. */
-  async add({ key, text, holder, weight }: CountedFilter, most: number): Promise<boolean> {
-    const { isChanged } = await this.#state.update([countKey(holder), key], ([before]) => {
+  async add(counted: CountedFilter, most: number): Promise<boolean> {
+    const { key, text, weight } = counted;
+    const { isChanged } = await this.#state.update([countKey(counted), key], ([before]) => {
       const count = numberIn(before) + weight;
       return count > most ? undefined : [String(count), text];
     });
@@ -96,8 +109,9 @@ export class FilterCount {
   }
 
   /** @returns false, and nothing is changed, when the filter is not as it was. */
-  async remove({ key, text, holder, weight }: CountedFilter): Promise<boolean> {
-    const { isChanged } = await this.#state.update([countKey(holder), key], ([before, there]) => {
+  async remove(counted: CountedFilter): Promise<boolean> {
+    const { key, text, weight } = counted;
+    const { isChanged } = await this.#state.update([countKey(counted), key], ([before, there]) => {
       const count = numberIn(before) - weight;
       return there === text ? [count > 0 ? String(count) : undefined, undefined] : undefined;
     });
@@ -106,12 +120,18 @@ export class FilterCount {
 }
 
 // No network is called so: their names have no underscores.
-const countKey = (holder: string): string => `filter _count ${holder}`;
+const countKey = ({ holder, manner }: Pick<CountedFilter, "holder" | "manner">): string =>
+  `filter ${manner === "pushed" ? "_pushed" : "_count"} ${holder}`;
+
+/** What is to be known of a kept filter to count it. */
+export const countedOf = (key: string, text: string, record: FilterRecord): CountedFilter => ({
+  ...{ key, text, holder: record.holder, weight: weightOf(record), manner: mannerOf(record) },
+});
 
 const numberIn = (text: string | undefined): number => Number(text ?? 0);
 
-/** A filter that is not polled for so long ends (docs/decisions/0035), in milliseconds. */
-const LIFE_MS = 300_000;
+/** A filter that is not polled, or pushed, for so long ends (docs/decisions/0035), in milliseconds. */
+const LIFE_MS = { polled: 300_000, pushed: 600_000 } as const;
 
 /**
  * How long filters live that nobody polls. While the gateway or the state is away nobody can poll: that time does not
@@ -131,8 +151,8 @@ export class Lifetime {
     this.#awayUntilMs = this.#clock.wallTime();
   }
 
-  isOver(usedAtMs: number): boolean {
-    return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS;
+  isOver(usedAtMs: number, manner: FilterManner): boolean {
+    return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS[manner];
   }
 
   /** Waits for an answer of the state; when the state is away, the time begins anew. */

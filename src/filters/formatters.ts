@@ -4,8 +4,8 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
-import { type LogFilter, type LogRange, matcherOf } from "../evm/log-filter.ts";
-import { asRemoved } from "../evm/results.ts";
+import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
+import { asRemoved, headerOf } from "../evm/results.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
@@ -14,10 +14,14 @@ import type { Criteria } from "./filter-record.ts";
 export type Formatters = {
   logs(criteria: Criteria): Formatter;
   readonly blocks: Formatter;
+  /** Of each block that became canonical its header; nothing of those that no longer are. */
+  readonly heads: Formatter;
 };
 
 /** Turns blocks into a filter's items. */
 export type Formatter = {
+  /** Which logs, where it is logs that it makes items of. */
+  readonly matcher?: LogMatcher | "nothing";
   /** Instead of the dropped blocks' items, where the family tells of a reorganisation by its fork only. */
   reverted?(fork: Position): readonly RawJson[];
   /** Of a block that is no longer canonical. */
@@ -52,7 +56,34 @@ export const blockFormatters: Formatters = {
         return hash === undefined ? undefined : [asJson(hash)];
       }),
   },
+  heads: headsAs((block) => headerOf(block.withHashes())),
 };
+
+/** One item of each block. */
+function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
+  // All subscriptions are told of the same few blocks.
+  let last: { readonly hash: string; readonly item: string } | undefined;
+  const itemFor = (block: StoredBlock): string => {
+    if (last?.hash !== block.hash) last = { hash: block.hash, item: itemOf(block) };
+    return last.item;
+  };
+  return {
+    dropped: () => [],
+    added: (block) => [itemFor(block)],
+    addedWithin: async (range, most, view) =>
+      oneByOne(range, most, (number) => {
+        const block = view.blockAt(number);
+        return block && [itemFor(block)];
+      }),
+  };
+}
+
+/** An epoch as `cfx_subscribe` tells of it. */
+const epochOf = (epoch: StoredBlock): string =>
+  JSON.stringify({
+    epochNumber: toQuantity(epoch.number),
+    epochHashesOrdered: epoch.transactionHashes(),
+  });
 
 /**
  * `cfx_*`: the hashes of all blocks of new epochs, or matching logs; of a pivot change the first epoch of the new
@@ -69,6 +100,7 @@ export const epochFormatters = (networkId: number): Formatters => ({
         return epoch && blockHashesOf(epoch);
       }),
   },
+  heads: headsAs(epochOf),
 });
 
 const asJson = (hash: string): string => `"${hash}"`;
@@ -104,6 +136,7 @@ function logsOfBlocks(filter: LogFilter): Formatter {
     block.number <= named.to &&
     (named.hash === undefined || named.hash === block.hash);
   return {
+    matcher,
     dropped: (block, view) => (isWithin(block) ? view.logsOf(block, matcher).map(asRemoved) : []),
     added: (block, view) => (isWithin(block) ? view.logsOf(block, matcher) : []),
     addedWithin: async (range, most, view) => {
@@ -136,6 +169,7 @@ function rangeOf({ fromBlock, toBlock, blockHash }: LogFilter) {
 function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
   const matcher = epochMatcher(filter, networkId);
   return {
+    matcher,
     reverted: ({ number }) => [JSON.stringify({ revertTo: toQuantity(number + 1) })],
     dropped: () => [],
     added: (epoch, view) => (matcher === "nothing" ? [] : view.logsOf(epoch, matcher)),

@@ -65,8 +65,8 @@ it("ends the filters of networks that are gone, once nobody polled them, and the
   expect(await state.get("filter _count web")).toBe("2");
   await pass(10);
   await leaves("_count web", "main 0x1");
-  expect(await count.hasRoom("web", 9, 10)).toBe(true);
-  expect(await count.hasRoom("web", 10, 10)).toBe(false);
+  expect(await count.hasRoom({ holder: "web", weight: 9 }, 10)).toBe(true);
+  expect(await count.hasRoom({ holder: "web", weight: 10 }, 10)).toBe(false);
 });
 
 it("leaves them for a while after the state was away: another gateway may serve them", async () => {

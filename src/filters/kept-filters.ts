@@ -8,20 +8,24 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import {
   type Cursor,
+  countedOf,
   decodeFilter,
   encodeFilter,
   type FilterCount,
+  type FilterManner,
   type FilterQuestion,
   type FilterRecord,
+  filterKinds,
   Lifetime,
+  mannerOf,
   weightOf,
 } from "./filter-record.ts";
 import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
 
 export type KeptFiltersOptions = {
   readonly network: string;
-  /** The most filters of one key, over all networks. */
-  readonly perKey: number;
+  /** The most filters of one key, over all networks; and the most subscriptions. */
+  readonly perKey: Readonly<Record<FilterManner, number>>;
   /** Other processes may poll the same filters. */
   readonly isShared: boolean;
   /** Ends what nobody polls: of the processes of one gateway, one does. */
@@ -45,7 +49,7 @@ export class KeptFilters {
   readonly #open = new Map<string, OpenFilter>();
   readonly #lifetime: Lifetime;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
-  readonly #kinds = { logs: 0, blocks: 0, pending: 0 };
+  readonly #kinds = { logs: 0, blocks: 0, heads: 0, pending: 0 };
   readonly #closing = new AbortController();
   #sweeping: Promise<void> = Promise.resolve();
   readonly #prefix: string;
@@ -59,7 +63,7 @@ export class KeptFilters {
     this.#prefix = `filter ${options.network} `;
   }
 
-  reconfigure({ perKey }: { readonly perKey: number }): void {
+  reconfigure({ perKey }: Pick<KeptFiltersOptions, "perKey">): void {
     this.#options = { ...this.#options, perKey };
   }
 
@@ -90,18 +94,23 @@ export class KeptFilters {
    *
    * @returns The id: 128 random bits as QUANTITY. @throws RpcError when its key has too many.
    */
-  async add(asked: FilterQuestion, holder: string, begin: () => Promise<Cursor>): Promise<string> {
+  async add(
+    asked: FilterQuestion,
+    { holder, manner }: { readonly holder: string; readonly manner: FilterManner },
+    begin: () => Promise<Cursor>,
+  ): Promise<string> {
     const { count, clock } = this.#parts;
-    const { perKey } = this.#options;
-    const weight = weightOf(asked);
-    if (!(await this.#hasRoom(holder, weight))) throw errors.tooManyFilters(perKey);
+    const perKey = this.#options.perKey[manner];
+    const counting = { holder, manner, weight: weightOf(asked) };
+    if (!(await this.#hasRoom(counting))) throw errors.tooManyFilters(perKey, manner);
     const told = await begin();
-    const record = { ...asked, holder, usedAtMs: clock.wallTime(), told, unsure: [] };
+    const common = { holder, usedAtMs: clock.wallTime(), told, unsure: [] };
+    const record = { ...asked, ...common, ...(manner === "pushed" && { isPushed: true }) };
     const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
     const text = encodeFilter(record as unknown as FilterRecord);
-    const counted = { key: this.#prefix + id, text, holder, weight };
+    const counted = { ...counting, key: this.#prefix + id, text };
     // Many may be made at once: where there was room at first, there may be none now.
-    if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey);
+    if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey, manner);
     this.#count(asked, 1);
     return id;
   }
@@ -118,15 +127,18 @@ export class KeptFilters {
     const name = id.toLowerCase();
     const filter = this.#open.get(name) ?? (await this.#load(name));
     if (filter?.record.holder !== holder) return undefined;
-    const isOver = this.#lifetime.isOver(filter.usedAtMs) && !(await this.#isUsedElsewhere(name));
+    const manner = mannerOf(filter.record);
+    const isOver =
+      this.#lifetime.isOver(filter.usedAtMs, manner) &&
+      !(await this.#isUsedElsewhere(name, manner));
     return isOver ? undefined : filter;
   }
 
   /** Another process may have polled it since. */
-  async #isUsedElsewhere(name: string): Promise<boolean> {
+  async #isUsedElsewhere(name: string, manner: FilterManner): Promise<boolean> {
     if (!this.#options.isShared) return false;
     const text = await this.#lifetime.noting(this.#parts.state.get(this.#prefix + name));
-    return text !== undefined && !this.#lifetime.isOver(this.#lastUse(decodeFilter(text)));
+    return text !== undefined && !this.#lifetime.isOver(this.#lastUse(decodeFilter(text)), manner);
   }
 
   async #load(name: string): Promise<OpenFilter | undefined> {
@@ -164,21 +176,19 @@ export class KeptFilters {
   /** @returns false when it is not as it was: another process polled it, or ended it. */
   async #remove(key: string, text: string): Promise<boolean> {
     const record = decodeFilter(text);
-    const { holder } = record;
-    const counted = { key, text, holder, weight: weightOf(record) };
-    if (!(await this.#parts.count.remove(counted))) return false;
+    if (!(await this.#parts.count.remove(countedOf(key, text, record)))) return false;
     this.#open.delete(key.slice(this.#prefix.length));
     this.#count(record, -1);
     return true;
   }
 
-  async #hasRoom(holder: string, weight: number): Promise<boolean> {
+  async #hasRoom(counting: Parameters<FilterCount["hasRoom"]>[0]): Promise<boolean> {
     const { count, clock } = this.#parts;
-    const { perKey } = this.#options;
-    if (await count.hasRoom(holder, weight, perKey)) return true;
+    const perKey = this.#options.perKey[counting.manner ?? "polled"];
+    if (await count.hasRoom(counting, perKey)) return true;
     if (clock.now() - this.#sweptAtMs <= SWEPT_AGAIN_AFTER_MS) return false;
     await this.#sweep();
-    return count.hasRoom(holder, weight, perKey);
+    return count.hasRoom(counting, perKey);
   }
 
   /** Ends the filters that nobody polls any more. */
@@ -195,7 +205,8 @@ export class KeptFilters {
       const usedHereAtMs = this.#open.get(id)?.usedAtMs ?? Number.NEGATIVE_INFINITY;
       const record = decodeFilter(text);
       // Another process may have polled it since.
-      const isOver = this.#lifetime.isOver(Math.max(usedHereAtMs, this.#lastUse(record)));
+      const usedAtMs = Math.max(usedHereAtMs, this.#lastUse(record));
+      const isOver = this.#lifetime.isOver(usedAtMs, mannerOf(record));
       if (!isOver || !(await this.#remove(key, text))) left.push(record);
       looked += 1;
       if (looked % SWEPT_AT_ONCE === 0) await clock.yield();
@@ -209,7 +220,7 @@ export class KeptFilters {
   }
 
   #countAll(records: readonly FilterRecord[]): void {
-    for (const kind of ["logs", "blocks", "pending"] as const)
+    for (const kind of filterKinds)
       this.#kinds[kind] = records.filter((record) => record.kind === kind).length;
     this.#tellCount();
   }
@@ -269,8 +280,8 @@ export class UnservedFilters {
       // Names of networks have no underscores: this is something else about filters.
       if (network.startsWith("_") || isServed(network)) continue;
       const record = decodeFilter(text);
-      if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS)) continue;
-      await count.remove({ key, text, holder: record.holder, weight: weightOf(record) });
+      if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;
+      await count.remove(countedOf(key, text, record));
     }
   }
 }

@@ -94,7 +94,7 @@ const bookOf = (branches: Branches): FilterBook => {
     headOfNodes: async () => branches.headOfNodes,
   };
   const book = new FilterBook(
-    { network: "main", perKey: 3, most: 100, isShared: true, sweeps: false },
+    { network: "main", perKey: { polled: 3, pushed: 3 }, most: 100, isShared: true, sweeps: false },
     {
       ...{ state, chain, clock, formatters: blockFormatters, count: new FilterCount({ state }) },
       journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),

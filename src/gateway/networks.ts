@@ -109,7 +109,7 @@ export class Networks {
 
   async #prepare(name: string, settings: NetworkSettings, plan: Plan): Promise<Prepared> {
     const running = this.#byName.get(name);
-    const filtersPerKey = plan.limits.filters;
+    const filtersPerKey = filtersPerKeyOf(plan);
     if (running?.canBecome(settings))
       return { name, network: running, ...(await running.prepare({ settings, filtersPerKey })) };
     // Its store has one owner: the one that was removed a moment ago still closes it.
@@ -128,7 +128,10 @@ export class Networks {
 
   #make(name: string, { data, limits, networks }: Plan): Network {
     const settings = networks[name] as NetworkSettings;
-    return new Network({ name, settings, data, filtersPerKey: limits.filters }, this.#parts);
+    return new Network(
+      { name, settings, data, filtersPerKey: filtersPerKeyOf({ limits }) },
+      this.#parts,
+    );
   }
 
   async #untilReady(network: Network): Promise<void> {
@@ -196,3 +199,8 @@ class LeavingNetworks {
     await network.close();
   }
 }
+
+const filtersPerKeyOf = ({ limits }: Pick<Config, "limits">) => ({
+  polled: limits.filters,
+  pushed: limits.webSocket.subscriptionsPerKey,
+});

@@ -198,10 +198,21 @@ export const errors = {
 
   // Filters.
   filterNotFound: () => new RpcError(-32000, "filter not found"),
-  tooManyFilters: (most: number) =>
+  tooManyFilters: (most: number, manner: "polled" | "pushed" = "polled") =>
     new RpcError(
       -32005,
-      `no more than ${most} filters for one key: end some with eth_uninstallFilter, or leave them unpolled for five minutes`,
+      manner === "polled"
+        ? `no more than ${most} filters for one key: end some with eth_uninstallFilter, or leave them unpolled for five minutes`
+        : `no more than ${most} subscriptions for one key: end some with eth_unsubscribe`,
+    ),
+  /** It ended, is of other criteria, or of another key. */
+  subscriptionNotFound: () => new RpcError(-32000, "subscription not found"),
+  noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
+  /** Nodes are not asked for subscriptions. */
+  subscriptionsNeedAChain: () =>
+    new RpcError(
+      -32601,
+      "subscriptions are made of the followed chain, and this network's is not followed",
     ),
   nobodyTellsPending: () =>
     new RpcError(

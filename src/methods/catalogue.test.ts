@@ -58,8 +58,8 @@ describe("the catalogue", () => {
     "admin_peers",
     "personal_unlockAccount",
     "engine_newPayloadV3",
-    "eth_subscribe",
-    "eth_unsubscribe",
+    "debug_subscribe",
+    "parity_unsubscribe",
     "cfx_getLogs", // of the other family
     "ETH_getLogs",
     "eth_getLogs ",
@@ -78,7 +78,7 @@ describe("the catalogue", () => {
   it.each([
     ["evm", "debug_traceTransaction", true],
     ["evm", "eth_sendTransaction", true],
-    ["evm", "eth_subscribe", true],
+    ["evm", "debug_subscribe", true],
     ["evm", "admin_peers", true],
     ["evm", "admin_of_tomorrow", true],
     ["evm", "eth_getProof", true],

@@ -21,6 +21,7 @@ import { nodeMethods } from "./node.ts";
 import { ownMethods } from "./own.ts";
 import { receiptMethods } from "./receipts.ts";
 import { stateMethods } from "./state.ts";
+import { epochSubscriptionMethods, subscriptionMethods } from "./subscriptions.ts";
 import { traceMethods } from "./traces.ts";
 import { transactionMethods } from "./transactions.ts";
 import { uncleMethods } from "./uncles.ts";
@@ -47,11 +48,13 @@ export const declaredMethods: readonly Method[] = [
   ...uncleMethods,
   ...logMethods,
   ...filterMethods,
+  ...subscriptionMethods,
   ...stateMethods,
   ...executionMethods,
   ...traceMethods,
   ...epochLogMethods,
   ...epochFilterMethods,
+  ...epochSubscriptionMethods,
   ...epochMethods,
   ...ownMethods,
 ];
@@ -110,16 +113,16 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
   const fits = matcherOf([...allow.filter(isWild), ...groups.map((group) => GROUPS[group])]);
   const isDenied = matcherOf(deny);
   const isServed = ({ name, kind, isSpecified }: Method): boolean =>
-    !isDenied(name) &&
-    !isNeverServed(name) &&
-    (isNamed(name) || isSpecified || (opensByPattern(kind) && fits(name)));
+    !isDenied(name) && (isNamed(name) || isSpecified || (opensByPattern(kind) && fits(name)));
 
   const { declared, forwarded, byName } = FAMILIES[family];
   const methods = declared.filter(isServed);
   const invented = names
     .filter((name) => !byName.has(name))
     .map((name) => forwardedMethod(unknownMethod(name, family)));
-  const passedOn = [...forwarded, ...invented].filter(isServed);
+  const passedOn = [...forwarded, ...invented].filter(
+    (method) => !isNeverServed(method.name) && isServed(method),
+  );
   const served = new Map([...methods, ...passedOn].map((method) => [method.name, method]));
   const known = [...declared, ...forwarded, ...invented];
   const knownNames = new Set(known.map(({ name }) => name));

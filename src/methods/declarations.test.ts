@@ -81,7 +81,7 @@ describe("what is done by asking", () => {
     {
       is: "acts",
       methods:
-        "evm_mine evm_revert anvil_setBalance hardhat_impersonateAccount debug_setHead debug_freezeClient cfx_mine eth_submitWork eth_subscribe eth_unsubscribe klay_setHead",
+        "evm_mine evm_revert anvil_setBalance hardhat_impersonateAccount debug_setHead debug_freezeClient cfx_mine eth_submitWork klay_setHead",
       isRepeatable: false,
       isStateful: false,
     },

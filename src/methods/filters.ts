@@ -108,7 +108,10 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   return { logs, blocks, pending };
 }
 
-type Creations = Readonly<Record<FilterQuestion["kind"], Method>>;
+/** Heads are pushed only. */
+type PolledKind = Exclude<FilterQuestion["kind"], "heads">;
+
+type Creations = Readonly<Record<PolledKind, Method>>;
 
 /** What gives what a filter found. */
 function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creations: Creations) {
@@ -167,8 +170,10 @@ function filterMethodsOf<Criteria extends object>(family: FilterFamily<Criteria>
  */
 const checkAgain =
   (creations: Creations, context: CallContext) =>
-  (asked: FilterQuestion): void =>
+  (asked: FilterQuestion): void => {
+    if (asked.kind === "heads") throw errors.filterNotFound();
     context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
+  };
 
 /** Answers the id. */
 const createFilter = async (

@@ -9,6 +9,7 @@ import type { Position, ProofLevel } from "../chain/stored-block.ts";
 import { wrongAddressIn } from "../conflux/address.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
+import type { PushChannel, Subscriptions } from "../filters/subscriptions.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
@@ -102,6 +103,10 @@ export type CallContext = {
   readonly chain: ChainView | undefined;
   /** Those of the followed chain; undefined where nothing is followed. */
   readonly filters: Filters | undefined;
+  /** Those of the followed chain; undefined where nothing is followed. */
+  readonly subscriptions: Pick<Subscriptions, "begin" | "resume" | "end"> | undefined;
+  /** The caller's WebSocket; undefined over HTTP. */
+  readonly channel: PushChannel | undefined;
   /** The name of the key that calls. */
   readonly holder: string;
   /**

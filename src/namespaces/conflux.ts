@@ -17,7 +17,6 @@ cfx read (state): getAccountPendingTransactions
 cfx read (blocks, cost 10, null is no block): getEpochReceipts
 cfx read (blocks, cost 10): getTransactionsByBlock getTransactionsByEpoch
 cfx signing: sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts
-cfx subscription: subscribe unsubscribe
 
 pos read (blocks, no contract): getBlockByHash getBlockByNumber getConsensusBlocks getEpochState
   getLedgerInfoByBlockNumber getLedgerInfoByEpoch getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch

@@ -28,7 +28,6 @@ mev read (execution): simBundle
 eth node control: getWork submitWork submitHashrate submitTransaction
 eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v4 sendTransaction sendTransactionSync
   sendUnsignedTransaction resend requestAccounts
-eth subscription: subscribe unsubscribe
 # Of single chains: Polygon, BNB Smart Chain, Avalanche.
 eth read (no contract): health getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig
 eth read (blocks, no contract): getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars

@@ -24,7 +24,7 @@ describe("an entry of an allow list", () => {
     ["Admin_of_tomorrow*", "never served"],
     ["eth_sign*", "never served"],
     ["eth_sendTransaction", "never served"],
-    ["eth_subscribe", "never served"],
+    ["debug_subscribe", "never served"],
     ["*_sign", "never served"],
     ["adm*", "never served"],
     ["debug_setH*", "full names alone, as debug_setHead"],

@@ -31,7 +31,7 @@ export type MethodGroupName = keyof typeof GROUPS;
 
 /**
  * A method that no setting opens, not even by its name: node administration, what signs with the keys that the node
- * holds, and subscriptions, which have no way back to the caller over HTTP. What is behind a gateway belongs to its
+ * holds, and subscriptions that nodes make, which end with their connection. What is behind a gateway belongs to its
  * operator, not to the holders of API keys. Names that nobody knows are judged too, in any case of letters.
  */
 export function isNeverServed(name: string): boolean {
@@ -43,9 +43,12 @@ export function isNeverServed(name: string): boolean {
   );
 }
 
-/** A subscription. */
-export const needsPush = (name: string): boolean =>
-  kindOf(name) === "subscription" || SUBSCRIPTION.test(name);
+/** A subscription that only a node could make. */
+const needsPush = (name: string): boolean =>
+  !PUSHED.test(name) && (kindOf(name) === "subscription" || SUBSCRIPTION.test(name));
+
+/** The gateway's own, over a WebSocket. */
+const PUSHED = /^(eth|cfx)_(un)?subscribe$/;
 
 const kindOf = (name: string): MethodKind | undefined => kinds.get(name);
 
@@ -53,7 +56,8 @@ const NEVER_NAMESPACE = /^(admin|personal|miner|engine)_/i;
 const NEVER_NAME = /^(eth|cfx)_sign|_(re)?send(unsigned)?(transaction)?(sync)?$/i;
 const SUBSCRIPTION = /_(un)?subscribe$/i;
 
-const NEVER = "is never served (node administration, signing with the node's keys, subscriptions)";
+const NEVER =
+  "is never served (node administration, signing with the node's keys, subscriptions of nodes)";
 
 /** Declared methods are in these namespaces, and a pattern may mean one of them. */
 const DECLARED = /^(\*|eth_|net_|web3_|trace_|cfx_|headgate_|rpc\.)/;

@@ -3,7 +3,7 @@
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
 import type { RpcResponse } from "../calls/response.ts";
-import { heldBytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
+import { heldBytesOf, lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -12,6 +12,9 @@ import { answerChunks, joined, WORTH_JOINING } from "./respond.ts";
 /** Why a socket is closed: the code and text of its close frame (RFC 6455 §7.4). */
 const CLOSES = {
   idle: [1001, "idle"],
+  unserved: [1001, "this network is not served any more"],
+  forbidden: [1008, "a subscription is not allowed any more"],
+  behind: [1013, "too far behind"],
   binary: [1003, "messages are text"],
   restarting: [1012, "restarting"],
   revoked: [4001, "key revoked"],
@@ -25,12 +28,13 @@ export type CutReason = "silent" | "flood" | "broken";
 /** What becomes of a message: its answer, or the end of the socket. */
 export type MessageOutcome = RpcResponse | CloseReason;
 
+/** Made once: an error has a stack. */
+const CLOSED = new Error("the socket is closed");
+
 export type CallerSocketParts = {
   readonly socket: WebSocket;
   readonly answer: (body: Buffer, scope: RequestScope) => Promise<MessageOutcome>;
   readonly scope: () => RequestScope;
-  /** Whether its key still lets its caller in. */
-  readonly isAllowed: () => boolean;
   readonly clock: Pick<Clock, "now" | "yield">;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly onClosing: (why: CloseReason | CutReason) => void;
@@ -50,6 +54,7 @@ export class CallerSocket {
   #askedAtMs = Number.NEGATIVE_INFINITY;
   #pings = 0;
   #isClosing = false;
+  readonly #ending = new AbortController();
   readonly #running = new Set<RequestScope>();
   /** No more than one read of the connection brings. */
   readonly #waiting: Buffer[] = [];
@@ -80,8 +85,18 @@ export class CallerSocket {
     });
   }
 
-  isAllowed(): boolean {
-    return this.#parts.isAllowed();
+  /** Ends with the socket. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Sends what nobody asked for now. @returns Whether it was handed to the network. */
+  push(pieces: readonly RawJson[]): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    const message = joined(pieces, lengthOf(pieces));
+    return this.#writing.isIdle
+      ? this.#write(message)
+      : this.#writing.run(() => this.#write(message));
   }
 
   /** Messages that are answered now. */
@@ -121,6 +136,7 @@ export class CallerSocket {
   close(why: CloseReason): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
+    this.#ending.abort(CLOSED);
     this.#parts.onClosing(why);
     this.#parts.socket.resume(); // the caller's own close frame is to be read
     const [code, text] = CLOSES[why];
@@ -224,6 +240,7 @@ export class CallerSocket {
 
   #end(): void {
     this.#isClosing = true;
+    this.#ending.abort(CLOSED);
     this.#waiting.length = 0;
     for (const scope of this.#running) scope.end(false);
     this.#whenEmpty();

@@ -1,6 +1,7 @@
 // The WebSockets of callers: who may open one, how many a key has, signs of life, and their end.
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Grant } from "../access/keys/key-ring.ts";
 import { RequestScope } from "../calls/caller.ts";
@@ -16,6 +17,7 @@ import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 import { type HttpUpgrade, requestIds } from "./listener.ts";
+import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
 import { respond } from "./respond.ts";
 
 export type CallerSocketsOptions = {
@@ -36,7 +38,7 @@ export type CallerSocketsOptions = {
 };
 
 export type CallerSocketsParts = {
-  readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "isOpenTo">;
+  readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf">;
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
@@ -47,6 +49,12 @@ export type CallerSocketsParts = {
 
 type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
 
+type OpenSocket = {
+  readonly socket: CallerSocket;
+  readonly channel: SocketChannel;
+  readonly payer: SocketChannelParts["payer"];
+};
+
 /** What the sockets of one key have in common. */
 type KeyShare = { sockets: number; readonly messages: TokenBucket };
 
@@ -56,7 +64,8 @@ const BURST_SECONDS = 10;
 
 export class CallerSockets {
   #handshake: WebSocketServer;
-  readonly #open = new Set<CallerSocket>();
+  /** By their connections. */
+  readonly #open = new Map<Duplex, OpenSocket>();
   /** By the key's name. */
   readonly #shares = new Map<string, KeyShare>();
   #stopLooking: (() => void) | undefined;
@@ -105,10 +114,10 @@ export class CallerSockets {
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
     const cancel = this.#parts.clock.after(withinMs, () => {
-      for (const socket of this.#open) socket.cut();
+      for (const { socket } of this.#open.values()) socket.cut();
     });
     await Promise.all(
-      [...this.#open].map(async (socket) => {
+      [...this.#open.values()].map(async ({ socket }) => {
         await socket.finish();
         socket.close("restarting");
         await socket.closed;
@@ -116,6 +125,12 @@ export class CallerSockets {
     );
     cancel();
     this.#stopLooking?.();
+  }
+
+  /** Whether all that waits for its caller is notifications: those wait where they are stored, as long as it takes. */
+  isOnlyPushed(connection: Duplex): boolean {
+    const open = this.#open.get(connection);
+    return open !== undefined && open.socket.running === 0 && open.channel.subscriptions > 0;
   }
 
   #handshakeFor({ messageBytes, isCompressed }: CallerSocketsOptions): WebSocketServer {
@@ -144,22 +159,23 @@ export class CallerSockets {
   }
 
   #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
-    const { connections, clock, turns, metrics } = this.#parts;
+    const { connections, endpoint, clock, turns, metrics } = this.#parts;
     const share = this.#shareOf(grant.name);
     share.sockets += 1;
     const socket = new CallerSocket({
       socket: webSocket,
-      answer: (body, scope) => this.#answer({ ...upgrade, scope }, body, share),
+      answer: (body, scope) => this.#answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.#newScope(),
-      isAllowed: () => this.#parts.endpoint.isOpenTo(upgrade.route),
       onClosing: (why) => metrics.webSocketClosed(why),
       ...{ clock, turns },
     });
-    this.#open.add(socket);
+    const payer = () => endpoint.payerOf(upgrade);
+    const channel = new SocketChannel({ holder: grant.name }, { socket, payer, clock });
+    this.#open.set(upgrade.socket, { socket, channel, payer });
     // A connection that makes room for others is one on which nothing is answered: a socket is always in use.
     connections.requestsOn(upgrade.socket as Socket)?.add({ end: () => socket.cut() });
     void socket.closed.then(() => {
-      this.#open.delete(socket);
+      this.#open.delete(upgrade.socket);
       share.sockets -= 1;
       if (share.sockets === 0) this.#shares.delete(grant.name);
     });
@@ -197,9 +213,11 @@ export class CallerSockets {
     const { clock } = this.#parts;
     const { pingMs, idleMs } = this.#options;
     const now = clock.now();
-    for (const socket of this.#open) {
-      if (socket.running === 0 && now - socket.usedAtMs >= idleMs) socket.close("idle");
-      else if (!socket.isAllowed()) socket.close("revoked");
+    for (const { socket, channel, payer } of this.#open.values()) {
+      const isIdle = socket.running === 0 && channel.subscriptions === 0;
+      if (isIdle && now - socket.usedAtMs >= idleMs) socket.close("idle");
+      else if (!payer().grant) socket.close("revoked");
+      else if (!payer().network) socket.close("unserved");
       else socket.tend(pingMs);
     }
     this.#stopLooking =

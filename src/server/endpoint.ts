@@ -4,6 +4,7 @@ import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
+import type { PushChannel } from "../filters/subscriptions.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -39,6 +40,8 @@ export type EndpointParts = {
 type EndpointNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "enter" | "leave"> };
 
 export type EndpointRequest = {
+  /** Of a WebSocket: the way to push to its caller. */
+  readonly channel?: PushChannel | undefined;
   readonly request: IncomingMessage;
   readonly route: Route & { kind: "endpoint" };
   readonly requestId: string;
@@ -167,9 +170,10 @@ export class Endpoint {
       grant,
     }: { incoming: EndpointRequest; network: CallableNetwork; grant: Grant },
   ): RpcResponse | Promise<RpcResponse> {
-    const { request, requestId, scope } = incoming;
+    const { request, requestId, scope, channel } = incoming;
     const client = (): string | undefined => this.#parts.clientAddress(request);
-    return this.#parts.bodies.answer(body, { network, grant, requestId, scope, client });
+    const caller = { network, grant, requestId, scope, client, channel };
+    return this.#parts.bodies.answer(body, caller);
   }
 
   #refused(
@@ -214,18 +218,24 @@ export class Endpoint {
     return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
-  #networkOf({ route, request, scope }: EndpointRequest): CallableNetwork {
+  #findNetwork({ route, request }: Pick<EndpointRequest, "route" | "request">) {
     const { networks, networkOfHost } = this.#parts;
     const name = route.network ?? networkOfHost(request.headers.host);
-    const network = name === undefined ? undefined : networks.get(name);
+    return name === undefined ? undefined : networks.get(name);
+  }
+
+  #networkOf({ route, request, scope }: EndpointRequest): CallableNetwork {
+    const network = this.#findNetwork({ route, request });
     if (!network) throw errors.unknownNetwork();
     scope.occupy(network.requests);
     return network;
   }
 
-  /** Whether the key of a WebSocket still lets its caller in. */
-  isOpenTo(route: EndpointRequest["route"]): boolean {
-    return this.#grantOf(route) !== undefined;
+  /** Whose a WebSocket is now: the parts that are not there any more are undefined. */
+  payerOf({ route, request }: Pick<EndpointRequest, "route" | "request">) {
+    const grant = this.#grantOf(route);
+    const network = this.#findNetwork({ route, request });
+    return { grant, network };
   }
 
   /** undefined for a key that is missing, unknown or expired. */

@@ -70,6 +70,7 @@ export class HttpServer {
     this.#slowReaders = new SlowReaders(options.reading, {
       clock: parts.clock,
       onCut: () => parts.metrics.answerCut("slow"),
+      isPatientWith: (socket) => parts.sockets.isOnlyPushed(socket),
     });
     this.#listener = new Listener(
       { ...options, bounds: boundsOf(options) },

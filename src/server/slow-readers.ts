@@ -13,6 +13,8 @@ export type SlowReadersParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   /** Called for each caller that is cut off. */
   readonly onCut: () => void;
+  /** Whether what waits for a caller waits elsewhere, not in memory. Left out: it never does. */
+  readonly isPatientWith?: (socket: Socket) => boolean;
 };
 
 /** Since when something has waited, and what was taken until then. */
@@ -56,7 +58,7 @@ export class SlowReaders {
 
   #look(socket: Socket): void {
     const now = this.#parts.clock.now();
-    if (socket.writableLength === 0) {
+    if (socket.writableLength === 0 || this.#parts.isPatientWith?.(socket) === true) {
       this.#waiting.delete(socket);
       return;
     }

@@ -28,7 +28,7 @@ const NEVER = [
   "eth_sign",
   "admin_addPeer",
   "personal_unlockAccount",
-  "eth_subscribe",
+  "debug_subscribe",
 ];
 /** Names that are nobody's, and that a careless reader takes for another. */
 const TWISTED = [...CONTROL, ...NEVER].flatMap((name) => [
@@ -135,7 +135,7 @@ describe("what is closed", () => {
       "the method debug_setHead is not open on this network",
     );
     expect(await told("admin_peers")).toBe("the method admin_peers is not open on this network");
-    expect(await told("eth_subscribe")).toContain("poll a filter");
+    expect(await told("debug_subscribe")).toContain("poll a filter");
     expect(await told("eth_nothing")).toBe(
       "the method eth_nothing does not exist/is not available",
     );

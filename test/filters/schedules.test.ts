@@ -59,7 +59,13 @@ class World {
     const { chain, pool } = this.#followed;
     const parts = { state: this.#state, clock: systemClock };
     this.book = new FilterBook(
-      { network: "test", perKey: 1_000, most: ITEMS, isShared: false, sweeps: true },
+      {
+        network: "test",
+        perKey: { polled: 1_000, pushed: 1_000 },
+        most: ITEMS,
+        isShared: false,
+        sweeps: true,
+      },
       {
         ...parts,
         chain: chain.views,

@@ -55,6 +55,8 @@ export function contextOf(
         ...network?.limits,
       },
     },
+    subscriptions: undefined,
+    channel: undefined,
     consultHead: () => ({
       latest: async () => head,
       atLeast: async (number) => (number > head ? newerHead : head),

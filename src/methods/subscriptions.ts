@@ -1,0 +1,135 @@
+// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain.
+import { z } from "zod";
+import { epochLogFilter } from "../conflux/epoch-logs.ts";
+import { logFilter } from "../evm/log-filter.ts";
+import { quantity } from "../evm/values.ts";
+import type { FilterQuestion } from "../filters/filter-record.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import { contractsOfLogs } from "../namespaces/read-contracts.ts";
+import { type CallContext, defineMethod, type Method } from "./method.ts";
+
+type SubscriptionFamily = {
+  readonly family: Method["family"];
+  readonly isSpecified: boolean;
+  readonly prefix: "eth" | "cfx";
+  /** What is asked for by each kind's name. */
+  readonly kinds: Readonly<Record<string, FilterQuestion["kind"]>>;
+  readonly criteria: z.ZodType<object>;
+  /** Criteria that are kept. */
+  readonly members: readonly string[];
+};
+
+const resumption = z.strictObject({
+  resume: z.string().regex(/^0x[0-9a-fA-F]{1,32}$/, { error: "want a subscription id" }),
+});
+
+/** The criteria or the epochs of a kind, and the subscription that is to go on, in this order. */
+const more = z.unknown().optional();
+
+function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
+  const { prefix, ...declared } = family;
+  const common = {
+    family: declared.family,
+    isSpecified: declared.isSpecified,
+    workKind: "other",
+    isStateful: true,
+    freshness: "unknown",
+  } as const;
+  return [
+    defineMethod({
+      name: `${prefix}_subscribe`,
+      ...common,
+      summary: `Subscribes over a WebSocket to ${Object.keys(family.kinds).join(", ")}, and answers the subscription's id.`,
+      cost: 2,
+      params: {
+        kind: z.string({ error: "want a subscription kind" }).describe("What to push."),
+        criteria: more.describe("For logs: addresses and topics. Or what resumes."),
+        resume: more.describe("`{resume: id}`: go on where this subscription was told."),
+      },
+      result: quantity,
+      contractsOf: ([kind, criteria]) => (kind === "logs" ? contractsOfLogs([criteria]) : []),
+      answer: (args, context) => subscribe(Object.values(args), family, context),
+    }),
+    defineMethod({
+      name: `${prefix}_unsubscribe`,
+      ...common,
+      summary: "Ends a subscription of this WebSocket; false when there is none.",
+      cost: 2,
+      params: { subscription: z.string({ error: "want a subscription id" }) },
+      result: z.boolean(),
+      answer: async ({ subscription }, context) => {
+        const { subscriptions, channel } = pushed(`${prefix}_unsubscribe`, context);
+        return String(await subscriptions.end(subscription.toLowerCase(), channel));
+      },
+    }),
+  ];
+}
+
+async function subscribe(
+  [kind, ...rest]: readonly unknown[],
+  family: SubscriptionFamily,
+  context: CallContext,
+): Promise<string> {
+  const { subscriptions, channel } = pushed(`${family.prefix}_subscribe`, context);
+  const { asked, resume } = questionOf(String(kind), rest, family);
+  const id =
+    resume === undefined
+      ? await subscriptions.begin(asked, context, channel)
+      : await subscriptions.resume({ id: resume, asked }, context, channel);
+  return `"${id}"`;
+}
+
+/** @throws RpcError over HTTP, and where nothing is followed. */
+function pushed(
+  method: string,
+  { subscriptions, channel }: CallContext,
+): {
+  subscriptions: NonNullable<CallContext["subscriptions"]>;
+  channel: NonNullable<CallContext["channel"]>;
+} {
+  if (!channel) throw errors.needsPush(method);
+  if (!subscriptions) throw errors.subscriptionsNeedAChain();
+  return { subscriptions, channel };
+}
+
+/** @throws RpcError -32602 */
+function questionOf(
+  name: string,
+  given: readonly unknown[],
+  { kinds, criteria, members }: SubscriptionFamily,
+): { readonly asked: FilterQuestion; readonly resume: string | undefined } {
+  const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+  if (kind === undefined) throw errors.noSuchSubscription();
+  const values = given.filter((value) => value !== undefined && value !== null);
+  const last = resumption.safeParse(values.at(-1));
+  const resume = last.success ? last.data.resume.toLowerCase() : undefined;
+  const [wanted = {}, ...surplus] = last.success ? values.slice(0, -1) : values;
+  if (surplus.length > 0) throw errors.tooManyArguments(last.success ? 3 : 2);
+  if (kind !== "logs") {
+    if (kind === "pending" && wanted !== false && Object.keys(wanted as object).length > 0)
+      throw errors.invalidArgument(1, "subscriptions push the hashes of transactions only");
+    return { asked: { kind }, resume };
+  }
+  const checked = criteria.safeParse(wanted);
+  if (!checked.success)
+    throw errors.invalidArgument(1, checked.error.issues[0]?.message ?? "not valid");
+  const kept = members.flatMap((member) => {
+    const value = (wanted as Record<string, unknown>)[member];
+    return value === undefined || value === null ? [] : [[member, value] as const];
+  });
+  return { asked: { kind, criteria: Object.fromEntries(kept) }, resume };
+}
+
+export const subscriptionMethods = subscriptionMethodsOf({
+  ...{ family: "evm", isSpecified: true, prefix: "eth" },
+  kinds: { newHeads: "heads", logs: "logs", newPendingTransactions: "pending" },
+  criteria: logFilter,
+  members: ["address", "topics"],
+});
+
+export const epochSubscriptionMethods = subscriptionMethodsOf({
+  ...{ family: "conflux", isSpecified: false, prefix: "cfx" },
+  kinds: { epochs: "heads", logs: "logs" },
+  criteria: epochLogFilter,
+  members: ["address", "topics"],
+});

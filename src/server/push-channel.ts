@@ -1,0 +1,85 @@
+// What subscriptions are pushed through: one WebSocket, with what its key may be told and has to pay.
+import type { Grant } from "../access/keys/key-ring.ts";
+import type { CallableNetwork } from "../calls/caller.ts";
+import type { PushChannel } from "../filters/subscriptions.ts";
+import { lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { CallerSocket } from "./caller-socket.ts";
+
+type Payer = {
+  readonly grant: Grant | undefined;
+  readonly network: CallableNetwork | undefined;
+};
+
+export type SocketChannelParts = {
+  readonly socket: Pick<CallerSocket, "push" | "close" | "signal">;
+  /** As they are now: undefined when the key lets nobody in any more, and when the network is not served. */
+  readonly payer: () => Payer;
+  readonly clock: Pick<Clock, "now" | "sleep">;
+};
+
+/** In compute units. */
+const NOTIFICATION_UNITS = 1;
+/** A key that has nothing left is asked again after so long at most, in seconds. */
+const LONGEST_PAUSE_S = 60;
+
+export class SocketChannel implements PushChannel {
+  readonly holder: string;
+  subscriptions = 0;
+  readonly #parts: SocketChannelParts;
+
+  constructor({ holder }: Pick<PushChannel, "holder">, parts: SocketChannelParts) {
+    this.holder = holder;
+    this.#parts = parts;
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.socket.signal;
+  }
+
+  /** While the key has nothing left the notification waits: nothing is left out. */
+  async push(notification: readonly RawJson[], method: string): Promise<boolean> {
+    const { grant, network } = await this.#paid();
+    if (!grant || !network || !(await this.#parts.socket.push(notification))) return false;
+    grant.usage.record({
+      network: network.facts.name,
+      method,
+      computeUnits: NOTIFICATION_UNITS,
+      bytes: lengthOf(notification),
+      requestBytes: 0,
+      outcome: "ok",
+      saved: "store",
+      upstreamCalls: 0,
+    });
+    return true;
+  }
+
+  allows(name: string, params: readonly unknown[]): boolean {
+    const { grant, network } = this.#parts.payer();
+    const method = network?.catalogue.find(name);
+    return (
+      grant !== undefined &&
+      method !== undefined &&
+      grant.scope.forbidsCall({ message: { method: name, params }, method }) === undefined
+    );
+  }
+
+  close(why: "behind" | "forbidden"): void {
+    this.#parts.socket.close(why);
+  }
+
+  /** @returns Nobody when the socket is gone, or its key. */
+  async #paid(): Promise<Payer> {
+    const { clock, payer: payerNow, socket } = this.#parts;
+    for (;;) {
+      const payer = payerNow();
+      if (!payer.grant || socket.signal.aborted) return NOBODY;
+      const short = await payer.grant.meter.charge(NOTIFICATION_UNITS, clock.now());
+      if (!short) return payer;
+      const pauseMs = Math.min(LONGEST_PAUSE_S, short.retryAfter) * 1000;
+      await clock.sleep(pauseMs, socket.signal).catch(() => undefined);
+    }
+  }
+}
+
+const NOBODY: Payer = { grant: undefined, network: undefined };

@@ -1,10 +1,12 @@
 // One call on its way to an answer, and what it may use.
+
 import type { Costs } from "../access/limits/meter.ts";
 import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
@@ -170,7 +172,7 @@ export class Call implements CallContext, HurriedAsker {
     this.#hasEnded = true;
   }
 
-  get signal(): AbortSignal {
+  get signal(): Signal {
     return this.caller.scope.signal();
   }
 

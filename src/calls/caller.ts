@@ -6,6 +6,7 @@ import type { ChainView } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
 import type { ViewSource } from "../chain/view-source.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
+import { Cancellation, type Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/mutex.ts";
@@ -82,7 +83,7 @@ export function viewOf({ network, scope }: Caller, isShared = false): SharedView
   if (view && !view.isBehind) {
     return { chain: view, session, staleness: view.staleness };
   }
-  const signal = (): AbortSignal => scope.signal();
+  const signal = (): Signal => scope.signal();
   const head = isShared ? network.head.batchView(signal) : network.head.loneView(signal);
   const asked = { head, chain: undefined, session };
   return view ? { ...asked, past: view, staleness: view.staleness } : asked;
@@ -144,7 +145,7 @@ type RequestScopeParts = {
 
 export class RequestScope {
   /** Made only when somebody waits for an upstream: most answers need no signal. */
-  #controller: AbortController | undefined;
+  #ending: Cancellation | undefined;
   #cancelDeadline: (() => void) | undefined;
   /** By the clock's `now`. */
   #deadlineAt: number | undefined;
@@ -169,19 +170,19 @@ export class RequestScope {
   }
 
   /** The one signal of this request, from the server to the socket. The deadline starts with its first use. */
-  signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      this.#startDeadline(this.#controller);
+  signal(): Signal {
+    if (!this.#ending) {
+      this.#ending = new Cancellation();
+      this.#startDeadline(this.#ending);
     }
-    return this.#controller.signal;
+    return this.#ending;
   }
 
   /** A part of the answer was taken: there is as much time again for the next. */
   restartDeadline(): void {
-    if (!this.#controller || this.#hasEnded) return;
+    if (!this.#ending || this.#hasEnded) return;
     this.#cancelDeadline?.();
-    this.#startDeadline(this.#controller);
+    this.#startDeadline(this.#ending);
   }
 
   /** Enters what it leaves when it ends: it may occupy one thing. */
@@ -235,20 +236,20 @@ export class RequestScope {
     this.#occupied?.leave();
     if (this.#onSent) for (const task of this.#onSent) task(wasSent);
     this.#cancelDeadline?.();
-    if (this.#controller) this.#abandon(this.#controller, wasSent);
+    if (this.#ending) this.#abandon(this.#ending, wasSent);
   }
 
   /** Many calls may wait for a caller who leaves, and many callers leave at once: nothing is in a hurry then. */
-  #abandon(controller: AbortController, wasSent: boolean): void {
+  #abandon(ending: Cancellation, wasSent: boolean): void {
     const { turns } = this.#parts;
-    if (wasSent || !turns.isOver) controller.abort(ENDED);
-    else void turns.next().then(() => controller.abort(ENDED));
+    if (wasSent || !turns.isOver) ending.abort(ENDED);
+    else void turns.next().then(() => ending.abort(ENDED));
   }
 
-  #startDeadline(controller: AbortController): void {
+  #startDeadline(ending: Cancellation): void {
     const { clock } = this.#parts;
     this.#deadlineAt = clock.now() + this.#deadlineMs;
-    this.#cancelDeadline = clock.after(this.#deadlineMs, () => controller.abort(TIME_IS_UP));
+    this.#cancelDeadline = clock.after(this.#deadlineMs, () => ending.abort(TIME_IS_UP));
   }
 
   #releaseAll(): void {

@@ -2,6 +2,7 @@
 // fork and up the other branch, or anew where nothing is in common.
 
 import type { Logger } from "pino";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockRecord } from "./block-record.ts";
@@ -23,7 +24,7 @@ export type AdvanceParts = {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
   /** Ends what is under way. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** After each chain update. */
   readonly onUpdated: () => void;
 };

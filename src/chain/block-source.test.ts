@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import { Turns } from "../lib/turns.ts";
 import { answersInTurn, BlockSource } from "./block-source.ts";
 import type { AskedNode, Fetched } from "./dialect.ts";
@@ -94,7 +95,7 @@ function asked(answersAfter: Record<string, number>, wanted: (answer: string) =>
   const clock = new FakeClock();
   const log: string[] = [];
   const caller = new AbortController();
-  const ask = async (node: string, signal: AbortSignal): Promise<string> => {
+  const ask = async (node: string, signal: Signal): Promise<string> => {
     log.push(`${clock.now()} ask ${node}`);
     signal.addEventListener("abort", () => log.push(`${clock.now()} end ${node}`));
     await clock.sleep(answersAfter[node] ?? 0);

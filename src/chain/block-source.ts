@@ -2,6 +2,7 @@
 
 import type { Logger } from "pino";
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Turns, Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
@@ -81,11 +82,7 @@ export class BlockSource {
   }
 
   /** The block from the first of the nodes that gives it so that it can be proven. */
-  async fetch(
-    reference: Reference,
-    nodes: readonly AskedNode[],
-    signal: AbortSignal,
-  ): Promise<Found> {
+  async fetch(reference: Reference, nodes: readonly AskedNode[], signal: Signal): Promise<Found> {
     const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
@@ -94,7 +91,7 @@ export class BlockSource {
     if (able.length < small.length) isUnproven = true;
     let tooLarge = nodes.length - small.length;
     const { dialect, clock, turns } = this.#parts;
-    const ask = (node: AskedNode, ending: AbortSignal): Promise<Fetched> =>
+    const ask = (node: AskedNode, ending: Signal): Promise<Fetched> =>
       dialect.fetchBlock(reference, node, { limits: this.#limits, turns, signal: ending });
     for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
@@ -265,9 +262,9 @@ const UNWANTED = new Error("no more answers are wanted");
  */
 export async function* answersInTurn<Node, Answer>(
   nodes: readonly Node[],
-  signal: AbortSignal,
+  signal: Signal,
   parts: {
-    readonly ask: (node: Node, signal: AbortSignal) => Promise<Answer>;
+    readonly ask: (node: Node, signal: Signal) => Promise<Answer>;
     readonly clock: Pick<Clock, "sleep">;
   },
 ): AsyncGenerator<NodeAnswer<Node, Answer>, void> {

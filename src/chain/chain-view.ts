@@ -2,6 +2,7 @@
 
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import { doFrom, type Turns, type Work } from "../lib/turns.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { Reference, Tag } from "./dialect.ts";
@@ -47,7 +48,7 @@ export type ViewParts = {
   readonly fetch: (reference: Reference) => Promise<Sought>;
   readonly tagged: (tag: Tag) => Promise<Position | undefined>;
   /** Resolves when the chain has the number, or the timeout ends. */
-  readonly reach: (number: number, signal: AbortSignal) => Promise<void>;
+  readonly reach: (number: number, signal: Signal) => Promise<void>;
   readonly hurry: () => void;
   readonly newest: () => ChainView | undefined;
   /** The name of the node whose chain is followed. */
@@ -96,7 +97,7 @@ export class ChainView {
     return this.head.number;
   }
 
-  async atLeast(number: number, signal: AbortSignal): Promise<number> {
+  async atLeast(number: number, signal: Signal): Promise<number> {
     return number <= this.head.number
       ? this.head.number
       : (await this.reach(number, signal)).head.number;
@@ -194,7 +195,7 @@ export class ChainView {
    * A view that has the number, if the chain gets there within a little while. The view of a batch
    * stays as it is: all members see one head.
    */
-  async reach(number: number, signal: AbortSignal): Promise<ChainView> {
+  async reach(number: number, signal: Signal): Promise<ChainView> {
     if (number <= this.head.number) return this;
     if (this.#isShared) {
       this.hurry();

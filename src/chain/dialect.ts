@@ -1,5 +1,6 @@
 // How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
 
+import type { Signal } from "../lib/cancellation.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Upstream } from "../upstream/upstream.ts";
@@ -47,7 +48,7 @@ export type BlockLimits = {
 export type FetchTerms = {
   readonly limits: BlockLimits;
   readonly turns: Pick<Turns, "do">;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 };
 
 /** What a node calls by name; which names there are is the family's. */
@@ -60,8 +61,8 @@ export type ChainDialect = {
   readPosition(
     numberOrTag: number | Tag,
     node: AskedNode,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<Position | undefined>;
   /** Whether the node knows the block with this hash; undefined when it does not tell. */
-  knowsBlock(hash: string, node: AskedNode, signal: AbortSignal): Promise<boolean | undefined>;
+  knowsBlock(hash: string, node: AskedNode, signal: Signal): Promise<boolean | undefined>;
 };

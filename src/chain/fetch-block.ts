@@ -4,6 +4,7 @@ import { isHash } from "../evm/values.ts";
 import { parseList } from "../jsonrpc/element-stream.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import {
@@ -183,7 +184,7 @@ function hashesOf({ transactions }: ParsedBlock): string[] | undefined {
 async function readPosition(
   numberOrTag: number | Tag,
   node: AskedNode,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<Position | undefined> {
   const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
   const reply = await node.ask("eth_getBlockByNumber", JSON.stringify([reference, false]), signal, {
@@ -196,7 +197,7 @@ async function readPosition(
 async function knowsBlock(
   hash: string,
   node: AskedNode,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<boolean | undefined> {
   const params = JSON.stringify([hash, false]);
   const reply = await node.ask("eth_getBlockByHash", params, signal, { purpose: "follow" });

@@ -1,8 +1,10 @@
 // One epoch of a Conflux network as a block of the followed chain: the pivot block's number, hash and
 // parent; the blocks of the epoch in the place of transactions, each with its logs in that of a receipt.
+
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
@@ -37,7 +39,7 @@ export const epochDialect: ChainDialect = {
 };
 
 const askingOf =
-  (node: AskedNode, signal: AbortSignal, maxBytes?: number): Ask =>
+  (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
   (method, params) =>
     node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 

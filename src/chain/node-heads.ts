@@ -1,5 +1,6 @@
 // What each node last replied of its head, and which node's chain is followed.
 
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { within } from "../lib/waiting.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
@@ -9,7 +10,7 @@ export type NodeHeadsParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** Ends what is under way. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 };
 
 /** A node is waited for so long; after the first reply, so are the others, in milliseconds. */

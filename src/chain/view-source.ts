@@ -1,5 +1,7 @@
 // How calls see a followed chain, in the process that follows it as in those that only read its store; and what
 // the writer of the store does for them.
+
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Turns } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
@@ -101,7 +103,7 @@ export class ViewSource {
   }
 
   /** As `view`, but waits a little for the first one after a start. */
-  async liveView(signal: AbortSignal): Promise<ChainView | undefined> {
+  async liveView(signal: Signal): Promise<ChainView | undefined> {
     const { clock, look } = this.#parts;
     if (this.whyStopped !== undefined) return undefined;
     const giveUpAt = clock.now() + LIVE_TIMEOUT_MS;
@@ -118,7 +120,7 @@ export class ViewSource {
   }
 
   /** The newest block as some node gives it, unproven: for calls that cannot wait for the chain. */
-  async headOfNodes(signal: AbortSignal): Promise<Position | undefined> {
+  async headOfNodes(signal: Signal): Promise<Position | undefined> {
     const { dialect, pool } = this.#parts;
     for (const node of pool.bestForBlocks()) {
       const position = await dialect.readPosition("latest", node, signal);
@@ -128,7 +130,7 @@ export class ViewSource {
   }
 
   /** Resolves when the head is at the number, when all nodes were looked at, or at a timeout or the signal. */
-  async reach(number: number, signal: AbortSignal): Promise<void> {
+  async reach(number: number, signal: Signal): Promise<void> {
     const { look, clock } = this.#parts;
     if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
     await within(REACH_TIMEOUT_MS, look(number), { clock, signal });

@@ -5,6 +5,7 @@ import type { Position } from "../chain/stored-block.ts";
 import type { ViewSource } from "../chain/view-source.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import { orAborted } from "../lib/waiting.ts";
 import {
   type Criteria,
@@ -41,7 +42,7 @@ export type FilterCaller = {
   readonly holder: string;
   /** Left out: it polls. */
   readonly manner?: FilterManner;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly delivery: Delivery;
 };
 

@@ -1,5 +1,6 @@
 // The journal of mempool transactions, as each process reads it: hashes with rising numbers, none left out, the oldest
 // forgotten. The writer listens to nodes and writes it (mempool-journal.ts); servers only read it.
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { JournalPart, State } from "../state/state.ts";
@@ -10,7 +11,7 @@ export type MempoolFilters = {
   start(sequences: readonly number[]): Promise<void>;
   close(): Promise<void>;
   /** Where a new filter begins. @throws RpcError */
-  begin(caller: { readonly signal: AbortSignal }): Promise<number>;
+  begin(caller: { readonly signal: Signal }): Promise<number>;
   /** The first `most` hashes since then, as JSON; undefined when some of them are no longer kept. */
   since(sequence: number, most?: number): Promise<MempoolItems | undefined>;
 };

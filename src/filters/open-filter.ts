@@ -2,6 +2,7 @@
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { orAborted } from "../lib/waiting.ts";
 import type { Cursor, FilterRecord } from "./filter-record.ts";
@@ -93,7 +94,7 @@ export class OpenFilter {
    */
   async poll(
     look: Look,
-    caller: { readonly delivery: Delivery; readonly signal: AbortSignal },
+    caller: { readonly delivery: Delivery; readonly signal: Signal },
     nowMs: number,
   ): Promise<Changes | undefined> {
     this.usedAtMs = nowMs;

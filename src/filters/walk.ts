@@ -1,10 +1,12 @@
 // The way of a filter from what its client was told last to the head: down to the chain as it is, and up. What the
 // store does not have any more is fetched and proven, or the walk is lost: never a gap.
+
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
@@ -185,7 +187,7 @@ type CursorWaitParts = {
   readonly headOfNodes: () => Promise<Position | undefined>;
   readonly clock: Pick<Clock, "now" | "sleep">;
   /** Its signal is made when it is asked for. */
-  readonly caller: { readonly signal: AbortSignal };
+  readonly caller: { readonly signal: Signal };
   /** Throws when the caller's time is up before the promise is there. */
   readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
 };

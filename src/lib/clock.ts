@@ -1,12 +1,14 @@
 // Time, handed over: code that waits or looks at the time takes a Clock, so that no test sleeps.
 
+import type { Signal } from "./cancellation.ts";
+
 export type Clock = {
   /** Milliseconds since some fixed moment; never goes backwards. For durations. */
   now(): number;
   /** Milliseconds since 1970. For what people and chains call the time. */
   wallTime(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: Signal): Promise<void>;
   /** Lets everything run that is ready to: for work that would keep others waiting. */
   yield(): Promise<void>;
   /** Runs `task` once after `ms` milliseconds, unless the returned function is called before. */
@@ -18,7 +20,7 @@ export const systemClock: Clock = {
   wallTime: () => Date.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw signal.reason;
       const abort = (): void => {
         clearTimeout(timer);
         reject(signal?.reason);

@@ -1,5 +1,6 @@
 // Waiting that ends: when time is up, or when a signal aborts. And for much work, of which so much is done at once.
 
+import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 
 /** Why it aborted when time was up. Made once: an error has a stack. */
@@ -13,41 +14,44 @@ const NO_LONGER_AWAITED = new Error("no longer waited for");
  */
 export function deadline(
   ms: number,
-  outer: AbortSignal,
+  outer: Signal,
   clock: Pick<Clock, "after">,
-): { readonly signal: AbortSignal; readonly done: () => void } {
-  const controller = new AbortController();
-  const end = (): void => controller.abort(outer.reason);
+): { readonly signal: Signal; readonly done: () => void } {
+  const signal = new Cancellation();
+  const end = (): void => signal.abort(outer.reason);
   if (outer.aborted) end();
-  const cancel = clock.after(ms, () => controller.abort(TOO_LATE));
+  const cancel = clock.after(ms, () => signal.abort(TOO_LATE));
   outer.addEventListener("abort", end, { once: true });
   const done = (): void => {
     cancel();
     outer.removeEventListener("abort", end);
   };
-  return { signal: controller.signal, done };
+  return { signal, done };
 }
 
 /** What the work gives; undefined when it takes longer, or the signal ends the waiting. The work goes on. */
 export async function within<Value>(
   ms: number,
   work: Promise<Value>,
-  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal?: AbortSignal },
+  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal?: Signal },
 ): Promise<Value | undefined> {
-  const timeout = new AbortController();
-  const either = signal ? AbortSignal.any([timeout.signal, signal]) : timeout.signal;
+  const timeout = new Cancellation();
+  const end = (): void => timeout.abort(NO_LONGER_AWAITED);
   const nothing = (): undefined => undefined;
+  if (signal?.aborted) end();
+  else signal?.addEventListener("abort", end, { once: true });
   try {
-    return await Promise.race([work, clock.sleep(ms, either).then(nothing, nothing)]);
+    return await Promise.race([work, clock.sleep(ms, timeout).then(nothing, nothing)]);
   } finally {
-    timeout.abort(NO_LONGER_AWAITED);
+    end();
+    signal?.removeEventListener("abort", end);
   }
 }
 
 /** What the promise gives, or what `why` makes, thrown, when the signal aborts first. */
 export function orAborted<Value>(
   promise: Promise<Value>,
-  signal: AbortSignal,
+  signal: Signal,
   why: () => Error,
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
@@ -63,7 +67,7 @@ export function orAborted<Value>(
 export async function repeat(
   everyMs: number,
   task: () => Promise<void>,
-  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal: AbortSignal },
+  { clock, signal }: { readonly clock: Pick<Clock, "sleep">; readonly signal: Signal },
 ): Promise<void> {
   while (!signal.aborted) {
     await clock.sleep(everyMs, signal).catch(() => undefined);

@@ -1,5 +1,6 @@
 // The logs of a few blocks from the nodes, asked for in as many parts as these want: what they refuse for its size
 // is asked for in smaller ones.
+
 import { areFalse } from "../evm/false-logs.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
@@ -7,6 +8,7 @@ import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 import { isNull } from "./block-lookup.ts";
@@ -30,7 +32,7 @@ export type PieceOptions = {
   /** Called when a node gave what cannot be the answer. */
   readonly onFalse: () => void;
   /** No more of it is wanted. */
-  readonly ended: AbortSignal;
+  readonly ended: Signal;
 };
 
 export type PieceLogs = {

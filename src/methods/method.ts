@@ -1,5 +1,6 @@
 // A method is declared once: checks, prices, documentation and tests all read the declaration. Beside it,
 // what its answer may know and use, and the check of parameters against it.
+
 import type { z } from "zod";
 import type { Meter } from "../access/limits/meter.ts";
 import type { GuardedMethod } from "../access/scope/scope.ts";
@@ -12,6 +13,7 @@ import type { Delivery } from "../filters/open-filter.ts";
 import type { PushChannel, Subscriptions } from "../filters/subscriptions.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import {
   type DeclaredTraits,
   type Family,
@@ -122,7 +124,7 @@ export type CallContext = {
   /** Counts bytes that wait in memory until the call is answered. @param bytes Negative: so many less. */
   hold(bytes: number): void;
   /** Ends with the deadline, and when the caller goes away. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
   readonly paramsJson: string;
   /**

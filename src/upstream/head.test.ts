@@ -14,7 +14,7 @@ function headOver(family: "evm" | "conflux", ...answers: string[]) {
       upstream: {
         call: async (method, paramsJson, signal) => {
           asked.push(`${method} ${paramsJson}`);
-          signal.throwIfAborted();
+          if (signal.aborted) throw signal.reason;
           return Buffer.from(answers.shift() ?? "null");
         },
       },

@@ -4,6 +4,7 @@
 import { toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { Pool } from "./pool.ts";
@@ -38,7 +39,7 @@ export class Head {
   }
 
   /** For a lone call: `latest` stays what it is, and the node resolves it. */
-  loneView(signal: () => AbortSignal): View {
+  loneView(signal: () => Signal): View {
     return {
       latest: () => this.#ask(signal()),
       atLeast: (number) => this.#atLeast(number, signal()),
@@ -47,7 +48,7 @@ export class Head {
   }
 
   /** For a batch: `latest` is asked once and means one and the same block for all members. */
-  batchView(signal: () => AbortSignal): View {
+  batchView(signal: () => Signal): View {
     let head: Promise<number> | undefined;
     const latest = (): Promise<number> => {
       const asked = head ?? this.#ask(signal());
@@ -66,7 +67,7 @@ export class Head {
   }
 
   /** The newest block's number and time; for epochs, that of the newest executed one. */
-  async read(signal: AbortSignal): Promise<{ number: number; timestampMs: number }> {
+  async read(signal: Signal): Promise<{ number: number; timestampMs: number }> {
     const [method, params] = BLOCKS[this.#family];
     const json = await this.#upstream.call(method, params, signal);
     const block = parsed(json) as Record<string, string> | null | undefined;
@@ -74,11 +75,11 @@ export class Head {
     return { number, timestampMs: numberIn(block?.["timestamp"]) * 1000 };
   }
 
-  async #atLeast(number: number, signal: AbortSignal): Promise<number> {
+  async #atLeast(number: number, signal: Signal): Promise<number> {
     return this.#known >= number ? this.#known : this.#ask(signal);
   }
 
-  async #ask(signal: AbortSignal): Promise<number> {
+  async #ask(signal: Signal): Promise<number> {
     const [method, params] = NUMBERS[this.#family];
     const number = numberIn(parsed(await this.#upstream.call(method, params, signal)));
     this.#known = Math.max(this.#known, number);

@@ -1,6 +1,7 @@
 // Makes sure that a node is there and of the right chain, before it is asked and after it failed.
 import type { Logger } from "pino";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
 import type { Family } from "../namespaces/known-method.ts";
@@ -14,7 +15,7 @@ export type IdentityParts = {
   readonly clock: Clock;
   readonly log: Logger;
   /** The chain id that the node tells, or in plain words why it tells none. */
-  readonly readChainId: (signal: AbortSignal) => Promise<number | string>;
+  readonly readChainId: (signal: Signal) => Promise<number | string>;
   /** After each look. */
   readonly onLooked: (state: IdentityState) => void;
 };

@@ -1,5 +1,7 @@
 // What an upstream announces by itself: its new heads, and pending transactions.
+
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
 import type { SubscriptionListener } from "./connection/connection.ts";
@@ -40,7 +42,7 @@ export class NodeAnnouncements {
   }
 
   /** @returns false when the node does not announce any; then nothing is called. */
-  watchHeads(listener: HeadListener, signal: AbortSignal): Promise<boolean> {
+  watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onEvent = (event: Buffer): void => {
       const head = headIn(event);
       if (head) listener.onHead(head);
@@ -49,7 +51,7 @@ export class NodeAnnouncements {
   }
 
   /** @returns false when the node does not announce any; then nothing is called. */
-  async watchPending(listener: PendingListener, signal: AbortSignal): Promise<boolean> {
+  async watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     if (!this.#mayHave(NEW_PENDING)) return false;
     const onEvent = (event: Buffer): void => {
       const hash = hashIn(event);
@@ -66,7 +68,7 @@ export class NodeAnnouncements {
   async #subscribe(
     paramsJson: string,
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<boolean> {
     const { requests, missing } = this.#parts;
     const told = await requests.subscribe(paramsJson, listener, signal);

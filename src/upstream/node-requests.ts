@@ -2,6 +2,7 @@
 // that sends one that cannot is logged once, then counted.
 import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { atOnce, type Turns, type Work } from "../lib/turns.ts";
@@ -62,7 +63,7 @@ export class NodeRequests {
   }
 
   /** Never rejects. */
-  async send(wanted: NodeCall, signal: AbortSignal): Promise<NodeRequestReply> {
+  async send(wanted: NodeCall, signal: Signal): Promise<NodeRequestReply> {
     const request = this.#request(wanted);
     const { timeoutMs, reader } = wanted;
     const exchange =
@@ -89,7 +90,7 @@ export class NodeRequests {
   async subscribe(
     paramsJson: string,
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
     const request = this.#request({
       ...{ method: "eth_subscribe", paramsJson, purpose: "follow" },
@@ -108,7 +109,7 @@ export class NodeRequests {
   async #sendWithin(
     timeoutMs: number,
     request: Sent & Pick<NodeCall, "reader">,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<Exchange> {
     const { clock, connection } = this.#parts;
     const limited = deadline(timeoutMs, signal, clock);

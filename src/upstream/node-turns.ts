@@ -1,5 +1,7 @@
 // What may be sent to one node at once, and whose turn it is when more wants to be sent. Where nothing
 // waits, nothing is delayed.
+
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { WorkKind } from "../namespaces/known-method.ts";
@@ -84,7 +86,7 @@ export class NodeTurns {
    */
   begin(
     asker: HurriedAsker,
-    signal: AbortSignal,
+    signal: Signal,
     group?: WorkKind,
   ): Turn | NoTurn | Promise<Turn | NoTurn> {
     const { holder } = asker;
@@ -125,7 +127,7 @@ export class NodeTurns {
   #wait(
     asker: HurriedAsker,
     group: WorkKind | undefined,
-    signal: AbortSignal,
+    signal: Signal,
   ): NoTurn | Promise<Turn | NoTurn> {
     const together = group ? this.#parts.sizes.mostOf(group) : 1;
     const turnsAhead = Math.ceil(this.#queue.ahead(asker) / together);

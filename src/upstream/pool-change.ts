@@ -1,6 +1,7 @@
 // Another configuration of a pool: its nodes are made ready beside those that are asked, and take their
 // places in one step.
 import { isDeepStrictEqual } from "node:util";
+import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Occupancy } from "../lib/mutex.ts";
 import { within } from "../lib/waiting.ts";
@@ -43,7 +44,7 @@ export async function untilReady(
 /** Closes nodes when the calls are over that may still ask them, when the time is, or with the signal. */
 export async function letGo(
   nodes: readonly Upstream[],
-  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
+  { withinMs, signal }: { readonly withinMs: number; readonly signal: Signal },
   { callers, clock }: { callers: Occupancy; clock: Clock },
 ): Promise<void> {
   if (nodes.length === 0) return;

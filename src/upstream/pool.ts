@@ -1,6 +1,8 @@
 // The upstreams of one network, and the calls to them. Other upstreams may take their places while calls are in
 // flight.
+
 import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import { Occupancy } from "../lib/mutex.ts";
 import { matcherOf } from "../lib/pattern.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
@@ -182,7 +184,7 @@ export class Pool {
   async call(
     method: string,
     paramsJson: string,
-    signal: AbortSignal,
+    signal: Signal,
     options: CallOptions = {},
   ): Promise<Buffer> {
     const callers = this.#callers;

@@ -1,4 +1,5 @@
 // One upstream: calls to it, and what its replies tell of it.
+import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits, WorkKind } from "../namespaces/known-method.ts";
 import { RateBudget } from "./budget/rate-budget.ts";
 import { BatchSizes } from "./capabilities/batch-sizes.ts";
@@ -117,7 +118,7 @@ export class Upstream {
   async ask(
     method: string,
     paramsJson: string,
-    signal: AbortSignal,
+    signal: Signal,
     options: AskOptions = {},
   ): Promise<Reply> {
     const { attempt, reader, maxBytes, purpose = "call", asker } = options;
@@ -151,7 +152,7 @@ export class Upstream {
   #beginTurn(
     traits: MethodTraits,
     { asker, reader }: AskOptions,
-    signal: AbortSignal,
+    signal: Signal,
   ): Turn | NoTurn | Promise<Turn | NoTurn> | undefined {
     const group = reader ? undefined : this.#sizes.groupOf(traits);
     if (asker) return this.turns.begin(asker, signal, group);
@@ -190,7 +191,7 @@ export class Upstream {
    *
    * @returns false when the node does not announce any; then nothing is called.
    */
-  watchHeads(listener: HeadListener, signal: AbortSignal): Promise<boolean> {
+  watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onHead: HeadListener["onHead"] = (head) => {
       this.standsAt(head, false); // until the follower has looked
       listener.onHead(head);
@@ -199,7 +200,7 @@ export class Upstream {
   }
 
   /** The hashes of pending transactions as the node announces them; as `watchHeads`. */
-  watchPending(listener: PendingListener, signal: AbortSignal): Promise<boolean> {
+  watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     return this.#announcements.watchPending(listener, signal);
   }
 
@@ -225,7 +226,7 @@ export class Upstream {
   #makeIdentity(): Identity {
     const { name, chainId, family } = this.options;
     const { clock, log } = this.#parts;
-    const readId = (signal: AbortSignal): Promise<number | string> =>
+    const readId = (signal: Signal): Promise<number | string> =>
       readChainId(family, (method) => this.ask(method, "[]", signal, { purpose: "check" }));
     return new Identity(
       { name, chainId },
@@ -277,7 +278,7 @@ export class Upstream {
 type Ended = {
   readonly call: OpenCall;
   readonly sentAtMs: number;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly way: string;
   readonly purpose: Urgency["purpose"];
 };
@@ -305,7 +306,7 @@ const isRejected = (result: PromiseSettledResult<void>): result is PromiseReject
 export const OUTRUN = new Error("another node answered first");
 
 type Asked = {
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** It is asked for what it may not be made for. */
   readonly isNoFault: boolean;
 };

@@ -1,5 +1,6 @@
 // For tests: one call to nodes that say what they are told to, or nothing until they are told.
 
+import type { Signal } from "../../src/lib/cancellation.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import type { AgreementRule } from "../../src/upstream/asking/at-once.ts";
 import { type AskingNetwork, CallDriver } from "../../src/upstream/asking/call-driver.ts";
@@ -118,7 +119,7 @@ export const networkOf = (upstreams: readonly Upstream[]): AskingNetwork => ({
 
 type Driven = {
   readonly method: string;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly options?: CallOptions;
   readonly rule?: AgreementRule;
   readonly copies?: number;
@@ -181,7 +182,7 @@ class ScriptedNodes {
     return { ask, budget };
   }
 
-  #untilAnswered(name: string, signal: AbortSignal, isDeaf: boolean): Promise<Reply> {
+  #untilAnswered(name: string, signal: Signal, isDeaf: boolean): Promise<Reply> {
     return new Promise((resolve) => {
       this.#answers.set(name, resolve);
       signal.addEventListener("abort", () => {

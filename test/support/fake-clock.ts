@@ -1,4 +1,5 @@
 // For tests: a clock that moves only when told to.
+import type { Signal } from "../../src/lib/cancellation.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 
 export class FakeClock implements Clock {
@@ -23,7 +24,7 @@ export class FakeClock implements Clock {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  sleep(ms: number, signal?: Signal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const cancel = this.after(ms, resolve);

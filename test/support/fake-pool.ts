@@ -1,5 +1,7 @@
 // For tests: a pool over nodes that say what they are told to.
+
 import pino from "pino";
+import type { Signal } from "../../src/lib/cancellation.ts";
 import { Turns } from "../../src/lib/turns.ts";
 import type { MethodTraits } from "../../src/namespaces/known-method.ts";
 import { unknownMethod } from "../../src/namespaces/known-methods.ts";
@@ -13,7 +15,7 @@ export const DOWN: Exchange = { kind: "unreachable", reason: "ECONNREFUSED" };
 
 export type Answer = string | Exchange | Promise<Exchange>;
 /** What a node says to a method; a text is the rest of the envelope. */
-type Script = (method: string, signal: AbortSignal) => Answer;
+type Script = (method: string, signal: Signal) => Answer;
 
 export const CHAIN_1 = '"result":"0x1"';
 /** Of chain 1; says `answer` to all that is not about the chain. */

@@ -1,6 +1,8 @@
 // Drives one call to its end: `next` decides, without acting, whether to ask an upstream, wait or settle; the driver
 // acts. It owns the call's timer and attempts, and tells the others what is done.
+
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Reply } from "../reply.ts";
 import { OUTRUN, type Upstream } from "../upstream.ts";
@@ -41,14 +43,14 @@ const NOT_ASKED: Reply = { kind: "failed", reason: "it could not be asked" };
 export class CallDriver implements Waiting {
   readonly #state: AskingState;
   /** Ends the attempts. */
-  readonly #ending = new AbortController();
+  readonly #ending = new Cancellation();
   #underWay = 0;
   #isSettled = false;
   #timerAtMs = NEVER;
   #cancelTimer = nothing;
   /** What it waits for as one of many. */
   #shortOf: Shortage | undefined;
-  #signal: AbortSignal | undefined;
+  #signal: Signal | undefined;
   #resolve: (reply: FinalReply) => void = nothing;
   #reject: (error: unknown) => void = nothing;
   readonly #parts: CallDriverParts;
@@ -63,7 +65,7 @@ export class CallDriver implements Waiting {
    * @throws RpcError: what `whyNobody` says; 502 when too few of a quorum agree, 503 when too few can be
    * asked; 504 with the signal.
    */
-  outcome(signal: AbortSignal): Promise<FinalReply> {
+  outcome(signal: Signal): Promise<FinalReply> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -132,8 +134,8 @@ export class CallDriver implements Waiting {
     const sentAtMs = clock.now();
     let reply = NOT_ASKED;
     try {
-      const { signal } = this.#ending;
-      reply = await attempt.upstream.ask(method, paramsJson, signal, this.#askOptions(attempt));
+      const asked = this.#askOptions(attempt);
+      reply = await attempt.upstream.ask(method, paramsJson, this.#ending, asked);
     } catch {
       // It failed, as an answer that cannot be read does.
     }
@@ -193,7 +195,7 @@ export class CallDriver implements Waiting {
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();
     this.#end();
-    if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.signal.aborted)
+    if (this.#underWay > 0 && othersMs < NEVER && !this.#ending.aborted)
       this.#cancelTimer = clock.after(othersMs, () => this.#ending.abort(OUTRUN));
     if (outcome instanceof RpcError) this.#reject(outcome);
     else this.#resolve(outcome);

@@ -1,7 +1,9 @@
 // What the calls of one network share: its upstreams, the answer where they ask the same at the same time, the budget
 // of hedges, how long methods take, and how many calls wait.
+
 import type { Logger } from "pino";
 import { errors } from "../../jsonrpc/rpc-error.ts";
+import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { Metrics } from "../../observe/metrics.ts";
@@ -223,7 +225,7 @@ export class HedgeBudget {
 /** One call at the upstreams, for all who wait for it. */
 type SharedCall = {
   readonly answer: Promise<Buffer>;
-  readonly controller: AbortController;
+  readonly ending: Cancellation;
   waiting: number;
 };
 
@@ -242,20 +244,15 @@ export class Coalescing {
   }
 
   /** As `Pool.call`, for calls that change nothing. The answer's bytes are shared: nobody writes to them. */
-  call(
-    method: string,
-    paramsJson: string,
-    signal: AbortSignal,
-    options?: CallOptions,
-  ): Promise<Buffer> {
+  call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const question = questionOf(method, paramsJson, options);
     let shared = this.#inFlight.get(question);
     if (shared) options?.ledger?.merged();
     else {
-      const controller = new AbortController();
-      const answer = this.#pool.call(method, paramsJson, controller.signal, options);
-      shared = this.#begin(question, { answer, controller, waiting: 0 });
+      const ending = new Cancellation();
+      const answer = this.#pool.call(method, paramsJson, ending, options);
+      shared = this.#begin(question, { answer, ending, waiting: 0 });
     }
     return this.#wait(question, shared, signal);
   }
@@ -268,14 +265,14 @@ export class Coalescing {
   }
 
   /** The shared answer, or this caller's timeout. */
-  #wait(question: string, shared: SharedCall, signal: AbortSignal): Promise<Buffer> {
+  #wait(question: string, shared: SharedCall, signal: Signal): Promise<Buffer> {
     shared.waiting += 1;
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         shared.waiting -= 1;
         if (shared.waiting === 0) {
           this.#forget(question, shared); // a call that comes from now on begins anew
-          shared.controller.abort(NOBODY_WAITS);
+          shared.ending.abort(NOBODY_WAITS);
         }
         reject(errors.upstreamTimeout());
       };

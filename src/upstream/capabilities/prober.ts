@@ -1,6 +1,8 @@
 // Asks one node what it can do: once when it is new or upgraded, one question after the other, and its
 // version now and then. What its answers to callers told is not asked.
+
 import { parsed } from "../../jsonrpc/raw-json.ts";
+import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
@@ -20,7 +22,7 @@ export type ProberParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly capabilities: Capabilities;
   /** Says "busy" when the budget is used up. A failure is not held against the node. Never rejects. */
-  readonly ask: (method: string, paramsJson: string, signal: AbortSignal) => Promise<Reply>;
+  readonly ask: (method: string, paramsJson: string, signal: Signal) => Promise<Reply>;
   /** Whether the node may be asked now. */
   readonly isUsable: () => boolean;
 };

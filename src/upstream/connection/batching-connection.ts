@@ -1,5 +1,7 @@
 // Calls of one moment as one HTTP request. How many is learned from what becomes of them (`BatchSizes`); what was wrong
 // only because they were together is sent again, each by itself.
+
+import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { BatchSizes } from "../capabilities/batch-sizes.ts";
 import { type BatchOutcome, readBatchAnswer } from "./batch-answer.ts";
@@ -31,7 +33,7 @@ export class BatchingConnection implements Connection {
     this.#parts = parts;
   }
 
-  send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
+  send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
     const { turn } = request;
     const isAlone = turn === undefined || (turn.room === 0 && turn.calls === 1);
     if (isAlone || reader || signal.aborted)
@@ -82,16 +84,16 @@ export class BatchingConnection implements Connection {
   async #sendTogether(calls: readonly BatchedCall[], turn: SharedTurn): Promise<void> {
     const { clock, connection } = this.#parts;
     const sent: Sent = { turn, sentAtMs: clock.now() };
-    const controller = new AbortController();
+    const ending = new Cancellation();
     const cancelTimer = this.#watch(calls, sent);
     let waiting = calls.length;
     let isOver = false;
     const onSettled = (): void => {
       waiting -= 1;
-      if (waiting === 0 && !isOver) controller.abort(NOBODY_WAITS);
+      if (waiting === 0 && !isOver) ending.abort(NOBODY_WAITS);
     };
     for (const call of calls) call.onSettled = onSettled;
-    const exchange = await connection.send(this.#joined(calls), controller.signal);
+    const exchange = await connection.send(this.#joined(calls), ending);
     isOver = true;
     cancelTimer();
     this.#settle(calls, readBatchAnswer(exchange), sent);
@@ -157,13 +159,13 @@ const nothing = (): void => undefined;
 /** A call that shares a request with others: it may leave at any time, and is settled once. */
 class BatchedCall {
   readonly request: NodeRequest;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   onSettled: () => void = nothing;
   #isSettled = false;
   readonly #resolve: (exchange: Exchange) => void;
   readonly #leave = (): void => this.settle({ kind: "aborted" });
 
-  constructor(request: NodeRequest, signal: AbortSignal, resolve: (exchange: Exchange) => void) {
+  constructor(request: NodeRequest, signal: Signal, resolve: (exchange: Exchange) => void) {
     this.request = request;
     this.signal = signal;
     this.#resolve = resolve;

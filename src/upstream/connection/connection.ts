@@ -1,5 +1,7 @@
 // What a connection to one node is, whatever it is made of; and which call a message answers, found without parsing it.
+
 import { findMembers, type Span, textOf } from "../../jsonrpc/members.ts";
+import type { Signal } from "../../lib/cancellation.ts";
 import type { MemoryHolder } from "../../lib/memory-budget.ts";
 import type { Turn } from "../node-turns.ts";
 
@@ -77,7 +79,7 @@ export type Connection = {
    * @param reader For this answer: then its length is not limited, and its time only by how long the
    * node is silent.
    */
-  send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange>;
+  send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange>;
   /**
    * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
    * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by
@@ -89,7 +91,7 @@ export type Connection = {
   subscribe?(
     request: NodeRequest,
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<Exchange>;
   /** Ends all sockets; what was pending becomes unreachable. */
   close(): Promise<void>;

@@ -1,6 +1,8 @@
 // Many calls at once over one socket of whatever kind, told apart by their ids; the socket is opened
 // for the first call, and again after it was lost.
+
 import { findMembers, textOf } from "../../jsonrpc/members.ts";
+import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { requestJson, subscriptionIdIn } from "../reply.ts";
 import {
@@ -43,7 +45,7 @@ export class Conversation implements Connection {
   }
 
   /** @param reader Gets the whole message: a socket has nothing smaller. */
-  send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
+  send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
     const sent = this.#send(request, signal);
     return reader ? sent.then((held) => readHeld(held, reader, this.#parts.clock)) : sent;
   }
@@ -51,7 +53,7 @@ export class Conversation implements Connection {
   subscribe(
     request: NodeRequest,
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<Exchange> {
     return this.#send(request, signal, (exchange) =>
       this.#subscriptions.begin({ id: request.id, exchange }, listener, signal),
@@ -61,7 +63,7 @@ export class Conversation implements Connection {
   /** @param onSettled Called at once with what the promise will give later. */
   #send(
     { id, json }: NodeRequest,
-    signal: AbortSignal,
+    signal: Signal,
     onSettled?: (exchange: Exchange) => void,
   ): Promise<Exchange> {
     return new Promise((resolve) => {
@@ -201,14 +203,14 @@ class Subscriptions {
   begin(
     { id, exchange }: { id: number; exchange: Exchange },
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): void {
     const subscription = subscriptionIdIn(exchange, id);
     if (subscription !== undefined) this.#listen(subscription, listener, signal);
     else if (exchange.kind === "aborted" || exchange.kind === "timeout") this.#forsaken.add(id);
   }
 
-  #listen(subscription: string, listener: SubscriptionListener, signal: AbortSignal): void {
+  #listen(subscription: string, listener: SubscriptionListener, signal: Signal): void {
     const cancel = (): void => {
       this.#open.delete(subscription);
       this.#unsubscribe(subscription);

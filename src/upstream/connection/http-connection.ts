@@ -1,8 +1,10 @@
 // Speaks to a node over HTTP: keep-alive, a bounded number of sockets, the answer as one buffer.
+
 import { unescape as percentDecoded } from "node:querystring";
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { readTime } from "../../lib/calendar.ts";
+import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../../lib/memory-budget.ts";
 import type { Turns } from "../../lib/turns.ts";
@@ -54,7 +56,7 @@ export class HttpConnection implements Connection {
 
   send(
     { json, isForCaller, holder, maxBytes = this.#options.responseBytes }: Omit<NodeRequest, "id">,
-    signal: AbortSignal,
+    signal: Signal,
     reader?: BodyReader,
   ): Promise<Exchange> {
     return new Promise((resolve) => {
@@ -110,7 +112,7 @@ type AnswerOptions = {
   /** With it only the pauses of the answer are limited. */
   readonly reader: BodyReader | undefined;
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** It is one of these until it is settled. */
   readonly open: Set<HttpAnswer>;
 };

@@ -1,5 +1,7 @@
 // Speaks to a node over one WebSocket: a conversation whose messages are frames.
+
 import { type RawData, WebSocket } from "ws";
+import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
 import {
   type BodyReader,
@@ -32,14 +34,14 @@ export class WebSocketConnection implements Connection {
   }
 
   /** @param reader Gets the whole message. */
-  send(request: NodeRequest, signal: AbortSignal, reader?: BodyReader): Promise<Exchange> {
+  send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
     return this.#conversation.send(request, signal, reader);
   }
 
   subscribe(
     request: NodeRequest,
     listener: SubscriptionListener,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<Exchange> {
     return this.#conversation.subscribe(request, listener, signal);
   }

@@ -40,6 +40,8 @@ export type NodeRequestReply = {
   readonly sentAtMs: number;
 };
 
+type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
+
 /** In bytes: a few milliseconds' reading. */
 const LONG = 1 << 22;
 
@@ -63,22 +65,24 @@ export class NodeRequests {
   }
 
   /** Never rejects. */
-  async send(wanted: NodeCall, signal: Signal): Promise<NodeRequestReply> {
+  send(wanted: NodeCall, signal: Signal): Promise<NodeRequestReply> {
     const request = this.#request(wanted);
-    const { timeoutMs, reader } = wanted;
+    const { timeoutMs, reader, maxBytes } = wanted;
     const exchange =
       timeoutMs === undefined
-        ? await this.#parts.connection.send(request, signal, reader)
-        : await this.#sendWithin(timeoutMs, { ...request, reader }, signal);
-    if (isTooLong(exchange, wanted)) return this.#read({ kind: "too large" }, request);
-    const isLong = exchange.kind === "answered" && exchange.body.length > LONG;
-    return this.#read(isLong ? await this.#withMembers(exchange) : exchange, request);
+        ? this.#parts.connection.send(request, signal, reader)
+        : this.#sendWithin(timeoutMs, { ...request, reader }, signal);
+    return exchange.then((came) => {
+      if (isTooLong(came, maxBytes)) return this.#read({ kind: "too large" }, request);
+      const isLong = came.kind === "answered" && came.body.length > LONG;
+      return isLong ? this.#readLong(came, request) : this.#read(came, request);
+    });
   }
 
   /** What follows has not to look through all of it while others wait. */
-  async #withMembers(exchange: Extract<Exchange, { kind: "answered" }>): Promise<Exchange> {
+  async #readLong(exchange: AnsweredExchange, request: Sent): Promise<NodeRequestReply> {
     const members = await this.#parts.turns.do(findLongMembers(exchange.body, ENVELOPE));
-    return { ...exchange, members };
+    return this.#read({ ...exchange, members }, request);
   }
 
   /** Whether the node can announce things at all. */
@@ -142,7 +146,7 @@ export class NodeRequests {
 }
 
 /** Where it came as one message, or among others, its length was not looked at before. */
-const isTooLong = (exchange: Exchange, { maxBytes }: NodeCall): boolean =>
+const isTooLong = (exchange: Exchange, maxBytes: number | undefined): boolean =>
   maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;
 
 /** Whether a result cannot be true, whatever the node says; in steps where it may be long. */

@@ -10,7 +10,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { AgreementRule } from "./asking/at-once.ts";
 import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
-import type { CallOptions } from "./asking/call-options.ts";
+import type { CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
 import { HeadTimes } from "./health/head-times.ts";
@@ -181,27 +181,35 @@ export class Pool {
    * failed or they disagree, 503 when none is usable or all are at their limit, 504 when they or the
    * signal ran out of time.
    */
-  async call(
+  call(
     method: string,
     paramsJson: string,
     signal: Signal,
     options: CallOptions = {},
   ): Promise<Buffer> {
+    const { traits = this.#parts.traitsOf(method) } = options;
+    const isUncertain = options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
+    const question = { method, paramsJson, traits, options, isUncertain };
     const callers = this.#callers;
     callers.enter();
-    try {
-      const { traits = this.#parts.traitsOf(method) } = options;
-      const isUncertain =
-        options.crossCheck?.isUncertain ?? this.#headCrossCheck(traits, paramsJson);
-      const question = { method, paramsJson, traits, options, isUncertain };
-      const reply = await this.#driver(question).outcome(signal);
-      if (reply.kind === "refused")
-        throw errors.refusedByNode(reply.code, reply.message, reply.json);
-      this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
-      return reply.json;
-    } finally {
-      callers.leave();
-    }
+    return this.#driver(question)
+      .outcome(signal)
+      .then(
+        (reply) => {
+          callers.leave();
+          return this.#resultOf(reply, question);
+        },
+        (error: unknown) => {
+          callers.leave();
+          throw error;
+        },
+      );
+  }
+
+  #resultOf(reply: FinalReply, { traits, paramsJson }: UpstreamQuestion): Buffer {
+    if (reply.kind === "refused") throw errors.refusedByNode(reply.code, reply.message, reply.json);
+    this.#lastHead = headInReply(traits, paramsJson, reply) ?? this.#lastHead;
+    return reply.json;
   }
 
   #driver(question: UpstreamQuestion): CallDriver {

@@ -114,35 +114,55 @@ export class Upstream {
     if (!isElsewhere) this.#parts.heads.saw(head.number);
   }
 
-  /** One call to this node. What it says of itself in an error is left out. */
-  async ask(
+  /**
+   * One call to this node. What it says of itself in an error is left out.
+   *
+   * No async functions are on this way: each holds as much memory as the call itself, and thousands wait at once.
+   */
+  ask(
     method: string,
     paramsJson: string,
     signal: Signal,
     options: AskOptions = {},
   ): Promise<Reply> {
-    const { attempt, reader, maxBytes, purpose = "call", asker } = options;
     const { traits = this.#parts.traitsOf(method) } = options;
-    const begun = this.#beginTurn(traits, options, signal);
-    const turn: Turn | NoTurn | undefined = begun instanceof Promise ? await begun : begun;
-    if (turn && turn.kind !== "turn") return withoutTurn(turn);
+    const asked: Asked = { method, paramsJson, signal, options, traits };
+    const turn = this.#beginTurn(traits, options, signal);
+    return turn instanceof Promise
+      ? turn.then((begun) => this.#askInTurn(asked, begun))
+      : this.#askInTurn(asked, turn);
+  }
+
+  #askInTurn(asked: Asked, turn: Turn | NoTurn | undefined): Promise<Reply> {
+    const { method, paramsJson, signal, options, traits } = asked;
+    if (turn && turn.kind !== "turn") return Promise.resolve(withoutTurn(turn));
     const waitMs = this.#takeBudget(method, options);
     if (waitMs > 0) {
       if (turn) this.turns.end(turn);
-      return { kind: "busy", retryAfterMs: waitMs };
+      return Promise.resolve({ kind: "busy", retryAfterMs: waitMs });
     }
+    const { attempt, reader, maxBytes, purpose = "call", asker } = options;
     const call = this.health.open(traits.workKind);
     if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
     const holder = asker?.memory;
     const wanted = { method, paramsJson, turn, purpose, reader, timeoutMs, maxBytes, holder };
-    const { reply: sentBack, sentAtMs } = await this.#requests.send(wanted, signal);
-    const judged = this.#belief.judged(sentBack, method, options);
-    const reply = judged instanceof Promise ? await judged : judged;
+    return this.#requests.send(wanted, signal).then(({ reply, sentAtMs }) => {
+      const sent: SentCall = { asked, turn, call, sentAtMs };
+      const judged = this.#belief.judged(reply, method, options);
+      return judged instanceof Promise
+        ? judged.then((believed) => this.#heard(believed, sent))
+        : this.#heard(judged, sent);
+    });
+  }
+
+  #heard(reply: Reply, { asked, turn, call, sentAtMs }: SentCall): Reply {
+    const { method, paramsJson, signal, options, traits } = asked;
+    const { purpose = "call", way = method, position } = options;
     // Its turn ends once the reply was looked through: else these would pile up.
     if (turn) this.turns.end(turn, { sentAtMs, isCutOff: reply.kind === "aborted" });
-    this.#learn(reply, { call, sentAtMs, signal, way: options.way ?? method, purpose });
-    this.capabilities.learnFrom(traits, reply, options.position);
+    this.#learn(reply, { call, sentAtMs, signal, way, purpose });
+    this.capabilities.learnFrom(traits, reply, position);
     const head = headInReply(traits, paramsJson, reply);
     if (head !== undefined) this.standsAt({ number: head, hash: undefined }, this.isElsewhere);
     return hasOwnWords(reply, traits) ? withoutSecrets(reply, traits, this.#secrets) : reply;
@@ -274,6 +294,22 @@ export class Upstream {
   }
 }
 
+/** A call to it. */
+type Asked = {
+  readonly method: string;
+  readonly paramsJson: string;
+  readonly signal: Signal;
+  readonly options: AskOptions;
+  readonly traits: MethodTraits;
+};
+
+type SentCall = {
+  readonly asked: Asked;
+  readonly turn: Turn | undefined;
+  readonly call: OpenCall;
+  readonly sentAtMs: number;
+};
+
 /** A call that is over, with the way in which the method was called: see `AskOptions`. */
 type Ended = {
   readonly call: OpenCall;
@@ -305,7 +341,7 @@ const isRejected = (result: PromiseSettledResult<void>): result is PromiseReject
 /** Why an attempt is aborted when another upstream replied first. */
 export const OUTRUN = new Error("another node answered first");
 
-type Asked = {
+type Ending = {
   readonly signal: Signal;
   /** It is asked for what it may not be made for. */
   readonly isNoFault: boolean;
@@ -325,7 +361,7 @@ export function budgetWaitMs(
 }
 
 /** What a call's end says of the node's health. */
-export function endingOf(reply: Reply, { signal, isNoFault }: Asked): AttemptEnding {
+export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEnding {
   if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
   if (isNoFault) return "aborted";

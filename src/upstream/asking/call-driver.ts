@@ -102,7 +102,7 @@ export class CallDriver implements Waiting {
     this.#leave();
     let decision = next(this.#state, event, now);
     while (decision.kind === "ask" && !this.#isSettled) {
-      void this.#begin(decision);
+      this.#begin(decision);
       decision = next(this.#state, BEGUN, now);
     }
     if (decision.kind === "wait") this.#wait(decision, now);
@@ -124,7 +124,7 @@ export class CallDriver implements Waiting {
     this.#shortOf = undefined;
   }
 
-  async #begin(attempt: Attempt): Promise<void> {
+  #begin(attempt: Attempt): void {
     const { clock, network } = this.#parts;
     const { method, paramsJson, options } = this.#state.question;
     if (attempt.why) network.askedAgain(attempt.why);
@@ -132,16 +132,18 @@ export class CallDriver implements Waiting {
     options.ledger?.attempted();
     this.#underWay += 1;
     const sentAtMs = clock.now();
-    let reply = NOT_ASKED;
-    try {
-      const asked = this.#askOptions(attempt);
-      reply = await attempt.upstream.ask(method, paramsJson, this.#ending, asked);
-    } catch {
-      // It failed, as an answer that cannot be read does.
-    }
+    const heard = (reply: Reply): void => this.#ended(reply, attempt, clock.now() - sentAtMs);
+    // It failed, as an answer that cannot be read does.
+    const failed = (): void => heard(NOT_ASKED);
+    attempt.upstream
+      .ask(method, paramsJson, this.#ending, this.#askOptions(attempt))
+      .then(heard, failed);
+  }
+
+  #ended(reply: Reply, attempt: Attempt, ms: number): void {
     this.#underWay -= 1;
     try {
-      this.#hear(reply, attempt, clock.now() - sentAtMs);
+      this.#hear(reply, attempt, ms);
     } catch (error) {
       this.#end(); // a mistake in what judges answers: the call does not wait for its deadline over it
       this.#reject(error);

@@ -222,15 +222,65 @@ export class HedgeBudget {
   }
 }
 
-/** One call at the upstreams, for all who wait for it. */
-type SharedCall = {
-  readonly answer: Promise<Buffer>;
-  readonly ending: Cancellation;
-  waiting: number;
-};
-
 /** Made once: an abort without a reason makes an exception with a stack. */
 const NOBODY_WAITS = new Error("all callers have left");
+
+/** One who waits for a shared call. */
+type Waiter = {
+  readonly signal: Signal;
+  readonly leave: () => void;
+  readonly resolve: (json: Buffer) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** One call at the upstreams, for all who wait for it. */
+class SharedCall {
+  readonly ending = new Cancellation();
+  readonly #waiters: Waiter[] = [];
+  readonly #onOver: () => void;
+
+  /** @param onOver Called when nobody waits any more: a call that comes from then on begins anew. */
+  constructor(onOver: () => void) {
+    this.#onOver = onOver;
+  }
+
+  /** The shared answer, or this caller's timeout. */
+  wait(signal: Signal): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        signal.removeEventListener("abort", leave);
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        if (this.#waiters.length === 0) {
+          this.#onOver();
+          this.ending.abort(NOBODY_WAITS);
+        }
+        reject(errors.upstreamTimeout());
+      };
+      const waiter: Waiter = { signal, leave, resolve, reject };
+      this.#waiters.push(waiter);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** All get the answer. */
+  settle(answer: Promise<Buffer>): void {
+    answer.then(
+      (json) => {
+        for (const { resolve } of this.#finished()) resolve(json);
+      },
+      (error: unknown) => {
+        for (const { reject } of this.#finished()) reject(error);
+      },
+    );
+  }
+
+  /** Those who still wait, once. */
+  #finished(): readonly Waiter[] {
+    this.#onOver();
+    for (const { signal, leave } of this.#waiters) signal.removeEventListener("abort", leave);
+    return this.#waiters.splice(0);
+  }
+}
 
 /** Joins calls that ask the same at the same time into one. */
 export class Coalescing {
@@ -247,48 +297,15 @@ export class Coalescing {
   call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const question = questionOf(method, paramsJson, options);
-    let shared = this.#inFlight.get(question);
-    if (shared) options?.ledger?.merged();
-    else {
-      const ending = new Cancellation();
-      const answer = this.#pool.call(method, paramsJson, ending, options);
-      shared = this.#begin(question, { answer, ending, waiting: 0 });
+    const known = this.#inFlight.get(question);
+    if (known) {
+      options?.ledger?.merged();
+      return known.wait(signal);
     }
-    return this.#wait(question, shared, signal);
-  }
-
-  #begin(question: string, shared: SharedCall): SharedCall {
+    const shared = new SharedCall(() => this.#forget(question, shared));
     this.#inFlight.set(question, shared);
-    const done = (): void => this.#forget(question, shared);
-    shared.answer.then(done, done);
-    return shared;
-  }
-
-  /** The shared answer, or this caller's timeout. */
-  #wait(question: string, shared: SharedCall, signal: Signal): Promise<Buffer> {
-    shared.waiting += 1;
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        shared.waiting -= 1;
-        if (shared.waiting === 0) {
-          this.#forget(question, shared); // a call that comes from now on begins anew
-          shared.ending.abort(NOBODY_WAITS);
-        }
-        reject(errors.upstreamTimeout());
-      };
-      signal.addEventListener("abort", leave, { once: true });
-      const stay = (): void => signal.removeEventListener("abort", leave);
-      shared.answer.then(
-        (json) => {
-          stay();
-          resolve(json);
-        },
-        (error: unknown) => {
-          stay();
-          reject(error);
-        },
-      );
-    });
+    shared.settle(this.#pool.call(method, paramsJson, shared.ending, options));
+    return shared.wait(signal);
   }
 
   #forget(question: string, shared: SharedCall): void {

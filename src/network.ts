@@ -28,7 +28,7 @@ import type { Method, NetworkFacts } from "./methods/method.ts";
 import { keptNetwork, type NetworkRole, shareOf, stateFor } from "./network/role.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { State } from "./state/state.ts";
-import { Coalescing } from "./upstream/asking/network-calls.ts";
+import { Coalescing } from "./upstream/asking/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
 import { Head, HeadWatch } from "./upstream/head.ts";
 import { LearnedRange } from "./upstream/learned-range.ts";

@@ -14,7 +14,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Catalogue } from "../methods/catalogue.ts";
 import type { CallContext, HeadView, NetworkFacts } from "../methods/method.ts";
 import type { Session } from "../upstream/asking/call-options.ts";
-import type { Coalescing } from "../upstream/asking/network-calls.ts";
+import type { Coalescing } from "../upstream/asking/coalescing.ts";
 import type { Head } from "../upstream/head.ts";
 import type { Pool } from "../upstream/pool.ts";
 

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeNode, httpNode } from "../support/fake-node.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 import { textOf } from "../support/request-text.ts";
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
@@ -112,12 +113,20 @@ describe("of calls that come together", () => {
   });
 
   it("many go as one request where that goes well", async () => {
-    const counts = seen.get("willing");
-    const before = { ...counts };
-    await send("willing", indices(100, 5_000).map(call));
-    const requests =
-      (counts?.batches ?? 0) - (before.batches ?? 0) + (counts?.single ?? 0) - (before.single ?? 0);
-    expect(requests).toBeLessThan(25);
+    const requests = (): number => {
+      const { batches = 0, single = 0 } = seen.get("willing") ?? {};
+      return batches + single;
+    };
+    let from = 10_000;
+    // On a machine that is busy with other things it takes a few more until that is found.
+    await until("a hundred calls are few requests", async () => {
+      const before = requests();
+      from += 100;
+      expect(await send("willing", indices(100, from).map(call))).toEqual(
+        indices(100, from).map(answerFor),
+      );
+      return requests() - before < 25;
+    });
   });
 
   it("few are sent twice where it does not", () => {

@@ -10,8 +10,9 @@ import {
 } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { Health } from "../health/health.ts";
+import { OUTRUN } from "../lessons.ts";
 import type { Reply } from "../reply.ts";
-import { OUTRUN, type Upstream } from "../upstream.ts";
+import type { Upstream } from "../upstream.ts";
 
 const timeout: Reply = { kind: "timeout" };
 

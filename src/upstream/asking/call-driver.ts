@@ -4,8 +4,9 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { OUTRUN } from "../lessons.ts";
 import type { Reply } from "../reply.ts";
-import { OUTRUN, type Upstream } from "../upstream.ts";
+import type { Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";
 import { type AgreementRule, Broadcast, Quorum } from "./at-once.ts";
 import type { FinalReply } from "./call-options.ts";

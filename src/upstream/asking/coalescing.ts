@@ -1,0 +1,103 @@
+// Calls that ask the same at the same time are one call at the upstreams.
+import { errors } from "../../jsonrpc/rpc-error.ts";
+import { Cancellation, type Signal } from "../../lib/cancellation.ts";
+import type { CallOptions } from "./call-options.ts";
+
+/** Made once: an abort without a reason makes an exception with a stack. */
+const NOBODY_WAITS = new Error("all callers have left");
+
+/** One who waits for a shared call. */
+type Waiter = {
+  readonly signal: Signal;
+  readonly leave: () => void;
+  readonly resolve: (json: Buffer) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** One call at the upstreams, for all who wait for it. */
+class SharedCall {
+  readonly ending = new Cancellation();
+  readonly #waiters: Waiter[] = [];
+  readonly #onOver: () => void;
+
+  /** @param onOver Called when nobody waits any more: a call that comes from then on begins anew. */
+  constructor(onOver: () => void) {
+    this.#onOver = onOver;
+  }
+
+  /** The shared answer, or this caller's timeout. */
+  wait(signal: Signal): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        signal.removeEventListener("abort", leave);
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        if (this.#waiters.length === 0) {
+          this.#onOver();
+          this.ending.abort(NOBODY_WAITS);
+        }
+        reject(errors.upstreamTimeout());
+      };
+      const waiter: Waiter = { signal, leave, resolve, reject };
+      this.#waiters.push(waiter);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** All get the answer. */
+  settle(answer: Promise<Buffer>): void {
+    answer.then(
+      (json) => {
+        for (const { resolve } of this.#finished()) resolve(json);
+      },
+      (error: unknown) => {
+        for (const { reject } of this.#finished()) reject(error);
+      },
+    );
+  }
+
+  /** Those who still wait, once. */
+  #finished(): readonly Waiter[] {
+    this.#onOver();
+    for (const { signal, leave } of this.#waiters) signal.removeEventListener("abort", leave);
+    return this.#waiters.splice(0);
+  }
+}
+
+/** Joins calls that ask the same at the same time into one. */
+export class Coalescing {
+  /** Calls in flight, by what they ask. */
+  readonly #inFlight = new Map<string, SharedCall>();
+  readonly #pool: Pick<Coalescing, "call">;
+
+  /** @param pool Makes the calls. */
+  constructor(pool: Pick<Coalescing, "call">) {
+    this.#pool = pool;
+  }
+
+  /** As `Pool.call`, for calls that change nothing. The answer's bytes are shared: nobody writes to them. */
+  call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
+    if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
+    const question = questionOf(method, paramsJson, options);
+    const known = this.#inFlight.get(question);
+    if (known) {
+      options?.ledger?.merged();
+      return known.wait(signal);
+    }
+    const shared = new SharedCall(() => this.#forget(question, shared));
+    this.#inFlight.set(question, shared);
+    shared.settle(this.#pool.call(method, paramsJson, shared.ending, options));
+    return shared.wait(signal);
+  }
+
+  #forget(question: string, shared: SharedCall): void {
+    if (this.#inFlight.get(question) === shared) this.#inFlight.delete(question);
+  }
+}
+
+/** Lengths make it unambiguous, whatever stands in a name. */
+function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
+  const { crossCheck: { name: crossCheck = "" } = {}, variant: { name: variant = "" } = {} } =
+    options;
+  const lengths = `${method.length},${variant.length},${crossCheck.length}`;
+  return `${lengths},${method}${variant}${crossCheck}${paramsJson}`;
+}

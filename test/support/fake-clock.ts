@@ -26,7 +26,7 @@ export class FakeClock implements Clock {
 
   sleep(ms: number, signal?: Signal): Promise<void> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw signal.reason;
       const cancel = this.after(ms, resolve);
       signal?.addEventListener("abort", () => {
         cancel();

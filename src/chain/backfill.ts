@@ -148,7 +148,7 @@ export class Backfill {
       if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
       const records = await fetching.take(WRITTEN_AT_ONCE);
       if (records.length === 0 || !(await store.below.add(records))) break;
-      // A third of the time is left to callers, whose answers wait for the same nodes.
+      // Callers wait for the same nodes and the same disk: only what is under way goes on for a while.
       const pauseMs = (clock.now() - takenAt) / 2;
       await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
     }
@@ -190,7 +190,6 @@ class FetchedInOrder<Item> {
       this.end();
       this.#ahead.length = 0; // behind a gap
     }
-    this.#fetchAhead();
     return items;
   }
 

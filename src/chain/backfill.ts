@@ -27,6 +27,8 @@ const AT_ONCE = 4;
 const WRITTEN_AT_ONCE = 4;
 /** Blocks after which the tail moves: an entry of the index of logs costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
+/** The first of them: a reorganisation below the tail begins the store anew, and what was told of it is not known any more. */
+const FIRST_INDEXED = 16;
 /** So long the tail stays at most where blocks come slowly, in milliseconds. */
 const INDEXED_AFTER_MS = 2_000;
 /** The window is left alone when so much of the budget is used: the newest blocks need room. */
@@ -141,7 +143,7 @@ export class Backfill {
     const { tail } = store.tables;
     if (tail === undefined) return 0;
     const startedAt = clock.now();
-    const count = Math.min(missing, INDEXED_AT_ONCE);
+    const count = Math.min(missing, this.#atOnce());
     const fetching = new FetchedInOrder(count, (index) => this.#fetch(tail - 1 - index));
     for (;;) {
       const takenAt = clock.now();
@@ -154,6 +156,13 @@ export class Backfill {
     }
     fetching.end();
     return store.below.finish();
+  }
+
+  /** As many as there are already: the first ones count soon. */
+  #atOnce(): number {
+    const { head, tail = 0 } = this.#parts.store.tables;
+    const there = head ? head.number - tail : 0;
+    return Math.min(INDEXED_AT_ONCE, Math.max(FIRST_INDEXED, there));
   }
 
   async #fetch(number: number): Promise<BlockRecord | undefined> {

@@ -3,7 +3,7 @@
 
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import type { Span } from "../jsonrpc/members.ts";
-import { type AnswerJson, LONGEST_TEXT, lasting, type RawJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, lasting, putTogether, type RawJson } from "../jsonrpc/raw-json.ts";
 
 /** A block, by its number and its hash. */
 export type Position = { readonly number: number; readonly hash: string };
@@ -71,7 +71,7 @@ export class StoredBlock implements Position {
   }
 
   withTransactions(): Buffer {
-    return this.#join("transactions", Buffer.allocUnsafe);
+    return this.#join("transactions", inBuffer);
   }
 
   /** In order; on epoch networks those of the epoch's blocks. */
@@ -95,7 +95,7 @@ export class StoredBlock implements Position {
   }
 
   receipts(): Buffer {
-    return this.#join("receipts", Buffer.allocUnsafe);
+    return this.#join("receipts", inBuffer);
   }
 
   /** undefined when the block has no transaction at this index. */
@@ -119,25 +119,23 @@ export class StoredBlock implements Position {
   }
 
   #toSend(part: List): AnswerJson {
-    if (this.#bytesOf(part) > WORTH_HOLDING) return this.#source(part);
-    const joined = this.#join(part, findRoom);
-    return joined.buffer === room.buffer ? lasting(joined) : joined;
+    return this.#bytesOf(part) > WORTH_HOLDING ? this.#source(part) : this.#join(part, putTogether);
   }
 
-  /** All items as one array, in one buffer. @param roomFor Gives a buffer of so many bytes, or more. */
-  #join(part: List, roomFor: (bytes: number) => Buffer): Buffer {
+  /** All items as one array, with what stands around it. @param put Has it written into a buffer of so many bytes, or more. */
+  #join<Json>(part: List, put: (bytes: number, write: (into: Buffer) => void) => Json): Json {
     const { before, behind } = this.#around(part);
     const bytes = before.length + 1 + this.#bytesOf(part) + 1 + behind.length;
-    const joined = roomFor(bytes);
-    let at = before.copy(joined);
-    behind.copy(joined, bytes - behind.length); // before the next reading
-    at += OPEN.copy(joined, at);
-    for (let piece = 0; piece < this.#pieces; piece += 1) {
-      if (piece > 0) at += COMMA.copy(joined, at);
-      at += itemsOf(this.#part(part, piece)).copy(joined, at);
-    }
-    CLOSE.copy(joined, at);
-    return joined.subarray(0, bytes);
+    return put(bytes, (joined) => {
+      let at = before.copy(joined);
+      behind.copy(joined, bytes - behind.length); // before the next reading
+      at += OPEN.copy(joined, at);
+      for (let piece = 0; piece < this.#pieces; piece += 1) {
+        if (piece > 0) at += COMMA.copy(joined, at);
+        at += itemsOf(this.#part(part, piece)).copy(joined, at);
+      }
+      CLOSE.copy(joined, at);
+    });
   }
 
   /** What `#join` makes, piece by piece. The block may leave the store before it is read to its end: then reading throws. */
@@ -189,10 +187,11 @@ const COMMA = Buffer.from(",");
 const CLOSE = Buffer.from("]");
 const NOTHING_AROUND = { before: Buffer.alloc(0), behind: Buffer.alloc(0) };
 
-/** Where answers are put together that go on as texts; used again and again. */
-const room = Buffer.allocUnsafeSlow(LONGEST_TEXT);
-const findRoom = (bytes: number): Buffer =>
-  bytes <= room.length ? room : Buffer.allocUnsafe(bytes);
+function inBuffer(bytes: number, write: (into: Buffer) => void): Buffer {
+  const buffer = Buffer.allocUnsafe(bytes);
+  write(buffer);
+  return buffer;
+}
 
 // The block with hashes: [u32 start of the array][u32 end of the array] JSON.
 

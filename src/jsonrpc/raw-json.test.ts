@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonPacker, LONGEST_TEXT, lasting, PackedJson } from "./raw-json.ts";
+import { JsonPacker, LONGEST_TEXT, lasting, PackedJson, putTogether } from "./raw-json.ts";
 
 const MEGABYTE = 1 << 20;
 
@@ -26,6 +26,14 @@ describe("bytes that do not last", () => {
     expect(typeof kept).toBe(type);
     expect(kept.length).toBe(original.length);
   });
+});
+
+it.each([5, LONGEST_TEXT, LONGEST_TEXT + 1])("%i bytes are put together, and last", (bytes) => {
+  const letters = ["a", "b"].map((letter) => putTogether(bytes, (into) => into.fill(letter)));
+  expect(letters.map(String)).toEqual(["a".repeat(bytes), "b".repeat(bytes)]);
+  const beyond = putTogether(bytes, (into) => into.fill("é".repeat(bytes)));
+  putTogether(bytes, (into) => into.fill(0));
+  expect(Buffer.from(beyond as string).equals(Buffer.alloc(bytes, "é"))).toBe(true);
 });
 
 describe("packed JSON", () => {

@@ -31,6 +31,20 @@ export const LONGEST_TEXT = 65_536;
 export const lasting = (bytes: Buffer): RawJson =>
   bytes.length <= LONGEST_TEXT && isAscii(bytes) ? bytes.toString("latin1") : Buffer.from(bytes);
 
+/** Where what goes on as a text is put together; used again and again. */
+const room = Buffer.allocUnsafeSlow(LONGEST_TEXT);
+
+/**
+ * What is put together in a buffer of so many bytes, or more: it lasts, as a text where it can be one.
+ *
+ * @param write Fills the buffer, and puts nothing else together.
+ */
+export function putTogether(bytes: number, write: (into: Buffer) => void): RawJson {
+  const into = bytes <= room.length ? room : Buffer.allocUnsafe(bytes);
+  write(into);
+  return into === room ? lasting(into.subarray(0, bytes)) : into;
+}
+
 /** In bytes of UTF-8. */
 export function lengthOf(pieces: readonly AnswerJson[]): number {
   let sum = 0;

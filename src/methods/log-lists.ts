@@ -5,7 +5,12 @@ import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { COMMA, OPEN_BRACE } from "../jsonrpc/ascii.ts";
 import { findElements, findMembers, textOf } from "../jsonrpc/members.ts";
-import type { AnswerJson, JsonSource, RawJson } from "../jsonrpc/raw-json.ts";
+import {
+  type AnswerJson,
+  type JsonSource,
+  putTogether,
+  type RawJson,
+} from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 
 /** Logs in chain order: themselves, or where they stand in the store. */
@@ -23,7 +28,9 @@ export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
 /** One array of what several arrays of objects hold. */
 export function joinArrays(arrays: readonly Buffer[]): Buffer {
   const [only] = arrays;
-  return only && arrays.length === 1 ? only : joined(arrays.flatMap(insideOf));
+  if (only && arrays.length === 1) return only;
+  const whole = joined(arrays.flatMap(insideOf));
+  return typeof whole === "string" ? Buffer.from(whole) : whole;
 }
 
 /** What stands between the brackets, if anything does. */
@@ -32,18 +39,18 @@ const insideOf = (array: Buffer): Buffer[] =>
     ? [array.subarray(array.indexOf("[") + 1, array.lastIndexOf("]"))]
     : [];
 
-function joined(pieces: readonly Buffer[]): Buffer {
-  if (pieces.length === 0) return Buffer.from("[]");
+function joined(pieces: readonly Buffer[]): RawJson {
+  if (pieces.length === 0) return "[]";
   const bytes = pieces.reduce((sum, piece) => sum + piece.length + 1, 1);
-  const whole = Buffer.allocUnsafe(bytes);
-  let at = whole.write("[");
-  for (const piece of pieces) {
-    at += piece.copy(whole, at);
-    whole[at] = COMMA;
-    at += 1;
-  }
-  whole.write("]", at - 1);
-  return whole;
+  return putTogether(bytes, (into) => {
+    let at = into.write("[");
+    for (const piece of pieces) {
+      at += piece.copy(into, at);
+      into[at] = COMMA;
+      at += 1;
+    }
+    into.write("]", at - 1);
+  });
 }
 
 /** @param before An array of logs, which come first. */

@@ -55,6 +55,8 @@ const networkOver = (chain: string) => ({
 });
 const running = await startGatewayProcess({
   log: { level: "info" },
+  // Else most of 64 batches of 100 would be refused, and that is cheap.
+  keys: [{ name: "test", key: "test-key", concurrentCalls: 64 * 100 }],
   networks: {
     quiet: networkOver("quiet"),
     busy: networkOver("busy"),

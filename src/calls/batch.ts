@@ -1,13 +1,13 @@
 // A batch on its way: its members are begun in their order, as many as their answers can be held, and
 // answered in their order. What is too large to be held is sent while later members are still to be begun.
 
-import { type AnswerJson, heldBytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, heldBytesOf } from "../jsonrpc/raw-json.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Provenance } from "../methods/method.ts";
 import type { RequestScope } from "./caller.ts";
-import { failure, type RpcResponse } from "./response.ts";
+import { type RpcResponse, refusal } from "./response.ts";
 
 export type BatchOptions = {
   /** The most bytes of all answers together. */
@@ -85,10 +85,14 @@ export class Batch {
     this.#parts.scope.hold("building", -this.#heldBytes);
     const provenance = commonProvenance(this.#responses.map((response) => response?.provenance));
     const pieces: AnswerJson[] = [];
-    for (let index = 0; index < this.#messages.length; index += 1)
-      pieces.push(index === 0 ? "[" : ",", ...this.#take(index));
+    let bytes = this.#messages.length + 1; // brackets, and commas
+    for (let index = 0; index < this.#messages.length; index += 1) {
+      const taken = this.#take(index);
+      pieces.push(index === 0 ? "[" : ",", ...taken.pieces);
+      bytes += taken.bytes;
+    }
     pieces.push("]");
-    return { status: 200, pieces, bytes: lengthOf(pieces), provenance };
+    return { status: 200, pieces, bytes, provenance };
   }
 
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {
@@ -99,7 +103,7 @@ export class Batch {
         if (!this.#responses[index]) await this.#change();
       }
       const held = heldBytesOf(this.#responses[index]?.pieces ?? []);
-      yield [index === 0 ? "[" : ",", ...this.#take(index)];
+      yield [index === 0 ? "[" : ",", ...this.#take(index).pieces];
       this.#heldBytes -= held;
       scope.hold("building", -held);
       scope.restartDeadline();
@@ -108,16 +112,15 @@ export class Batch {
   }
 
   /** The member's answer, or that there is no room for it any more. */
-  #take(index: number): readonly AnswerJson[] {
-    const response = this.#responses[index];
-    const pieces = response?.pieces ?? [];
+  #take(index: number): Pick<RpcResponse, "pieces" | "bytes"> {
+    const response = this.#responses[index] ?? NOTHING;
     this.#responses[index] = undefined;
     const { mostBytes } = this.#options;
-    this.#bytes += response?.bytes ?? 0;
+    this.#bytes += response.bytes;
     this.#isOver ||= this.#bytes > mostBytes;
-    if (!this.#isOver) return pieces;
+    if (!this.#isOver) return response;
     const id = this.#messages[index]?.id ?? "null";
-    return [failure(id, errors.batchResponseTooLarge(mostBytes))];
+    return refusal(id, errors.batchResponseTooLarge(mostBytes));
   }
 
   #beginSome(): void {
@@ -178,25 +181,32 @@ export class Batch {
   }
 }
 
+/** Of a member that was not begun. */
+const NOTHING: Pick<RpcResponse, "pieces" | "bytes"> = { pieces: [], bytes: 0 };
+
 const PROOFS = ["none", "partial", "full"] as const;
 
 /** The source that all members share, the weakest proof, and the newest block. */
 export function commonProvenance(all: readonly (Provenance | undefined)[]): Provenance | undefined {
-  const known = all.filter((each) => each !== undefined);
-  const chained = known.filter(({ source }) => source !== "local");
-  const [first] = chained;
-  if (!first) return known[0];
-  const isStored = chained.every(({ source }) => source === "store");
-  const proofs = chained.map(({ proof }) => proof ?? "none");
-  const blocks = chained.map(({ block }) => block).filter((block) => block !== undefined);
-  const stale = known.map(({ staleMs }) => staleMs).filter((ms) => ms !== undefined);
-  return {
-    ...(stale.length > 0 ? { staleMs: Math.max(...stale) } : {}),
-    source: isStored ? "store" : "upstream",
-    proof: PROOFS.find((level) => proofs.includes(level)) ?? "none",
-    block: blocks.toSorted((a, b) => b.number - a.number)[0],
-    isCut: chained.some(({ isCut }) => isCut),
-  };
+  let [local, block, staleMs]: [Provenance?, Provenance["block"]?, number?] = [];
+  let proof: number = PROOFS.length;
+  let [isStored, isCut] = [true, false];
+  for (const each of all) {
+    if (!each) continue;
+    if (each.staleMs !== undefined) staleMs = Math.max(staleMs ?? 0, each.staleMs);
+    if (each.source === "local") {
+      local ??= each;
+      continue;
+    }
+    proof = Math.min(proof, PROOFS.indexOf(each.proof ?? "none"));
+    isStored &&= each.source === "store";
+    isCut ||= each.isCut === true;
+    if (each.block && (!block || each.block.number > block.number)) block = each.block;
+  }
+  if (proof === PROOFS.length) return local;
+  const source = isStored ? "store" : "upstream";
+  const common = { source, proof: PROOFS[proof] ?? "none", block, isCut } as const;
+  return staleMs === undefined ? common : { ...common, staleMs };
 }
 
 /** Of a method that nothing came of yet, in bytes, by what it costs. */

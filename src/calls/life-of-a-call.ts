@@ -2,7 +2,7 @@
 // (authorized, charged, checked, answered), its end is recorded, and its result is spliced into an envelope.
 import type { Logger } from "pino";
 import type { Costs, Meter } from "../access/limits/meter.ts";
-import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, bytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -157,7 +157,8 @@ function answerMessage(
 function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcResponse {
   const before = beforeResult(call.message.id);
   const pieces = typeof result === "string" ? [`${before}${result}}`] : [before, result, "}"];
-  const bytes = lengthOf(pieces);
+  // The parts are measured, not the whole: a text that was just put together is slow to look through.
+  const bytes = BYTES_AROUND + bytesOf(call.message.id) + lengthOf([result]);
   call.end();
   recordUsage(call, { bytes }, parts);
   return { status: 200, provenance: call.provenance ?? MADE_HERE, pieces, bytes };
@@ -176,6 +177,8 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
 
 /** @param id JSON text too: the very characters that the caller sent. */
 const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
+
+const BYTES_AROUND = beforeResult("").length + 1;
 
 const MADE_HERE: Provenance = { source: "local" };
 
@@ -203,8 +206,8 @@ export function asVisible(
 export function liveCall(call: Call, parts: LifeParts): Outcome {
   const startedAt = parts.clock.now();
   try {
-    authorize(call, parts);
-    const outcome = charged(call, parts);
+    authorize(call, startedAt);
+    const outcome = charged(call, startedAt, parts);
     if (!(outcome instanceof Promise)) {
       recordEnd(call, { startedAt, outcome: "ok" }, parts);
       return outcome;
@@ -228,11 +231,11 @@ export function liveCall(call: Call, parts: LifeParts): Outcome {
 /** What the key forbids, and what is no call, is not free either: it had to be read. */
 const REFUSED_UNITS = 1;
 
-function authorize(call: Call, { clock }: LifeParts): void {
+function authorize(call: Call, nowMs: number): void {
   const { scope, meter } = call.caller.grant;
   const rule = scope.forbidsCall(call);
   if (!rule) return;
-  const short = meter.charge(REFUSED_UNITS, clock.now());
+  const short = meter.charge(REFUSED_UNITS, nowMs);
   // It waits for nothing.
   if (!(short instanceof Promise)) {
     refuse(short);
@@ -242,13 +245,13 @@ function authorize(call: Call, { clock }: LifeParts): void {
 }
 
 /** Before validation: malformed calls are not free. The call counts as running from here until its answer is ready. */
-function charged(call: Call, { clock, costs, memory }: LifeParts): Outcome {
+function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Outcome {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
   if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
   refuse(meter.begin());
   try {
-    const short = meter.charge(cost, clock.now());
+    const short = meter.charge(cost, nowMs);
     if (short instanceof Promise) return ending(meter, whenCharged(short, cost, call));
     refuse(short);
     call.chargedUnits = cost;

@@ -28,7 +28,7 @@ export function refusal(id: string, error: RpcError): RpcResponse {
 }
 
 /** @param id JSON text too: the very characters that the caller sent. */
-export const failure = (id: string, error: RpcError): string =>
+const failure = (id: string, error: RpcError): string =>
   `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
 
 const errorObject = ({ code, message, data }: RpcError): string =>

@@ -45,11 +45,21 @@ export function putTogether(bytes: number, write: (into: Buffer) => void): RawJs
   return into === room ? lasting(into.subarray(0, bytes)) : into;
 }
 
+/** Up to so many characters it is cheaper to look at each than to ask the runtime. */
+const FEW_CHARACTERS = 32;
+
+/** How long a text is in bytes of UTF-8. */
+export function bytesOf(text: string): number {
+  if (text.length > FEW_CHARACTERS) return Buffer.byteLength(text);
+  for (let at = 0; at < text.length; at += 1)
+    if (text.charCodeAt(at) >= 0x80) return Buffer.byteLength(text);
+  return text.length;
+}
+
 /** In bytes of UTF-8. */
 export function lengthOf(pieces: readonly AnswerJson[]): number {
   let sum = 0;
-  for (const piece of pieces)
-    sum += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+  for (const piece of pieces) sum += typeof piece === "string" ? bytesOf(piece) : piece.length;
   return sum;
 }
 

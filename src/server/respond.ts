@@ -5,7 +5,7 @@ import type { Transform, Writable } from "node:stream";
 import { finished, pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
-import { type AnswerJson, isSource } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isSource, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
@@ -132,10 +132,12 @@ function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: nu
 }
 
 function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
-  const [only] = pieces;
-  const isAscii = pieces.length === 1 && typeof only === "string" && only.length === bytes;
-  if (isAscii) return only;
-  return joined(pieces, bytes).toString("latin1");
+  let text = "";
+  for (const piece of pieces)
+    if (typeof piece === "string") text += piece;
+    else if (!isSource(piece)) text += piece.toString("latin1");
+  // As long as its bytes: then its texts are ASCII. Else they are written as bytes first.
+  return text.length === bytes ? text : joined(pieces, bytes).toString("latin1");
 }
 
 export function joined(pieces: readonly AnswerJson[], bytes: number): Buffer {
@@ -164,6 +166,12 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
  * is written by itself.
  */
 const CHUNK = 65_536;
+/** In bytes: what is larger is a chunk of its own. */
+const WORTH_NO_COPY = CHUNK / 2;
+/** Of one character, in UTF-8. */
+const MOST_BYTES = 3;
+/** In characters. */
+const SHORT = 10_000;
 
 /** @throws When what the answer is made from is gone: it must not look whole then. */
 export async function* answerChunks(
@@ -177,7 +185,7 @@ export async function* answerChunks(
         if (turns.isOver) await turns.next();
         if (small.add(part)) continue;
         yield* small.take();
-        if (!small.add(part)) yield part;
+        if (!small.add(part)) yield Buffer.from(part);
       }
     }
   }
@@ -192,32 +200,40 @@ async function* inParts(
   if (rest) yield* rest;
 }
 
-/** Each at most a chunk long, but for those of a source. */
-function* partsOf(piece: AnswerJson): Iterable<Buffer> {
+/** Each at most a chunk long, but for those of a source. A short text needs no buffer of its own. */
+function* partsOf(piece: AnswerJson): Iterable<RawJson> {
   if (isSource(piece)) {
     yield* piece.chunks();
+    return;
+  }
+  if (typeof piece === "string" && piece.length <= SHORT) {
+    yield piece;
     return;
   }
   const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
   for (let at = 0; at < bytes.length; at += CHUNK) yield bytes.subarray(at, at + CHUNK);
 }
 
+/** What is small is written into one chunk after the other: to count a text's bytes first costs as much as to write it. */
 class SmallPieces {
-  #pieces: Buffer[] = [];
-  #bytes = 0;
+  #chunk: Buffer | undefined;
+  #at = 0;
 
   /** @returns false when there is no room for it. */
-  add(piece: Buffer): boolean {
-    if (this.#bytes + piece.length > CHUNK) return false;
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
+  add(piece: RawJson): boolean {
+    const most = typeof piece === "string" ? piece.length * MOST_BYTES : piece.length;
+    if (this.#at + most > CHUNK || most >= WORTH_NO_COPY) return false;
+    this.#chunk ??= Buffer.allocUnsafeSlow(CHUNK);
+    this.#at +=
+      typeof piece === "string"
+        ? this.#chunk.write(piece, this.#at)
+        : piece.copy(this.#chunk, this.#at);
     return true;
   }
 
   *take(): Iterable<Buffer> {
-    const [only] = this.#pieces;
-    if (only) yield this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#bytes);
-    this.#pieces = [];
-    this.#bytes = 0;
+    if (this.#chunk) yield this.#chunk.subarray(0, this.#at);
+    this.#chunk = undefined;
+    this.#at = 0;
   }
 }

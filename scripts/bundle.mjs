@@ -15,6 +15,9 @@ import { BUNDLES, bundleFolder } from "../bin/bundled.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 
+/** What a process begins with, and a thread of it. */
+const ENTRIES = ["src/main.ts", "src/chain/thread/thread-main.ts"];
+
 /** They have native code, or look for files of their own. */
 const APART = [
   "lmdb",
@@ -55,7 +58,7 @@ export async function setup() {
 async function write(rolldown, folder) {
   const build = await rolldown({
     cwd: ROOT,
-    input: { main: "src/main.ts" },
+    input: ENTRIES.filter((path) => existsSync(join(ROOT, path))),
     platform: "node",
     logLevel: "silent",
     external: APART,

@@ -3,6 +3,7 @@
 import type { Logger } from "pino";
 import { unservedNames } from "./access/limits/meter.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
+import { WriterThread } from "./chain/thread/writer-thread.ts";
 import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
 import { urlOf } from "./config/server-settings.ts";
@@ -45,19 +46,27 @@ export async function startGateway(
   );
   const { metrics, state } = common;
   const isShared = config.state !== undefined;
+  let { drainMs, heartbeatMs } = config.timeouts;
+  const thread = new WriterThread(
+    {},
+    {
+      silenceMs: () => heartbeatMs,
+      onEnd: (why) => metrics.writerReplaced(why),
+      ...{ clock, log },
+    },
+  );
   const networks = new Networks(config, {
     ...{ ...common, filterCount, isShared },
-    role: { kind: "whole" },
+    role: { kind: "whole", thread },
   });
   const serverSide = new ServerSide(
     config,
     { slot: 0, hasOthers: isShared },
     { ...common, networks },
   );
-  let { drainMs } = config.timeouts;
   const apply = (next: Config): void => {
     own.reconfigure(next);
-    drainMs = next.timeouts.drainMs;
+    ({ drainMs, heartbeatMs } = next.timeouts);
     serverSide.reconfigure(next);
     admin.reconfigure(next);
     warnOfUnservedCosts(next, networks, log);
@@ -74,11 +83,13 @@ export async function startGateway(
   });
 
   const stop = async (): Promise<void> => {
+    thread.callOff();
     await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
     await serverSide.close();
     // Who waits for the stores may begin when they are free.
     await networks.close();
+    await thread.close();
     await state.close();
     stalls.close();
   };
@@ -89,6 +100,7 @@ export async function startGateway(
     await networks.start();
     const adminPort = await admin.listen();
     const serverPort = await serverSide.listen();
+    thread.start();
     stalls.start();
     const urls = {
       server: urlOf(config.listen.host, serverPort),

@@ -195,7 +195,10 @@ export class Network {
     } else if (isFollowed) {
       const follower = new Chain(
         { network: name, chainId, path, ...storeOptions(settings) },
-        { pool, dialect, clock, turns, log, metrics, freshness },
+        {
+          ...{ pool, dialect, clock, turns, log, metrics, freshness },
+          thread: role.kind === "whole" ? role.thread : undefined,
+        },
       );
       const chain = follower.views;
       const journal = new MempoolJournal({ network: name, prefix }, { pool, state, clock });

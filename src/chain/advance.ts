@@ -5,16 +5,17 @@ import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
-import type { BlockStore, ChainUpdate } from "./block-store.ts";
+import type { ChainUpdate } from "./block-store.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 import type { Position } from "./stored-block.ts";
+import type { TakenBlock } from "./take-block.ts";
+import type { StoreWriting } from "./writing.ts";
 
 export type AdvanceParts = {
-  readonly store: BlockStore;
+  readonly store: Pick<StoreWriting, "tables" | "size" | "apply" | "startAt" | "clear">;
   readonly dialect: Pick<ChainDialect, "readPosition" | "knowsBlock">;
   readonly source: Pick<BlockSource, "fetch">;
   readonly prover: Pick<Prover, "takeDistrust">;
@@ -186,7 +187,7 @@ export class Advance {
   ): Promise<boolean> {
     let from: Position = head;
     let onto: Position = fork;
-    let branch: BlockRecord[] = [];
+    let branch: TakenBlock[] = [];
     if (target.number === fork.number) {
       await this.#apply(head.number - fork.number, []);
       return true;
@@ -201,7 +202,7 @@ export class Advance {
       const update = planUpdate(from, branch.map(linkOf), onto);
       if (!update) return this.#retryFromParent(branch[0], onto, target, nodes);
       await this.#apply(update.removed, branch);
-      onto = from = linkOf(branch.at(-1) as BlockRecord);
+      onto = from = linkOf(branch.at(-1) as TakenBlock);
       branch = [];
     }
     return true;
@@ -209,7 +210,7 @@ export class Advance {
 
   /** The next block did not stand on our head: a reorganisation that was not asked for yet. */
   async #retryFromParent(
-    first: BlockRecord | undefined,
+    first: TakenBlock | undefined,
     onto: Position,
     target: Position,
     nodes: readonly AskedNode[],
@@ -229,7 +230,7 @@ export class Advance {
     number: number,
     target: Position,
     nodes: readonly AskedNode[],
-  ): Promise<BlockRecord[] | undefined> {
+  ): Promise<TakenBlock[] | undefined> {
     const count = Math.min(AT_ONCE, target.number - number);
     const references = Array.from({ length: count }, (_, index): Reference => {
       const wanted = number + 1 + index;
@@ -245,13 +246,13 @@ export class Advance {
     reference: Reference,
     nodes: readonly AskedNode[],
     number: number,
-  ): Promise<BlockRecord | undefined> {
+  ): Promise<TakenBlock | undefined> {
     const found = await this.#parts.source.fetch(reference, nodes, this.#parts.signal);
     if (found.kind === "too large") this.#hurdle = Math.max(this.#hurdle ?? 0, number);
     return found.kind === "found" ? found.record : undefined;
   }
 
-  async #apply(removed: number, added: readonly BlockRecord[]): Promise<void> {
+  async #apply(removed: number, added: readonly TakenBlock[]): Promise<void> {
     if (this.#parts.signal.aborted) return;
     await this.#parts.store.apply({ removed, added });
     this.#tellUpdate(removed);
@@ -275,7 +276,7 @@ export class Advance {
   }
 }
 
-const linkOf = ({ hash, outline }: BlockRecord): Link => ({
+const linkOf = ({ hash, outline }: TakenBlock): Link => ({
   number: outline.number,
   hash,
   parentHash: outline.parentHash,

@@ -3,13 +3,13 @@ import type { Logger } from "pino";
 import { NotWritable } from "../disk/writable.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import type { BlockRecord } from "./block-record.ts";
 import type { BlockSource } from "./block-source.ts";
-import type { BlockStore } from "./block-store.ts";
 import type { FollowedNode } from "./follower.ts";
+import type { TakenBlock } from "./take-block.ts";
+import type { StoreWriting } from "./writing.ts";
 
 export type BackfillParts = {
-  readonly store: BlockStore;
+  readonly store: Pick<StoreWriting, "tables" | "size" | "below">;
   readonly source: Pick<BlockSource, "fetch">;
   readonly nodes: () => readonly FollowedNode[];
   readonly clock: Clock;
@@ -165,7 +165,7 @@ export class Backfill {
     return Math.min(INDEXED_AT_ONCE, Math.max(FIRST_INDEXED, there));
   }
 
-  async #fetch(number: number): Promise<BlockRecord | undefined> {
+  async #fetch(number: number): Promise<TakenBlock | undefined> {
     const { source, nodes, clock } = this.#parts;
     await clock.yield();
     const found = await source.fetch({ number }, nodes(), this.#closing.signal);

@@ -6,6 +6,7 @@ import { Turns } from "../lib/turns.ts";
 import { answersInTurn, BlockSource } from "./block-source.ts";
 import type { AskedNode, Fetched } from "./dialect.ts";
 import { Prover } from "./prover.ts";
+import { takeHere } from "./take-block.ts";
 
 const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
@@ -40,11 +41,13 @@ function sourceOver(answers: readonly Fetched[], { isSettled = true } = {}) {
   const source = new BlockSource(
     { network: "n", limits: { bytes: 1e9, transactions: 1e9, logs: 1e9 } },
     {
-      dialect: { fetchBlock: async (_, node) => answers[nodes.indexOf(node)] as Fetched },
+      take: takeHere({
+        dialect: { fetchBlock: async (_, node) => answers[nodes.indexOf(node)] as Fetched },
+        turns: new Turns({ clock }),
+      }),
       ...{
         prover,
         clock,
-        turns: new Turns({ clock }),
         log,
         metrics: { proofFailed: () => undefined, blockTooLarge: () => undefined },
       },

@@ -1,31 +1,22 @@
 // Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
 
 import type { Logger } from "pino";
-import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
+import { toQuantity } from "../evm/values.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Turns, Work } from "../lib/turns.ts";
 import { within } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
 import { Confirmation } from "./confirmation.ts";
-import type {
-  AskedNode,
-  BlockLimits,
-  ChainDialect,
-  Fetched,
-  FetchedBlock,
-  Reference,
-} from "./dialect.ts";
-import type { ProofVerdict, Prover } from "./prover.ts";
+import type { AskedNode, BlockLimits, Reference } from "./dialect.ts";
+import type { Prover } from "./prover.ts";
+import type { TakeBlock, TakenBlock, TakeOutcome } from "./take-block.ts";
 
 export type BlockSourceParts = {
-  readonly dialect: Pick<ChainDialect, "fetchBlock">;
-  readonly prover: Pick<Prover, "prove" | "acceptForeignHeaders">;
+  readonly take: TakeBlock;
+  readonly prover: Pick<Prover, "rules" | "judge" | "acceptForeignHeaders">;
   /** All nodes that may be asked; undefined while some are still being looked for. */
   readonly allNodes: () => readonly AskedNode[] | undefined;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  readonly turns: Pick<Turns, "do">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
   /** Told of whose block failed its proof. */
@@ -33,7 +24,7 @@ export type BlockSourceParts = {
 };
 
 export type Found =
-  | { readonly kind: "found"; readonly record: BlockRecord }
+  | { readonly kind: "found"; readonly record: TakenBlock }
   /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
   /** A node gave it, but none so that it could be proven. */
@@ -83,16 +74,16 @@ export class BlockSource {
 
   /** The block from the first of the nodes that gives it so that it can be proven. */
   async fetch(reference: Reference, nodes: readonly AskedNode[], signal: Signal): Promise<Found> {
-    const foreign: { fetched: FetchedBlock; node: AskedNode }[] = [];
+    const foreign: ForeignBlock[] = [];
     let isUnproven = false;
     let reason = nodes.length === 0 ? "there is no node to ask" : undefined;
     const small = nodes.filter((node) => !this.#tooLarge.has(nameOf(node, reference)));
     const able = small.filter((node) => !this.#failed.has(nameOf(node, reference)));
     if (able.length < small.length) isUnproven = true;
     let tooLarge = nodes.length - small.length;
-    const { dialect, clock, turns } = this.#parts;
-    const ask = (node: AskedNode, ending: Signal): Promise<Fetched> =>
-      dialect.fetchBlock(reference, node, { limits: this.#limits, turns, signal: ending });
+    const { clock } = this.#parts;
+    const ask = (node: AskedNode, ending: Signal): Promise<TakeOutcome> =>
+      this.#take(reference, node, ending);
     for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
@@ -104,16 +95,20 @@ export class BlockSource {
         tooLarge += 1;
         this.#refuse(node, reference, answer.reason);
       }
-      if (answer.kind !== "fetched") continue;
-      const found = await this.#check(reference, answer.fetched, node);
+      if (answer.kind !== "taken" && answer.kind !== "refuted") continue;
+      const found = this.#check(reference, answer, node);
       if (found.kind === "found") return found;
-      if (found.part === "header hash") foreign.push({ fetched: answer.fetched, node });
+      if (found.part === "header hash") foreign.push({ hash: found.hash, node });
       isUnproven = true;
     }
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
-      const found = await this.#check(reference, agreed.fetched, agreed.node);
-      if (found.kind === "found") return found;
+      // By the rules of now.
+      const again = await this.#take({ hash: agreed.hash }, agreed.node, signal);
+      if (again.kind === "taken" || again.kind === "refuted") {
+        const found = this.#check(reference, again, agreed.node);
+        if (found.kind === "found") return found;
+      }
     }
     if (tooLarge > 0 && tooLarge === nodes.length) return { kind: "too large" };
     if (isUnproven) return { kind: "unproven" };
@@ -121,35 +116,24 @@ export class BlockSource {
     return reason === undefined ? { kind: "unknown" } : { kind: "failed", reason };
   }
 
-  async #check(
-    reference: Reference,
-    fetched: FetchedBlock,
-    node: AskedNode,
-  ): Promise<Extract<Found, { kind: "found" }> | { kind: "failed"; part: string }> {
-    // A block may be huge: calls come in between.
-    const { turns } = this.#parts;
-    const verdict = await turns.do(this.#judge(reference, fetched));
-    const record =
-      verdict.kind === "proven"
-        ? await turns.do(cutRecord(fetched.json, fetched, verdict.level))
-        : undefined;
-    if (record) return { kind: "found", record };
-    const { part, reason } =
-      verdict.kind === "failed"
-        ? verdict
-        : { part: "shape", reason: "not a block as nodes give it" };
-    this.#report(node, { part, reason }, fetched);
-    this.#failed.add(nameOf(node, reference));
-    return { kind: "failed", part };
+  #take(reference: Reference, node: AskedNode, signal: Signal): Promise<TakeOutcome> {
+    const { take, prover } = this.#parts;
+    return take(reference, node, { limits: this.#limits, rules: prover.rules(), signal });
   }
 
-  *#judge(reference: Reference, fetched: FetchedBlock): Work<ProofVerdict> {
-    if (!isTheOneAskedFor(reference, fetched))
-      return { kind: "failed", part: "identity", reason: "another block than asked for" };
-    // What is proven was parsed; what is stored and served are the node's bytes.
-    const ambiguity = yield* ambiguityOf(fetched.json);
-    if (ambiguity !== undefined) return { kind: "failed", part: "shape", reason: ambiguity };
-    return yield* this.#parts.prover.prove(fetched);
+  #check(
+    reference: Reference,
+    answer: Extract<TakeOutcome, { kind: "taken" | "refuted" }>,
+    node: AskedNode,
+  ): Extract<Found, { kind: "found" }> | { kind: "failed"; part: string; hash: string } {
+    const verdict = answer.kind === "taken" ? this.#parts.prover.judge(answer.proof) : answer;
+    if (answer.kind === "taken" && verdict === undefined)
+      return { kind: "found", record: answer.block };
+    const { part = "", reason = "" } = verdict ?? {};
+    const { number, hash } = answer.kind === "taken" ? saidOf(answer.block) : answer;
+    this.#report(node, { part, reason }, { number, hash });
+    this.#failed.add(nameOf(node, reference));
+    return { kind: "failed", part, hash };
   }
 
   /** Nobody is at fault: the block may be that large. */
@@ -168,12 +152,12 @@ export class BlockSource {
    * All nodes gave one and the same block whose header does not hash, or some did for a while and the
    * others gave none: this network may be like that.
    */
-  #agreedForeign<Given extends { fetched: FetchedBlock }>(
-    given: readonly Given[],
+  #agreedForeign(
+    given: readonly ForeignBlock[],
     asked: readonly AskedNode[],
-  ): Given | undefined {
+  ): ForeignBlock | undefined {
     const [first] = given;
-    const isAgreed = given.every(({ fetched }) => fetched.block.hash === first?.fetched.block.hash);
+    const isAgreed = given.every(({ hash }) => hash === first?.hash);
     // A node that was not asked yet may prove it.
     const isAskedOfAll = this.#parts
       .allNodes()
@@ -184,14 +168,17 @@ export class BlockSource {
     return this.#parts.prover.acceptForeignHeaders() ? first : undefined;
   }
 
-  #report(node: AskedNode, why: { part: string; reason: string }, fetched?: FetchedBlock): void {
+  #report(
+    node: AskedNode,
+    why: { part: string; reason: string },
+    { number: block, hash }: { number?: string; hash?: string } = {},
+  ): void {
     const { metrics, onLie } = this.#parts;
     metrics.proofFailed(this.#network, node.name, why.part);
     onLie?.(node.name);
-    const block = fetched?.block;
     this.#log(
       `${node.name} ${why.part}`,
-      { upstream: node.name, block: block?.number, hash: block?.hash, ...why },
+      { upstream: node.name, block, hash, ...why },
       "a block failed its proof: it is not used",
     );
   }
@@ -233,18 +220,10 @@ class RecentNames {
 const nameOf = ({ name }: AskedNode, reference: Reference): string =>
   `${name} ${"hash" in reference ? reference.hash : reference.number}`;
 
-const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolean =>
-  "hash" in reference
-    ? block.hash.toLowerCase() === reference.hash.toLowerCase()
-    : Number(block.number) === reference.number;
+/** Whose header hashes to something else, by the hash that it says it has. */
+type ForeignBlock = { readonly hash: string; readonly node: AskedNode };
 
-function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | undefined> {
-  for (const json of [block, receipts, uncles]) {
-    const found = json && (yield* findAmbiguity(json));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
+const saidOf = ({ hash, outline }: TakenBlock) => ({ number: toQuantity(outline.number), hash });
 
 // The same asked of several nodes: one after the other, the next one early when one takes long.
 

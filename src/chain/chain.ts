@@ -9,17 +9,22 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { Pool } from "../upstream/pool.ts";
 import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
-import { BlockStore } from "./block-store.ts";
+import type { RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
 import type { NotFetched } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
-import type { SegmentOrigin, UpstreamLogs } from "./kept-segments.ts";
+import type { UpstreamLogs } from "./kept-segments.ts";
 import { type ProofMode, Prover } from "./prover.ts";
+import type { StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
+import { type TakeBlock, takeHere } from "./take-block.ts";
+import { ThreadStore } from "./thread/thread-store.ts";
+import type { WriterThread } from "./thread/writer-thread.ts";
 import { type ChainNews, type ChainWriter, ViewSource } from "./view-source.ts";
+import { type Forgotten, type StoreWriting, writingHere } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;
@@ -43,6 +48,8 @@ export type ChainParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: HeadFreshness;
+  /** Which takes blocks and writes the store; undefined where that is done by this one. */
+  readonly thread?: WriterThread | undefined;
 };
 
 type Fetching = { readonly hash: string } | NotFetched;
@@ -59,10 +66,11 @@ const DISTRUST_MS = 600_000;
 
 export class Chain implements ChainWriter {
   readonly views: ViewSource;
-  readonly #store: BlockStore;
+  readonly #store: StoreWriting;
   readonly #writable: Writable;
   /** The store is this chain's, and of this version. */
   #isPrepared = false;
+  #preparing: Promise<void> | undefined;
   readonly #prover: Prover;
   readonly #source: BlockSource;
   readonly #follower: Follower;
@@ -87,7 +95,7 @@ export class Chain implements ChainWriter {
     this.#options = options;
     this.#parts = parts;
     const { network, windowBlocks, bytes, chainId, proof, path, limits } = options;
-    const { pool, dialect, clock, turns, log, metrics } = parts;
+    const { pool, dialect, clock, log, metrics } = parts;
     this.#opening = takeFolder(path, { clock });
     const { damage } = this.#opening;
     if (damage) {
@@ -104,10 +112,8 @@ export class Chain implements ChainWriter {
         onChange: (isWritable) => this.#writableChanged(isWritable),
       },
     );
-    const store = new BlockStore(
-      { path, windowBlocks, bytes },
-      { run: (write) => writable.run(write) },
-    );
+    const run: RunWrite = (write) => writable.run(write);
+    const { store, take } = this.#openStore({ path, windowBlocks, bytes }, run);
     this.#opening.opened();
     this.#storeId = fileIdOf(path);
     this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.confirmUse());
@@ -118,7 +124,7 @@ export class Chain implements ChainWriter {
     const source = new BlockSource(
       { network, limits },
       {
-        ...{ dialect, prover, clock, turns, log, metrics },
+        ...{ take, prover, clock, log, metrics },
         onLie: (name) => this.distrust(name),
         allNodes: () => (pool.isSettled() ? pool.usable() : undefined),
       },
@@ -153,8 +159,24 @@ export class Chain implements ChainWriter {
     });
   }
 
+  /** @throws When the folder cannot be read or written. */
+  #openStore(
+    options: StoreSize & { readonly path: string },
+    run: RunWrite,
+  ): { readonly store: StoreWriting; readonly take: TakeBlock } {
+    const { dialect, turns, thread } = this.#parts;
+    if (!thread) return { store: writingHere(options, run), take: takeHere({ dialect, turns }) };
+    const onBegunAgain = (): void => {
+      this.#isPrepared = false;
+      this.#follower.hurry();
+    };
+    const store = new ThreadStore(options, { thread, dialect, run, onBegunAgain });
+    return { store, take: store.take };
+  }
+
   async start(): Promise<void> {
-    await this.#prepare().catch(unlessNotWritable);
+    // Another thread begins when callers are let in, and the follower waits for it: until then nothing is shown.
+    if (!this.#parts.thread) await this.#prepare().catch(unlessNotWritable);
     this.#forgetStrangers();
     this.#head = this.#store.tables.head;
     this.#parts.pool.onChange(() => this.#follower.hurry());
@@ -162,12 +184,20 @@ export class Chain implements ChainWriter {
     this.#backfill.start();
   }
 
-  async #prepare(): Promise<void> {
+  #prepare(): Promise<void> {
+    this.#preparing ??= this.#prepareStore().finally(() => {
+      this.#preparing = undefined;
+    });
+    return this.#preparing;
+  }
+
+  async #prepareStore(): Promise<void> {
     if (this.#isPrepared) return;
     const { wasCleared } = await this.#store.prepareFor(this.#options.chainId);
     this.#isPrepared = true;
-    if (wasCleared)
-      this.#parts.log.warn("the store was of another chain or version: starting anew");
+    if (!wasCleared) return;
+    this.#head = undefined;
+    this.#parts.log.warn("the store was of another chain or version: starting anew");
   }
 
   #writableChanged(isWritable: boolean): void {
@@ -263,20 +293,18 @@ export class Chain implements ChainWriter {
   distrust(upstream: string): void {
     if (this.#isDistrusted(upstream)) return;
     this.#distrustedAt.set(upstream, this.#parts.clock.now());
-    this.#forgetLogs(({ upstreams }) => upstreams.includes(upstream), `${upstream} was caught`);
+    this.#forgetLogs({ of: upstream }, `${upstream} was caught`);
   }
 
   /** Also what is of nobody: it was kept by an earlier version. */
   #forgetStrangers(): void {
-    const known = new Set(this.#options.upstreams);
-    const isStrange = ({ upstreams }: SegmentOrigin): boolean =>
-      upstreams.length === 0 || upstreams.some((name) => !known.has(name));
-    this.#forgetLogs(isStrange, "their upstream is not configured");
+    const { upstreams } = this.#options;
+    this.#forgetLogs({ ofOthersThan: upstreams }, "their upstream is not configured");
   }
 
-  #forgetLogs(isToGo: (segment: SegmentOrigin) => boolean, why: string): void {
+  #forgetLogs(forgotten: Forgotten, why: string): void {
     const { log } = this.#parts;
-    this.#store.forgetSegments(isToGo).then(
+    this.#store.forgetSegments(forgotten).then(
       (segments) => {
         if (segments > 0) log.warn({ segments, why }, "kept logs of old blocks are forgotten");
       },

@@ -56,6 +56,9 @@ export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;
 
 /** Nothing of it rejects. */
 export type ChainDialect = {
+  readonly kind: "blocks" | "epochs";
+  /** Methods that a node may do without. */
+  readonly optional: readonly string[];
   fetchBlock(reference: Reference, node: AskedNode, terms: FetchTerms): Promise<Fetched>;
   /** The number and hash of the block that a node has at a number, or calls so; undefined when it does not tell. */
   readPosition(

@@ -216,4 +216,8 @@ function positionIn(json: Buffer): Position | undefined {
 }
 
 /** `eth_*`. */
-export const blockDialect: ChainDialect = { fetchBlock, readPosition, knowsBlock };
+export const blockDialect: ChainDialect = {
+  kind: "blocks",
+  optional: BY_BLOCK,
+  ...{ fetchBlock, readPosition, knowsBlock },
+};

@@ -24,6 +24,8 @@ type Pivot = { readonly number: number; readonly hash: string; readonly json: Js
 
 /** `cfx_*`. A block is known when it is the pivot of its epoch. */
 export const epochDialect: ChainDialect = {
+  kind: "epochs",
+  optional: [],
   fetchBlock: (reference, node, terms) =>
     fetchEpoch(reference, askingOf(node, terms.signal, terms.limits.bytes), terms),
   readPosition: async (numberOrTag, node, signal) => {

@@ -1,19 +1,13 @@
 // What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
 import type { Logger } from "pino";
-import type { Work } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
-import { type Proof, proveInSteps } from "../proofs/prove-block.ts";
-import type { BlockStore } from "./block-store.ts";
+import type { NetworkRules } from "../proofs/prove-block.ts";
 import type { BlockTables } from "./block-tables.ts";
-import type { FetchedBlock } from "./dialect.ts";
-import type { ProofLevel } from "./stored-block.ts";
+import { levelOf, type ProvenSoFar } from "./take-block.ts";
+import type { StoreWriting } from "./writing.ts";
 
 export type ProofMode = "strict" | "available" | "off";
-
-export type ProofVerdict =
-  | { readonly kind: "proven"; readonly level: ProofLevel }
-  | { readonly kind: "failed"; readonly part: string; readonly reason: string };
 
 /** Chains whose headers are known to hash: there a first block that does not is a lie too. */
 const KNOWN_CHAINS: ReadonlySet<number> = new Set([
@@ -26,7 +20,7 @@ const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
 const NOTE = "headers";
 
 type ProverParts = {
-  readonly store: Pick<BlockStore, "setNote"> & { readonly tables: Pick<BlockTables, "note"> };
+  readonly store: Pick<StoreWriting, "setNote"> & { readonly tables: Pick<BlockTables, "note"> };
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "blockProven">;
 };
@@ -54,23 +48,26 @@ export class Prover {
     this.#mode = mode;
   }
 
-  *prove({ block, receipts, uncles }: FetchedBlock): Work<ProofVerdict> {
-    if (this.#mode === "off") return { kind: "proven", level: "none" };
-    const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
-    const rules = { headers: this.#headers, byzantium: this.#byzantium };
-    const proof = yield* proveInSteps(parts, rules);
-    if (proof.kind === "failed") return proof;
+  /** What a block is held to now; undefined where nothing is proven. */
+  rules(): NetworkRules | undefined {
+    if (this.#mode === "off") return undefined;
+    return { headers: this.#headers, byzantium: this.#byzantium };
+  }
+
+  /** What is wrong with a block of which so much is proven; undefined when it is taken in. */
+  judge(proof: ProvenSoFar): { readonly part: string; readonly reason: string } | undefined {
+    if (!proof) return undefined;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
     // It may have an encoding of its own: that is for all nodes to say, not for one.
     if (this.#headers === "unknown" && !isHeaderProven)
-      return { kind: "failed", part: "header hash", reason: "it follows no known encoding" };
+      return { part: "header hash", reason: "it follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
       const reason = "cannot be proven, and the network's proof is strict";
-      return { kind: "failed", part: proof.unproven.join(", "), reason };
+      return { part: proof.unproven.join(", "), reason };
     }
     this.#parts.metrics.blockProven(this.#network, levelOf(proof), proof.unproven);
-    return { kind: "proven", level: levelOf(proof) };
+    return undefined;
   }
 
   /**
@@ -105,9 +102,4 @@ export class Prover {
     // Where it cannot be written, it is learned again after the next start.
     this.#parts.store.setNote(NOTE, headers).catch(() => undefined);
   }
-}
-
-function levelOf(proof: Extract<Proof, { kind: "proven" }>): ProofLevel {
-  if (proof.unproven.length === 0) return "full";
-  return proof.unproven.includes("header hash") ? "none" : "partial";
 }

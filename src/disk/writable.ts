@@ -124,7 +124,10 @@ const REASONS: Readonly<Record<number, string>> = {
 const BY_NAME: Readonly<Record<string, number>> = { EIO: 5, ENOSPC: 28, EROFS: 30, EDQUOT: 122 };
 
 /** @returns undefined when the error is not about the disk. */
-async function writeFailure(error: unknown, folder: string): Promise<NotWritable | undefined> {
+export async function writeFailure(
+  error: unknown,
+  folder: string,
+): Promise<NotWritable | undefined> {
   if (error instanceof NotWritable) return error;
   const cause = await commitErrorOf(error);
   const number = numberOf(cause);

@@ -1,5 +1,6 @@
 // What one process does for the networks: all of it, or its part beside other processes.
 import type { Chain } from "../chain/chain.ts";
+import type { WriterThread } from "../chain/thread/writer-thread.ts";
 import type { ChainNews, ChainWriter } from "../chain/view-source.ts";
 import type { MempoolJournal } from "../filters/mempool-journal.ts";
 import type { MempoolWriter } from "../filters/mempool-reader.ts";
@@ -21,7 +22,8 @@ export type KeptNetwork = {
 };
 
 export type NetworkRole =
-  | { readonly kind: "whole" }
+  /** Follows and answers. @param thread Takes blocks and writes the stores; left out: nothing is written by another. */
+  | { readonly kind: "whole"; readonly thread?: WriterThread }
   /** Follows the chains and writes their stores. @param serve Returns how to stop. */
   | {
       readonly kind: "writer";

@@ -43,6 +43,8 @@ const SECONDS = [
 
 /** Each by its name, without `headgate_`, and its labels: what it counts. */
 const COUNTERS = {
+  "writers_replaced_total{why}":
+    "Threads that write the stores, started again since they ended by themselves, or hung.",
   "calls_total{network,method,outcome}": "Calls answered.",
   "compute_units_total{network}": "What the calls cost.",
   "key_guesses_total{refused}":
@@ -414,6 +416,10 @@ export class Metrics {
   readonly stateWritable = (isWritable: boolean): void => {
     this.#least.state_writable.set(isWritable ? 1 : 0);
   };
+
+  writerReplaced(why: "hung" | "ended"): void {
+    this.#counters["writers_replaced_total{why}"].add(why, { why });
+  }
 
   storeSetAside(network: string): void {
     this.#counters["stores_set_aside_total{network}"].add(network, { network });

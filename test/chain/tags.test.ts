@@ -89,6 +89,11 @@ beforeAll(async () => {
       },
     },
   });
+  await until("the chain is followed", async () => {
+    const latest = { jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] };
+    const { headers } = await post(gateway.endpoint("main"), JSON.stringify(latest));
+    return headers.get("x-headgate-source") === "store";
+  });
 });
 afterAll(async () => {
   await gateway?.stop();

@@ -5,6 +5,7 @@ import { Chain } from "../../src/chain/chain.ts";
 import type { ChainView } from "../../src/chain/chain-view.ts";
 import { blockDialect } from "../../src/chain/fetch-block.ts";
 import { HeadFreshness } from "../../src/chain/freshness.ts";
+import type { WriterThread } from "../../src/chain/thread/writer-thread.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { Turns } from "../../src/lib/turns.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
@@ -54,7 +55,12 @@ const UNLIMITED = { bytes: 1e9, transactions: 1e9, logs: 1e9 };
 
 export async function followChain(
   model: GeneratedChain,
-  options: { path: string; windowBlocks: number; nodes?: readonly ModelNode[] },
+  options: {
+    path: string;
+    windowBlocks: number;
+    nodes?: readonly ModelNode[];
+    thread?: WriterThread;
+  },
 ): Promise<FollowedChain> {
   const { path, windowBlocks, nodes = [new ModelNode("node", model)] } = options;
   const pool = {
@@ -84,6 +90,7 @@ export async function followChain(
       ...{ ...parts, pool, dialect: blockDialect },
       freshness: new HeadFreshness({ network: "test" }, parts),
       turns: new Turns({ clock: systemClock }),
+      thread: options.thread,
     },
   );
   await chain.start();

@@ -1,0 +1,103 @@
+// A block as one node gives it, taken in as far as takes long and decides nothing: fetched, read, held to its own
+// hashes, and cut into the parts that the store holds. In this thread, or in the one that writes (writer-thread.ts).
+import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
+import type { Signal } from "../lib/cancellation.ts";
+import type { Turns, Work } from "../lib/turns.ts";
+import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
+import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
+import type {
+  AskedNode,
+  BlockLimits,
+  ChainDialect,
+  Fetched,
+  FetchedBlock,
+  Reference,
+} from "./dialect.ts";
+import type { ProofLevel } from "./stored-block.ts";
+
+/** What deciding about a block takes; the store knows the rest of it. */
+export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;
+
+export type TakeTerms = {
+  readonly limits: BlockLimits;
+  /** undefined: nothing is proven on this network. */
+  readonly rules: NetworkRules | undefined;
+};
+
+/** What its hashes say of a block, where they were looked at. */
+export type ProvenSoFar = Extract<Proof, { kind: "proven" }> | undefined;
+
+export type TakeOutcome<Block = TakenBlock> =
+  | Exclude<Fetched, { kind: "fetched" }>
+  | { readonly kind: "taken"; readonly block: Block; readonly proof: ProvenSoFar }
+  /** It is not what it says it is, or was not asked for. */
+  | {
+      readonly kind: "refuted";
+      readonly part: string;
+      readonly reason: string;
+      readonly number: string;
+      readonly hash: string;
+    };
+
+/** Never rejects. The signal ends the asking only. */
+export type TakeBlock<Block = TakenBlock> = (
+  reference: Reference,
+  node: AskedNode,
+  terms: TakeTerms & { readonly signal: Signal },
+) => Promise<TakeOutcome<Block>>;
+
+export const takeHere =
+  ({
+    dialect,
+    turns,
+  }: {
+    readonly dialect: Pick<ChainDialect, "fetchBlock">;
+    readonly turns: Pick<Turns, "do">;
+  }): TakeBlock<BlockRecord> =>
+  async (reference, node, { limits, rules, signal }) => {
+    const answer = await dialect.fetchBlock(reference, node, { limits, turns, signal });
+    if (answer.kind !== "fetched") return answer;
+    // A block may be huge: others come in between.
+    return turns.do(judge(reference, answer.fetched, rules));
+  };
+
+export function levelOf(proof: ProvenSoFar): ProofLevel {
+  if (proof === undefined) return "none";
+  if (proof.unproven.length === 0) return "full";
+  return proof.unproven.includes("header hash") ? "none" : "partial";
+}
+
+function* judge(
+  reference: Reference,
+  fetched: FetchedBlock,
+  rules: NetworkRules | undefined,
+): Work<TakeOutcome<BlockRecord>> {
+  const { number, hash } = fetched.block;
+  const refuted = (part: string, reason: string) =>
+    ({ kind: "refuted", part, reason, number, hash }) as const;
+  if (!isTheOneAskedFor(reference, fetched))
+    return refuted("identity", "another block than asked for");
+  // What is proven was parsed; what is stored and served are the node's bytes.
+  const ambiguity = yield* ambiguityOf(fetched.json);
+  if (ambiguity !== undefined) return refuted("shape", ambiguity);
+  const { block, receipts, uncles } = fetched;
+  const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
+  const proof = rules && (yield* proveInSteps(parts, rules));
+  if (proof?.kind === "failed") return refuted(proof.part, proof.reason);
+  const record = yield* cutRecord(fetched.json, fetched, levelOf(proof));
+  if (!record) return refuted("shape", "not a block as nodes give it");
+  return { kind: "taken", block: record, proof };
+}
+
+const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolean =>
+  "hash" in reference
+    ? block.hash.toLowerCase() === reference.hash.toLowerCase()
+    : Number(block.number) === reference.number;
+
+function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | undefined> {
+  for (const json of [block, receipts, uncles]) {
+    const found = json && (yield* findAmbiguity(json));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

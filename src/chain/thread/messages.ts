@@ -1,0 +1,86 @@
+// What the thread that answers callers and the thread that writes tell each other, all of it. Bytes are sent as they are.
+import type { NetworkRules } from "../../proofs/prove-block.ts";
+import type { Reply } from "../../upstream/reply.ts";
+import type { BlockLimits, Reference } from "../dialect.ts";
+import type { StoreSize } from "../store-room.ts";
+import type { StoreWriting } from "../writing.ts";
+
+export type ThreadStart = {
+  /** Is counted up while the thread lives: it is read without asking. */
+  readonly beats: SharedArrayBuffer;
+};
+
+export type OpenedStore = StoreSize & {
+  readonly path: string;
+  readonly dialect: "blocks" | "epochs";
+};
+
+/** A store in the other thread: where it takes blocks, these are the ids of the calls that took them. */
+export type HeldStore = Pick<
+  StoreWriting,
+  | "prepareFor"
+  | "setNote"
+  | "clear"
+  | "close"
+  | "probe"
+  | "resize"
+  | "keepTrace"
+  | "keepSegment"
+  | "forgetSegments"
+> & {
+  apply(update: { readonly removed: number; readonly added: readonly number[] }): Promise<void>;
+  startAt(block: number): Promise<void>;
+  addBelow(blocks: readonly number[]): Promise<boolean>;
+  finishBelow(): Promise<number>;
+  keep(block: number, isCanonical: boolean): Promise<void>;
+};
+
+/** Each is answered with the same id. */
+export type ThreadCall =
+  | { readonly kind: "open"; readonly options: OpenedStore }
+  | {
+      readonly kind: "write";
+      readonly method: keyof HeldStore;
+      readonly params: readonly unknown[];
+    }
+  | TakeCall;
+
+export type TakeCall = {
+  readonly kind: "take";
+  readonly reference: Reference;
+  readonly node: string;
+  /** Methods that the node does not have. */
+  readonly missing: readonly string[];
+  readonly limits: BlockLimits;
+  readonly rules: NetworkRules | undefined;
+};
+
+export type ToThread =
+  | {
+      readonly kind: "call";
+      readonly id: number;
+      readonly store: number;
+      readonly call: ThreadCall;
+    }
+  /** Of a node that was asked. */
+  | { readonly kind: "reply"; readonly ask: number; readonly reply: Reply }
+  /** Nobody wants what was taken. */
+  | { readonly kind: "forget"; readonly id: number };
+
+export type ThreadResult =
+  | { readonly kind: "done"; readonly value: unknown }
+  | { readonly kind: "not writable"; readonly why: string }
+  | { readonly kind: "failed"; readonly why: string; readonly code: unknown };
+
+export type FromThread =
+  | { readonly kind: "answer"; readonly id: number; readonly result: ThreadResult }
+  /** Of the node from which the call takes a block. */
+  | ({ readonly kind: "ask" } & Asked);
+
+export type Asked = {
+  readonly id: number;
+  readonly ask: number;
+  readonly method: string;
+  readonly paramsJson: string;
+  readonly maxBytes: number | undefined;
+};

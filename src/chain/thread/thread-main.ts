@@ -1,0 +1,140 @@
+// The thread that writes: it takes blocks, holds them until they are stored, and writes the stores of all networks.
+import { parentPort, workerData } from "node:worker_threads";
+import { NotWritable, writeFailure } from "../../disk/writable.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { Turns } from "../../lib/turns.ts";
+import type { Reply } from "../../upstream/reply.ts";
+import type { BlockRecord } from "../block-record.ts";
+import { BlockStore } from "../block-store.ts";
+import type { AskedNode } from "../dialect.ts";
+import { blockDialect } from "../fetch-block.ts";
+import { epochDialect } from "../fetch-epoch.ts";
+import { type TakeBlock, type TakeOutcome, takeHere } from "../take-block.ts";
+import { isForgotten } from "../writing.ts";
+import { HeldBlocks } from "./held-blocks.ts";
+import type {
+  FromThread,
+  HeldStore,
+  OpenedStore,
+  TakeCall,
+  ThreadCall,
+  ThreadResult,
+  ThreadStart,
+  ToThread,
+} from "./messages.ts";
+
+const BEAT_MS = 250;
+const MOST_HELD_BYTES = 512 * 2 ** 20;
+
+type Opened = { readonly held: HeldStore; readonly take: TakeBlock<BlockRecord> };
+
+const turns = new Turns({ clock: systemClock });
+const blocks = new HeldBlocks({ bytes: MOST_HELD_BYTES });
+const stores = new Map<number, Opened>();
+const replies = new Map<number, (reply: Reply) => void>();
+let asks = 0;
+
+const send = (message: FromThread): void => parentPort?.postMessage(message);
+
+function opened({ path, dialect, ...size }: OpenedStore): Opened {
+  const run = async <Value>(write: () => Promise<Value>): Promise<Value> => {
+    try {
+      return await write();
+    } catch (error) {
+      throw (await writeFailure(error, path)) ?? error;
+    }
+  };
+  const store = new BlockStore({ path, ...size }, { run });
+  const spoken = dialect === "blocks" ? blockDialect : epochDialect;
+  return { held: heldStore(store), take: takeHere({ dialect: spoken, turns }) };
+}
+
+const heldStore = (store: BlockStore): HeldStore => ({
+  prepareFor: (chainId) => store.prepareFor(chainId),
+  setNote: (name, text) => store.setNote(name, text),
+  clear: () => store.clear(),
+  close: () => store.close(),
+  probe: () => store.probe(),
+  resize: (size) => store.resize(size),
+  keepTrace: (hash, position, json) => store.keepTrace(hash, position, bufferOf(json)),
+  keepSegment: (segment, { json, upstreams }) =>
+    store.keepSegment(segment, { json: bufferOf(json), upstreams }),
+  forgetSegments: (forgotten) => store.forgetSegments(isForgotten(forgotten)),
+  apply: ({ removed, added }) =>
+    store.apply({ removed, added: added.map((id) => blocks.release(id)) }),
+  startAt: (id) => store.startAt(blocks.release(id)),
+  addBelow: (ids) => store.below.add(ids.map((id) => blocks.release(id))),
+  finishBelow: () => store.below.finish(),
+  keep: (id, isCanonical) => store.keep(blocks.release(id), isCanonical),
+});
+
+/** A message between threads makes plain bytes of a buffer. */
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/** A node as far as taking a block needs it: callers' thread asks it. */
+const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
+  name,
+  isMissing: (method) => missing.includes(method),
+  ask: (method, paramsJson, _, { maxBytes } = {}) =>
+    new Promise((resolve) => {
+      asks += 1;
+      replies.set(asks, resolve);
+      send({ kind: "ask", id, ask: asks, method, paramsJson, maxBytes });
+    }),
+});
+
+/** The other thread's signal ends the asking. */
+const NEVER = new AbortController().signal;
+
+async function take(id: number, call: TakeCall, from: Opened["take"]): Promise<TakeOutcome> {
+  const { reference, limits, rules } = call;
+  const taken = await from(reference, nodeFor(id, call), { limits, rules, signal: NEVER });
+  if (taken.kind !== "taken") return taken;
+  blocks.hold(id, taken.block);
+  const { hash, outline } = taken.block;
+  return { ...taken, block: { hash, outline } };
+}
+
+async function resultOf(id: number, store: number, call: ThreadCall): Promise<unknown> {
+  if (call.kind === "open") {
+    stores.set(store, opened(call.options));
+    return undefined;
+  }
+  const there = stores.get(store);
+  if (!there) throw new Error("there is no such store");
+  if (call.kind === "take") return take(id, call, there.take);
+  const act = there.held[call.method] as (...params: readonly unknown[]) => unknown;
+  const value = await act(...call.params);
+  if (call.method === "close") stores.delete(store);
+  return value;
+}
+
+const failureOf = (error: unknown): ThreadResult => {
+  if (error instanceof NotWritable) return { kind: "not writable", why: error.message };
+  const { message = String(error), code } = (error ?? {}) as { message?: string; code?: unknown };
+  return { kind: "failed", why: message, code };
+};
+
+function receive(message: ToThread): void {
+  if (message.kind === "forget") blocks.forget(message.id);
+  else if (message.kind === "reply") {
+    const { ask, reply } = message;
+    const settle = replies.get(ask);
+    replies.delete(ask);
+    settle?.(reply.kind === "result" ? { ...reply, json: bufferOf(reply.json) } : reply);
+  } else {
+    const { id, store, call } = message;
+    void resultOf(id, store, call)
+      .then((value): ThreadResult => ({ kind: "done", value }), failureOf)
+      .then((result) => send({ kind: "answer", id, result }));
+  }
+}
+
+function beat(beats: Int32Array): void {
+  Atomics.add(beats, 0, 1);
+  systemClock.after(BEAT_MS, () => beat(beats));
+}
+
+beat(new Int32Array((workerData as ThreadStart).beats));
+parentPort?.on("message", receive);

@@ -90,8 +90,11 @@ describe("a thread that writes", () => {
       else model.extend(1 + random.below(4));
       followed.chain.hurry();
       await pause(random.below(25));
-      faults.postMessage("end");
-      await until("it is replaced", async () => ended.length === time);
+      const before = ended.length;
+      await until("it is replaced", async () => {
+        faults.postMessage("end"); // again: a thread that has just begun does not listen yet
+        return ended.length > before;
+      });
       const { head } = await followed.settled();
       expect(head.hash).toBe(model.head.hash);
     }

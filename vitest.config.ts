@@ -18,6 +18,7 @@ const measured = globSync([
   "test/faults/{all-down,mixtures,scenarios}.test.ts",
   "test/traces/large.test.ts",
   "test/chain/huge-block.test.ts",
+  "test/bench/*.test.ts",
 ]);
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));

@@ -1,6 +1,7 @@
 // `npm run bench`: what calls cost the gateway beside Y, the least that a `node:http` server does for the same
 // answer, in one run of about six minutes. `--against NAME=URL[,PID]` puts another gateway's endpoint for the
-// node's chains into the table; `--only TEXT` takes the cases whose name has the text.
+// node's chains into the table; `--only TEXT` takes the cases whose name has the text (again and again for several);
+// `--json` prints the ratios of the cases to Y as JSON.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +38,8 @@ const [MEASURED_CORE, OTHER_CORE] = [0, 1];
 const { values: options } = parseArgs({
   options: {
     against: { type: "string", multiple: true, default: [] },
-    only: { type: "string", default: "" },
+    only: { type: "string", multiple: true, default: [""] },
+    json: { type: "boolean", default: false },
   },
 });
 process.on("exit", stopAll);
@@ -81,10 +83,15 @@ const worker = startLoad();
 const cases = casesFor(await transactionsOf("busy", BUSY_BLOCKS - 1));
 const rows: Row[] = [];
 for (const one of cases) {
-  if (one.name.includes(options.only)) rows.push(await compare(one));
+  if (isWanted(one.name)) rows.push(await compare(one));
+}
+if (options.json) {
+  process.stdout.write(`${JSON.stringify(rows.map(ratioOf))}\n`);
+  await running.stop();
+  process.exit();
 }
 printCases(rows);
-if ("receipts while heads come".includes(options.only)) await receiptsWhileHeadsCome();
+if (isWanted("receipts while heads come")) await receiptsWhileHeadsCome();
 const { all, own, file } = memory(pid);
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
 process.stdout.write(
@@ -92,6 +99,14 @@ process.stdout.write(
 );
 await running.stop();
 process.exit();
+
+function isWanted(name: string): boolean {
+  return options.only.some((text) => name.includes(text));
+}
+
+function ratioOf({ case: { name, usualTimesY }, y, gateway }: Row) {
+  return { name, timesY: (gateway.cpuMicros ?? 0) / (y.cpuMicros ?? 0), usualTimesY };
+}
 
 /** Turn by turn, so that a machine that slows down slows down all: Y, gateway, Y, gateway. */
 async function compare(one: Case): Promise<Row> {

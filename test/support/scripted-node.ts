@@ -30,7 +30,7 @@ export async function startScriptedNode(script: Script, port = 0): Promise<Scrip
   const calls: NodeCall[] = [];
   const server = createServer(async (request, response) => {
     const call = JSON.parse(await textOf(request)) as NodeCall;
-    calls.push(call);
+    calls.push(...[call].flat()); // several at once come as a list, also to the script
     const body = call.method === "eth_chainId" ? result(call, '"0x1"') : script(call, response);
     if (body === undefined) return;
     response.writeHead(200, { "content-type": "application/json" }).end(body);

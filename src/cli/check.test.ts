@@ -33,14 +33,12 @@ const answered = (call: NodeCall): string => {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-check-cli-"));
   // Several at once come as a list.
-  node = await startScriptedNode((call) =>
-    Array.isArray(call) ? `[${call.map(answered).join(",")}]` : answered(call),
+  node = await startScriptedNode(
+    (call) => (Array.isArray(call) ? `[${call.map(answered).join(",")}]` : answered(call)),
+    0,
+    true,
   );
-  single = await startScriptedNode((call) =>
-    Array.isArray(call)
-      ? '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}'
-      : answered(call),
-  );
+  single = await startScriptedNode(answered);
 });
 afterAll(async () => {
   await Promise.all([node.close(), single.close()]);

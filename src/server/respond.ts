@@ -185,7 +185,7 @@ export async function* answerChunks(
         if (turns.isOver) await turns.next();
         if (small.add(part)) continue;
         yield* small.take();
-        if (!small.add(part)) yield Buffer.from(part);
+        if (!small.add(part)) yield typeof part === "string" ? Buffer.from(part) : part;
       }
     }
   }

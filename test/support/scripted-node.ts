@@ -11,6 +11,9 @@ export type ScriptedNode = {
   close(): Promise<void>;
 };
 
+const NO_BATCHES =
+  '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}';
+
 /**
  * Gives the text of the whole response body, or takes the response into its own hands (undefined).
  * Calls are answered one by one; a chain id of 1 is there from the start.
@@ -26,11 +29,17 @@ export const failure = (call: NodeCall, json: string): string =>
 export const missing = (call: NodeCall): string =>
   failure(call, `{"code":-32601,"message":"the method ${call.method} does not exist"}`);
 
-export async function startScriptedNode(script: Script, port = 0): Promise<ScriptedNode> {
+/** @param takesBatches Several calls at once come to the script as a list; left out: they are refused. */
+export async function startScriptedNode(
+  script: Script,
+  port = 0,
+  takesBatches = false,
+): Promise<ScriptedNode> {
   const calls: NodeCall[] = [];
   const server = createServer(async (request, response) => {
     const call = JSON.parse(await textOf(request)) as NodeCall;
-    calls.push(...[call].flat()); // several at once come as a list, also to the script
+    if (Array.isArray(call) && !takesBatches) return void response.end(NO_BATCHES);
+    calls.push(...[call].flat());
     const body = call.method === "eth_chainId" ? result(call, '"0x1"') : script(call, response);
     if (body === undefined) return;
     response.writeHead(200, { "content-type": "application/json" }).end(body);

@@ -20,6 +20,16 @@ const measured = globSync([
   "test/chain/huge-block.test.ts",
   "test/bench/*.test.ts",
 ]);
+/** They kill, and wait for what comes back: in `npm run test:deep` only. */
+const kills = globSync([
+  "test/chain/{crash,writer-thread}.test.ts",
+  "test/devnet/devnet.test.ts",
+  "test/epochs/{failover,old-node}.test.ts",
+  "test/filters/survival.test.ts",
+  "test/fleet/limits.test.ts",
+  "test/processes/{ending,stale-head}.test.ts",
+  "test/state/redis-failover.test.ts",
+]);
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));
 
@@ -49,7 +59,7 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: [...without(measured, asksForDepth), ...alone],
+          exclude: [...without(measured, asksForDepth), ...kills, ...alone],
           ...overProcesses,
         },
       },
@@ -57,7 +67,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "deep",
-          include: without(asksForDepth, [...measured, ...alone]),
+          include: [...without(asksForDepth, [...measured, ...alone, ...kills]), ...kills],
           provide: { isDeep: true, seed: seedOf("deep") },
           ...overProcesses,
         },

@@ -40,6 +40,11 @@ const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
   readonly path: string;
+  /**
+   * A change is made without giving up this thread, which may end between two steps of its program: one that LMDB's own
+   * thread has begun would wait for it, and hold the lock, for ever. Left out: LMDB's thread begins and commits.
+   */
+  readonly isUninterrupted?: boolean;
 };
 
 /** Carries out a write; see `Writable.run`. */
@@ -49,6 +54,7 @@ export class BlockStore {
   /** What is stored, to be read. */
   readonly tables: BlockTables;
   readonly #run: RunWrite;
+  readonly #isUninterrupted: boolean;
   readonly #entries: BlockEntries;
   readonly #keptSegments: KeptSegments;
   readonly #room: StoreRoom;
@@ -60,6 +66,7 @@ export class BlockStore {
   /** @throws When the folder cannot be read or written. */
   constructor(options: StoreOptions, parts: { run: RunWrite } = { run: (write) => write() }) {
     this.#run = parts.run;
+    this.#isUninterrupted = options.isUninterrupted ?? false;
     const tables = new BlockTables(options);
     const entries = new BlockEntries(tables);
     const keptSegments = new KeptSegments(options, tables);
@@ -145,7 +152,10 @@ export class BlockStore {
 
   /** All of it, or nothing. */
   #write<Value>(change: () => Value): Promise<Value> {
-    return this.#run(() => this.tables.root.transaction(change));
+    const { root } = this.tables;
+    return this.#run(async () =>
+      this.#isUninterrupted ? root.transactionSync(change) : root.transaction(change),
+    );
   }
 
   /** As `write`, when what goes on beside is done: erasing huge blocks, and compressing old ones. Then it goes on. */

@@ -84,7 +84,7 @@ describe("a thread that writes", () => {
   it("may end at any moment of a write: the store is at a head that it had", async () => {
     await followed.settled();
     const random = new Random(9);
-    const times = atDepth(6, 100);
+    const times = atDepth(6, 12); // the pauses between them become longer
     for (let time = 1; time <= times; time += 1) {
       if (time % 3 === 0) model.reorganise(2, 3);
       else model.extend(1 + random.below(4));
@@ -98,7 +98,7 @@ describe("a thread that writes", () => {
       const { head } = await followed.settled();
       expect(head.hash).toBe(model.head.hash);
     }
-  });
+  }, 120_000);
 });
 
 it("shows what follows a reorganisation, deep ones too", async () => {

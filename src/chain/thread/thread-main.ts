@@ -44,7 +44,7 @@ function opened({ path, dialect, ...size }: OpenedStore): Opened {
       throw (await writeFailure(error, path)) ?? error;
     }
   };
-  const store = new BlockStore({ path, ...size }, { run });
+  const store = new BlockStore({ path, ...size, isUninterrupted: true }, { run });
   const spoken = dialect === "blocks" ? blockDialect : epochDialect;
   return { held: heldStore(store), take: takeHere({ dialect: spoken, turns }) };
 }

@@ -102,6 +102,7 @@ describe("the hash of a signed transaction", () => {
     "0x03c1c1", // a transaction that goes beyond
     "0x03c3c105", // no blobs beside it, and no whole list
     "0x0383010203", // no list at all
+    "0x0380c105", // a list behind what is none
   ])("of the malformed %s is that of its bytes", (raw) => {
     expect(hashOfSigned(raw).hash).toBe(keccak256OfData(raw));
   });

@@ -28,9 +28,10 @@ const LIST = 0xc0;
  */
 function withoutBlobs(bytes: Buffer): Buffer {
   const envelope = itemAt(bytes, 1);
-  const transaction = envelope && itemAt(bytes, envelope.start);
+  if (!envelope?.isList) return bytes;
+  const transaction = itemAt(bytes, envelope.start);
   if (!transaction?.isList) return bytes;
-  return Buffer.concat([bytes.subarray(0, 1), bytes.subarray(envelope?.start, transaction.end)]);
+  return Buffer.concat([bytes.subarray(0, 1), bytes.subarray(envelope.start, transaction.end)]);
 }
 
 type Item = {

@@ -6,7 +6,7 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { LmdbState } from "../state/lmdb-state.ts";
 import { encodeFilter, FilterCount } from "./filter-record.ts";
-import { UnservedFilters } from "./kept-filters.ts";
+import { newId, UnservedFilters } from "./kept-filters.ts";
 
 const MINUTE_MS = 60_000;
 const told = { number: 1, hash: `0x${"a".repeat(64)}` };
@@ -78,4 +78,10 @@ it("leaves them for a while after the state was away: another gateway may serve 
   expect(await kept()).toEqual(["_count web", "gone 0x2"]);
   await pass(5);
   await leaves();
+});
+
+it("gives ids of 32 digits, of which none begins with a zero", () => {
+  const ids = Array.from({ length: 2_000 }, newId);
+  for (const id of ids) expect(id).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/);
+  expect(new Set(ids).size).toBe(ids.length);
 });

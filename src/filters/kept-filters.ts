@@ -92,7 +92,7 @@ export class KeptFilters {
   /**
    * Keeps a new filter, which begins where `begin` says.
    *
-   * @returns The id: 128 random bits as QUANTITY. @throws RpcError when its key has too many.
+   * @returns The id, see `newId`. @throws RpcError when its key has too many.
    */
   async add(
     asked: FilterQuestion,
@@ -106,7 +106,7 @@ export class KeptFilters {
     const told = await begin();
     const common = { holder, usedAtMs: clock.wallTime(), told, unsure: [] };
     const record = { ...asked, ...common, ...(manner === "pushed" && { isPushed: true }) };
-    const id = `0x${BigInt(`0x${randomBytes(16).toString("hex")}`).toString(16)}`;
+    const id = newId();
     const text = encodeFilter(record as unknown as FilterRecord);
     const counted = { ...counting, key: this.#prefix + id, text };
     // Many may be made at once: where there was room at first, there may be none now.
@@ -230,6 +230,13 @@ export class KeptFilters {
     if (!this.#options.sweeps) return;
     this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
   }
+}
+
+/** Random, as QUANTITY and of 32 digits in any case: js-conflux-sdk takes no shorter ones. */
+export function newId(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = (bytes[0] ?? 0) | 0x10;
+  return `0x${bytes.toString("hex")}`;
 }
 
 type UnservedFiltersParts = {

@@ -25,6 +25,11 @@ export type PushChannel = {
    * @returns When it was handed to the network: true; false when it never will be.
    */
   push(notification: readonly RawJson[], method: string): Promise<boolean>;
+  /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
+  readonly pushed: number;
+  readonly arrived: number;
+  /** Resolves when more arrived, or the channel ended. */
+  moreArrived(): Promise<void>;
   /** Whether the key may make this call now. */
   allows(method: string, params: readonly unknown[]): boolean;
   /** How many subscriptions are pushed through it. */

@@ -40,6 +40,8 @@ export type CallerSocketParts = {
   readonly onClosing: (why: CloseReason | CutReason) => void;
 };
 
+/** What a ping says that asks whether all before it arrived. */
+const RECEIPT = Buffer.from("arrived");
 /** Messages of one socket that are worked on at once. */
 const AT_ONCE = 64;
 /** Pings that a caller may send between two looks at its socket. */
@@ -52,6 +54,8 @@ export class CallerSocket {
   usedAtMs: number;
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
+  /** The ping whose pong says that all before it arrived. */
+  #receipt: { readonly sentAtMs: number; readonly settle: (arrived: boolean) => void } | undefined;
   #pings = 0;
   #isClosing = false;
   readonly #ending = new AbortController();
@@ -72,8 +76,9 @@ export class CallerSocket {
     this.#heardAtMs = this.usedAtMs;
     socket.on("message", (body: Buffer, isBinary) => this.#take(body, isBinary));
     socket.on("ping", () => this.#countPing());
-    socket.on("pong", () => {
+    socket.on("pong", (data) => {
       this.#heardAtMs = clock.now();
+      if (data.equals(RECEIPT)) this.#settleReceipt(true);
     });
     // What is wrong with a frame is in the close frame that `ws` sends: 1002, 1007 or 1009.
     socket.on("error", () => undefined);
@@ -99,6 +104,20 @@ export class CallerSocket {
       : this.#writing.run(() => this.#write(message));
   }
 
+  /**
+   * Asks for a sign that all that was sent so far arrived: a ping, which is answered in its turn (RFC 6455 §5.5.3). One
+   * at a time.
+   *
+   * @returns Whether it did; false when the socket ended first.
+   */
+  confirm(): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    this.#parts.socket.ping(RECEIPT);
+    return new Promise((settle) => {
+      this.#receipt = { sentAtMs: this.#parts.clock.now(), settle };
+    });
+  }
+
   /** Messages that are answered now. */
   get running(): number {
     return this.#running.size + this.#waiting.length;
@@ -115,6 +134,9 @@ export class CallerSocket {
     // What it says is not read now: whether it takes its answers is looked at elsewhere.
     if (socket.isPaused) return;
     const now = clock.now();
+    const { sentAtMs = now } = this.#receipt ?? {};
+    // What it says otherwise does not help: nothing more is pushed to who never confirms.
+    if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
     if (now - this.#heardAtMs < pingMs) return;
     if (this.#askedAtMs < this.#heardAtMs) {
       this.#askedAtMs = now;
@@ -238,8 +260,15 @@ export class CallerSocket {
     this.#cutFor("flood");
   }
 
+  #settleReceipt(arrived: boolean): void {
+    const receipt = this.#receipt;
+    this.#receipt = undefined;
+    receipt?.settle(arrived);
+  }
+
   #end(): void {
     this.#isClosing = true;
+    this.#settleReceipt(false);
     this.#ending.abort(CLOSED);
     this.#waiting.length = 0;
     for (const scope of this.#running) scope.end(false);

@@ -12,7 +12,7 @@ type Payer = {
 };
 
 export type SocketChannelParts = {
-  readonly socket: Pick<CallerSocket, "push" | "close" | "signal">;
+  readonly socket: Pick<CallerSocket, "push" | "confirm" | "close" | "signal">;
   /** As they are now: undefined when the key lets nobody in any more, and when the network is not served. */
   readonly payer: () => Payer;
   readonly clock: Pick<Clock, "now" | "sleep">;
@@ -26,11 +26,16 @@ const LONGEST_PAUSE_S = 60;
 export class SocketChannel implements PushChannel {
   readonly holder: string;
   subscriptions = 0;
+  pushed = 0;
+  arrived = 0;
+  #isConfirming = false;
+  #waiting: (() => void)[] = [];
   readonly #parts: SocketChannelParts;
 
   constructor({ holder }: Pick<PushChannel, "holder">, parts: SocketChannelParts) {
     this.holder = holder;
     this.#parts = parts;
+    parts.socket.signal.addEventListener("abort", () => this.#tellArrived());
   }
 
   get signal(): AbortSignal {
@@ -41,6 +46,8 @@ export class SocketChannel implements PushChannel {
   async push(notification: readonly RawJson[], method: string): Promise<boolean> {
     const { grant, network } = await this.#paid();
     if (!grant || !network || !(await this.#parts.socket.push(notification))) return false;
+    this.pushed += 1;
+    if (!this.#isConfirming) void this.#confirm();
     grant.usage.record({
       network: network.facts.name,
       method,
@@ -52,6 +59,11 @@ export class SocketChannel implements PushChannel {
       upstreamCalls: 0,
     });
     return true;
+  }
+
+  moreArrived(): Promise<void> {
+    if (this.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   allows(name: string, params: readonly unknown[]): boolean {
@@ -66,6 +78,22 @@ export class SocketChannel implements PushChannel {
 
   close(why: "behind" | "forbidden"): void {
     this.#parts.socket.close(why);
+  }
+
+  /** One sign of arrival after the other is asked for, while there is something that has none. */
+  async #confirm(): Promise<void> {
+    this.#isConfirming = true;
+    while (this.arrived < this.pushed) {
+      const upTo = this.pushed;
+      if (!(await this.#parts.socket.confirm())) break;
+      this.arrived = upTo;
+      this.#tellArrived();
+    }
+    this.#isConfirming = false;
+  }
+
+  #tellArrived(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   /** @returns Nobody when the socket is gone, or its key. */

@@ -256,7 +256,10 @@ export class CallerSocket {
   #countPing(): void {
     this.#heardAtMs = this.#parts.clock.now();
     this.#pings += 1;
-    if (this.#pings <= MOST_PINGS && this.#parts.socket.bufferedAmount <= MOST_UNREAD) return;
+    // `ws` cuts it off by itself when too many answers wait to be written.
+    const isCut = this.#isClosed && !this.#isClosing;
+    const { bufferedAmount } = this.#parts.socket;
+    if (this.#pings <= MOST_PINGS && bufferedAmount <= MOST_UNREAD && !isCut) return;
     this.#cutFor("flood");
   }
 

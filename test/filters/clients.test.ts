@@ -260,21 +260,25 @@ describe.skipIf(!isHere)("filters of clients over anvil", () => {
     describe("ethers", () => {
       let provider: JsonRpcProvider;
       let calls: Call[];
+      let unanswered: number;
 
       beforeEach(() => {
         const own: Call[] = [];
         calls = own;
+        unanswered = 0;
         provider = new JsonRpcProvider(gateway.endpoint(network), undefined, {
           cacheTimeout: -1,
           polling: false,
           pollingInterval: POLLED_EVERY_MS,
         });
         void provider.on("debug", ({ action, payload }) => {
+          unanswered += action === "sendRpcPayload" ? 1 : -1;
           if (action === "sendRpcPayload") own.push(...[payload].flat());
         });
       });
       afterEach(async () => {
-        await provider.send("net_version", []); // what was sent before has its answer then
+        await provider.send("net_version", []); // what waits to be sent is sent before it
+        await until("all has its answer", async () => unanswered === 0);
         provider.destroy();
       });
 

@@ -146,7 +146,9 @@ export const serverLimits = z
 export const timeouts = z
   .strictObject({
     headers: duration.prefault("10s").describe("For a caller to send the request's headers."),
-    body: duration.prefault("30s").describe("For a caller to send the whole request."),
+    body: duration
+      .prefault("30s")
+      .describe("For a caller to send the whole request, or a message over a WebSocket."),
     idle: duration.prefault("65s").describe("How long an idle connection is kept open."),
     ping: duration
       .prefault("30s")

@@ -181,6 +181,7 @@ const socketOptions = ({ limits, timeouts }: Config): CallerSocketsOptions => ({
   pingMs: timeouts.pingMs,
   idleMs: timeouts.webSocketIdleMs,
   callMs: timeouts.callMs,
+  messageMs: timeouts.bodyMs,
 });
 
 const rulesOf = ({ listen }: Config) => ({

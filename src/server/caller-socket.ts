@@ -1,5 +1,6 @@
 // One WebSocket of a caller: each message is a body as HTTP takes it, answered in a message of its own, in any order.
 // Few are worked on at once; while others wait, or the caller does not take its answers, no more are read.
+import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
 import type { RpcResponse } from "../calls/response.ts";
@@ -7,6 +8,7 @@ import { heldBytesOf, lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
+import type { ArrivingMessage } from "./arriving-message.ts";
 import { answerChunks, joined, WORTH_JOINING } from "./respond.ts";
 
 /** Why a socket is closed: the code and text of its close frame (RFC 6455 §7.4). */
@@ -14,6 +16,7 @@ const CLOSES = {
   idle: [1001, "idle"],
   unserved: [1001, "this network is not served any more"],
   forbidden: [1008, "a subscription is not allowed any more"],
+  noisy: [1008, "too many messages"],
   behind: [1013, "too far behind"],
   binary: [1003, "messages are text"],
   restarting: [1012, "restarting"],
@@ -22,8 +25,11 @@ const CLOSES = {
 
 export type CloseReason = keyof typeof CLOSES;
 
-/** Why it is cut off without a close frame: nobody would read it, or a message was begun that cannot be ended. */
-export type CutReason = "silent" | "flood" | "broken";
+/**
+ * Why it is cut off without a close frame: nobody would read it, or a message was begun, here or there, that cannot
+ * be ended, or does not end in time.
+ */
+export type CutReason = "silent" | "flood" | "broken" | "scarce" | "late";
 
 /** What becomes of a message: its answer, or the end of the socket. */
 export type MessageOutcome = RpcResponse | CloseReason;
@@ -33,8 +39,10 @@ const CLOSED = new Error("the socket is closed");
 
 export type CallerSocketParts = {
   readonly socket: WebSocket;
+  readonly connection: Pick<Socket, "on" | "bytesWritten" | "writableLength">;
   readonly answer: (body: Buffer, scope: RequestScope) => Promise<MessageOutcome>;
   readonly scope: () => RequestScope;
+  readonly arriving: ArrivingMessage;
   readonly clock: Pick<Clock, "now" | "yield">;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly onClosing: (why: CloseReason | CutReason) => void;
@@ -44,7 +52,7 @@ export type CallerSocketParts = {
 const RECEIPT = Buffer.from("arrived");
 /** Messages of one socket that are worked on at once. */
 const AT_ONCE = 64;
-/** Pings that a caller may send between two looks at its socket. */
+/** Pings and pongs that a caller may send between two looks at its socket. */
 const MOST_PINGS = 100;
 /** In bytes: what a caller may leave of what it is sent before pings are not answered any more. */
 const MOST_UNREAD = 65_536;
@@ -57,6 +65,8 @@ export class CallerSocket {
   /** The ping whose pong says that all before it arrived. */
   #receipt: { readonly sentAtMs: number; readonly settle: (arrived: boolean) => void } | undefined;
   #pings = 0;
+  /** What it had taken at the last look, in bytes. */
+  #taken = 0;
   #isClosing = false;
   readonly #ending = new AbortController();
   readonly #running = new Set<RequestScope>();
@@ -70,16 +80,14 @@ export class CallerSocket {
   readonly #parts: CallerSocketParts;
 
   constructor(parts: CallerSocketParts) {
-    const { socket, clock } = parts;
+    const { socket, clock, connection } = parts;
     this.#parts = parts;
     this.usedAtMs = clock.now();
     this.#heardAtMs = this.usedAtMs;
     socket.on("message", (body: Buffer, isBinary) => this.#take(body, isBinary));
     socket.on("ping", () => this.#countPing());
-    socket.on("pong", (data) => {
-      this.#heardAtMs = clock.now();
-      if (data.equals(RECEIPT)) this.#settleReceipt(true);
-    });
+    socket.on("pong", (data) => this.#hearPong(data));
+    connection.on("data", () => this.#countArriving());
     // What is wrong with a frame is in the close frame that `ws` sends: 1002, 1007 or 1009.
     socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
@@ -127,16 +135,20 @@ export class CallerSocket {
    * Asks a caller that was silent for a sign of life, and cuts it off when it gives none.
    *
    * @param pingMs After so long it is asked; after as long again it is cut off.
+   * @param messageMs A message that was begun is to be whole after so long.
    */
-  tend(pingMs: number): void {
-    const { socket, clock } = this.#parts;
+  tend({ pingMs, messageMs }: { readonly pingMs: number; readonly messageMs: number }): void {
+    const { socket, clock, arriving } = this.#parts;
     this.#pings = 0;
     // What it says is not read now: whether it takes its answers is looked at elsewhere.
     if (socket.isPaused) return;
+    this.#countArriving();
     const now = clock.now();
     const { sentAtMs = now } = this.#receipt ?? {};
     // What it says otherwise does not help: nothing more is pushed to who never confirms.
     if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
+    if (this.#noteTaken()) this.#heardAtMs = now;
+    if (arriving.isLate(messageMs)) this.#cutFor("late");
     if (now - this.#heardAtMs < pingMs) return;
     if (this.#askedAtMs < this.#heardAtMs) {
       this.#askedAtMs = now;
@@ -179,6 +191,7 @@ export class CallerSocket {
     const { clock, socket } = this.#parts;
     this.usedAtMs = clock.now();
     this.#heardAtMs = this.usedAtMs;
+    this.#parts.arriving.restart();
     if (this.#isClosing) return;
     if (isBinary) this.close("binary");
     else if (this.#running.size < AT_ONCE) void this.#answer(body);
@@ -192,10 +205,15 @@ export class CallerSocket {
     const { answer, scope: newScope } = this.#parts;
     const scope = newScope();
     this.#running.add(scope);
-    const outcome = await answer(body, scope);
     let wasSent = false;
-    if (typeof outcome === "string") this.close(outcome);
-    else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
+    try {
+      const outcome = await answer(body, scope);
+      if (typeof outcome === "string") this.close(outcome);
+      else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
+    } catch {
+      // What an answer is made from may be gone while it waits for its turn: its caller is not left without one.
+      this.#cutFor("broken");
+    }
     scope.end(wasSent);
     this.#running.delete(scope);
     this.#next();
@@ -225,20 +243,14 @@ export class CallerSocket {
     );
   }
 
-  /** As the caller takes it: each part is made when the one before was taken. */
+  /** As the caller takes it: each part is made when the one before was taken. @throws When it cannot be made to its end. */
   async #stream(answer: RpcResponse): Promise<boolean> {
-    try {
-      let last: Buffer | undefined;
-      for await (const chunk of answerChunks(answer, this.#parts.turns)) {
-        if (last && !(await this.#write(last, false))) return false;
-        last = chunk;
-      }
-      return await this.#write(last ?? Buffer.alloc(0));
-    } catch {
-      // A message that was begun can only end with its socket.
-      this.#cutFor("broken");
-      return false;
+    let last: Buffer | undefined;
+    for await (const chunk of answerChunks(answer, this.#parts.turns)) {
+      if (last && !(await this.#write(last, false))) return false;
+      last = chunk;
     }
+    return this.#write(last ?? Buffer.alloc(0));
   }
 
   #write(part: Buffer, fin = true): Promise<boolean> {
@@ -252,7 +264,19 @@ export class CallerSocket {
     return socket.readyState !== socket.OPEN;
   }
 
-  /** `ws` answers each ping: to who does not read, the answers would wait in memory. */
+  #countArriving(): void {
+    if (!this.#parts.arriving.count() && !this.#isClosing) this.#cutFor("scarce");
+  }
+
+  /** Whether it took some of what waits for it since the last look: a ping would come to it behind all that. */
+  #noteTaken(): boolean {
+    const { bytesWritten, writableLength } = this.#parts.connection;
+    const before = this.#taken;
+    this.#taken = bytesWritten - writableLength;
+    return writableLength > 0 && this.#taken > before;
+  }
+
+  /** `ws` answers each ping: to who does not read, the answers would wait in memory. Pongs cost time only. */
   #countPing(): void {
     this.#heardAtMs = this.#parts.clock.now();
     this.#pings += 1;
@@ -261,6 +285,12 @@ export class CallerSocket {
     const { bufferedAmount } = this.#parts.socket;
     if (this.#pings <= MOST_PINGS && bufferedAmount <= MOST_UNREAD && !isCut) return;
     this.#cutFor("flood");
+  }
+
+  #hearPong(data: Buffer): void {
+    this.#heardAtMs = this.#parts.clock.now();
+    if (this.#receipt && data.equals(RECEIPT)) this.#settleReceipt(true);
+    else this.#countPing();
   }
 
   #settleReceipt(arrived: boolean): void {
@@ -274,6 +304,7 @@ export class CallerSocket {
     this.#settleReceipt(false);
     this.#ending.abort(CLOSED);
     this.#waiting.length = 0;
+    this.#parts.arriving.end();
     for (const scope of this.#running) scope.end(false);
     this.#whenEmpty();
   }

@@ -13,6 +13,7 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { ArrivingMessage } from "./arriving-message.ts";
 import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
@@ -35,13 +36,15 @@ export type CallerSocketsOptions = {
   readonly idleMs: number;
   /** For an answer. */
   readonly callMs: number;
+  /** For a message to be whole. */
+  readonly messageMs: number;
 };
 
 export type CallerSocketsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf">;
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
-  readonly memory: Pick<MemoryBudget, "hold" | "release">;
+  readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
   readonly turns: Pick<Turns, "isOver" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
   readonly clock: Clock;
@@ -56,7 +59,12 @@ type OpenSocket = {
 };
 
 /** What the sockets of one key have in common. */
-type KeyShare = { sockets: number; readonly messages: TokenBucket };
+type KeyShare = {
+  sockets: number;
+  readonly messages: TokenBucket;
+  /** Since the last look. */
+  refused: number;
+};
 
 const LOOKED_AT_EVERY_MS = 1_000;
 /** So many seconds' worth of messages may come at once. */
@@ -66,7 +74,7 @@ export class CallerSockets {
   #handshake: WebSocketServer;
   /** By their connections. */
   readonly #open = new Map<Duplex, OpenSocket>();
-  /** By the key's name. */
+  /** By the key's name. Kept until it would be as a new one. */
   readonly #shares = new Map<string, KeyShare>();
   #stopLooking: (() => void) | undefined;
   #isDraining = false;
@@ -81,9 +89,11 @@ export class CallerSockets {
     parts.metrics.webSocketsCounted(() => this.#open.size);
   }
 
-  /** For sockets that are opened from now on, and for the signs of life of all. */
+  /** For sockets that are opened from now on, and for the messages and signs of life of all. */
   reconfigure(options: CallerSocketsOptions): void {
     this.#options = options;
+    const now = this.#parts.clock.now();
+    for (const { messages } of this.#shares.values()) messages.resize(this.#bounds, now);
     this.#handshake = this.#handshakeFor(options);
   }
 
@@ -160,32 +170,42 @@ export class CallerSockets {
 
   #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
     const { connections, endpoint, clock, turns, metrics } = this.#parts;
+    const connection = upgrade.socket as Socket;
     const share = this.#shareOf(grant.name);
     share.sockets += 1;
+    const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
       socket: webSocket,
       answer: (body, scope) => this.#answer({ ...upgrade, scope, channel }, body, share),
       scope: () => this.#newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
-      ...{ clock, turns },
+      ...{ connection, arriving, clock, turns },
     });
     const payer = () => endpoint.payerOf(upgrade);
     const channel = new SocketChannel({ holder: grant.name }, { socket, payer, clock });
-    this.#open.set(upgrade.socket, { socket, channel, payer });
+    this.#open.set(connection, { socket, channel, payer });
     // A connection that makes room for others is one on which nothing is answered: a socket is always in use.
-    connections.requestsOn(upgrade.socket as Socket)?.add({ end: () => socket.cut() });
+    connections.requestsOn(connection)?.add({ end: () => socket.cut() });
     void socket.closed.then(() => {
-      this.#open.delete(upgrade.socket);
+      this.#open.delete(connection);
       share.sockets -= 1;
-      if (share.sockets === 0) this.#shares.delete(grant.name);
     });
     this.#stopLooking ??= clock.after(LOOKED_AT_EVERY_MS, () => this.#look());
+  }
+
+  #arrivingOn(socket: WebSocket, { meter }: Grant): ArrivingMessage {
+    const { clock, memory } = this.#parts;
+    const scope = this.#newScope();
+    scope.holdFor(meter.memory);
+    const hasRoom = () => memory.admitsRequest(meter.memory);
+    return new ArrivingMessage({ socket, scope, hasRoom, clock });
   }
 
   #shareOf(name: string): KeyShare {
     const known = this.#shares.get(name);
     if (known) return known;
-    const share = { sockets: 0, messages: new TokenBucket(this.#bounds, this.#parts.clock.now()) };
+    const messages = new TokenBucket(this.#bounds, this.#parts.clock.now());
+    const share = { sockets: 0, messages, refused: 0 };
     this.#shares.set(name, share);
     return share;
   }
@@ -204,6 +224,8 @@ export class CallerSockets {
     metrics.webSocketMessage(body.length);
     const incoming = { ...asked, requestId: this.#nextRequestId() };
     if (share.messages.take(1, clock.now())) return endpoint.answerMessage(incoming, body);
+    share.refused += 1;
+    if (share.refused > this.#bounds.size) return "noisy";
     const { messagesPerSecond: limit } = this.#options;
     const short = { limit, remaining: 0, retryAfter: 1, rule: "messages" } as const;
     return bodies.refuse(body, errors.rateLimited(short));
@@ -211,17 +233,22 @@ export class CallerSockets {
 
   #look(): void {
     const { clock } = this.#parts;
-    const { pingMs, idleMs } = this.#options;
+    const { idleMs } = this.#options;
     const now = clock.now();
     for (const { socket, channel, payer } of this.#open.values()) {
       const isIdle = socket.running === 0 && channel.subscriptions === 0;
       if (isIdle && now - socket.usedAtMs >= idleMs) socket.close("idle");
       else if (!payer().grant) socket.close("revoked");
       else if (!payer().network) socket.close("unserved");
-      else socket.tend(pingMs);
+      else socket.tend(this.#options);
+    }
+    for (const [name, share] of this.#shares) {
+      share.refused = 0;
+      const isAsNew = share.messages.has(this.#bounds.size, now);
+      if (share.sockets === 0 && isAsNew) this.#shares.delete(name);
     }
     this.#stopLooking =
-      this.#open.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
+      this.#shares.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
   }
 
   #newScope(): RequestScope {

@@ -1,0 +1,223 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { Grant } from "../access/keys/key-ring.ts";
+import type { RpcResponse } from "../calls/response.ts";
+import { MemoryBudget, memoryHolder } from "../lib/memory-budget.ts";
+import { CallerSockets, type CallerSocketsOptions } from "./caller-sockets.ts";
+
+const OPTIONS: CallerSocketsOptions = {
+  messageBytes: 1_000_000,
+  perKey: 10,
+  messagesPerSecond: 2,
+  isCompressed: true,
+  pingMs: 30_000,
+  idleMs: 3_600_000,
+  callMs: 10_000,
+  messageMs: 20_000,
+};
+const BURST = 20;
+const ROUTE = { kind: "endpoint", network: "main", key: "key" } as const;
+
+const answerOf = (text: string): RpcResponse =>
+  ({ status: 200, pieces: [text], bytes: text.length }) as unknown as RpcResponse;
+
+let clock: FakeClock;
+let memory: MemoryBudget;
+let closed: string[];
+let sockets: CallerSockets;
+let server: Server;
+let connections: Socket[];
+/** What each message is answered. */
+let answer: () => Promise<RpcResponse>;
+
+const holder = memoryHolder("test");
+const grant = { name: "test", meter: { memory: holder } } as unknown as Grant;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  memory = new MemoryBudget({ bytes: 400_000 }, { onRefused: () => undefined });
+  closed = [];
+  connections = [];
+  answer = async () => answerOf("done");
+  sockets = new CallerSockets(OPTIONS, {
+    endpoint: {
+      admitSocket: async () => ({ grant, allowOrigin: "*" }),
+      answerMessage: () => answer(),
+      payerOf: () => ({ grant, network: {} as never }),
+    },
+    connections: { requestsOn: () => undefined },
+    bodies: { refuse: () => answerOf("refused") },
+    memory,
+    turns: { isOver: false, next: async () => undefined },
+    metrics: {
+      webSocketClosed: (why) => void closed.push(why),
+      webSocketsCounted: () => undefined,
+      webSocketMessage: () => undefined,
+    },
+    clock,
+  });
+  server = createServer();
+  server.on("upgrade", (request, socket, head) => {
+    connections.push(socket as Socket);
+    void sockets.upgrade({ request, socket, head, requestId: "1", route: ROUTE });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+
+afterEach(async () => {
+  for (const connection of connections) connection.destroy();
+  server.close();
+  await once(server, "close");
+});
+
+async function opened(options: object = { perMessageDeflate: false }): Promise<WebSocket> {
+  const { port } = server.address() as AddressInfo;
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`, options);
+  await once(socket, "open");
+  return socket;
+}
+
+async function said(socket: WebSocket, text = "{}"): Promise<string> {
+  const heard = once(socket, "message");
+  socket.send(text);
+  return String((await heard)[0]);
+}
+
+const ended = async (socket: WebSocket): Promise<number> => (await once(socket, "close"))[0];
+
+/** Until what the client did has arrived. */
+async function seen(isSeen: () => boolean): Promise<void> {
+  while (!isSeen()) await new Promise(setImmediate);
+}
+
+describe("the messages of a key", () => {
+  const isSpent = async (socket: WebSocket): Promise<boolean> => (await said(socket)) === "refused";
+
+  it("are no more after its sockets were closed and opened again", async () => {
+    const first = await opened();
+    for (let sent = 0; sent < BURST; sent += 1) expect(await said(first)).toBe("done");
+    expect(await isSpent(first)).toBe(true);
+    first.close();
+    await ended(first);
+    expect(await isSpent(await opened())).toBe(true);
+  });
+
+  it("are forgotten when they would be as many as before", async () => {
+    const socket = await opened();
+    expect(await said(socket)).toBe("done");
+    socket.close();
+    await ended(socket);
+    await clock.advance(1_000);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("are as many as another configuration says", async () => {
+    const socket = await opened();
+    sockets.reconfigure({ ...OPTIONS, messagesPerSecond: 0.1 });
+    expect(await said(socket)).toBe("done");
+    expect(await isSpent(socket)).toBe(true);
+  });
+});
+
+describe("a message that is not whole yet", () => {
+  /** So many bytes of a message that goes on. */
+  const begin = (socket: WebSocket, bytes: number): void =>
+    socket.send("x".repeat(bytes), { fin: false });
+
+  it("counts among what waits, until it is answered", async () => {
+    const socket = await opened();
+    begin(socket, 100_000);
+    await seen(() => memory.waitingAs("bodies") >= 100_000);
+    expect(holder.bytes).toBeGreaterThanOrEqual(100_000);
+    expect(await said(socket, "x")).toBe("done");
+    await seen(() => memory.waiting === 0);
+    expect(holder.bytes).toBe(0);
+  });
+
+  it("counts as what it is when it was compressed", async () => {
+    const socket = await opened({ perMessageDeflate: true });
+    expect(socket.extensions).toContain("permessage-deflate");
+    socket.send("x".repeat(100_000), { fin: false, compress: true });
+    while (memory.waiting < 100_000) await clock.advance(100);
+    socket.terminate();
+    await seen(() => memory.waiting === 0);
+  });
+
+  it("ends with its socket when there is no room for it", async () => {
+    const others = await Promise.all([opened(), opened(), opened()]);
+    for (const socket of others) begin(socket, 90_000);
+    await seen(() => memory.waiting >= 270_000);
+    const small = await opened();
+    begin(small, 1_000);
+    const large = await opened();
+    begin(large, 90_000);
+    expect(await ended(large)).toBe(1006);
+    expect(closed).toEqual(["scarce"]);
+    expect(await said(small, "x")).toBe("done");
+  });
+
+  it("ends with its socket when the rest does not come", async () => {
+    const socket = await opened();
+    expect(await said(socket)).toBe("done");
+    begin(socket, 10);
+    await seen(() => memory.waiting > 0);
+    const end = ended(socket);
+    for (let second = 0; second < 19; second += 1) await clock.advance(1_000);
+    expect(closed).toEqual([]);
+    await clock.advance(1_000);
+    await clock.advance(1_000);
+    expect(await end).toBe(1006);
+    expect(closed).toEqual(["late"]);
+  });
+});
+
+describe("a socket is cut", () => {
+  it("when an answer's parts are gone", async () => {
+    answer = async () =>
+      ({
+        status: 200,
+        bytes: 4,
+        pieces: [
+          {
+            length: 4,
+            heldBytes: 4,
+            chunks: () => {
+              throw new Error("it left the store");
+            },
+          },
+        ],
+      }) as unknown as RpcResponse;
+    const socket = await opened();
+    socket.send("{}");
+    expect(await ended(socket)).toBe(1006);
+    expect(closed).toEqual(["broken"]);
+  });
+
+  it.each(["ping", "pong"] as const)("for a flood: %s", async (kind) => {
+    const socket = await opened();
+    const end = ended(socket);
+    for (let sent = 0; sent < 200; sent += 1) socket[kind]();
+    expect(await end).toBe(1006);
+    expect(closed).toEqual(["flood"]);
+  });
+
+  it("for fragments that say nothing", async () => {
+    const socket = await opened();
+    for (let sent = 0; sent < 20_000; sent += 1) socket.send("", { fin: false });
+    expect(await ended(socket)).toBe(1008);
+  });
+
+  it("for messages that are refused again and again", async () => {
+    const socket = await opened();
+    socket.on("message", () => undefined);
+    const end = ended(socket);
+    for (let sent = 0; sent < 10 * BURST; sent += 1) socket.send("{}");
+    expect(await end).toBe(1008);
+    expect(closed).toEqual(["noisy"]);
+  });
+});

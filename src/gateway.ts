@@ -124,7 +124,7 @@ export async function startGateway(
 
 function warnOfUnservedCosts({ costs }: Config, networks: Networks, log: Logger): void {
   const isServed = (name: string): boolean =>
-    networks.all.some(({ catalogue }) => catalogue.find(name) !== undefined);
+    networks.all.some(({ catalogue }) => catalogue.served.get(name) !== undefined);
   for (const name of unservedNames(costs, isServed))
     log.warn({ setting: `costs.${name}` }, "no network serves a method of this name");
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { CallMessage } from "../jsonrpc/plain-call.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
-import type { CallMessage } from "../jsonrpc/request.ts";
 import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
 import type { RpcResponse } from "./response.ts";

@@ -4,7 +4,8 @@ import type { Costs } from "../access/limits/meter.ts";
 import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import { type CallMessage, paramsJsonOf } from "../jsonrpc/request.ts";
+import type { CallMessage } from "../jsonrpc/plain-call.ts";
+import { paramsJsonOf } from "../jsonrpc/request.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -51,7 +52,7 @@ export class Call implements CallContext, HurriedAsker {
   constructor(message: CallMessage, caller: Caller, parts: CallParts) {
     this.message = message;
     this.caller = caller;
-    this.method = caller.network.catalogue.find(message.method);
+    this.method = caller.network.catalogue.served.get(message.method);
     this.network = factsFor(caller);
     this.#parts = parts;
   }
@@ -130,7 +131,7 @@ export class Call implements CallContext, HurriedAsker {
 
   authorize(method: GuardedMethod, params: readonly unknown[]): void {
     const { grant, network } = this.caller;
-    if (!network.catalogue.find(method.name)) throw errors.methodClosed(method.name);
+    if (!network.catalogue.served.get(method.name)) throw errors.methodClosed(method.name);
     const rule = grant.scope.forbidsCall({ message: { method: method.name, params }, method });
     if (rule) throw forbidden(rule);
   }
@@ -203,7 +204,7 @@ export class Call implements CallContext, HurriedAsker {
   }
 
   #pay(method: string): void | Promise<void> {
-    const asked = this.caller.network.catalogue.find(method) ?? this.method;
+    const asked = this.caller.network.catalogue.served.get(method) ?? this.method;
     return this.#ownWork().pay(this.#parts.costs.of(asked));
   }
 

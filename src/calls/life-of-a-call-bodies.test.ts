@@ -47,7 +47,7 @@ function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }
     network: {
       facts: { name: "n", family: "evm", chainId: 1, limits: { logs: {}, upstreamCalls: 10 } },
       catalogue: {
-        find: (name: string) => (name === "eth_test" ? method : undefined),
+        served: new Map([["eth_test", method]]),
         isClosed: () => false,
       },
       head: { batchView: () => ({}), loneView: () => ({}) },

@@ -11,7 +11,7 @@ import { type LifeParts, liveCall, recordUsage } from "./life-of-a-call.ts";
 const PRICE = 7;
 const SHORT: RateLimit = { limit: 10, remaining: 0, retryAfter: 2, rule: "rate" };
 
-const declared = catalogueFor({ family: "evm", allow: ["eth_*"], groups: [], deny: [] }).find(
+const declared = catalogueFor({ family: "evm", allow: ["eth_*"], groups: [], deny: [] }).served.get(
   "eth_getBalance",
 ) as Method;
 /** The declared one is a class, and has its parts from there. */

@@ -2,8 +2,9 @@
 // (authorized, charged, checked, answered), its end is recorded, and its result is spliced into an envelope.
 import type { Logger } from "pino";
 import type { Costs, Meter } from "../access/limits/meter.ts";
+import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import { type AnswerJson, bytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
-import { type Message, type RequestBody, readRequest } from "../jsonrpc/request.ts";
+import { type Message, type RequestBody, readOther, readRequest } from "../jsonrpc/request.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
@@ -68,19 +69,22 @@ export class BodyAnswerer {
   }
 
   #answerNow(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
-    const request = this.#read(body, caller);
+    const lone = { caller, callParts: this.#parts };
+    const plain = readPlainCall(body);
+    if (plain) return answerMessage(plain, lone, this.#parts);
+    const request = this.#readOther(body, caller);
     return request.kind === "single"
-      ? answerMessage(request.message, { caller, callParts: this.#parts }, this.#parts)
+      ? answerMessage(request.message, lone, this.#parts)
       : this.#answerBatch(request.messages, caller);
   }
 
   /** Before it is parsed: a body is not worth that if it is a batch larger than the key may send. */
-  #read(body: Buffer, { grant }: Caller): RequestBody {
+  #readOther(body: Buffer, { grant }: Caller): RequestBody {
     const { maxBatch } = this.#options;
     const { largestBatch } = grant.scope;
     return largestBatch !== undefined && largestBatch < maxBatch
-      ? readRequest(body, largestBatch, () => errors.batchTooLargeForKey(largestBatch))
-      : readRequest(body, maxBatch);
+      ? readOther(body, largestBatch, () => errors.batchTooLargeForKey(largestBatch))
+      : readOther(body, maxBatch);
   }
 
   #answerBatch(messages: readonly Message[], caller: Caller): RpcResponse | Promise<RpcResponse> {
@@ -89,7 +93,7 @@ export class BodyAnswerer {
     const sizes = this.#sizes;
     const lives = { caller, callParts: partsOfBatch(caller, messages.length, this.#parts) };
     const costOf = (message: Message): number =>
-      message.kind === "call" ? costs.of(caller.network.catalogue.find(message.method)) : 0;
+      message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;
     const dearest = (): number => Math.max(...messages.map(costOf));
     if (!memory.admitsBatch(dearest, meter.memory)) throw errors.memoryIsScarce();
     const mostBytes = scope.batchResponseBytes ?? this.#options.batchResponseBytes;

@@ -90,7 +90,7 @@ function whyClosed(
   method: Method,
   { catalogue, isDenied }: { catalogue: Catalogue; isDenied: (name: string) => boolean },
 ): string | undefined {
-  if (catalogue.find(method.name)) return undefined;
+  if (catalogue.served.get(method.name)) return undefined;
   const way = wayOpen(method);
   if (way === "never") return "no: never served";
   if (isDenied(method.name)) return "no: methods.deny of the network has it";

@@ -1,4 +1,4 @@
-// Reads the shape that nearly all calls have in one pass: an object with the members of a call, each once, in ASCII
+// A call as it was written. The shape that nearly all calls have is read in one pass: an object with the members of a call, each once, in ASCII
 // without escapes. Whatever else comes is left to the full reader (request.ts), to which this one is held by a test.
 import { isAscii } from "node:buffer";
 import {
@@ -11,14 +11,22 @@ import {
   QUOTE,
 } from "./ascii.ts";
 
-export type PlainCall = {
-  /** JSON text, as it was written. */
-  readonly id: string | undefined;
+export type CallMessage = {
+  readonly kind: "call";
+  /** The JSON text of the id as the caller wrote it, so that it is echoed byte for byte. */
+  readonly id: string;
   readonly method: string;
   readonly params: readonly unknown[];
-  /** As they were written; undefined without any. */
-  readonly paramsJson: string | undefined;
+  /** Why a node may read other parameters than we do. */
+  readonly ambiguity?: string | undefined;
+  /** The message as the caller wrote it; see paramsJsonOf. */
+  readonly json: Buffer;
+  /** The text of the parameters, where it is known already. */
+  readonly paramsText?: string | undefined;
 };
+
+/** Spec, request envelope: "Default 0". */
+export const DEFAULT_ID = "0";
 
 /**
  * In bytes. What is larger is parsed: there the runtime's own parser is as fast, and texts cut out of a body keep all of
@@ -41,10 +49,10 @@ const SHORT_NUMBER = 15;
 const UNUSUAL = /[\\\x00-\x1f]/;
 
 /** @returns undefined for what is not plain, which may be anything. */
-export function readPlainCall(json: Buffer): PlainCall | undefined {
+export function readPlainCall(json: Buffer): CallMessage | undefined {
   if (json.length > MOST || !isAscii(json)) return undefined;
   const text = json.toString("latin1");
-  return UNUSUAL.test(text) ? undefined : new PlainReader(text).call();
+  return UNUSUAL.test(text) ? undefined : new PlainReader(text).call(json);
 }
 
 /** In place of a value: it is not plain. */
@@ -58,11 +66,11 @@ class PlainReader {
     this.#text = text;
   }
 
-  call(): PlainCall | undefined {
+  call(json: Buffer): CallMessage | undefined {
     let id: string | undefined;
     let method: string | undefined;
     let params: readonly unknown[] | undefined;
-    let paramsJson: string | undefined;
+    let paramsText: string | undefined;
     let hasVersion = false;
     if (!this.#skips(OPEN_BRACE)) return undefined;
     do {
@@ -83,13 +91,14 @@ class PlainReader {
         const list = this.#skips(OPEN_BRACKET) ? this.#array(1) : OTHER;
         if (list === OTHER) return undefined;
         params = list;
-        paramsJson = this.#text.slice(start, this.#at);
+        paramsText = this.#text.slice(start, this.#at);
       } else return undefined;
     } while (this.#skips(COMMA));
     if (!this.#skips(CLOSE_BRACE)) return undefined;
     this.#skipSpaces();
     if (!hasVersion || method === undefined || this.#at !== this.#text.length) return undefined;
-    return { id, method, params: params ?? [], paramsJson };
+    const read = { kind: "call", id: id ?? DEFAULT_ID, method, params: params ?? [] } as const;
+    return { ...read, ambiguity: undefined, json, paramsText };
   }
 
   /** An integer, a string or null. */

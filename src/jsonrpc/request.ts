@@ -4,22 +4,9 @@ import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
 import { CLOSE_BRACKET, OPEN_BRACKET } from "./ascii.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
 import { findElements, findMembers, isSpace, type Span, skipSpace, textOf } from "./members.ts";
-import { readPlainCall } from "./plain-call.ts";
+import { type CallMessage, DEFAULT_ID, readPlainCall } from "./plain-call.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
-export type CallMessage = {
-  readonly kind: "call";
-  /** The JSON text of the id as the caller wrote it, so that it is echoed byte for byte. */
-  readonly id: string;
-  readonly method: string;
-  readonly params: readonly unknown[];
-  /** Why a node may read other parameters than we do. */
-  readonly ambiguity?: string | undefined;
-  /** The message as the caller wrote it; see paramsJsonOf. */
-  readonly json: Buffer;
-  /** The text of the parameters, where it is known already. */
-  readonly paramsText?: string | undefined;
-};
 export type Message =
   | CallMessage
   | { readonly kind: "invalid"; readonly id: string; readonly error: RpcError };
@@ -51,8 +38,16 @@ export function readRequest(
   maxBatch: number,
   tooLarge: () => RpcError = errors.batchTooLarge,
 ): RequestBody {
-  const message = readPlain(body);
-  if (message) return { kind: "single", message };
+  const message = readPlainCall(body);
+  return message ? { kind: "single", message } : readOther(body, maxBatch, tooLarge);
+}
+
+/** As `readRequest`, of a body that is no plain call. */
+export function readOther(
+  body: Buffer,
+  maxBatch: number,
+  tooLarge: () => RpcError = errors.batchTooLarge,
+): RequestBody {
   const messages = body[0] === OPEN_BRACKET ? readPlainBatch(body, maxBatch) : undefined;
   return messages ? { kind: "batch", messages } : readFully(body, maxBatch, tooLarge);
 }
@@ -66,23 +61,12 @@ function readPlainBatch(body: Buffer, maxBatch: number): CallMessage[] | undefin
   if (skipSpace(body, end + 1) < body.length) return undefined;
   const messages: CallMessage[] = [];
   for (const span of spansBetween(marks, body)) {
-    const message = readPlain(body.subarray(span.start, span.end));
+    const message = readPlainCall(body.subarray(span.start, span.end));
     if (!message) return undefined;
     messages.push(message);
   }
   return messages;
 }
-
-/** Most calls are plain. */
-function readPlain(json: Buffer): CallMessage | undefined {
-  const plain = readPlainCall(json);
-  if (!plain) return undefined;
-  const { id = DEFAULT_ID, method, params, paramsJson: paramsText } = plain;
-  return { kind: "call", id, method, params, ambiguity: undefined, json, paramsText };
-}
-
-/** Spec, request envelope: "Default 0". */
-const DEFAULT_ID = "0";
 
 /** As `readRequest`, and slower for what is plain. */
 export function readFully(

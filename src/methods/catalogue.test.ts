@@ -41,7 +41,7 @@ describe("the catalogue", () => {
     { of: "conflux", name: "pos_getStatus", want: 3 },
     { of: "closed", name: "rpc.discover", want: 1 },
   ] as const)("has $name for $want units", ({ of, name, want }) => {
-    expect({ evm, conflux, closed }[of].find(name)?.cost).toBe(want);
+    expect({ evm, conflux, closed }[of].served.get(name)?.cost).toBe(want);
   });
 
   it.each([
@@ -72,7 +72,7 @@ describe("the catalogue", () => {
     "constructor",
     "",
   ])("does not have %j", (name) => {
-    expect(evm.find(name)).toBeUndefined();
+    expect(evm.served.get(name)).toBeUndefined();
   });
 
   it.each([
@@ -97,22 +97,24 @@ describe("the catalogue", () => {
     ["txpool", "txpool_content", "debug_getRawHeader"],
   ] as const)("opens the reads of the group %s: %s, not %s", (group, open, shut) => {
     const has = catalogue({ groups: [group] });
-    expect(has.find(open)?.kind).toBe("read");
-    expect(has.find(shut)).toBeUndefined();
+    expect(has.served.get(open)?.kind).toBe("read");
+    expect(has.served.get(shut)).toBeUndefined();
   });
 
   it("opens node control by its full name, and what nobody knows as a write that reads anything", () => {
     const names = ["debug_setHead", "anvil_mine", "alchemy_getTokenBalances", "eth_newThing"];
     const has = catalogue({ allow: names });
-    expect(names.map((name) => has.find(name)?.kind)).toEqual([
+    expect(names.map((name) => has.served.get(name)?.kind)).toEqual([
       "node control",
       "node control",
       "write",
       "write",
     ]);
-    expect(has.find("eth_newThing")?.contractsOf?.([])).toBeUndefined();
-    expect(has.find("debug_setHeads")).toBeUndefined();
-    expect(catalogue({ allow: names, deny: ["debug_*"] }).find("debug_setHead")).toBeUndefined();
+    expect(has.served.get("eth_newThing")?.contractsOf?.([])).toBeUndefined();
+    expect(has.served.get("debug_setHeads")).toBeUndefined();
+    expect(
+      catalogue({ allow: names, deny: ["debug_*"] }).served.get("debug_setHead"),
+    ).toBeUndefined();
   });
 
   it("opens what is never served by no name at all", () => {
@@ -122,16 +124,16 @@ describe("the catalogue", () => {
       ...["other_subscribe", "klay_sendTransaction"],
     ];
     const has = catalogue({ allow: names });
-    for (const name of names) expect([name, has.find(name)]).toEqual([name, undefined]);
+    for (const name of names) expect([name, has.served.get(name)]).toEqual([name, undefined]);
     expect(has.passedOn).toEqual([]);
   });
 
   it("has the methods of the specification without being told, unless they are denied", () => {
-    expect(closed.find("eth_getLogs")).toBeDefined();
-    expect(closed.find("eth_getUncleCountByBlockHash")).toBeDefined();
-    expect(closed.find("eth_getBalance")).toBeUndefined();
-    expect(closed.find("eth_getCode")).toBeUndefined();
-    expect(closed.find("trace_get")).toBeUndefined();
+    expect(closed.served.get("eth_getLogs")).toBeDefined();
+    expect(closed.served.get("eth_getUncleCountByBlockHash")).toBeDefined();
+    expect(closed.served.get("eth_getBalance")).toBeUndefined();
+    expect(closed.served.get("eth_getCode")).toBeUndefined();
+    expect(closed.served.get("trace_get")).toBeUndefined();
     expect(closed.methods.map(({ name }) => name)).not.toContain("trace_get");
   });
 
@@ -157,8 +159,8 @@ describe("what is known by name", () => {
     "%s of %s is open under `*` when it reads or writes: %s",
     (name, family, kind) => {
       const isOpen = opensByPattern(kind) && !isNeverServed(name);
-      expect(star[family as "evm"].find(name)?.kind).toBe(isOpen ? kind : undefined);
-      const named = catalogue({ family: family as "evm", allow: [name] }).find(name);
+      expect(star[family as "evm"].served.get(name)?.kind).toBe(isOpen ? kind : undefined);
+      const named = catalogue({ family: family as "evm", allow: [name] }).served.get(name);
       expect(named?.kind).toBe(isNeverServed(name) ? undefined : kind);
     },
   );
@@ -180,7 +182,7 @@ describe("what is known by name", () => {
         (allow, family) => {
           const has = catalogue({ family, allow, groups: ["debugTrace", "debugRaw", "txpool"] });
           expect(has.passedOn.filter(({ kind }) => !opensByPattern(kind))).toEqual([]);
-          for (const { name } of control) if (has.find(name)) throw new Error(name);
+          for (const { name } of control) if (has.served.get(name)) throw new Error(name);
         },
       ),
       { numRuns: 300 },

@@ -27,9 +27,9 @@ import { transactionMethods } from "./transactions.ts";
 import { uncleMethods } from "./uncles.ts";
 
 export type Catalogue = {
-  /** undefined when the network does not serve the method. */
-  find(name: string): Method | undefined;
-  /** The declared methods that this network serves, by name. */
+  /** All that this network serves, by name. */
+  readonly served: ReadonlyMap<string, Method>;
+  /** The declared ones of them. */
   readonly methods: readonly Method[];
   /** Those that are passed on as they are. */
   readonly passedOn: readonly Method[];
@@ -128,7 +128,7 @@ export function catalogueFor(options: CatalogueOptions): Catalogue {
   const knownNames = new Set(known.map(({ name }) => name));
 
   return {
-    find: (name) => served.get(name),
+    served,
     methods,
     passedOn,
     known,

@@ -28,7 +28,10 @@ export type EndpointParts = {
   /** Where a request comes from, as far as proxies are believed. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
-  readonly refusals: Pick<Refusals, "ofNow" | "count" | "countGuess" | "countRequest">;
+  readonly refusals: Pick<
+    Refusals,
+    "exhausted" | "ofNow" | "count" | "countGuess" | "countRequest"
+  >;
   readonly connections: Pick<Connections, "letIn">;
   readonly metrics: RefuseKeyParts["metrics"];
   readonly memory: Pick<MemoryBudget, "admitsRequest">;
@@ -89,7 +92,7 @@ export class Endpoint {
     const { request, scope } = incoming;
     const { refusals } = this.#parts;
     const grant = this.#grantOf(incoming.route);
-    const turnedAway = refusals.ofNow(request, grant);
+    const turnedAway = this.#turnedAway(request, grant);
     if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
@@ -119,7 +122,7 @@ export class Endpoint {
   async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
     const { request, route } = incoming;
     const grant = this.#grantOf(route);
-    const turnedAway = this.#parts.refusals.ofNow(request, grant);
+    const turnedAway = this.#turnedAway(request, grant);
     if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
@@ -147,7 +150,7 @@ export class Endpoint {
     if (!grant) return "revoked";
     const read: Read = { body, allowOrigin: undefined };
     try {
-      const turnedAway = refusals.ofNow(request, grant);
+      const turnedAway = this.#turnedAway(request, grant);
       if (turnedAway) throw turnedAway;
       const network = this.#networkOf(incoming);
       scope.holdFor(grant.meter.memory);
@@ -160,6 +163,11 @@ export class Endpoint {
     } catch (thrown) {
       return this.#refused(incoming, { thrown, grant, read }).response;
     }
+  }
+
+  #turnedAway(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
+    const { refusals } = this.#parts;
+    return refusals.exhausted.size > 0 ? refusals.ofNow(request, grant) : undefined;
   }
 
   #answerBody(

@@ -68,7 +68,7 @@ export class SocketChannel implements PushChannel {
 
   allows(name: string, params: readonly unknown[]): boolean {
     const { grant, network } = this.#parts.payer();
-    const method = network?.catalogue.find(name);
+    const method = network?.catalogue.served.get(name);
     return (
       grant !== undefined &&
       method !== undefined &&

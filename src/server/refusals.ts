@@ -14,7 +14,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { unitsOfBytes } from "./body.ts";
 
 export type RefusalsParts = {
-  readonly budget: Pick<RefusalBudget, "isQuiet" | "refusedForMs" | "charge" | "perSecond">;
+  readonly budget: Pick<RefusalBudget, "exhausted" | "refusedForMs" | "charge" | "perSecond">;
   /** Where a request comes from, as far as proxies are believed. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
   readonly clock: Pick<Clock, "now">;
@@ -28,16 +28,18 @@ export type KeyedRequest = { readonly request: IncomingMessage; readonly grant: 
 const POINTS_OF_A_GUESS = 10;
 
 export class Refusals {
+  /** While it is empty, nobody is turned away, and nobody need find out who calls. */
+  readonly exhausted: RefusalBudget["exhausted"];
   readonly #parts: RefusalsParts;
 
   constructor(parts: RefusalsParts) {
+    this.exhausted = parts.budget.exhausted;
     this.#parts = parts;
   }
 
-  /** The refusal of a caller that had too many; mostly undefined, and then its address was not looked for. */
+  /** The refusal of a caller that had too many. */
   ofNow(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
-    if (budget.isQuiet) return undefined;
     const caller = this.#callerOf({ request, grant });
     const ms = caller === undefined ? 0 : budget.refusedForMs(caller, clock.now());
     if (ms === 0) return undefined;
@@ -128,8 +130,9 @@ const MOST_CALLERS = 10_000;
 export class RefusalBudget {
   /** Who was refused last is the last one; the first one is forgotten first. */
   readonly #buckets = new Map<string, TokenBucket>();
-  /** Until when those are refused that used it up: few, and none in quiet times. */
   readonly #exhausted = new Map<string, number>();
+  /** Until when those are refused that used it up: few, and none in quiet times. */
+  readonly exhausted: ReadonlyMap<string, number> = this.#exhausted;
   #limits: RefusalLimits;
 
   constructor(limits: RefusalLimits) {
@@ -143,11 +146,6 @@ export class RefusalBudget {
 
   get perSecond(): number {
     return this.#limits.perSecond;
-  }
-
-  /** Nobody is refused: who asks for anybody need not find out who calls. */
-  get isQuiet(): boolean {
-    return this.#exhausted.size === 0;
   }
 
   /** For how many milliseconds a caller is refused; 0: not. */

@@ -2,9 +2,8 @@
 // with its deadline and the bytes that wait in memory for it.
 
 import type { Grant } from "../access/keys/key-ring.ts";
-import type { ChainView } from "../chain/chain-view.ts";
+import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
-import type { ViewSource } from "../chain/view-source.ts";
 import { isQuantity, toNumber } from "../evm/values.ts";
 import { Cancellation, type Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
-import { ChainReader } from "./chain-reader.ts";
-import type { ChainNews, ChainWriter } from "./view-source.ts";
+import { type ChainNews, ChainReader } from "./chain-reader.ts";
+import type { ChainWriter } from "./chain-view.ts";
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
 const record = (number: number): BlockRecord => ({

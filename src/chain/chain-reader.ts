@@ -2,16 +2,32 @@
 // are read from the store, so all processes of a machine see one and the same; the rest the writer sends.
 import type { Pool } from "../upstream/pool.ts";
 import { BlockTables } from "./block-tables.ts";
+import { type ChainWriter, ViewSource, type ViewSourceParts } from "./chain-view.ts";
 import type { Tag } from "./dialect.ts";
-import type { HeadFreshness } from "./freshness.ts";
+import type { HeadFreshness, HeadNews } from "./freshness.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
-import {
-  type ChainNews,
-  type ChainWriter,
-  ViewSource,
-  type ViewSourceParts,
-} from "./view-source.ts";
+
+/** What readers cannot see in the store. */
+export type ChainNews = {
+  readonly isLive: boolean;
+  /** Why the chain is not followed now: its store cannot be written. */
+  readonly whyStopped?: string | undefined;
+  /** Which file the store is: where this changes, another file took its place. */
+  readonly store?: string;
+  /** The name of the node whose chain is followed. */
+  readonly leader: string | undefined;
+  readonly standings: readonly Standing[];
+  /** undefined before the head was confirmed. */
+  readonly head?: HeadNews | undefined;
+};
+
+/** Where a node was seen last. */
+type Standing = {
+  readonly node: string;
+  readonly head: { readonly number: number; readonly hash: string | undefined };
+  readonly isElsewhere: boolean;
+};
 
 export type ChainReaderParts = Pick<ViewSourceParts, "dialect" | "clock" | "turns"> & {
   readonly pool: Pick<Pool, "usable" | "bestForBlocks" | "nodes">;
@@ -39,6 +55,7 @@ export class ChainReader {
     const store = new BlockTables({ ...options, readOnly: true });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
+    const shown: { head: Position | undefined } = { head: undefined };
     this.views = new ViewSource({
       ...parts,
       store,
@@ -52,7 +69,10 @@ export class ChainReader {
         tagged: (tag) => this.#findTagged(tag),
       },
       look: () => writer.look().catch(() => undefined),
-      head: () => this.#head(),
+      shown,
+      refresh: () => {
+        shown.head = this.#head();
+      },
       leader: () => this.#news.leader,
       whyStopped: () => this.#news.whyStopped,
     });

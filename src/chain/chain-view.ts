@@ -1,12 +1,16 @@
-// The followed chain as one call, or all calls of one batch, see it: with one head.
+// How calls see a followed chain, in the process that follows it as in those that only read its store: one call, or
+// all calls of one batch, see it with one head. And what the writer of the store does for them.
 
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
 import type { Signal } from "../lib/cancellation.ts";
+import type { Clock } from "../lib/clock.ts";
 import { doFrom, type Turns, type Work } from "../lib/turns.ts";
+import { within } from "../lib/waiting.ts";
+import type { Pool } from "../upstream/pool.ts";
 import type { BlockTables, LogSegment, StoredTracePosition } from "./block-tables.ts";
-import type { Reference, Tag } from "./dialect.ts";
-import type { Staleness } from "./freshness.ts";
+import type { ChainDialect, Reference, Tag } from "./dialect.ts";
+import type { HeadFreshness, Staleness } from "./freshness.ts";
 import type { UpstreamLogs } from "./kept-segments.ts";
 import { addTerms } from "./log-index.ts";
 import { type LogQuery, logsOfBlock, searchLogs, selectLogs } from "./log-search.ts";
@@ -34,29 +38,117 @@ export type ViewOptions = {
   readonly staleness?: Staleness | undefined;
 };
 
-/** How the store gets what calls found out. Rejects when that fails. */
-export type StoreWriter = {
+/** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
+export type ChainWriter = {
+  /** Looks at all nodes and goes where the head is; resolves when that is done. */
+  look(): Promise<void>;
+  /** The same, soon, and nobody waits for it. */
+  hurry(): void;
+  /** @returns The hash under which the block is in the store now. */
+  fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
+  tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
+  /** Forgets the logs of old blocks that this upstream alone gave: it was caught giving wrong ones. */
+  distrust(upstream: string): void;
 };
 
-/** What the view has from the chain behind it. */
-export type ViewParts = {
+export type ViewSourceParts = {
   readonly store: BlockTables;
-  readonly writer: StoreWriter;
-  readonly turns: Pick<Turns, "isOver" | "next">;
-  readonly fetch: (reference: Reference) => Promise<Sought>;
-  readonly tagged: (tag: Tag) => Promise<Position | undefined>;
-  /** Resolves when the chain has the number, or the timeout ends. */
-  readonly reach: (number: number, signal: Signal) => Promise<void>;
-  readonly hurry: () => void;
-  readonly newest: () => ChainView | undefined;
-  /** The name of the node whose chain is followed. */
+  readonly writer: Omit<ChainWriter, "look" | "distrust">;
+  /** Resolves when the chain has the number, or when all nodes were looked at. */
+  readonly look: (number?: number) => Promise<unknown>;
+  /** The newest block that calls see now; undefined while the stored chain is not that of the nodes. */
+  readonly shown: { readonly head: Position | undefined };
+  /** Brings it up to date, where another process writes the store. */
+  readonly refresh?: () => void;
   readonly leader: () => string | undefined;
+  readonly whyStopped: () => string | undefined;
+  readonly pool: Pick<Pool, "bestForBlocks">;
+  readonly dialect: Pick<ChainDialect, "readPosition">;
+  readonly freshness: Pick<HeadFreshness, "staleness">;
+  readonly clock: Clock;
+  readonly turns: Pick<Turns, "isOver" | "next">;
 };
+
+/** How long an answer waits for a block that a node has already, in milliseconds. */
+const REACH_TIMEOUT_MS = 2_000;
+/** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
+const LIVE_TIMEOUT_MS = 3_000;
+const LOOK_AGAIN_MS = 50;
 
 /** A query is begun again when the chain was reorganised under it; not without end. */
 const ATTEMPTS = 3;
+
+/** What a view has from the chain behind it. */
+export type ViewParts = Pick<ViewSourceParts, "store" | "writer" | "turns" | "leader"> & {
+  readonly source: Pick<ViewSource, "view" | "reach" | "fetch">;
+};
+
+export class ViewSource {
+  readonly #viewParts: ViewParts;
+  readonly #parts: ViewSourceParts;
+
+  constructor(parts: ViewSourceParts) {
+    this.#parts = parts;
+    this.#viewParts = { ...parts, source: this };
+  }
+
+  /**
+   * What calls see; undefined while the stored chain is not that of the nodes.
+   *
+   * @param isShared For all members of a batch.
+   */
+  view(isShared = false): ChainView | undefined {
+    const { shown, freshness, refresh } = this.#parts;
+    refresh?.();
+    const { head } = shown;
+    const { staleness } = freshness;
+    return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
+  }
+
+  /** As `view`, but waits a little for the first one after a start. */
+  async liveView(signal: Signal): Promise<ChainView | undefined> {
+    const { clock, look } = this.#parts;
+    if (this.whyStopped !== undefined) return undefined;
+    const giveUpAt = clock.now() + LIVE_TIMEOUT_MS;
+    while (!this.view() && !signal.aborted && clock.now() < giveUpAt) {
+      await within(giveUpAt - clock.now(), look(), { clock, signal });
+      if (!this.view()) await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+    }
+    return this.view();
+  }
+
+  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  get whyStopped(): string | undefined {
+    return this.#parts.whyStopped();
+  }
+
+  /** The newest block as some node gives it, unproven: for calls that cannot wait for the chain. */
+  async headOfNodes(signal: Signal): Promise<Position | undefined> {
+    const { dialect, pool } = this.#parts;
+    for (const node of pool.bestForBlocks()) {
+      const position = await dialect.readPosition("latest", node, signal);
+      if (position) return position;
+    }
+    return undefined;
+  }
+
+  /** Resolves when the head is at the number, when all nodes were looked at, or at a timeout or the signal. */
+  async reach(number: number, signal: Signal): Promise<void> {
+    const { look, clock } = this.#parts;
+    if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
+    await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
+  }
+
+  /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
+  async fetch(reference: Reference): Promise<Sought> {
+    const { store, writer } = this.#parts;
+    const fetched = await writer.fetch(reference);
+    if (typeof fetched === "string") return fetched;
+    return store.blockOf(fetched.hash) ?? "unanswered";
+  }
+}
 
 export class ChainView {
   readonly head: Position;
@@ -154,9 +246,9 @@ export class ChainView {
     return block && { block, index: position.index };
   }
 
-  /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
+  /** See `ViewSource`. */
   fetch(reference: Reference): Promise<Sought> {
-    return this.#parts.fetch(reference);
+    return this.#parts.source.fetch(reference);
   }
 
   /** What was kept of the traces of a transaction, as JSON. */
@@ -187,7 +279,7 @@ export class ChainView {
    * when they know none.
    */
   tagged(tag: Tag): Promise<Position | undefined> {
-    this.#tags ??= new TagOrder(this.head, this.#parts);
+    this.#tags ??= new TagOrder(this.head, this.#parts.writer);
     return this.#tags.find(tag);
   }
 
@@ -201,13 +293,14 @@ export class ChainView {
       this.hurry();
       return this;
     }
-    await this.#parts.reach(number, signal);
-    return this.#parts.newest() ?? this;
+    const { source } = this.#parts;
+    await source.reach(number, signal);
+    return source.view() ?? this;
   }
 
   /** Has the nodes looked at soon: one of them has something new. */
   hurry(): void {
-    this.#parts.hurry();
+    this.#parts.writer.hurry();
   }
 
   /** To be awaited now and then while many blocks are read. */
@@ -259,3 +352,6 @@ export class ChainView {
     return undefined;
   }
 }
+
+// How calls see a followed chain, in the process that follows it as in those that only read its store; and what
+// the writer of the store does for them.

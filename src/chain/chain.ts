@@ -11,7 +11,8 @@ import { Backfill } from "./backfill.ts";
 import { BlockSource } from "./block-source.ts";
 import type { RunWrite } from "./block-store.ts";
 import type { LogSegment, StoredTracePosition } from "./block-tables.ts";
-import type { NotFetched } from "./chain-view.ts";
+import type { ChainNews } from "./chain-reader.ts";
+import { type ChainWriter, type NotFetched, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
@@ -23,7 +24,6 @@ import { TaggedBlocks } from "./tagged-blocks.ts";
 import { type TakeBlock, takeHere } from "./take-block.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import type { WriterThread } from "./thread/writer-thread.ts";
-import { type ChainNews, type ChainWriter, ViewSource } from "./view-source.ts";
 import { type Forgotten, type StoreWriting, writingHere } from "./writing.ts";
 
 export type ChainOptions = {
@@ -80,6 +80,8 @@ export class Chain implements ChainWriter {
   readonly #fetching = new Map<string, Promise<Fetching>>();
   /** As of the last chain update: what is asked with every call is not read from disk. */
   #head: Position | undefined;
+  /** The same where the chain is live. */
+  readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
   /** When each upstream was caught giving wrong logs or blocks, by its name. */
   readonly #distrustedAt = new Map<string, number>();
@@ -140,19 +142,20 @@ export class Chain implements ChainWriter {
       {
         ...{ ...shared, writing, isComplete },
         onConfirmed: (at) => this.#confirm(at),
+        onLive: () => this.#headIs(this.#head),
       },
     );
     this.#backfill = new Backfill({ network }, { ...shared, nodes: () => pool.bestForBlocks() });
     this.#tagged = new TaggedBlocks({ dialect, nodes });
     this.#follower.onUpdate(() => {
-      this.#head = store.tables.head;
+      this.#headIs(store.tables.head);
       this.#backfill.look();
     });
     this.views = new ViewSource({
       ...parts,
       store: store.tables,
       writer: this,
-      head: () => (this.#follower.isLive ? this.#head : undefined),
+      shown: this.#shown,
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,
       whyStopped: () => this.#follower.whyStopped,
@@ -178,10 +181,15 @@ export class Chain implements ChainWriter {
     // Another thread begins when callers are let in, and the follower waits for it: until then nothing is shown.
     if (!this.#parts.thread) await this.#prepare().catch(unlessNotWritable);
     this.#forgetStrangers();
-    this.#head = this.#store.tables.head;
+    this.#headIs(this.#store.tables.head);
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
     this.#backfill.start();
+  }
+
+  #headIs(head: Position | undefined): void {
+    this.#head = head;
+    this.#shown.head = this.#follower.isLive ? head : undefined;
   }
 
   #prepare(): Promise<void> {
@@ -196,7 +204,7 @@ export class Chain implements ChainWriter {
     const { wasCleared } = await this.#store.prepareFor(this.#options.chainId);
     this.#isPrepared = true;
     if (!wasCleared) return;
-    this.#head = undefined;
+    this.#headIs(undefined);
     this.#parts.log.warn("the store was of another chain or version: starting anew");
   }
 

@@ -29,6 +29,8 @@ export type FollowerParts = Omit<AdvanceParts, "signal" | "onUpdated"> & {
   readonly clock: Clock;
   /** The head is the newest block, a node said. @param at By the clock. */
   readonly onConfirmed: (at: number) => void;
+  /** Whether the chain is live may have changed. */
+  readonly onLive: () => void;
 };
 
 /** A node that failed as leader is not chosen again before, in milliseconds, while there is another. */
@@ -209,6 +211,7 @@ export class Follower {
     this.#isLive = false;
     this.#triesToGoLive = 0;
     this.#reached = undefined;
+    this.#parts.onLive();
   }
 
   /**
@@ -220,6 +223,7 @@ export class Follower {
     if (this.#isLive) this.#whyStopped = undefined;
     this.#triesToGoLive += 1;
     this.#reached = head.hash;
+    this.#parts.onLive();
     this.hurry();
   }
 

@@ -93,13 +93,13 @@ it("is thrown away with the blocks", async () => {
 it("is kept for blocks that are final, all of them", async () => {
   const final = { number: 3_999, hash: "0x" };
   const viewAt = (finalized: typeof final | undefined): ChainView => {
-    const parts: Partial<ViewParts> = {
-      store: store.tables,
-      writer: store,
+    const writer = {
+      keepSegment: store.keepSegment.bind(store),
       tagged: async () => finalized,
     };
+    const parts = { store: store.tables, writer };
     const head = { number: 9_000, hash: "0x" };
-    return new ChainView({ head, isShared: false }, parts as ViewParts);
+    return new ChainView({ head, isShared: false }, parts as unknown as ViewParts);
   };
   await viewAt(undefined).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
   await viewAt({ ...final, number: 3_998 }).keepLogs(place(2_000), {

@@ -93,15 +93,15 @@ export class TagOrder {
   /** What each tag was found to stand for: asked for again, it is the same. */
   readonly #found = new Map<Tag, Promise<Position | undefined>>();
   readonly #head: Position;
-  readonly #tagged: (tag: Tag) => Promise<Found>;
+  readonly #parts: { tagged(tag: Tag): Promise<Found> };
 
   /**
    * @param head The newest block that is seen: no answer is beyond it.
    * @param parts.tagged What the tag stands for by now.
    */
-  constructor(head: Position, parts: { readonly tagged: (tag: Tag) => Promise<Found> }) {
+  constructor(head: Position, parts: { tagged(tag: Tag): Promise<Found> }) {
     this.#head = head;
-    this.#tagged = parts.tagged;
+    this.#parts = parts;
   }
 
   find(tag: Tag): Promise<Position | undefined> {
@@ -117,7 +117,7 @@ export class TagOrder {
     // The answers to earlier questions stay: this one gives way.
     const safe = this.#found.get("safe");
     const finalized = this.#found.get("finalized");
-    const position = lower(await this.#tagged(tag), this.#head);
+    const position = lower(await this.#parts.tagged(tag), this.#head);
     if (tag === "finalized") return lower(position, await safe);
     return tag === "safe" ? higher(position, await finalized) : position;
   }

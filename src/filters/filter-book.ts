@@ -1,8 +1,7 @@
 // The filters of one network: made, polled, ended.
 
-import type { ChainView } from "../chain/chain-view.ts";
+import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
-import type { ViewSource } from "../chain/view-source.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";

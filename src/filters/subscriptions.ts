@@ -1,7 +1,7 @@
 // Subscriptions of one network: filters whose items are pushed over a socket, a notification each, as fast as their
 // caller takes them. What a caller missed while it was away, it is told when it comes again.
 
-import type { ViewSource } from "../chain/view-source.ts";
+import type { ViewSource } from "../chain/chain-view.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";

@@ -1,7 +1,8 @@
 // What one process does for the networks: all of it, or its part beside other processes.
 import type { Chain } from "../chain/chain.ts";
+import type { ChainNews } from "../chain/chain-reader.ts";
+import type { ChainWriter } from "../chain/chain-view.ts";
 import type { WriterThread } from "../chain/thread/writer-thread.ts";
-import type { ChainNews, ChainWriter } from "../chain/view-source.ts";
 import type { MempoolJournal } from "../filters/mempool-journal.ts";
 import type { MempoolWriter } from "../filters/mempool-reader.ts";
 import type { State } from "../state/state.ts";

@@ -1,7 +1,7 @@
 import { deserialize, serialize } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import type { ChainNews } from "../chain/view-source.ts";
+import type { ChainNews } from "../chain/chain-reader.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { KeptNetwork, NetworkWriter } from "../network/role.ts";
 import { WriterAway, WriterLink, WriterService } from "./writer-link.ts";

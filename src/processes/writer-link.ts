@@ -2,7 +2,7 @@
 // answers, and tells all servers the news of its chains. The messages pass through the supervisor.
 // Why no library: docs/decisions/0039-the-link-to-the-writer.md.
 import type { Logger } from "pino";
-import type { ChainNews } from "../chain/view-source.ts";
+import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { KeptNetwork, NetworkWriter, RemoteWriter } from "../network/role.ts";

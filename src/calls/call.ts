@@ -1,19 +1,18 @@
 // One call on its way to an answer, and what it may use.
 
-import type { Costs } from "../access/limits/meter.ts";
+import type { Costs, Meter } from "../access/limits/meter.ts";
 import type { CallRule, GuardedMethod } from "../access/scope/scope.ts";
 import type { Saving } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { CallMessage } from "../jsonrpc/plain-call.ts";
 import { paramsJsonOf } from "../jsonrpc/request.ts";
-import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
-import type { CallOptions } from "../upstream/asking/call-options.ts";
+import type { AttemptLedger, CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/node-turns.ts";
-import { type BatchWork, CallWork } from "./call-work.ts";
 import {
   type Caller,
   factsFor,
@@ -276,3 +275,78 @@ const LONE: Pick<SharedView, "session"> = { session: undefined };
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
 const FROM_UPSTREAM: Provenance = { source: "upstream", proof: "none" };
+
+// What one call makes nodes do: bounded, and paid for question by question.
+
+/** So many times a call's own bound is that of all members of a batch together, beyond their first questions. */
+const BATCH_FACTOR = 5;
+
+/** The questions that the members of one batch may still ask beyond the first of each. */
+type BatchWork = { left: number };
+
+/** @param limit What each member may ask for. */
+export const batchWorkOf = (limit: number): BatchWork => ({ left: limit * BATCH_FACTOR });
+
+type CallWorkParts = {
+  readonly clock: Pick<Clock, "now">;
+  readonly meter: Pick<Meter, "charge">;
+  /** Of all members of a batch; undefined for a lone call. */
+  readonly batch: BatchWork | undefined;
+};
+
+export class CallWork implements AttemptLedger {
+  /** How often a node was asked: retries, hedges and cross-checks are attempts too. */
+  attempts = 0;
+  /** Charged beyond the call's own price. */
+  computeUnits = 0;
+  /** How often an equal question was under way already. */
+  joined = 0;
+  readonly #limit: number;
+  readonly #parts: CallWorkParts;
+
+  /** @param options.limit The most attempts, after which no further question is begun. */
+  constructor(options: { limit: number }, parts: CallWorkParts) {
+    this.#limit = options.limit;
+    this.#parts = parts;
+  }
+
+  /** The call's first question is in its price. One that no node has the method for was none. */
+  get hasBegun(): boolean {
+    return this.attempts + this.joined > 0;
+  }
+
+  /** How many more questions may be asked. */
+  get left(): number {
+    const { batch } = this.#parts;
+    const ofBatch = batch ? batch.left + (this.hasBegun ? 0 : 1) : this.#limit;
+    return Math.max(0, Math.min(this.#limit - this.attempts, ofBatch));
+  }
+
+  attempted(): void {
+    this.attempts += 1;
+  }
+
+  merged(): void {
+    this.joined += 1;
+  }
+
+  /**
+   * A further question is paid before it is asked.
+   *
+   * @returns A promise while a reservation is under way.
+   * @throws RpcError -32005: the bound is reached (200), or the key has not enough left (429).
+   */
+  pay(units: number): void | Promise<void> {
+    if (this.left === 0) throw errors.tooMuchWork(this.#limit);
+    const { batch, meter, clock } = this.#parts;
+    if (batch) batch.left -= 1;
+    const short = meter.charge(units, clock.now());
+    if (short instanceof Promise) return short.then((told) => this.#paid(units, told));
+    this.#paid(units, short);
+  }
+
+  #paid(units: number, short: RateLimit | undefined): void {
+    if (short) throw errors.rateLimited(short);
+    this.computeUnits += units;
+  }
+}

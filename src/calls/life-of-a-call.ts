@@ -12,8 +12,7 @@ import type { Turns } from "../lib/turns.ts";
 import { checkAddresses, checkParams, type Outcome, type Provenance } from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
 import { AnswerSizes, Batch } from "./batch.ts";
-import { Call, type CallParts, forbidden } from "./call.ts";
-import { batchWorkOf } from "./call-work.ts";
+import { batchWorkOf, Call, type CallParts, forbidden } from "./call.ts";
 import { type Caller, factsFor, type SharedView, viewOf } from "./caller.ts";
 import { type RpcResponse, refusal } from "./response.ts";
 

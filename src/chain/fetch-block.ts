@@ -3,7 +3,7 @@
 import { isHash } from "../evm/values.ts";
 import { parseList } from "../jsonrpc/element-stream.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/raw-json.ts";
+import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
@@ -133,8 +133,6 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
   }
   return Buffer.from(`[${headers.join(",")}]`);
 }
-
-const isNull = (json: Buffer): boolean => json.length === 4 && json[0] === 0x6e;
 
 /** What is no block that could be linked to another is garbage. */
 async function readBlock(

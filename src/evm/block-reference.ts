@@ -1,6 +1,6 @@
 // How a caller says which block is meant: number, tag, hash, or the object of EIP-1898.
 import { z } from "zod";
-import { hash, type Issue, isHash, whyNoQuantity } from "./values.ts";
+import { hash, type Issue, isHash, isQuantity, toNumber, whyNoQuantity } from "./values.ts";
 
 const wanted = "want a block number, latest, earliest, pending, safe or finalized";
 const NUMBER_OR_TAG =
@@ -62,3 +62,7 @@ export function plainReference(reference: unknown): unknown {
   const { blockNumber } = reference as { blockNumber?: unknown };
   return blockNumber ?? reference;
 }
+
+/** No chain is that long, and few nodes can read the number. */
+export const isBeyondAnyChain = (reference: unknown): boolean =>
+  isQuantity(reference) && toNumber(reference) > Number.MAX_SAFE_INTEGER;

@@ -21,6 +21,9 @@ export type AnswerJson = RawJson | JsonSource;
 export const isSource = (json: AnswerJson): json is JsonSource =>
   typeof json !== "string" && !Buffer.isBuffer(json);
 
+/** A result of four bytes that begins with n. */
+export const isNull = (result: Buffer): boolean => result.length === 4 && result[0] === 0x6e;
+
 /** In bytes. What is longer is no text: V8 would not put it where its garbage costs nothing. */
 export const LONGEST_TEXT = 65_536;
 

@@ -1,13 +1,14 @@
 // Which block a reference means, and the block itself: in the followed chain at once where it is stored, else with the
-// nodes' help. And how nodes say that they have no such block.
+// nodes' help.
 import type { Sought } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
-import { type BlockReference, pointerOf } from "../evm/block-reference.ts";
+import { type BlockReference, isBeyondAnyChain, pointerOf } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
-import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { CallContext, Outcome } from "./method.ts";
+import { nullWhenUnknown } from "./passing-on.ts";
 
 type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 
@@ -27,13 +28,6 @@ export type BlockOutline = {
   readonly transactions: readonly string[];
   readonly uncles?: readonly string[];
 };
-
-/** A result of four bytes that begins with n. */
-export const isNull = (result: Buffer): boolean => result.length === 4 && result[0] === 0x6e;
-
-/** No chain is that long, and few nodes can read the number. */
-export const isBeyondAnyChain = (reference: unknown): boolean =>
-  isQuantity(reference) && toNumber(reference) > Number.MAX_SAFE_INTEGER;
 
 /** An index in a block that no block has. */
 export const isBeyondAnyBlock = (index: string): boolean => toNumber(index) > 0xffff_ffff;
@@ -207,62 +201,3 @@ function outcomeOf(sought: Sought): FoundBlock {
   if (sought === "unproven") throw errors.unproven();
   return sought === "unanswered" ? "elsewhere" : sought;
 }
-
-/** Tells the context that the answer comes from the store. */
-export function fromStore<Json extends AnswerJson>(
-  json: Json,
-  block: StoredBlock,
-  context: Pick<CallContext, "setProvenance">,
-): Json {
-  context.setProvenance({ source: "store", block, proof: block.proof });
-  return json;
-}
-
-/** Some nodes refuse where the specification says null. */
-export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
-  asked.catch((thrown: unknown) => {
-    if (saysUnknown(thrown)) return Buffer.from("null");
-    throw thrown;
-  });
-
-/** Asks with the parameters as they came, which name a block or transaction by its hash. */
-export const askByHash = (method: string, context: CallContext): Promise<Buffer> =>
-  nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
-
-/** No upstream has the method. */
-export const isMethodMissing = (thrown: unknown): boolean =>
-  thrown instanceof RpcError && thrown.code === -32601;
-
-/**
- * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block
- * not found", anvil "Resource not found". What a contract says when it reverts is not meant.
- */
-export const saysUnknown = (thrown: unknown): boolean =>
-  thrown instanceof RpcError && thrown.status === 200 && isUnknownSaying(thrown);
-
-export function isUnknownSaying({ code, message }: { code: number; message: string }): boolean {
-  if (code === -32601) return false;
-  const words = beginningOf(message);
-  if (/\brevert/i.test(words)) return false;
-  return (code === RESOURCE_NOT_FOUND && /not found/i.test(words)) || UNKNOWN.test(words);
-}
-
-/** What is read of a node's words: to look for two of them far apart takes the square of the length. */
-export const beginningOf = (message: string): string => message.slice(0, READ_CHARACTERS);
-
-const READ_CHARACTERS = 2_000;
-
-/** EIP-1474. */
-const RESOURCE_NOT_FOUND = -32001;
-const UNKNOWN =
-  /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;
-
-/** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
-export const MAY_LAG: CallOptions = {
-  crossCheck: {
-    name: "null",
-    isUncertain: (reply) =>
-      (reply.kind === "result" && isNull(reply.json)) ||
-      (reply.kind === "refused" && isUnknownSaying(reply)),
-  },
-};

@@ -5,11 +5,11 @@ import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { block } from "../evm/results.ts";
 import { hash, quantity, toQuantity } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
-import { askByHash, byHash, byNumber, fromStore, isNull, ofBlock } from "./block-lookup.ts";
-import { type CallContext, defineMethod, type NetworkFacts } from "./method.ts";
-import { askOfBlock } from "./passing-on.ts";
+import { byHash, byNumber, ofBlock } from "./block-lookup.ts";
+import { type CallContext, defineMethod, fromStore, type NetworkFacts } from "./method.ts";
+import { askByHash, askOfBlock } from "./passing-on.ts";
 import { asPendingBlock, hasValue } from "./pending.ts";
 
 const fullTransactions = z

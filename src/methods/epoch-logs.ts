@@ -8,12 +8,13 @@ import {
   epochMatcher,
 } from "../conflux/epoch-logs.ts";
 import { beyondEpochs, gapTooWide, reversedEpochs, tooManyHashes } from "../conflux/epoch-words.ts";
+import { isBeyondAnyChain } from "../evm/block-reference.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
-import { isBeyondAnyChain } from "./block-lookup.ts";
+
 import {
   type EpochLogCriteria,
   isKnown,

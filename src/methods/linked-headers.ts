@@ -1,15 +1,17 @@
 // The headers of old blocks, each the parent of the one above it: what is true of the last hash is true of all.
+
 import type { ChainView } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
-import { parsed } from "../jsonrpc/raw-json.ts";
+import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { checkHeader } from "../proofs/check-header.ts";
 import { isJson } from "../proofs/json.ts";
-import { askBlock, type FixedPointer, isNull, MAY_LAG } from "./block-lookup.ts";
+import { askBlock, type FixedPointer } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
+import { MAY_LAG } from "./passing-on.ts";
 
 /** A block that the store has, or the header of one that it does not. */
 export type LinkedBlock =

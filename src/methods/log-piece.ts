@@ -6,12 +6,12 @@ import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
 import { hasTooManyCriteria, sizeRefusal } from "../evm/log-refusals.ts";
 import { toQuantity } from "../evm/values.ts";
 import { OPEN_BRACE, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
-import { parsed } from "../jsonrpc/raw-json.ts";
+import { isNull, parsed } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { FinalReply } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
-import { isNull } from "./block-lookup.ts";
+
 import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 

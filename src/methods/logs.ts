@@ -1,5 +1,6 @@
 // eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means; what is
 // stored of it is answered from the store, and nodes are asked for what is older.
+
 import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
@@ -21,17 +22,11 @@ import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import type { IsFalse } from "../upstream/node-requests.ts";
-import {
-  findBlock,
-  fromStore,
-  MAY_LAG,
-  readBlock,
-  saysUnknown,
-  settleNumber,
-} from "./block-lookup.ts";
+import { findBlock, readBlock, settleNumber } from "./block-lookup.ts";
 import { blockNumberOf, countLogs, joinJson, joinLogs } from "./log-lists.ts";
 import { logsOfNodes } from "./log-pieces.ts";
-import { type CallContext, defineMethod, type Outcome } from "./method.ts";
+import { type CallContext, defineMethod, fromStore, type Outcome } from "./method.ts";
+import { MAY_LAG, saysUnknown } from "./passing-on.ts";
 import { checkClaims } from "./proven-blocks.ts";
 import { type ProvenLogs, provenLogs } from "./proven-logs.ts";
 

@@ -6,7 +6,7 @@ import type { Meter } from "../access/limits/meter.ts";
 import type { GuardedMethod } from "../access/scope/scope.ts";
 import type { KeyUsage } from "../access/usage/key-usage.ts";
 import type { ChainView } from "../chain/chain-view.ts";
-import type { Position, ProofLevel } from "../chain/stored-block.ts";
+import type { Position, ProofLevel, StoredBlock } from "../chain/stored-block.ts";
 import { wrongAddressIn } from "../conflux/address.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
@@ -175,6 +175,16 @@ export type Provenance = {
   /** For how long the network's head is stale, in milliseconds. */
   readonly staleMs?: number | undefined;
 };
+
+/** Tells the context that the answer comes from the store. */
+export function fromStore<Json extends AnswerJson>(
+  json: Json,
+  block: StoredBlock,
+  context: Pick<CallContext, "setProvenance">,
+): Json {
+  context.setProvenance({ source: "store", block, proof: block.proof });
+  return json;
+}
 
 export type NetworkFacts = {
   readonly name: string;

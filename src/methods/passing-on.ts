@@ -1,10 +1,12 @@
-// How calls are passed on to the upstreams: parameters as they came wherever possible, and the block
-// they speak of pinned, so that all members of a batch see one head.
+// How calls are passed on to the upstreams: parameters as they came wherever possible, and the block they speak of
+// pinned, so that all members of a batch see one head. And how nodes say that they have no such block or transaction.
 import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
+import { isNull } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
+import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
-import { MAY_LAG, nullWhenUnknown, saysUnknown } from "./block-lookup.ts";
+
 import {
   type CallContext,
   type Declaration,
@@ -128,3 +130,52 @@ export function passedOn(
         : askAt(method.name, { given: args, at }, context),
   });
 }
+
+/** Some nodes refuse where the specification says null. */
+export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
+  asked.catch((thrown: unknown) => {
+    if (saysUnknown(thrown)) return Buffer.from("null");
+    throw thrown;
+  });
+
+/** Asks with the parameters as they came, which name a block or transaction by its hash. */
+export const askByHash = (method: string, context: CallContext): Promise<Buffer> =>
+  nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
+
+/** No upstream has the method. */
+export const isMethodMissing = (thrown: unknown): boolean =>
+  thrown instanceof RpcError && thrown.code === -32601;
+
+/**
+ * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block
+ * not found", anvil "Resource not found". What a contract says when it reverts is not meant.
+ */
+export const saysUnknown = (thrown: unknown): boolean =>
+  thrown instanceof RpcError && thrown.status === 200 && isUnknownSaying(thrown);
+
+export function isUnknownSaying({ code, message }: { code: number; message: string }): boolean {
+  if (code === -32601) return false;
+  const words = beginningOf(message);
+  if (/\brevert/i.test(words)) return false;
+  return (code === RESOURCE_NOT_FOUND && /not found/i.test(words)) || UNKNOWN.test(words);
+}
+
+/** What is read of a node's words: to look for two of them far apart takes the square of the length. */
+export const beginningOf = (message: string): string => message.slice(0, READ_CHARACTERS);
+
+const READ_CHARACTERS = 2_000;
+
+/** EIP-1474. */
+const RESOURCE_NOT_FOUND = -32001;
+const UNKNOWN =
+  /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;
+
+/** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
+export const MAY_LAG: CallOptions = {
+  crossCheck: {
+    name: "null",
+    isUncertain: (reply) =>
+      (reply.kind === "result" && isNull(reply.json)) ||
+      (reply.kind === "refused" && isUnknownSaying(reply)),
+  },
+};

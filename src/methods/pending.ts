@@ -3,8 +3,8 @@
 import type { ChainView } from "../chain/chain-view.ts";
 import { toNumber } from "../evm/values.ts";
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
-import { isNull } from "./block-lookup.ts";
+import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
+
 import type { CallContext, NetworkFacts } from "./method.ts";
 
 type Members = Record<string, unknown>;

@@ -1,27 +1,24 @@
 // Receipts: of one transaction, and of all of a block.
+
 import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import type { AnswerJson, RawJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
-  askByHash,
   type BlockOutline,
   type FixedPointer,
   findBlock,
-  fromStore,
-  isMethodMissing,
-  isNull,
-  nullWhenUnknown,
   pointedText,
   readBlock,
   settle,
   storedAt,
 } from "./block-lookup.ts";
-import { type CallContext, defineMethod, type Method } from "./method.ts";
+import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
+import { askByHash, isMethodMissing, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, hasValue } from "./pending.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */

@@ -1,23 +1,20 @@
 // The state at a block: code, balances, nonces, storage.
+
 import { z } from "zod";
 import {
   type BlockReference,
   blockReference,
+  isBeyondAnyChain,
   plainReference,
   pointerOf,
 } from "../evm/block-reference.ts";
 import { address, data, isHash, isQuantity, quantity, slot, toNumber } from "../evm/values.ts";
+import { isNull } from "../jsonrpc/raw-json.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import { type ContractsOf, contractAt } from "../namespaces/read-contracts.ts";
-import {
-  type FixedPointer,
-  isBeyondAnyChain,
-  isNull,
-  readBlock,
-  saysUnknown,
-} from "./block-lookup.ts";
+import { type FixedPointer, readBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
-import { askAt, type BlockCall } from "./passing-on.ts";
+import { askAt, type BlockCall, saysUnknown } from "./passing-on.ts";
 
 const block = blockReference.optional().describe("Left out: latest.");
 

@@ -1,13 +1,14 @@
 // Sending a transaction is safe to repeat: whoever sends one that a node has already is answered its
 // hash, whether the first attempt was the caller's or one of ours whose answer was lost. The hash is
 // computed here: a node that answers another one is not believed.
+
 import type { SignedHash } from "../evm/transaction-hash.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
-import { MAY_LAG, nullWhenUnknown } from "./block-lookup.ts";
 import type { CallContext } from "./method.ts";
+import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 
 export type Submission = {
   /** The method that sends. */

@@ -5,18 +5,9 @@ import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { data, hash, quantity, toNumber } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
-import {
-  askByHash,
-  byHash,
-  byNumber,
-  fromStore,
-  isBeyondAnyBlock,
-  MAY_LAG,
-  nullWhenUnknown,
-  ofBlock,
-} from "./block-lookup.ts";
-import { type CallContext, defineMethod } from "./method.ts";
-import { askOfBlock } from "./passing-on.ts";
+import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
+import { type CallContext, defineMethod, fromStore } from "./method.ts";
+import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, withWholePosition } from "./pending.ts";
 import { submit } from "./submission.ts";
 

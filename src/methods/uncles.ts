@@ -1,26 +1,24 @@
 // Uncles: headers that a block names beside its parent. Where no upstream has the methods, the
 // block itself tells how many there are, and that there is none.
+
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, blockReference } from "../evm/block-reference.ts";
 import { uncle } from "../evm/results.ts";
 import { quantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements, findMembers } from "../jsonrpc/members.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import {
   type FixedPointer,
   findBlock,
-  fromStore,
   isBeyondAnyBlock,
-  isMethodMissing,
-  isNull,
-  nullWhenUnknown,
   pointedText,
   readBlock,
   settle,
   storedAt,
 } from "./block-lookup.ts";
-import { type CallContext, defineMethod, type Method } from "./method.ts";
+import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
+import { isMethodMissing, nullWhenUnknown } from "./passing-on.ts";
 
 const uncleMethod = (name: string): Method =>
   defineMethod({

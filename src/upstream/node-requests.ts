@@ -1,5 +1,6 @@
-// What one upstream is sent, how its reply is read and counted, and whether a result can be true at all: an upstream
-// that sends one that cannot is logged once, then counted.
+// What one upstream is sent, how its reply is read and counted, and what that says of its health, budget and methods.
+// And whether a result can be true at all: an upstream that sends one that cannot is logged once, then counted.
+
 import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
 import type { Signal } from "../lib/cancellation.ts";
@@ -8,6 +9,8 @@ import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { atOnce, type Turns, type Work } from "../lib/turns.ts";
 import { deadline, TOO_LATE } from "../lib/waiting.ts";
 import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
+import type { RateBudget } from "./budget/rate-budget.ts";
+import type { MissingMethods } from "./capabilities/capabilities.ts";
 import type {
   BodyReader,
   Connection,
@@ -16,7 +19,15 @@ import type {
   SharedTurn,
   SubscriptionListener,
 } from "./connection/connection.ts";
+import type { AttemptEnding } from "./health/health.ts";
 import { ENVELOPE, type Reply, readReply, requestJson, subscriptionIdIn } from "./reply.ts";
+
+export type Urgency = {
+  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
+  readonly purpose?: UpstreamRecord["purpose"] | undefined;
+  /** The learned limit of its budget is not kept: nobody else can answer. */
+  readonly isInsistent?: boolean;
+};
 
 export type NodeCall = {
   readonly method: string;
@@ -227,4 +238,53 @@ export class Belief {
     this.#hasLied = true;
     return FALSE;
   }
+}
+
+/** Why an attempt is aborted when another upstream replied first. */
+export const OUTRUN = new Error("another node answered first");
+
+type Ending = {
+  readonly signal: Signal;
+  /** It is asked for what it may not be made for. */
+  readonly isNoFault: boolean;
+};
+
+/** How long a call of this cost has to wait, in milliseconds: 0 when it may go. */
+export function budgetWaitMs(
+  budget: Pick<RateBudget, "waitMs" | "mayBeTried" | "mayBePressed">,
+  cost: number,
+  { purpose, isInsistent = false }: Urgency,
+): number {
+  const mustGo = purpose === "check";
+  // What follows the chain goes before callers, as far as the node's own words allow.
+  const mayPress =
+    (isInsistent && budget.mayBeTried(cost)) || (purpose === "follow" && budget.mayBePressed(cost));
+  return mustGo || mayPress ? 0 : budget.waitMs(cost);
+}
+
+/** What a call's end says of the node's health. */
+export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEnding {
+  if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
+  if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
+  if (isNoFault) return "aborted";
+  return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
+}
+
+/** Whether it may be another node by now, or none. */
+export const isSuspicious = (reply: Reply): boolean =>
+  reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
+
+/** What it has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
+export function learnFrom(
+  reply: Reply,
+  call: { readonly way: string; readonly sentAtMs: number },
+  node: {
+    readonly missing: Pick<MissingMethods, "found" | "remember">;
+    readonly budget: Pick<RateBudget, "answered" | "limited">;
+  },
+): void {
+  if (reply.kind === "result") node.missing.found(call.way);
+  if (reply.kind === "result" || reply.kind === "refused") node.budget.answered(call.sentAtMs);
+  if (reply.kind === "busy") node.budget.limited(reply.retryAfterMs, call.sentAtMs);
+  if (reply.kind === "missing" && !reply.isUnsure) node.missing.remember(call.way);
 }

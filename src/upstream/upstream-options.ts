@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
 import type { Family, MethodTraits } from "../namespaces/known-method.ts";
-import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
+import type { Metrics } from "../observe/metrics.ts";
 import type { State } from "../state/state.ts";
 import type { RateBudgetOptions } from "./budget/rate-budget.ts";
 import type { BatchSizes } from "./capabilities/batch-sizes.ts";
@@ -10,18 +10,11 @@ import type { CallPosition } from "./capabilities/capabilities.ts";
 import type { BodyReader, Connection, ConnectionOptions } from "./connection/connection.ts";
 import type { HeadTimes } from "./health/head-times.ts";
 import type { OpenCall } from "./health/health.ts";
-import type { BeliefParts, IsFalse } from "./node-requests.ts";
+import type { BeliefParts, IsFalse, Urgency } from "./node-requests.ts";
 import type { HurriedAsker } from "./node-turns.ts";
 
 /** What each method is, as it was declared; of calls that the gateway makes for itself. */
 export type TraitsOf = (method: string) => MethodTraits;
-
-export type Urgency = {
-  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
-  readonly purpose?: UpstreamRecord["purpose"] | undefined;
-  /** The learned limit of its budget is not kept: nobody else can answer. */
-  readonly isInsistent?: boolean;
-};
 
 export type AskOptions = Urgency & {
   /** Of the method; left out: they are looked for. */

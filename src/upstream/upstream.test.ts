@@ -2,11 +2,18 @@ import { describe, expect, it } from "vitest";
 import { CHAIN_1, DOWN, poolOf, saying, startedPoolOf } from "../../test/support/fake-pool.ts";
 import type { Exchange } from "./connection/connection.ts";
 import type { AttemptEnding } from "./health/health.ts";
-import { budgetWaitMs, endingOf, isSuspicious, learnFrom, OUTRUN } from "./lessons.ts";
+import {
+  budgetWaitMs,
+  endingOf,
+  isSuspicious,
+  learnFrom,
+  OUTRUN,
+  type Urgency,
+} from "./node-requests.ts";
 import type { Pool } from "./pool.ts";
 import type { Reply } from "./reply.ts";
 import type { Upstream } from "./upstream.ts";
-import type { AskOptions, Urgency } from "./upstream-options.ts";
+import type { AskOptions } from "./upstream-options.ts";
 
 const states = (pool: Pool): string => pool.nodes.map(({ state }) => state).join();
 

@@ -8,18 +8,25 @@ import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
 import { Prober } from "./capabilities/prober.ts";
 import { Health, type OpenCall } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
-import { budgetWaitMs, endingOf, isSuspicious, learnFrom } from "./lessons.ts";
 import {
   type HeadListener,
   NodeAnnouncements,
   type NodeHead,
   type PendingListener,
 } from "./node-announcements.ts";
-import { Belief, NodeRequests } from "./node-requests.ts";
+import {
+  Belief,
+  budgetWaitMs,
+  endingOf,
+  isSuspicious,
+  learnFrom,
+  NodeRequests,
+  type Urgency,
+} from "./node-requests.ts";
 import { NodeTurns, type NoTurn, type Turn } from "./node-turns.ts";
 import { secretsOf, withoutSecrets } from "./redact.ts";
 import { hasOwnWords, headInReply, type Reply } from "./reply.ts";
-import type { AskOptions, UpstreamOptions, UpstreamParts, Urgency } from "./upstream-options.ts";
+import type { AskOptions, UpstreamOptions, UpstreamParts } from "./upstream-options.ts";
 
 export type UpstreamState = IdentityState;
 

@@ -1,4 +1,5 @@
 // A mined transaction, or a block of them, with what tracing it takes: found in the followed chain, or at the nodes.
+
 import type { Position } from "../../chain/stored-block.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { isHash, isQuantity, toNumber } from "../../evm/values.ts";
@@ -9,10 +10,10 @@ import {
   type FixedPointer,
   findBlock,
   isBeyondAnyBlock,
-  MAY_LAG,
   settle,
 } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
+import { MAY_LAG } from "../passing-on.ts";
 import { transactionJson } from "../transactions.ts";
 
 export type MinedPosition = { readonly block: Position; readonly index: number };

@@ -1,15 +1,17 @@
 // The ways in which nodes tell what transactions did, best first. Each node is asked for each way once,
 // and what it lacks is remembered; what it gives is translated.
+
 import type { CallObject } from "../../evm/call-object.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
+import { isNull } from "../../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, type Json } from "../../proofs/json.ts";
 import { TOO_MANY_STEPS } from "../../traces/gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
 import type { Reply } from "../../upstream/reply.ts";
-import { beginningOf, isNull, isUnknownSaying } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
+import { beginningOf, isUnknownSaying } from "../passing-on.ts";
 import type { TraceType } from "./kept-parts.ts";
 import type { MinedTransaction } from "./mined.ts";
 

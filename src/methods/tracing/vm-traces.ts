@@ -1,5 +1,6 @@
 // The vmTrace of a mined transaction or a call: a node's own, or written from the steps that it gives, which takes the
 // code that accounts had before.
+
 import { isData, toQuantity } from "../../evm/values.ts";
 import { ElementStream } from "../../jsonrpc/element-stream.ts";
 import {
@@ -17,8 +18,8 @@ import {
   type VmTraceOutcome,
   VmTraceWriter,
 } from "../../traces/vm-trace.ts";
-import { MAY_LAG } from "../block-lookup.ts";
 import type { CallContext } from "../method.ts";
+import { MAY_LAG } from "../passing-on.ts";
 import type { MinedTransaction } from "./mined.ts";
 import {
   askReading,

@@ -1,7 +1,7 @@
 // An answer that one node alone is not believed in: the others are heard as well.
 import { describe, expect, it } from "vitest";
 import { asking, DELAY_MS, failed, lacking, result } from "../../../test/support/fake-asking.ts";
-import { OUTRUN } from "../lessons.ts";
+import { OUTRUN } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 
 const isNull = (reply: Reply): boolean => reply.kind === "result" && String(reply.json) === "null";

@@ -10,7 +10,7 @@ import {
 } from "../../../test/support/fake-asking.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { Health } from "../health/health.ts";
-import { OUTRUN } from "../lessons.ts";
+import { OUTRUN } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 

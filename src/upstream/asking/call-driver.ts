@@ -4,7 +4,7 @@
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { OUTRUN } from "../lessons.ts";
+import { OUTRUN } from "../node-requests.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
 import type { AskOptions } from "../upstream-options.ts";

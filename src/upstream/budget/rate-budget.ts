@@ -185,6 +185,8 @@ class CallBucket {
   /** The dearest call so far, but no dearer than the burst of the rate that it began with. */
   #dearest = 0;
   readonly #fullBurst: number;
+  /** Of the bucket, in calls. */
+  #size: number;
   readonly #burstSeconds: number;
 
   /** @param options.burstSeconds The burst is what the rate gives in so long. */
@@ -196,6 +198,7 @@ class CallBucket {
     this.#perSecond = options.perSecond;
     this.#burstSeconds = burstSeconds;
     this.#fullBurst = perSecond * burstSeconds;
+    this.#size = this.#fullBurst;
     this.#bucket = new TokenBucket({ size: this.#fullBurst, perSecond }, nowMs);
   }
 
@@ -205,8 +208,7 @@ class CallBucket {
     if (perSecond === this.#perSecond) return;
     this.#perSecond = perSecond;
     // A smaller burst counts from the next call on, which may be a dear one.
-    const size = Math.max(this.#bucket.bounds.size, this.#burst());
-    this.#bucket.resize({ size, perSecond: perSecond ?? 0 }, nowMs);
+    this.#resize(Math.max(this.#size, this.#burst()), nowMs);
   }
 
   /**
@@ -229,8 +231,12 @@ class CallBucket {
 
   #fit(nowMs: number): void {
     const size = this.#burst();
-    const { bounds } = this.#bucket;
-    if (size !== bounds.size) this.#bucket.resize({ ...bounds, size }, nowMs);
+    if (size !== this.#size) this.#resize(size, nowMs);
+  }
+
+  #resize(size: number, nowMs: number): void {
+    this.#size = size;
+    this.#bucket.resize({ size, perSecond: this.#perSecond ?? 0 }, nowMs);
   }
 
   /** Less when the rate was lowered, but calls that fitted into it still do, and make no debts. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isUnknownSaying } from "./block-lookup.ts";
+import { isUnknownSaying } from "./passing-on.ts";
 
 const says = (message: string): boolean => isUnknownSaying({ code: -32000, message });
 

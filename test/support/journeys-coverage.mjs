@@ -1,5 +1,5 @@
 // Runs inside a gateway: at each SIGUSR2 it writes one log line with the files of `src` of which a function ran
-// since the last one.
+// since the last one, and these functions.
 import { Session } from "node:inspector/promises";
 
 const SRC = new URL("../../src/", import.meta.url).href;
@@ -12,9 +12,12 @@ process.on("SIGUSR2", async () => {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   const files = result
     .filter(({ url }) => url.startsWith(SRC))
-    .filter(({ functions }) =>
-      functions.some(({ ranges }) => ranges.some(({ count }) => count > 0)),
-    )
-    .map(({ url }) => url.slice(SRC.length));
+    .map(({ url, functions }) => ({
+      file: url.slice(SRC.length),
+      functions: functions
+        .filter(({ ranges }) => ranges.some(({ count }) => count > 0))
+        .map(({ functionName }) => functionName || "=>"),
+    }))
+    .filter(({ functions }) => functions.length > 0);
   process.stdout.write(`${JSON.stringify({ msg: "ran", files })}\n`);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RateLimit } from "../jsonrpc/rpc-error.ts";
-import { batchWorkOf, CallWork } from "./call-work.ts";
+import { batchWorkOf, CallWork } from "./call.ts";
 
 const short: RateLimit = { limit: 1, remaining: 0, retryAfter: 1, rule: "rate" };
 const clock = { now: () => 0 };

@@ -1,0 +1,181 @@
+// A client that counts what it received, and comes again with the count when its connection broke.
+import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import { WebSocket } from "ws";
+import type { Random } from "../support/generated-chain/random.ts";
+import { type Cut, CutConnection } from "./cut-connection.ts";
+import type { Told } from "./told.ts";
+
+/** A subscription, over all sockets. */
+type Stream = { readonly told: Told; id: string; received: number };
+
+type Message = {
+  readonly id?: number;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+  readonly params?: { readonly subscription: string; readonly result: unknown };
+};
+
+export type SubscriberParts = {
+  readonly random: Random;
+  /** Where the gateways listen now. */
+  readonly endpoints: () => readonly string[];
+};
+
+/** What a gateway that begins, or has just lost its nodes, says; it is asked again. */
+const PASSING = /unavailable|moving|state|no upstream|timeout|not followed|draining/;
+const AGAIN_AFTER_MS = 50;
+
+export class Subscriber {
+  readonly streams: readonly Stream[];
+  /** The first thing that was wrong. */
+  fault: Error | undefined;
+  /** Sockets that it had. */
+  sockets = 0;
+  #connection: CutConnection | undefined;
+  #socket: WebSocket | undefined;
+  readonly #answers = new Map<number, (message: Message) => void>();
+  #asked = 0;
+  readonly #parts: SubscriberParts;
+
+  constructor(told: readonly Told[], parts: SubscriberParts) {
+    this.streams = told.map((each) => ({ told: each, id: "", received: 0 }));
+    this.#parts = parts;
+  }
+
+  /** On a new socket of some gateway: begins, or goes on behind what was received. */
+  async subscribe(cut: Cut = {}): Promise<void> {
+    this.drop();
+    for (;;) {
+      try {
+        await this.#open();
+        if (Object.keys(cut).length > 0) this.#connection?.cut(cut);
+        for (const stream of this.streams) await this.#subscribe(stream);
+        return;
+      } catch (error) {
+        if (this.fault) throw this.fault;
+        if (!(error instanceof Passing)) throw error;
+        this.drop();
+        cut = {};
+        await pause(AGAIN_AFTER_MS);
+      }
+    }
+  }
+
+  /** One thing that happens to connections. */
+  async suffer(): Promise<void> {
+    const { random } = this.#parts;
+    const connection = this.#connection;
+    switch (random.below(6)) {
+      case 0: // after so many bytes, wherever that is
+      case 1:
+        connection?.cut({ inBytes: random.below(5_000) });
+        await pause(random.below(200));
+        return this.subscribe();
+      case 2: // its pongs do not arrive any more
+        connection?.cut({ outBytes: random.below(10) });
+        await pause(random.below(200));
+        return this.subscribe();
+      case 3: // it does not read for a while
+        this.hold();
+        await pause(random.below(400));
+        return this.goOn();
+      case 4: // the next one breaks while it is made
+        return this.subscribe({ inBytes: random.below(2_000) });
+      default:
+        await pause(random.below(150));
+        return this.#socket?.readyState === WebSocket.OPEN ? undefined : this.subscribe();
+    }
+  }
+
+  get socket(): WebSocket {
+    return this.#socket as WebSocket;
+  }
+
+  /** It does not read, until it goes on. */
+  hold(): void {
+    this.#connection?.hold();
+  }
+
+  goOn(): void {
+    this.#connection?.goOn();
+  }
+
+  get isThere(): boolean {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  drop(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    this.#answers.clear();
+  }
+
+  async #open(): Promise<void> {
+    const url = this.#parts.random.one(this.#parts.endpoints());
+    const connection = new CutConnection(Number(new URL(url).port));
+    this.#connection = connection;
+    this.sockets += 1;
+    const socket = new WebSocket(url.replace("http:", "ws:"), {
+      createConnection: () => connection,
+      perMessageDeflate: false,
+    });
+    this.#socket = socket;
+    socket.on("message", (data) => {
+      if (this.#socket === socket) this.#hear(JSON.parse(String(data)) as Message);
+    });
+    const failed = new Promise<never>((_, reject) => {
+      socket.on("error", () => reject(new Passing()));
+      socket.on("close", () => reject(new Passing()));
+    });
+    failed.catch(() => undefined);
+    await Promise.race([once(socket, "open"), failed]);
+  }
+
+  async #subscribe(stream: Stream): Promise<void> {
+    const { id, received, told } = stream;
+    const resume = id === "" ? [] : [{ resume: id, received }];
+    const { result, error } = await this.#ask([...told.params, ...resume], stream);
+    if (error && PASSING.test(error.message)) throw new Passing();
+    if (error || (id !== "" && result !== id))
+      this.#fail(new Error(`${JSON.stringify(told.params[0])}: ${error?.message ?? "another id"}`));
+  }
+
+  #ask(params: readonly unknown[], stream: Stream): Promise<Message> {
+    this.#asked += 1;
+    const id = this.#asked;
+    const socket = this.#socket as WebSocket;
+    return new Promise((resolve, reject) => {
+      socket.once("close", () => reject(new Passing()));
+      this.#answers.set(id, (message) => {
+        // What is pushed may come right behind it.
+        if (typeof message.result === "string") stream.id = message.result;
+        resolve(message);
+      });
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "eth_subscribe", params }));
+    });
+  }
+
+  #hear(message: Message): void {
+    if (message.id !== undefined) {
+      this.#answers.get(message.id)?.(message);
+      return;
+    }
+    const { subscription, result } = message.params ?? {};
+    const stream = this.streams.find(({ id }) => id === subscription);
+    try {
+      if (!stream) throw new Error(`of no subscription: ${subscription}`);
+      stream.told.hear(result);
+      stream.received += 1;
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    this.fault ??= error;
+  }
+}
+
+/** The connection broke, or the gateway is not there yet. */
+class Passing extends Error {}

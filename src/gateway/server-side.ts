@@ -20,6 +20,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { CallerSockets, type CallerSocketsOptions } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
+import { EventStreams } from "../server/event-streams.ts";
 import { HttpServer } from "../server/http-server.ts";
 import { RefusalBudget, Refusals } from "../server/refusals.ts";
 import { type State, whyStateNotWritable } from "../state/state.ts";
@@ -108,6 +109,11 @@ export class ServerSide {
       bodies: this.#bodies,
       ...{ memory, turns, metrics, clock },
     });
+    const streams = new EventStreams({
+      endpoint: this.#endpoint,
+      sockets: this.#sockets,
+      ...{ turns, metrics, clock },
+    });
     this.#server = new HttpServer(
       {
         ...config.listen,
@@ -119,6 +125,7 @@ export class ServerSide {
         endpoint: this.#endpoint,
         connections: this.#connections,
         sockets: this.#sockets,
+        streams,
         whyNotReady: () => this.whyNotReady(),
         ...{ metrics, memory, turns, clock, log },
       },

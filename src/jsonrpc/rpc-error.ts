@@ -64,8 +64,8 @@ export const errors = {
   unsupportedMediaType: (why: string) => new RpcError(-32600, why, { status: 415 }),
   notOneHost: () =>
     new RpcError(-32600, "invalid request: want exactly one Host header", { status: 400 }),
-  verbNotAllowed: (verb: string) =>
-    new RpcError(-32600, `${verb} is not allowed here, use POST`, { status: 405 }),
+  verbNotAllowed: (verb: string, allowed = "POST") =>
+    new RpcError(-32600, `${verb} is not allowed here, use ${allowed}`, { status: 405 }),
   /** @param why What the handshake lacks (RFC 6455 §4.2.1). */
   notWebSocket: (why: string) => new RpcError(-32600, `invalid request: ${why}`, { status: 400 }),
   unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),

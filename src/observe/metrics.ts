@@ -337,7 +337,10 @@ export class Metrics {
 
   /** @param read How many are open now, whenever somebody wants to know. */
   webSocketsCounted(read: () => number): void {
-    this.#watch({ name: "websockets", help: "Open WebSockets of callers." }, () => [["", read()]]);
+    this.#watch(
+      { name: "websockets", help: "Open WebSockets and event streams of callers." },
+      () => [["", read()]],
+    );
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */

@@ -12,7 +12,7 @@ import type { ArrivingMessage } from "./arriving-message.ts";
 import { answerChunks, joined, WORTH_JOINING } from "./respond.ts";
 
 /** Why a socket is closed: the code and text of its close frame (RFC 6455 §7.4). */
-const CLOSES = {
+export const CLOSES = {
   idle: [1001, "idle"],
   unserved: [1001, "this network is not served any more"],
   forbidden: [1008, "a subscription is not allowed any more"],

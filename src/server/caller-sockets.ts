@@ -17,7 +17,7 @@ import { ArrivingMessage } from "./arriving-message.ts";
 import { CallerSocket, type MessageOutcome } from "./caller-socket.ts";
 import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
-import { type HttpUpgrade, requestIds } from "./listener.ts";
+import { type HttpExchange, type HttpUpgrade, requestIds } from "./listener.ts";
 import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
 import { respond } from "./respond.ts";
 
@@ -52,8 +52,23 @@ export type CallerSocketsParts = {
 
 type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
 
+/** Callers are told through it. */
+type HeldSocket = Pick<
+  CallerSocket,
+  | "running"
+  | "usedAtMs"
+  | "signal"
+  | "closed"
+  | "push"
+  | "confirm"
+  | "tend"
+  | "finish"
+  | "close"
+  | "cut"
+>;
+
 type OpenSocket = {
-  readonly socket: CallerSocket;
+  readonly socket: HeldSocket;
   readonly channel: SocketChannel;
   readonly payer: SocketChannelParts["payer"];
 };
@@ -101,14 +116,14 @@ export class CallerSockets {
   async upgrade(upgrade: RoutedUpgrade): Promise<void> {
     const { request, socket, head } = upgrade;
     socket.on("error", () => socket.destroy());
-    const scope = this.#newScope();
+    const scope = this.newScope();
     const asked = { ...upgrade, scope };
     const admitted = await this.#parts.endpoint.admitSocket(asked);
     scope.end(true);
     if (socket.destroyed) return;
     if ("response" in admitted) return this.#refuse(upgrade, admitted);
     const { grant, allowOrigin } = admitted;
-    const short = this.#shortage(grant);
+    const short = this.shortage(grant);
     if (short) return this.#refuse(upgrade, { response: refusal("null", short), allowOrigin });
     this.#handshake.handleUpgrade(request, socket, head, (webSocket) =>
       this.#serve(webSocket, upgrade, grant),
@@ -137,6 +152,10 @@ export class CallerSockets {
     this.#stopLooking?.();
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** Whether all that waits for its caller is notifications: those wait where they are stored, as long as it takes. */
   isOnlyPushed(connection: Duplex): boolean {
     const open = this.#open.get(connection);
@@ -161,7 +180,8 @@ export class CallerSockets {
     return handshake;
   }
 
-  #shortage({ name }: Grant): RpcError | undefined {
+  /** Why the key may not have one more. */
+  shortage({ name }: Grant): RpcError | undefined {
     if (this.#isDraining) return errors.draining();
     const { perKey: limit } = this.#options;
     if ((this.#shares.get(name)?.sockets ?? 0) < limit) return undefined;
@@ -169,20 +189,31 @@ export class CallerSockets {
   }
 
   #serve(webSocket: WebSocket, upgrade: RoutedUpgrade, grant: Grant): void {
-    const { connections, endpoint, clock, turns, metrics } = this.#parts;
+    const { clock, turns, metrics } = this.#parts;
     const connection = upgrade.socket as Socket;
-    const share = this.#shareOf(grant.name);
-    share.sockets += 1;
     const arriving = this.#arrivingOn(webSocket, grant);
     const socket = new CallerSocket({
       socket: webSocket,
-      answer: (body, scope) => this.#answer({ ...upgrade, scope, channel }, body, share),
-      scope: () => this.#newScope(),
+      answer: (body, scope) => this.answer({ ...upgrade, scope, channel }, body, share),
+      scope: () => this.newScope(),
       onClosing: (why) => metrics.webSocketClosed(why),
       ...{ connection, arriving, clock, turns },
     });
-    const payer = () => endpoint.payerOf(upgrade);
-    const channel = new SocketChannel({ holder: grant.name }, { socket, payer, clock });
+    const { channel, share } = this.hold(socket, upgrade, grant);
+  }
+
+  /** Pushes through it, and tends it, until it is closed. */
+  hold(
+    socket: HeldSocket,
+    asked: Pick<EndpointRequest, "request" | "route">,
+    { name }: Grant,
+  ): { readonly channel: SocketChannel; readonly share: KeyShare } {
+    const { connections, endpoint, clock } = this.#parts;
+    const connection = asked.request.socket;
+    const share = this.#shareOf(name);
+    share.sockets += 1;
+    const payer = () => endpoint.payerOf(asked);
+    const channel = new SocketChannel({ holder: name }, { socket, payer, clock });
     this.#open.set(connection, { socket, channel, payer });
     // A connection that makes room for others is one on which nothing is answered: a socket is always in use.
     connections.requestsOn(connection)?.add({ end: () => socket.cut() });
@@ -191,11 +222,12 @@ export class CallerSockets {
       share.sockets -= 1;
     });
     this.#stopLooking ??= clock.after(LOOKED_AT_EVERY_MS, () => this.#look());
+    return { channel, share };
   }
 
   #arrivingOn(socket: WebSocket, { meter }: Grant): ArrivingMessage {
     const { clock, memory } = this.#parts;
-    const scope = this.#newScope();
+    const scope = this.newScope();
     scope.holdFor(meter.memory);
     const hasRoom = () => memory.admitsRequest(meter.memory);
     return new ArrivingMessage({ socket, scope, hasRoom, clock });
@@ -215,7 +247,8 @@ export class CallerSockets {
     return { size: perSecond * BURST_SECONDS, perSecond };
   }
 
-  async #answer(
+  /** Answers a message, within what the key may send. Never throws. */
+  async answer(
     asked: Omit<EndpointRequest, "requestId">,
     body: Buffer,
     share: KeyShare,
@@ -251,17 +284,23 @@ export class CallerSockets {
       this.#shares.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
   }
 
-  #newScope(): RequestScope {
+  /** Of one message. */
+  newScope(): RequestScope {
     return new RequestScope({ deadlineMs: this.#options.callMs }, this.#parts);
   }
 
-  #refuse(
-    { request, socket, requestId }: HttpUpgrade,
-    { response: answer, allowOrigin }: Pick<EndpointAnswer, "response" | "allowOrigin">,
-  ): void {
+  #refuse(upgrade: HttpUpgrade, answer: Pick<EndpointAnswer, "response" | "allowOrigin">): void {
+    const { request, socket } = upgrade;
     const response = new ServerResponse(request);
     response.assignSocket(socket as Socket);
     response.on("finish", () => socket.end());
+    this.#respond({ ...upgrade, response }, answer);
+  }
+
+  #respond(
+    { response, requestId }: HttpExchange,
+    { response: answer, allowOrigin }: Pick<EndpointAnswer, "response" | "allowOrigin">,
+  ): void {
     const options = { requestId, allowOrigin, ...REFUSED };
     void respond(response, answer, options, {
       turns: this.#parts.turns,

@@ -98,6 +98,11 @@ export class Connections {
     return this.#isScarce && this.#places.get(socket)?.isKnown !== true;
   }
 
+  /** Ends those that were opened ahead of need, and never used: node takes them for busy. */
+  endUnused(): void {
+    for (const { socket } of [...this.#strangers]) if (socket.bytesRead === 0) socket.destroy();
+  }
+
   get #size(): number {
     return this.#strangers.size + this.#known.size;
   }
@@ -172,6 +177,8 @@ const AT_ONCE = 64;
 /** What one read of a socket brings is bounded by its buffer; a caller that sends more does not mean to be answered. */
 const MOST_WAITING = 4_000;
 
+const ENDLESS = Number.POSITIVE_INFINITY;
+
 type PipelinedSocket = Pick<Socket, "pause" | "resume" | "destroy" | "destroyed">;
 
 /**
@@ -200,9 +207,15 @@ export class Pipeline {
       this.#underWay += 1;
       return undefined;
     }
-    if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
+    const isOver = this.#waiting.length >= MOST_WAITING || this.#underWay === ENDLESS;
+    if (isOver) this.#socket.destroy();
     else if (this.#waiting.length === 0) this.#socket.pause();
     return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** What is answered now has no end: a caller that sends more behind it is cut off. */
+  close(): void {
+    this.#underWay = ENDLESS;
   }
 
   end(): void {

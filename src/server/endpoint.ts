@@ -14,8 +14,14 @@ import type { Connections } from "./connections.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
 
+/** Both as the path names them. */
+type EndpointRoute = {
+  readonly network: string | undefined;
+  readonly key: string | undefined;
+};
+
 type Route =
-  | { kind: "endpoint"; network: string | undefined; key: string | undefined }
+  | ({ kind: "endpoint" | "events" } & EndpointRoute)
   | { kind: "health" }
   | { kind: "readiness" }
   | { kind: "unknown" };
@@ -46,7 +52,7 @@ export type EndpointRequest = {
   /** Of a WebSocket: the way to push to its caller. */
   readonly channel?: PushChannel | undefined;
   readonly request: IncomingMessage;
-  readonly route: Route & { kind: "endpoint" };
+  readonly route: EndpointRoute;
   readonly requestId: string;
   readonly scope: RequestScope;
 };
@@ -278,7 +284,7 @@ function checkContentType(request: IncomingMessage): void {
 const UNKNOWN: Route = { kind: "unknown" };
 
 /**
- * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS.
+ * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS; and `/events` behind either.
  *
  * @param url The request target; a query is ignored. `network` is undefined when the host decides.
  */
@@ -288,16 +294,25 @@ export function routeOf(url: string): Route {
   if (whole === "/healthz") return { kind: "health" };
   if (whole === "/readyz") return { kind: "readiness" };
   const path = whole.endsWith("/") ? whole.slice(0, -1) : whole;
+  const route = endpointAt(path, "endpoint");
+  return route.kind === "unknown" && path.endsWith(EVENTS)
+    ? endpointAt(path.slice(0, -EVENTS.length), "events")
+    : route;
+}
+
+function endpointAt(path: string, kind: "endpoint" | "events"): Route {
   const start = path.indexOf("/");
   if (start < 0) return UNKNOWN;
   const own = keyBehind(path, start);
-  if (own !== "none") return { kind: "endpoint", network: undefined, key: own.key };
+  if (own !== "none") return { kind, network: undefined, key: own.key };
   const second = path.indexOf("/", start + 1);
   const named = second < 0 ? "none" : keyBehind(path, second);
   if (named === "none") return UNKNOWN;
   const network = decoded(path.slice(start + 1, second)).toLowerCase();
-  return { kind: "endpoint", network, key: named.key };
+  return { kind, network, key: named.key };
 }
+
+const EVENTS = "/events";
 
 const VERSION = "/v1";
 

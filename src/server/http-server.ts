@@ -13,6 +13,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
 import { type Endpoint, type EndpointRequest, routeOf } from "./endpoint.ts";
+import type { EventStreams } from "./event-streams.ts";
 import {
   type HttpExchange,
   type HttpUpgrade,
@@ -38,6 +39,7 @@ export type HttpServerParts = {
   readonly endpoint: Endpoint;
   readonly connections: Connections;
   readonly sockets: CallerSockets;
+  readonly streams: EventStreams;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
@@ -114,9 +116,13 @@ export class HttpServer {
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
     const closed = Promise.all([this.#listener.close(), this.#parts.sockets.drain(withinMs)]);
-    const cancel = this.#parts.clock.after(withinMs, () => this.#listener.cut());
+    const { clock, connections } = this.#parts;
+    const cancels = [
+      clock.after(Math.min(withinMs, FIRST_BYTE_MS), () => connections.endUnused()),
+      clock.after(withinMs, () => this.#listener.cut()),
+    ];
     await closed;
-    cancel();
+    for (const cancel of cancels) cancel();
   }
 
   #serve(exchange: HttpExchange): void {
@@ -125,6 +131,8 @@ export class HttpServer {
     if (!hasOneHost(request)) this.#refuse(exchange, errors.notOneHost());
     else if (route.kind === "endpoint" && request.method === "POST")
       void this.#serveCalls(exchange, route);
+    else if (route.kind === "events" && request.method === "GET")
+      void this.#serveEvents(exchange, route);
     else this.#serveOther(exchange, route);
   }
 
@@ -135,18 +143,35 @@ export class HttpServer {
     else if (route.kind === "health") this.#tell(exchange, "ok");
     else if (route.kind === "readiness") void this.#tellReadiness(exchange);
     else if (request.method === "OPTIONS") void this.#servePreflight(exchange, route);
-    else this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb"));
+    else {
+      const verb = VERBS[route.kind];
+      this.#refuse(exchange, errors.verbNotAllowed(request.method ?? "this verb", verb), verb);
+    }
   }
 
-  async #servePreflight(exchange: HttpExchange, route: EndpointRequest["route"]): Promise<void> {
+  async #serveEvents(exchange: HttpExchange, route: EndpointRequest["route"]): Promise<void> {
+    const { request } = exchange;
+    request.resume();
+    const pipeline = this.#pipelineOf(request.socket);
+    const turn = pipeline.begin();
+    if (turn !== undefined) await turn;
+    pipeline.close();
+    await this.#parts.streams.serve({ ...exchange, route });
+  }
+
+  async #servePreflight(
+    exchange: HttpExchange,
+    route: EndpointRequest["route"] & { readonly kind: keyof typeof VERBS },
+  ): Promise<void> {
     const { request, response } = exchange;
     const pipeline = this.#pipelineOf(request.socket);
     const turn = pipeline.begin();
     if (turn !== undefined) await turn;
     const scope = this.#scopeOf(request, response, pipeline);
     const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
+    const verb = VERBS[route.kind];
     if (!response.destroyed)
-      answerPreflight(exchange, { allowOrigin, close: this.#isLast(request.socket) });
+      answerPreflight(exchange, { allowOrigin, verb, close: this.#isLast(request.socket) });
   }
 
   async #serveCalls(
@@ -222,12 +247,15 @@ export class HttpServer {
     response.writeHead(status, headers).end(body);
   }
 
-  #refuse({ response, requestId }: HttpExchange, error: RpcError): void {
+  #refuse({ response, requestId }: HttpExchange, error: RpcError, verb = "POST"): void {
     const close = this.#isLast(response.req.socket);
-    const options = { ...NO_PAGE, requestId, close };
+    const options = { ...NO_PAGE, requestId, close, allow: `${verb}, OPTIONS` };
     void respond(response, refusal("null", error), options, this.#respondParts);
   }
 }
+
+/** The verb of each route for callers, beside OPTIONS. */
+const VERBS = { endpoint: "POST", events: "GET" } as const;
 
 const NO_PAGE = { allowOrigin: "*", acceptEncoding: undefined, isPage: false } as const;
 
@@ -235,6 +263,9 @@ const NOT_ADMITTED = {
   "too many of this address": "429 Too Many Requests",
   full: "503 Service Unavailable",
 } as const;
+
+/** How long a drain waits for what may be on its way to a connection that was not used yet. */
+const FIRST_BYTE_MS = 1_000;
 
 const READING_GRACE_MS = 5_000;
 
@@ -251,9 +282,11 @@ const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
  */
 function answerPreflight(
   { response, requestId }: HttpExchange,
-  { allowOrigin, close }: { allowOrigin: string | undefined; close: boolean },
+  { allowOrigin, verb, close }: { allowOrigin: string | undefined; verb: string; close: boolean },
 ): void {
-  const headers = ["X-Request-Id", requestId, ...PREFLIGHT_HEADERS];
+  const verbs = `${verb}, OPTIONS`;
+  const headers = ["X-Request-Id", requestId, "Allow", verbs, ...PREFLIGHT_HEADERS];
+  headers.push("Access-Control-Allow-Methods", verbs);
   if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
   if (close) headers.push("Connection", "close");
   if (allowOrigin !== "*") headers.push("Vary", "Origin");
@@ -261,8 +294,6 @@ function answerPreflight(
 }
 
 const PREFLIGHT_HEADERS = Object.entries({
-  Allow: "POST, OPTIONS",
-  "Access-Control-Allow-Methods": "POST, OPTIONS",
-  "Access-Control-Allow-Headers": "Content-Type, Content-Encoding, Accept",
+  "Access-Control-Allow-Headers": "Content-Type, Content-Encoding, Accept, Last-Event-ID",
   "Access-Control-Max-Age": "86400",
 }).flat();

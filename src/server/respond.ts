@@ -24,6 +24,8 @@ export type ResponseOptions = {
   readonly isPage: boolean;
   /** The connection ends with this response. */
   readonly close: boolean;
+  /** Of a refused verb; left out: POST. */
+  readonly allow?: string;
 };
 
 const EXPOSED_HEADERS =
@@ -111,7 +113,7 @@ function headersOf(
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");
   if (retryAfter !== undefined) headers.push("Retry-After", String(retryAfter));
-  if (status === 405) headers.push("Allow", "POST, OPTIONS");
+  if (status === 405) headers.push("Allow", options.allow ?? "POST, OPTIONS");
   if (rateLimit) {
     const { limit, remaining, retryAfter: reset } = rateLimit;
     headers.push("Retry-After", String(reset), "X-RateLimit-Limit", String(limit));

@@ -6,22 +6,19 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { emit, type Header, latest, logsOf, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
-import { ask, post, read } from "../support/ask.ts";
+import { ask, read } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { Random } from "../support/generated-chain/random.ts";
-import { until } from "../support/processes.ts";
 import { FilterClient, type Log } from "./filter-client.ts";
 import { reorganise } from "./reorganise.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 const SCHEDULES = atDepth(2, 20);
 const SEED = 3;
-
-type Block = { readonly number: string; readonly hash: string };
 
 /** A way to a node that can be cut off. */
 class Line {
@@ -67,7 +64,6 @@ describe.skipIf(!isHere)("clients over anvil", () => {
   let gateway: RunningGateway;
   let data: string;
   let url: string;
-  let from: string;
 
   const start = async (): Promise<void> => {
     gateway = await startGatewayProcess({
@@ -85,10 +81,9 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     const { port } = new URL(anvil.url);
     lines = [new Line(Number(port)), new Line(Number(port))];
     upstreams = await Promise.all(lines.map(async (line) => ({ url: await line.open() })));
-    from = ((await ask(anvil.url, "eth_accounts")).result as string[])[0] ?? "";
     await ask(anvil.url, "anvil_mine", ["0x20"]); // what is on it stays, whatever is reorganised
     await start();
-    await settled();
+    await settled(url, anvil);
   });
 
   afterAll(async () => {
@@ -98,34 +93,11 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     await rm(data, { recursive: true, force: true });
   });
 
-  const latest = (at: string): Promise<Block> => read(at, "eth_getBlockByNumber", "latest", false);
-  const settled = (): Promise<unknown> =>
-    until("the gateway has the node's head", async () => {
-      const body = {
-        jsonrpc: "2.0",
-        id: 1,
-        method: "eth_getBlockByNumber",
-        params: ["latest", false],
-      };
-      const response = await post(url, JSON.stringify(body));
-      // Until the chain is followed again, the node answers.
-      const isStored = response.headers.get("x-headgate-source") === "store";
-      const { result } = (await response.json()) as { result?: Block };
-      return isStored && result?.hash === (await latest(anvil.url)).hash;
-    });
-  const emit = async (): Promise<void> => {
-    const transaction = { from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" };
-    const hash = await read<string>(anvil.url, "eth_sendTransaction", transaction);
-    await until("it is mined", () => read(anvil.url, "eth_getTransactionReceipt", hash));
-  };
-  const canonicalLogs = (): Promise<Log[]> =>
-    read(anvil.url, "eth_getLogs", { fromBlock: "0x0", toBlock: "latest", address: anvil.emitter });
-
   async function hashesAfter(number: number): Promise<string[]> {
     const head = Number((await latest(anvil.url)).number);
     const numbers = Array.from({ length: Math.max(0, head - number) }, (_, n) => number + 1 + n);
     const blocks = numbers.map((each) =>
-      read<Block>(anvil.url, "eth_getBlockByNumber", `0x${each.toString(16)}`, false),
+      read<Header>(anvil.url, "eth_getBlockByNumber", `0x${each.toString(16)}`, false),
     );
     return (await Promise.all(blocks)).map(({ hash }) => hash);
   }
@@ -148,7 +120,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
       }
       case 2:
       case 3:
-        await emit();
+        await emit(anvil);
         break;
       case 4:
         await read(anvil.url, "anvil_mine", `0x${(1 + random.below(3)).toString(16)}`);
@@ -168,11 +140,11 @@ describe.skipIf(!isHere)("clients over anvil", () => {
   /** What is canonical after a poll. anvil may mine once more what a reorganisation dropped. */
   async function canonicalEnd(since: number, poll: () => Promise<unknown>) {
     for (;;) {
-      await settled();
+      await settled(url, anvil);
       const head = await latest(anvil.url);
       await poll();
       await remember();
-      const [logs, hashes] = [await canonicalLogs(), await hashesAfter(since)];
+      const [logs, hashes] = [await logsOf(anvil), await hashesAfter(since)];
       if ((await latest(anvil.url)).hash === head.hash) return { logs, hashes };
     }
   }
@@ -181,20 +153,20 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     const dead = once(gateway.process, "exit");
     gateway.process.kill("SIGKILL");
     await dead;
-    await emit();
+    await emit(anvil);
     if (random.below(2)) await reorganise(anvil.url, 1 + random.below(4));
     await remember();
     await start();
-    await settled();
+    await settled(url, anvil);
   }
 
   it(`end with exactly the canonical logs and blocks (${SCHEDULES} schedules, seed ${SEED})`, async () => {
     for (let schedule = 0; schedule < SCHEDULES; schedule += 1) {
-      await settled();
+      await settled(url, anvil);
       const since = Number((await latest(url)).number);
       const logs = {
         id: await read<string>(url, "eth_newFilter", { address: anvil.emitter }),
-        client: new FilterClient(await canonicalLogs()),
+        client: new FilterClient(await logsOf(anvil)),
       };
       const blocks = {
         id: await read<string>(url, "eth_newBlockFilter"),

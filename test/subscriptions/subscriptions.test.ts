@@ -5,81 +5,24 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { WebSocket } from "ws";
-import { inputWord } from "../../src/devnet/contracts.ts";
 import { anvilCommand } from "../../src/devnet/node-process.ts";
 import { FilterClient, type Log } from "../filters/filter-client.ts";
 import { reorganise } from "../filters/reorganise.ts";
+import { emit, type Header, latest, logsOf, mine, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
-import { ask, type Envelope, post, read } from "../support/ask.ts";
+import { ask, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
+import { SocketCaller } from "../support/socket-caller.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
-
-type Notification = {
-  readonly method: string;
-  readonly params: { readonly subscription: string; readonly result: unknown };
-};
-type Header = { readonly number: string; readonly hash: string; readonly parentHash: string };
-
-/** A caller with a socket: what it asks, and what is pushed to it. */
-class Caller {
-  readonly pushed: Notification[] = [];
-  readonly #answers = new Map<number, (answer: Envelope) => void>();
-  #asked = 0;
-  readonly socket: WebSocket;
-
-  private constructor(socket: WebSocket) {
-    this.socket = socket;
-    socket.on("message", (data) => this.#hear(String(data)));
-  }
-
-  static async open(url: string): Promise<Caller> {
-    const socket = new WebSocket(url.replace("http:", "ws:"));
-    const caller = new Caller(socket);
-    await once(socket, "open");
-    return caller;
-  }
-
-  #hear(text: string): void {
-    const message = JSON.parse(text) as Envelope & Notification;
-    if (message.method === undefined) this.#answers.get(Number(message.id))?.(message);
-    else this.pushed.push(message);
-  }
-
-  ask(method: string, ...params: readonly unknown[]): Promise<Envelope> {
-    this.#asked += 1;
-    const id = this.#asked;
-    const answer = new Promise<Envelope>((resolve) => this.#answers.set(id, resolve));
-    this.socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    return answer;
-  }
-
-  async subscribe(...params: readonly unknown[]): Promise<string> {
-    const { result, error } = await this.ask("eth_subscribe", ...params);
-    expect(error).toBeUndefined();
-    return result as string;
-  }
-
-  resultsOf<Result>(id: string): Result[] {
-    const own = this.pushed.filter(({ params }) => params.subscription === id);
-    return own.map(({ params }) => params.result as Result);
-  }
-
-  async close(): Promise<void> {
-    this.socket.terminate();
-    if (this.socket.readyState !== this.socket.CLOSED) await once(this.socket, "close");
-  }
-}
 
 describe.skipIf(!isHere)("a subscription", () => {
   let anvil: AnvilNode;
   let gateway: RunningGateway;
   let data: string;
   let url: string;
-  let from: string;
-  let caller: Caller;
+  let caller: SocketCaller;
 
   const start = async (): Promise<void> => {
     gateway = await startGatewayProcess({
@@ -102,30 +45,6 @@ describe.skipIf(!isHere)("a subscription", () => {
     url = gateway.endpoint("main");
   };
 
-  const latest = (at: string): Promise<Header> => read(at, "eth_getBlockByNumber", "latest", false);
-  const settled = (): Promise<unknown> =>
-    until("the gateway has the node's head", async () => {
-      const body = {
-        jsonrpc: "2.0",
-        id: 1,
-        method: "eth_getBlockByNumber",
-        params: ["latest", false],
-      };
-      const response = await post(url, JSON.stringify(body));
-      const isStored = response.headers.get("x-headgate-source") === "store";
-      const { result } = (await response.json()) as { result?: Header };
-      return isStored && result?.hash === (await latest(anvil.url)).hash;
-    });
-  const mine = (blocks: number): Promise<unknown> =>
-    ask(anvil.url, "anvil_mine", [`0x${blocks.toString(16)}`]);
-  const emit = async (): Promise<string> => {
-    const transaction = { from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" };
-    const hash = await read<string>(anvil.url, "eth_sendTransaction", transaction);
-    await until("it is mined", () => read(anvil.url, "eth_getTransactionReceipt", hash));
-    return hash;
-  };
-  const logsOf = (): Promise<Log[]> =>
-    read(anvil.url, "eth_getLogs", { fromBlock: "0x0", toBlock: "latest", address: anvil.emitter });
   const headIs = async (heads: () => readonly Header[]): Promise<void> => {
     const { hash } = await latest(anvil.url);
     await until("the head is pushed", async () => heads().at(-1)?.hash === hash);
@@ -146,11 +65,10 @@ describe.skipIf(!isHere)("a subscription", () => {
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), "headgate-subscriptions-"));
     anvil = (await startAnvil()) as AnvilNode;
-    from = ((await ask(anvil.url, "eth_accounts")).result as string[])[0] ?? "";
-    await mine(32);
+    await mine(anvil, 32);
     await start();
-    await settled();
-    caller = await Caller.open(url);
+    await settled(url, anvil);
+    caller = await SocketCaller.open(url);
   });
   afterAll(async () => {
     await caller.close();
@@ -164,11 +82,11 @@ describe.skipIf(!isHere)("a subscription", () => {
     expect(id).toMatch(/^0x[1-9a-f][0-9a-f]{0,31}$/);
     const heads = (): Header[] => caller.resultsOf(id);
     const { number } = await latest(url);
-    await mine(5);
+    await mine(anvil, 5);
     await headIs(heads);
     await reorganise(anvil.url, 3);
     await headIs(heads);
-    await mine(2);
+    await mine(anvil, 2);
     await headIs(heads);
     const numbers = heads().map((head) => Number(head.number) - Number(number));
     expect(numbers.slice(0, 5)).toEqual([1, 2, 3, 4, 5]);
@@ -180,13 +98,13 @@ describe.skipIf(!isHere)("a subscription", () => {
     expect((await caller.ask("eth_unsubscribe", id)).result).toBe(true);
     expect((await caller.ask("eth_unsubscribe", id)).result).toBe(false);
     const before = heads().length;
-    await mine(1);
-    await settled();
+    await mine(anvil, 1);
+    await settled(url, anvil);
     expect(heads().length).toBe(before);
   });
 
   it("pushes logs, and removed ones before those of the new branch", async () => {
-    const client = new FilterClient(await logsOf());
+    const client = new FilterClient(await logsOf(anvil));
     const id = await caller.subscribe("logs", { address: anvil.emitter });
     const foreign = await caller.subscribe("logs", { address: `0x${"12".repeat(20)}` });
     let heard = 0;
@@ -196,7 +114,7 @@ describe.skipIf(!isHere)("a subscription", () => {
       heard = logs.length;
     };
     const isTold = async (): Promise<void> => {
-      const canonical = await logsOf();
+      const canonical = await logsOf(anvil);
       await until("all is told", async () => {
         hear();
         try {
@@ -207,11 +125,11 @@ describe.skipIf(!isHere)("a subscription", () => {
         }
       });
     };
-    await emit();
-    await emit();
+    await emit(anvil);
+    await emit(anvil);
     await isTold();
     await reorganise(anvil.url, 2);
-    await emit();
+    await emit(anvil);
     await isTold();
     expect(caller.resultsOf<Log>(id).some(({ removed }) => removed)).toBe(true);
     expect(caller.resultsOf(foreign)).toEqual([]);
@@ -219,24 +137,24 @@ describe.skipIf(!isHere)("a subscription", () => {
 
   it("pushes the hashes of pending transactions", async () => {
     const id = await caller.subscribe("newPendingTransactions");
-    const hash = await emit();
+    const hash = await emit(anvil);
     await until("it is pushed", async () => caller.resultsOf(id).includes(hash));
     expect(caller.resultsOf(id).filter((each) => each === hash)).toHaveLength(1);
   });
 
   it("goes on under its id where it was, for a caller that comes again", async () => {
-    const first = await Caller.open(url);
+    const first = await SocketCaller.open(url);
     const id = await first.subscribe("newHeads");
-    await mine(2);
+    await mine(anvil, 2);
     await headIs(() => first.resultsOf(id));
     await first.close();
-    await mine(3);
+    await mine(anvil, 3);
     await reorganise(anvil.url, 1);
-    await settled();
-    const again = await Caller.open(url);
+    await settled(url, anvil);
+    const again = await SocketCaller.open(url);
     expect(await again.subscribe("newHeads", { resume: id })).toBe(id);
     await headIs(() => again.resultsOf(id));
-    await mine(1);
+    await mine(anvil, 1);
     await headIs(() => again.resultsOf(id));
     expectLinked([...first.resultsOf<Header>(id), ...again.resultsOf<Header>(id)]);
     await again.close();
@@ -244,22 +162,22 @@ describe.skipIf(!isHere)("a subscription", () => {
 
   it("goes on after the gateway was killed", async () => {
     const id = await caller.subscribe("newHeads");
-    await mine(2);
+    await mine(anvil, 2);
     await headIs(() => caller.resultsOf(id));
     const before = caller.resultsOf<Header>(id);
     const dead = once(gateway.process, "exit");
     // What was told is noted a moment later.
     await until("it is noted", async () => {
-      await mine(1);
+      await mine(anvil, 1);
       await headIs(() => caller.resultsOf(id));
       return true;
     });
     gateway.process.kill("SIGKILL");
     await dead;
-    await mine(3);
+    await mine(anvil, 3);
     await start();
-    await settled();
-    caller = await Caller.open(url);
+    await settled(url, anvil);
+    caller = await SocketCaller.open(url);
     expect(await caller.subscribe("newHeads", { resume: id })).toBe(id);
     await headIs(() => caller.resultsOf(id));
     const after = caller.resultsOf<Header>(id);
@@ -268,7 +186,7 @@ describe.skipIf(!isHere)("a subscription", () => {
 
   it("is resumed by its own key, with its own criteria", async () => {
     const id = await caller.subscribe("logs", { address: anvil.emitter });
-    const other = await Caller.open(gateway.endpoint("main", "other-key"));
+    const other = await SocketCaller.open(gateway.endpoint("main", "other-key"));
     const gone = { error: { code: -32000, message: "subscription not found" } };
     expect(
       await other.ask("eth_subscribe", "logs", { address: anvil.emitter }, { resume: id }),
@@ -293,15 +211,15 @@ describe.skipIf(!isHere)("a subscription", () => {
 
   it("is refused over HTTP, and to a key that may not", async () => {
     expect((await ask(url, "eth_subscribe", ["newHeads"])).error).toMatchObject({ code: -32601 });
-    const few = await Caller.open(gateway.endpoint("main", "few-key"));
+    const few = await SocketCaller.open(gateway.endpoint("main", "few-key"));
     expect(await few.ask("eth_subscribe", "newHeads")).toMatchObject({ error: { code: -32004 } });
     await few.close();
   });
 
   it("waits while its key has nothing left, and leaves nothing out", async () => {
-    const poor = await Caller.open(gateway.endpoint("main", "poor-key"));
+    const poor = await SocketCaller.open(gateway.endpoint("main", "poor-key"));
     const id = await poor.subscribe("newHeads");
-    await mine(20);
+    await mine(anvil, 20);
     const { hash } = await latest(anvil.url);
     const heads = (): Header[] => poor.resultsOf(id);
     await until("all are pushed", async () => heads().at(-1)?.hash === hash, 20_000);

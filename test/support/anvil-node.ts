@@ -11,6 +11,8 @@ import { until } from "./processes.ts";
 export type AnvilNode = {
   readonly url: string;
   readonly chainId: number;
+  /** Has funds; the node signs for it. */
+  readonly sender: string;
   /** Has code, and logs of 0 to 4 topics in block 4. */
   readonly emitter: string;
   /** Has code that reverts, with a reason. */
@@ -54,6 +56,7 @@ async function fill(node: RpcCaller) {
   const transfer = await send({ to, value: "0x3b9aca00" });
   const emitted = await send({ to: emitterAddress, data: inputWord(7) });
   return {
+    sender: from ?? "",
     emitter: emitterAddress,
     reverter: reverterAddress,
     transactions: [...created, transfer, emitted],

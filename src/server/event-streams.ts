@@ -1,0 +1,279 @@
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one subscription over one GET,
+// for shells, pages and functions that have no WebSocket. A stream is held as a socket is, that is only written to.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type RpcResponse, refusal } from "../calls/response.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Turns } from "../lib/turns.ts";
+import type { Family } from "../namespaces/known-method.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { CLOSES, type CloseReason } from "./caller-socket.ts";
+import type { CallerSockets } from "./caller-sockets.ts";
+import type { AdmittedSocket, Endpoint, EndpointRequest } from "./endpoint.ts";
+import type { HttpExchange } from "./listener.ts";
+import { type ResponseOptions, respond } from "./respond.ts";
+
+export type EventStreamsParts = {
+  readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf">;
+  readonly sockets: Pick<CallerSockets, "isDraining" | "shortage" | "hold" | "answer" | "newScope">;
+  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly metrics: Pick<Metrics, "webSocketClosed">;
+  readonly clock: Pick<Clock, "now">;
+};
+
+type RoutedExchange = HttpExchange & Pick<EndpointRequest, "route">;
+
+export class EventStreams {
+  readonly #parts: EventStreamsParts;
+
+  constructor(parts: EventStreamsParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers a GET with a stream of events, or refuses it. Never throws. */
+  async serve(exchange: RoutedExchange): Promise<void> {
+    const { endpoint, sockets, turns } = this.#parts;
+    const { response, requestId } = exchange;
+    const scope = sockets.newScope();
+    const admitted = await endpoint.admitSocket({ ...exchange, scope });
+    scope.end(true);
+    if (response.destroyed) return;
+    const refused =
+      "response" in admitted ? admitted.response : await this.#begin(exchange, admitted);
+    if (!refused) return;
+    const options = { ...REFUSED, requestId, allowOrigin: admitted.allowOrigin };
+    void respond(response, refused, options, { turns, onBroken: () => undefined });
+  }
+
+  /** @returns The refusal where there is one. */
+  async #begin(
+    exchange: RoutedExchange,
+    { grant, allowOrigin }: AdmittedSocket,
+  ): Promise<RpcResponse | undefined> {
+    const { request, response, route } = exchange;
+    const { sockets, clock, metrics, endpoint } = this.#parts;
+    const params = streamParams(request);
+    if (params instanceof RpcError) return refusal("null", params);
+    const onClosing = (why: CloseReason): void => metrics.webSocketClosed(why);
+    const stream = new EventStream({ response, clock, onClosing });
+    // An EventSource comes again when its stream ends, and never when it is refused.
+    if (sockets.isDraining) {
+      stream.open({ ...exchange, allowOrigin });
+      stream.close("restarting");
+      return undefined;
+    }
+    const short = sockets.shortage(grant);
+    if (short) return refusal("null", short);
+    const { channel, share } = sockets.hold(stream, exchange, grant);
+    const scope = sockets.newScope();
+    response.on("close", () => scope.end(false));
+    const family = endpoint.payerOf(exchange).network?.facts.family;
+    const body = callOf(params, family);
+    const answer = await sockets.answer({ request, route, scope, channel }, body, share);
+    if (typeof answer === "string") return refusal("null", errors.invalidKey());
+    const outcome = outcomeIn(answer);
+    if ("status" in outcome) return { ...answer, ...outcome };
+    if (response.destroyed) return undefined;
+    stream.open({ ...exchange, allowOrigin });
+    stream.begin({ id: outcome.id, kind: params[0] });
+    scope.end(true);
+    return undefined;
+  }
+}
+
+const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
+
+type EventStreamParts = {
+  readonly response: ServerResponse;
+  readonly clock: Pick<Clock, "now">;
+  readonly onClosing: (why: CloseReason) => void;
+};
+
+/** In milliseconds: a client that lost its stream comes again after so long. */
+const RETRY_MS = 1_000;
+
+/** In milliseconds. */
+const ARRIVED_AFTER_MS = 10_000;
+
+const CLOSED = new Error("the stream is closed");
+
+export class EventStream {
+  /** Nothing is asked over it. */
+  readonly running = 0;
+  usedAtMs: number;
+  /** Resolves when nothing can be sent any more. */
+  readonly closed: Promise<void>;
+  readonly #close: () => void;
+  #id = "";
+  #kind = "";
+  #receipt: { readonly sentAtMs: number; readonly settle: (arrived: boolean) => void } | undefined;
+  readonly #ending = new AbortController();
+  readonly #parts: EventStreamParts;
+
+  constructor(parts: EventStreamParts) {
+    const { response, clock } = parts;
+    this.#parts = parts;
+    this.usedAtMs = clock.now();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.closed = promise;
+    this.#close = resolve;
+    response.on("close", () => this.#end());
+  }
+
+  /** Ends with the stream. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  open({ requestId, allowOrigin }: Pick<ResponseOptions, "requestId" | "allowOrigin">): void {
+    const { response } = this.#parts;
+    response.req.socket.setTimeout(0); // it may be silent for long
+    const headers = [...HEADERS, "X-Request-Id", requestId];
+    if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
+    if (allowOrigin !== "*") headers.push("Vary", "Origin");
+    response.writeHead(200, headers).write(`retry: ${RETRY_MS}\n`);
+  }
+
+  /** Its first event tells the id: a client that is cut off before any other one can come again, too. */
+  begin({ id, kind }: { readonly id: string; readonly kind: string }): void {
+    this.#id = id;
+    this.#kind = kind;
+    this.#parts.response.write(this.#event("subscribed", `{"subscription":"${id}"}`));
+  }
+
+  /** @param envelope The result stands between its first and its last piece. @returns Whether it was handed to the network. */
+  push(envelope: readonly RawJson[]): Promise<boolean> {
+    const { response, clock } = this.#parts;
+    if (this.#isOver) return Promise.resolve(false);
+    this.usedAtMs = clock.now();
+    const event = this.#event(this.#kind, envelope.slice(1, -1).map(String).join(""));
+    return new Promise((resolve) => response.write(event, (error) => resolve(!error)));
+  }
+
+  /**
+   * Nothing says that an event arrived: it counts as arrived a while after it was handed to the network. A client that
+   * comes again tells what it saw.
+   *
+   * @returns false when the stream ended first.
+   */
+  confirm(): Promise<boolean> {
+    if (this.#isOver) return Promise.resolve(false);
+    return new Promise((settle) => {
+      this.#receipt = { sentAtMs: this.#parts.clock.now(), settle };
+    });
+  }
+
+  /** Shows proxies, and the connection, that it is alive. */
+  tend({ pingMs }: { readonly pingMs: number }): void {
+    const { response, clock } = this.#parts;
+    const { sentAtMs = Number.POSITIVE_INFINITY } = this.#receipt ?? {};
+    if (clock.now() - sentAtMs >= ARRIVED_AFTER_MS && response.writableLength === 0)
+      this.#settleReceipt(true);
+    if (this.#isOver || response.writableNeedDrain || clock.now() - this.usedAtMs < pingMs) return;
+    this.usedAtMs = clock.now();
+    response.write(":\n\n");
+  }
+
+  async finish(): Promise<void> {}
+
+  /** A client comes again with the last id; where the key is not let in any more, it is told so then. */
+  close(why: CloseReason): void {
+    if (this.#isOver) return;
+    this.#ending.abort(CLOSED);
+    this.#parts.onClosing(why);
+    const [code, reason] = CLOSES[why];
+    this.#parts.response.end(`event: close\ndata: ${JSON.stringify({ code, reason })}\n\n`);
+  }
+
+  cut(): void {
+    this.#parts.response.destroy();
+    this.#end(); // a response whose turn did not come is not told of the end of its connection
+  }
+
+  #settleReceipt(hasArrived: boolean): void {
+    const receipt = this.#receipt;
+    this.#receipt = undefined;
+    receipt?.settle(hasArrived);
+  }
+
+  #end(): void {
+    this.#settleReceipt(false);
+    this.#ending.abort(CLOSED);
+    this.#close();
+  }
+
+  #event(kind: string, data: string): string {
+    // A node's JSON may have line breaks between its tokens, which would end the data.
+    return `id: ${this.#id}\nevent: ${kind}\ndata: ${data.replace(/[\r\n]+/g, " ")}\n\n`;
+  }
+
+  get #isOver(): boolean {
+    return this.#ending.signal.aborted || this.#parts.response.writableEnded;
+  }
+}
+
+const HEADERS = Object.entries({
+  "Content-Type": "text/event-stream",
+  "Cache-Control": "no-store",
+  "X-Accel-Buffering": "no", // nginx hands on what comes
+  Connection: "close",
+}).flat();
+
+const TOPICS = ["topic0", "topic1", "topic2", "topic3"] as const;
+const KNOWN: ReadonlySet<string> = new Set([
+  ...["stream", "address", ...TOPICS, "epoch", "includeTransactions", "lastEventId"],
+]);
+
+/** The parameters of a subscription, its kind first. */
+type StreamParams = readonly [kind: string, ...more: readonly unknown[]];
+
+/** @returns What the query asks for, or what is wrong with it. */
+export function streamParams({
+  url = "",
+  headers,
+}: Pick<IncomingMessage, "url" | "headers">): StreamParams | RpcError {
+  const start = url.indexOf("?");
+  const query = new URLSearchParams(start < 0 ? "" : url.slice(start));
+  const unknown = [...query.keys()].find((name) => !KNOWN.has(name));
+  if (unknown !== undefined)
+    return errors.invalidParams(`unknown parameter ${unknown.slice(0, 40)}`, 400);
+  const kind = query.get("stream");
+  if (!kind) return errors.invalidParams("missing parameter stream", 400);
+  const isWhole = query.get("includeTransactions") === "true";
+  const asked = [query.get("epoch"), isWhole, criteriaOf(query)].filter(Boolean);
+  // A client that came again by itself has its old URL.
+  const resume = headers["last-event-id"] || query.get("lastEventId");
+  return [kind, ...asked, ...(resume ? [{ resume }] : [])];
+}
+
+/** Each parameter may come several times: alternatives. */
+function criteriaOf(query: URLSearchParams): object | undefined {
+  const one = (name: string): string | string[] | null => {
+    const values = query.getAll(name);
+    return values.length > 1 ? values : (values[0] ?? null);
+  };
+  const address = one("address");
+  const topics = TOPICS.map(one);
+  while (topics.at(-1) === null) topics.pop();
+  if (address === null && topics.length === 0) return undefined;
+  return { ...(address !== null && { address }), ...(topics.length > 0 && { topics }) };
+}
+
+/** The call that begins a stream. */
+function callOf(params: StreamParams, family: Family | undefined): Buffer {
+  const method = `${family === "conflux" ? "cfx" : "eth"}_subscribe`;
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+}
+
+/** @returns The subscription's id, or the status with which a stream is refused. */
+function outcomeIn({ pieces, status }: RpcResponse): { id: string } | { status: number } {
+  const outcome = JSON.parse(pieces.map(String).join("")) as Outcome;
+  if ("result" in outcome) return { id: outcome.result };
+  return { status: status === 200 ? (STATUSES[outcome.error.code] ?? 400) : status };
+}
+
+type Outcome = { readonly result: string } | { readonly error: { readonly code: number } };
+
+/** Of errors that are answered with 200 over POST. */
+const STATUSES: Readonly<Record<number, number | undefined>> = { [-32000]: 404, [-32005]: 429 };

@@ -1,7 +1,9 @@
 // geth's transcripts of JSON-RPC exchanges: the same envelopes come out, with real methods in the place of its test methods.
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { type RecordedNode, startRecordedNode } from "../support/recorded-node.ts";
@@ -71,6 +73,15 @@ describe.runIf(isThere)("geth's wire transcripts", () => {
     const response = await post(gateway.endpoint("wire"), withRealMethods(sent));
     const { status, body } = ownAnswers[sent] ?? { status: 200, body: withRealResults(want) };
     expect({ status: response.status, body: await response.text() }).toEqual({ status, body });
+  });
+
+  it.each(exchanges)("over a WebSocket, $title: $sent", async ({ sent, want }) => {
+    const socket = new WebSocket(gateway.endpoint("wire").replace("http:", "ws:"));
+    await once(socket, "open");
+    socket.send(withRealMethods(sent));
+    const [message] = (await once(socket, "message")) as [Buffer];
+    expect(String(message)).toBe(ownAnswers[sent]?.body ?? withRealResults(want));
+    socket.close();
   });
 });
 

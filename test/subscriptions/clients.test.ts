@@ -1,11 +1,13 @@
-// Clients as they are, with their own ways to subscribe.
+// Clients as they are, with their own ways to subscribe, over fifty blocks and two reorganisations; and a node that forks.
 import { WebSocketProvider } from "ethers";
+import { pino } from "pino";
 import { createPublicClient, webSocket } from "viem";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Web3 } from "web3";
-import { inputWord } from "../../src/devnet/contracts.ts";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand, freePorts, SupervisedNode } from "../../src/devnet/node-process.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { reorganise } from "../filters/reorganise.ts";
+import { emit, type Header, latest, mine, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -17,28 +19,17 @@ describe.skipIf(!isHere).each([1, 2])("over %i processes", (processes) => {
   let anvil: AnvilNode;
   let gateway: RunningGateway;
   let url: string;
-  let from: string;
 
   beforeAll(async () => {
     anvil = (await startAnvil()) as AnvilNode;
-    from = ((await ask(anvil.url, "eth_accounts")).result as string[])[0] ?? "";
-    await ask(anvil.url, "anvil_mine", ["0x20"]);
+    await mine(anvil, 32);
     gateway = await startGatewayProcess({
       processes,
       networks: {
         main: { family: "evm", chainId: anvil.chainId, upstreams: [{ url: anvil.url }] },
       },
     });
-    const { number } = await read<{ number: string }>(
-      anvil.url,
-      "eth_getBlockByNumber",
-      "latest",
-      false,
-    );
-    await until(
-      "the head is there",
-      async () => (await ask(gateway.endpoint("main"), "eth_blockNumber")).result === number,
-    );
+    await settled(gateway.endpoint("main"), anvil);
     url = gateway.endpoint("main").replace("http:", "ws:");
   });
   afterAll(async () => {
@@ -46,63 +37,94 @@ describe.skipIf(!isHere).each([1, 2])("over %i processes", (processes) => {
     anvil.close();
   });
 
-  const latestHash = async (): Promise<string> =>
-    (await read<{ hash: string }>(anvil.url, "eth_getBlockByNumber", "latest", false)).hash;
-  /** Blocks, a reorganisation, and blocks: until the client has heard of the head. */
-  const live = async (heard: () => string | undefined): Promise<void> => {
-    for (const happen of [
-      () => ask(anvil.url, "anvil_mine", ["0x3"]),
-      () => reorganise(anvil.url, 2),
-      () => ask(anvil.url, "anvil_mine", ["0x1"]),
-    ]) {
-      await happen();
-      const hash = await latestHash();
-      await until("the client has heard of it", async () => heard() === hash);
+  const isHeard = async (heard: ReadonlySet<string>): Promise<unknown> => {
+    const { hash } = await latest(anvil.url);
+    return until("the client has heard of the head", async () => heard.has(hash));
+  };
+  /** Fifty blocks and two reorganisations; in the end the client has heard of all blocks that are canonical. */
+  const live = async (heard: ReadonlySet<string>): Promise<void> => {
+    const first = Number((await latest(anvil.url)).number) + 1;
+    for (const [blocks, depth] of [
+      [20, 3],
+      [20, 6],
+      [10, 0],
+    ] as const) {
+      await mine(anvil, blocks);
+      await isHeard(heard);
+      if (depth === 0) continue;
+      await reorganise(anvil.url, depth);
+      await isHeard(heard);
+    }
+    for (let number = first; number < first + 50; number += 1) {
+      const at = `0x${number.toString(16)}`;
+      const { hash } = await read<Header>(anvil.url, "eth_getBlockByNumber", at, false);
+      await until(`block ${number} is heard of`, async () => heard.has(hash));
     }
   };
+  const begun = (heard: ReadonlySet<string>): Promise<unknown> =>
+    until("it has begun", async () => {
+      await mine(anvil, 1);
+      return heard.size > 0;
+    });
 
   it("viem watches blocks", async () => {
     const client = createPublicClient({ transport: webSocket(url, { reconnect: false }) });
-    let last: string | undefined;
-    const stop = client.watchBlocks({
-      onBlock: ({ hash }) => {
-        last = hash ?? undefined;
-      },
-    });
-    await until("it has begun", async () => {
-      await ask(anvil.url, "anvil_mine", ["0x1"]);
-      return last;
-    });
-    await live(() => last);
+    const heard = new Set<string>();
+    const stop = client.watchBlocks({ onBlock: ({ hash }) => void heard.add(String(hash)) });
+    await begun(heard);
+    await live(heard);
     stop();
     (await client.transport.getRpcClient()).close();
   });
 
-  it("ethers hears of logs", async () => {
-    const provider = new WebSocketProvider(url);
+  it("ethers hears of blocks and logs", async () => {
+    const provider = new WebSocketProvider(url, undefined, { cacheTimeout: -1 });
     const heard = new Set<string>();
-    await provider.on({ address: anvil.emitter }, ({ transactionHash }) => {
-      heard.add(transactionHash);
+    await provider.on("block", (number: number) => {
+      void provider.getBlock(number).then((block) => heard.add(String(block?.hash)));
     });
-    const emit = () =>
-      read<string>(anvil.url, "eth_sendTransaction", {
-        ...{ from, to: anvil.emitter, data: inputWord(9), gas: "0x100000" },
-      });
-    await until("it has begun", async () => heard.has(await emit()) || heard.size > 0);
-    const hashes = [await emit(), await emit()];
-    await until("both are heard of", async () => hashes.every((hash) => heard.has(hash)));
+    await begun(heard);
+    await live(heard);
+    const hashes = new Set<string>();
+    await provider.on({ address: anvil.emitter }, ({ transactionHash }) => {
+      hashes.add(transactionHash);
+    });
+    await until("it has begun", async () => hashes.has(await emit(anvil)) || hashes.size > 0);
+    const both = [await emit(anvil), await emit(anvil)];
+    await until("both are heard of", async () => both.every((hash) => hashes.has(hash)));
     await provider.destroy();
   });
 
   it("web3.js subscribes to heads", async () => {
     const web3 = new Web3(url);
     const subscription = await web3.eth.subscribe("newHeads");
-    let last: string | undefined;
-    subscription.on("data", ({ hash }) => {
-      last = String(hash);
-    });
-    await live(() => last);
+    const heard = new Set<string>();
+    subscription.on("data", ({ hash }) => void heard.add(String(hash)));
+    await begun(heard);
+    await live(heard);
     await subscription.unsubscribe();
     web3.provider?.disconnect();
+  });
+
+  it("anvil forks over a WebSocket", async () => {
+    const { port } = await freePorts("port");
+    const { file, args } = anvilCommand({ port, chainId: anvil.chainId }) ?? { file: "", args: [] };
+    const command = { file, args: [...args, "--fork-url", url] };
+    const parts = { clock: systemClock, log: pino({ level: "silent" }) };
+    const fork = new SupervisedNode({ name: "fork", command }, parts);
+    fork.start();
+    const at = `http://127.0.0.1:${port}`;
+    await until("the fork answers", () =>
+      ask(at, "eth_chainId").then(
+        ({ result }) => result !== undefined,
+        () => false,
+      ),
+    );
+    const { number } = await latest(anvil.url);
+    expect(await read(at, "eth_blockNumber")).toBe(number);
+    const codes = [at, anvil.url].map((each) => read(each, "eth_getCode", anvil.emitter, "latest"));
+    const [code, original] = await Promise.all(codes);
+    expect(code).toBe(original);
+    await fork.stop();
   });
 });

@@ -231,6 +231,7 @@ export class Network {
     this.#freshness.close();
     this.#unlink();
     this.#stopTelling?.();
+    await this.subscriptions?.close();
     await this.filters?.close();
     await this.#source?.close();
     await this.#headWatch?.close();

@@ -145,18 +145,23 @@ export function headerOf(json: Buffer): string {
   return JSON.stringify(Object.fromEntries(header));
 }
 
-const TRUE = Buffer.from("true");
-const REMOVED = Buffer.from(',"removed":true');
-
 /**
  * A log that is no longer part of the chain.
  *
  * @param json The log as a node wrote it. @returns The same with `removed` true, where it was or at its end.
  */
-export function asRemoved(json: Buffer): Buffer {
+export const asRemoved = (json: Buffer): Buffer => withRemoved(json, "true");
+
+/** The same log when it was part of the chain. */
+export const asRestored = (json: Buffer): Buffer => withRemoved(json, "false");
+
+function withRemoved(json: Buffer, value: string): Buffer {
   const [removed] = findMembers(json, ["removed"]) ?? [];
-  if (removed)
-    return Buffer.concat([json.subarray(0, removed.start), TRUE, json.subarray(removed.end)]);
+  if (removed) {
+    const [before, behind] = [json.subarray(0, removed.start), json.subarray(removed.end)];
+    return Buffer.concat([before, Buffer.from(value), behind]);
+  }
   const end = json.lastIndexOf("}");
-  return Buffer.concat([json.subarray(0, end), REMOVED, json.subarray(end)]);
+  const member = Buffer.from(`,"removed":${value}`);
+  return Buffer.concat([json.subarray(0, end), member, json.subarray(end)]);
 }

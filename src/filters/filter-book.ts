@@ -2,21 +2,28 @@
 
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
-import type { LogMatcher } from "../evm/log-filter.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import { orAborted } from "../lib/waiting.ts";
 import {
   type Criteria,
   type Cursor,
+  type CursorPosition,
   type FilterManner,
   type FilterQuestion,
   mannerOf,
 } from "./filter-record.ts";
 import type { Formatter, Formatters } from "./formatters.ts";
-import { KeptFilters, type KeptFiltersOptions, type KeptFiltersParts } from "./kept-filters.ts";
+import {
+  type KeptFilter,
+  KeptFilters,
+  type KeptFiltersOptions,
+  type KeptFiltersParts,
+} from "./kept-filters.ts";
 import type { MempoolFilters } from "./mempool-reader.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
+import { PushedRecords } from "./pushed-record.ts";
+import { retrace } from "./retrace.ts";
 import { Lost, waitForCursor, walk, withPath } from "./walk.ts";
 
 export type FilterLimits = {
@@ -48,11 +55,28 @@ export type FilterCaller = {
 /** The signal is made when it is read. */
 type Waiting = Pick<FilterCaller, "signal">;
 
+type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
+
+/** What is asked for, and how it is told. */
+type Told = { readonly asked: FilterQuestion; readonly formatter: Formatter };
+
+/** Makes what subscriptions are told that ask for the same. Each throws Lost when that is not to be had any more. */
+export type Teller = {
+  /** Which logs, where it is logs that are asked for. */
+  readonly matcher: Formatter["matcher"];
+  /** The items since a client was there. */
+  look(at: Cursor, caller: Waiting): Promise<Changes>;
+  /** The items of a look that was told before. */
+  retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
+};
+
 /** How often the book tries whether the state is there again, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
 export class FilterBook {
   readonly #kept: KeptFilters;
+  /** Writes what subscriptions have to note. */
+  readonly records: Pick<PushedRecords, "write">;
   readonly #formatters = new WeakMap<OpenFilter, Formatter>();
   readonly #closing = new AbortController();
   #takingUp: Promise<void> | undefined;
@@ -61,6 +85,7 @@ export class FilterBook {
 
   constructor(options: FilterOptions, parts: FilterParts) {
     this.#kept = new KeptFilters(options, parts);
+    this.records = new PushedRecords(parts);
     this.#options = options;
     this.#parts = parts;
   }
@@ -86,20 +111,34 @@ export class FilterBook {
   }
 
   /** @returns The id. @throws RpcError */
-  create(asked: FilterQuestion, caller: Omit<FilterCaller, "delivery">): Promise<string> {
-    const { holder, manner = "polled" } = caller;
-    return this.#kept.add(asked, { holder, manner }, () => this.#beginning(asked, caller));
+  async create(
+    asked: FilterQuestion,
+    caller: Pick<FilterCaller, "holder" | "signal">,
+  ): Promise<string> {
+    return (await this.#kept.add(asked, caller, () => this.#beginning(asked, caller))).id;
   }
 
-  /** What a subscription of this key asks for; undefined when there is none. @throws RpcError while the state is away. */
-  async subscribed(id: string, holder: string): Promise<FilterQuestion | undefined> {
-    const filter = await this.#kept.lookUp(id, holder);
-    return filter && mannerOf(filter.record) === "pushed" ? filter.record : undefined;
+  /** Makes a subscription. @param caller.by Who pushes it. @throws RpcError */
+  begin(
+    asked: FilterQuestion,
+    caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by: string },
+  ): Promise<KeptFilter> {
+    return this.#kept.add(asked, caller, () => this.#beginning(asked, caller));
   }
 
-  /** Which logs it asks for; undefined when it asks for something else. */
-  matcherFor(asked: FilterQuestion): LogMatcher | "nothing" | undefined {
-    return this.#formatterFor(asked).matcher;
+  /** A subscription of this key; undefined when there is none. @throws RpcError while the state is away. */
+  pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
+    return this.#kept.pushed(id, holder);
+  }
+
+  /** Makes what all that ask for the same are told. */
+  tellerOf(asked: FilterQuestion): Teller {
+    const formatter = this.#formatterFor(asked);
+    return {
+      matcher: formatter.matcher,
+      look: (at, caller) => this.#look({ asked, formatter }, [at], caller),
+      retrace: (from, to, caller) => this.#retrace({ asked, formatter }, [from, to], caller),
+    };
   }
 
   /**
@@ -114,9 +153,10 @@ export class FilterBook {
   ): Promise<Changes> {
     const { clock } = this.#parts;
     const filter = await this.#kept.find(id, caller.holder);
-    if (mannerOf(filter.record) !== (caller.manner ?? "polled")) throw errors.filterNotFound();
+    if (filter.record.isPushed) throw errors.filterNotFound();
     check(filter.record);
-    const look: Look = (cursors) => this.#look(filter, cursors, caller);
+    const told = { asked: filter.record, formatter: this.#formatterOf(filter) };
+    const look: Look = (cursors) => this.#look(told, cursors, caller);
     try {
       const changes = await filter.poll(look, caller, clock.wallTime());
       if (changes) return changes;
@@ -182,25 +222,21 @@ export class FilterBook {
     return { number: head.number, hash: head.hash };
   }
 
-  async #look(filter: OpenFilter, cursors: readonly Cursor[], caller: Waiting): Promise<Changes> {
+  async #look(
+    { asked, formatter }: Told,
+    cursors: readonly Cursor[],
+    caller: Waiting,
+  ): Promise<Changes> {
     const { chain, clock, journal } = this.#parts;
-    if (filter.record.kind === "pending") {
+    if (asked.kind === "pending") {
       const [at] = cursors as readonly { sequence: number }[];
       const changes = at && (await journal.since(at.sequence, this.#options.most));
       if (!changes) throw new Lost();
       return changes;
     }
     const { most, isShared } = this.#options;
-    const within = <Value>(promise: Promise<Value>): Promise<Value> =>
-      this.#within(promise, caller);
-    await waitForCursor(cursors as readonly Position[], this.#options, {
-      view: () => this.#liveView(caller),
-      headOfNodes: () => chain.headOfNodes(caller.signal),
-      clock,
-      caller,
-      within,
-    });
-    const options = { formatter: this.#formatterOf(filter), most, isShared };
+    const within = await this.#reach(cursors as readonly Position[], caller);
+    const options = { formatter, most, isShared };
     const walked = await walk(cursors as readonly Position[], options, {
       view: () => chain.view(),
       clock,
@@ -208,6 +244,38 @@ export class FilterBook {
     });
     if (!walked) throw errors.chainMoves();
     return walked;
+  }
+
+  async #retrace(
+    { asked, formatter }: Told,
+    [from, to]: readonly [Cursor, Cursor],
+    caller: Waiting,
+  ): Promise<Pick<Changes, "items" | "more">> {
+    if (asked.kind === "pending") {
+      const [first, end] = [from, to] as { sequence: number }[];
+      const length = (end?.sequence ?? 0) - (first?.sequence ?? 0);
+      const changes = await this.#parts.journal.since(first?.sequence ?? 0, length);
+      if (changes?.items.length !== length) throw new Lost();
+      return changes;
+    }
+    const ends = [from, to] as readonly [CursorPosition, CursorPosition];
+    const within = await this.#reach(ends, caller);
+    return retrace({ from: ends[0], to: ends[1] }, formatter, {
+      view: await this.#liveView(caller),
+      within,
+    });
+  }
+
+  /** Waits until the chain is where the cursors are. @returns What ends waiting when the caller's time is up. */
+  async #reach(cursors: readonly Position[], caller: Waiting): Promise<Within> {
+    const { chain, clock } = this.#parts;
+    const within: Within = (promise) => this.#within(promise, caller);
+    await waitForCursor(cursors, this.#options, {
+      view: () => this.#liveView(caller),
+      headOfNodes: () => chain.headOfNodes(caller.signal),
+      ...{ clock, caller, within },
+    });
+    return within;
   }
 
   /** @throws RpcError 503 while the chain is not followed yet. */

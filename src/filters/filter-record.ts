@@ -44,6 +44,12 @@ export type FilterRecord = {
   readonly usedAtMs: number;
   /** It is a subscription. */
   readonly isPushed?: true;
+  /** Of a subscription: how many notifications its client has at `told`, and at each of `unsure`. */
+  readonly counts?: readonly number[];
+  /** How many arrived for certain. */
+  readonly arrived?: number;
+  /** Who pushes it. */
+  readonly by?: string;
 } & (
   | ({ readonly kind: "logs"; readonly criteria: Criteria } & CursorState<CursorPosition>)
   | ({ readonly kind: "blocks" | "heads" } & CursorState<CursorPosition>)

@@ -5,7 +5,7 @@ import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
 import { type EpochLogFilter, epochMatcher } from "../conflux/epoch-logs.ts";
 import { type LogFilter, type LogMatcher, type LogRange, matcherOf } from "../evm/log-filter.ts";
-import { asRemoved, headerOf } from "../evm/results.ts";
+import { asRemoved, asRestored, headerOf } from "../evm/results.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Criteria } from "./filter-record.ts";
@@ -24,6 +24,8 @@ export type Formatter = {
   readonly matcher?: LogMatcher | "nothing";
   /** Instead of the dropped blocks' items, where the family tells of a reorganisation by its fork only. */
   reverted?(fork: Position): readonly RawJson[];
+  /** An item of a dropped block as it was when the block was added; left out where it does not tell that. */
+  restored?(dropped: RawJson): RawJson;
   /** Of a block that is no longer canonical. */
   dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
   /** Of a canonical block. */
@@ -137,6 +139,7 @@ function logsOfBlocks(filter: LogFilter): Formatter {
     (named.hash === undefined || named.hash === block.hash);
   return {
     matcher,
+    restored: (log) => asRestored(Buffer.from(log)),
     dropped: (block, view) => (isWithin(block) ? view.logsOf(block, matcher).map(asRemoved) : []),
     added: (block, view) => (isWithin(block) ? view.logsOf(block, matcher) : []),
     addedWithin: async (range, most, view) => {

@@ -21,6 +21,7 @@ import {
   weightOf,
 } from "./filter-record.ts";
 import { OpenFilter, WRITTEN_LATE_MS } from "./open-filter.ts";
+import { encodePushed } from "./pushed-record.ts";
 
 export type KeptFiltersOptions = {
   readonly network: string;
@@ -31,6 +32,9 @@ export type KeptFiltersOptions = {
   /** Ends what nobody polls: of the processes of one gateway, one does. */
   readonly sweeps: boolean;
 };
+
+/** Its id, and its text under its key of the state. */
+export type KeptFilter = { readonly id: string; readonly key: string; readonly text: string };
 
 export type KeptFiltersParts = {
   readonly state: State;
@@ -92,27 +96,45 @@ export class KeptFilters {
   /**
    * Keeps a new filter, which begins where `begin` says.
    *
-   * @returns The id, see `newId`. @throws RpcError when its key has too many.
+   * @param by Who pushes it; left out: its client polls. @returns The id, see `newId`. @throws RpcError when its key has
+   * too many.
    */
   async add(
     asked: FilterQuestion,
-    { holder, manner }: { readonly holder: string; readonly manner: FilterManner },
+    { holder, by }: { readonly holder: string; readonly by?: string | undefined },
     begin: () => Promise<Cursor>,
-  ): Promise<string> {
+  ): Promise<KeptFilter> {
     const { count, clock } = this.#parts;
+    const manner: FilterManner = by === undefined ? "polled" : "pushed";
     const perKey = this.#options.perKey[manner];
     const counting = { holder, manner, weight: weightOf(asked) };
     if (!(await this.#hasRoom(counting))) throw errors.tooManyFilters(perKey, manner);
     const told = await begin();
-    const common = { holder, usedAtMs: clock.wallTime(), told, unsure: [] };
-    const record = { ...asked, ...common, ...(manner === "pushed" && { isPushed: true }) };
+    const used = { holder, usedAtMs: clock.wallTime() };
+    const polled = { ...asked, ...used, told, unsure: [] } as unknown as FilterRecord;
+    const steps = [{ count: 0, at: told }];
+    const text =
+      by === undefined
+        ? encodeFilter(polled)
+        : encodePushed({ by, asked, ...used, arrived: 0, steps });
     const id = newId();
-    const text = encodeFilter(record as unknown as FilterRecord);
     const counted = { ...counting, key: this.#prefix + id, text };
     // Many may be made at once: where there was room at first, there may be none now.
     if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey, manner);
     this.#count(asked, 1);
-    return id;
+    return { id, key: counted.key, text };
+  }
+
+  /** A subscription of this key; undefined when there is none. @throws RpcError while the state is away. */
+  async pushed(id: string, holder: string): Promise<KeptFilter | undefined> {
+    const key = this.#prefix + id;
+    const text = await this.#lifetime.noting(this.#parts.state.get(key));
+    const record = text === undefined ? undefined : decodeFilter(text);
+    const isThere =
+      record?.by !== undefined &&
+      record.holder === holder &&
+      !this.#lifetime.isOver(this.#lastUse(record), "pushed");
+    return isThere && text !== undefined ? { id, key, text } : undefined;
   }
 
   /** @throws RpcError when there is no such filter of this key: unknown, ended, or of another key look the same. */

@@ -9,22 +9,74 @@ type NewLogsParts = { readonly view: () => ChainView | undefined };
 /** More blocks at once are not looked into here: everybody looks. */
 const MOST_BLOCKS = 64;
 
-export class NewLogs {
+type Matcher = LogMatcher | "nothing" | undefined;
+
+export class NewLogs<Stream> {
   #head: Position | undefined;
   /** The terms of all logs of the new blocks; undefined when the update was not only new blocks. */
   #terms: ReadonlySet<number> | undefined;
+  readonly #all = new Map<Stream, Matcher>();
+  /** Those that ask for no terms: each update concerns them. */
+  readonly #always = new Set<Stream>();
+  /** Those that ask for logs with one of some terms, by each of these. */
+  readonly #byTerm = new Map<number, Set<Stream>>();
   readonly #parts: NewLogsParts;
 
   constructor(parts: NewLogsParts) {
     this.#parts = parts;
   }
 
-  /** The chain was updated. */
-  look(): void {
+  /** The head that was seen last. */
+  get head(): Position | undefined {
+    return this.#head;
+  }
+
+  /** @param matcher Which logs are told; undefined: something else is. */
+  add(stream: Stream, matcher: Matcher): void {
+    this.#all.set(stream, matcher);
+    const terms = fewestTerms(matcher);
+    if (!terms) this.#always.add(stream);
+    for (const term of terms ?? []) {
+      const streams = this.#byTerm.get(term) ?? new Set();
+      this.#byTerm.set(term, streams.add(stream));
+    }
+  }
+
+  remove(stream: Stream): void {
+    const terms = fewestTerms(this.#all.get(stream));
+    this.#all.delete(stream);
+    this.#always.delete(stream);
+    for (const term of terms ?? []) {
+      const streams = this.#byTerm.get(term);
+      streams?.delete(stream);
+      if (streams?.size === 0) this.#byTerm.delete(term);
+    }
+  }
+
+  /**
+   * The chain was updated.
+   *
+   * @returns The head before, when all that happened since is that blocks came.
+   */
+  look(): Position | undefined {
     const before = this.#head;
     const view = this.#parts.view();
     this.#head = view?.head;
     this.#terms = view && before && termsSince(before, view);
+    return this.#terms && before;
+  }
+
+  /** Those that may have something to tell since the last look but one. */
+  *concerned(): Generator<Stream> {
+    if (!this.#terms) yield* this.#all.keys();
+    else yield* this.#always;
+    const found = new Set<Stream>();
+    for (const term of this.#terms ?? [])
+      for (const stream of this.#byTerm.get(term) ?? []) found.add(stream);
+    for (const stream of found) {
+      const matcher = this.#all.get(stream);
+      if (matcher && this.mayMatch(matcher)) yield stream;
+    }
   }
 
   /** Whether a subscription may have something to tell since the last look but one. */
@@ -35,6 +87,17 @@ export class NewLogs {
     return matcher.conditions.every(({ terms: wanted }) => hasOne(wanted, terms));
   }
 }
+
+/** The condition that is quickest to look up; undefined where there is none. */
+function fewestTerms(matcher: Matcher): ReadonlySet<number> | undefined {
+  if (matcher === "nothing") return NO_TERMS;
+  const [first, ...others] = matcher?.conditions ?? [];
+  const shorter = (one: ReadonlySet<number>, other: ReadonlySet<number>): ReadonlySet<number> =>
+    other.size < one.size ? other : one;
+  return first && others.map(({ terms }) => terms).reduce(shorter, first.terms);
+}
+
+const NO_TERMS: ReadonlySet<number> = new Set();
 
 function hasOne(wanted: ReadonlySet<number>, terms: ReadonlySet<number>): boolean {
   for (const term of wanted) if (terms.has(term)) return true;

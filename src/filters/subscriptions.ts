@@ -1,42 +1,16 @@
 // Subscriptions of one network: filters whose items are pushed over a socket, a notification each, as fast as their
 // caller takes them. What a caller missed while it was away, it is told when it comes again.
-
+import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
-import type { LogMatcher } from "../evm/log-filter.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
-import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deadline, orAborted } from "../lib/waiting.ts";
-import type { FilterBook, FilterCaller } from "./filter-book.ts";
-import type { FilterQuestion } from "./filter-record.ts";
+import type { FilterBook, FilterCaller, Teller } from "./filter-book.ts";
+import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
+import type { KeptFilter } from "./kept-filters.ts";
 import { NewLogs } from "./new-logs.ts";
-import type { Changes, Delivery } from "./open-filter.ts";
-
-/** The way to a subscriber: its socket, and its key. */
-export type PushChannel = {
-  /** The name of the key. */
-  readonly holder: string;
-  /** Ends with the socket. */
-  readonly signal: AbortSignal;
-  /**
-   * Sends a notification, which the key pays for.
-   *
-   * @param method Of the subscription: it counts as usage of this method.
-   * @returns When it was handed to the network: true; false when it never will be.
-   */
-  push(notification: readonly RawJson[], method: string): Promise<boolean>;
-  /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
-  readonly pushed: number;
-  readonly arrived: number;
-  /** Resolves when more arrived, or the channel ended. */
-  moreArrived(): Promise<void>;
-  /** Whether the key may make this call now. */
-  allows(method: string, params: readonly unknown[]): boolean;
-  /** How many subscriptions are pushed through it. */
-  subscriptions: number;
-  /** Closes the socket. */
-  close(why: "behind" | "forbidden"): void;
-};
+import { LookShelf, PushStream } from "./push-stream.ts";
+import { encodePushed, type Place, placeOf } from "./pushed-record.ts";
+import { type PushChannel, Subscription } from "./subscription.ts";
 
 export type SubscriptionsOptions = {
   /** Of the names of the family's methods. */
@@ -44,17 +18,46 @@ export type SubscriptionsOptions = {
 };
 
 export type SubscriptionsParts = {
-  readonly filters: Pick<FilterBook, "create" | "changes" | "subscribed" | "remove" | "matcherFor">;
+  readonly filters: Pick<FilterBook, "begin" | "pushed" | "tellerOf" | "records" | "remove">;
   readonly chain: Pick<ViewSource, "view">;
-  readonly clock: Pick<Clock, "after" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
 type Asking = Pick<FilterCaller, "signal" | "delivery">;
 
+/** Where a caller comes again. */
+type Resumption = {
+  readonly id: string;
+  readonly asked: FilterQuestion;
+  /** So many notifications it received over the subscription's life; undefined: it does not count. */
+  readonly received?: number | undefined;
+};
+
+/** A stream with what makes it, and how many subscriptions have it. */
+type OpenStream = { readonly stream: PushStream; readonly teller: Teller; users: number };
+
+/** Looks that are held for slower subscriptions, in bytes. */
+const SHELF_BYTES = 8_388_608;
+/** Mempool transactions come without an update of the chain: it is looked for them so often, in milliseconds. */
+const MEMPOOL_EVERY_MS = 100;
+/** The records of subscriptions that nothing is told of are written so often, few at once, in milliseconds. */
+const NOTED_EVERY_MS = 60_000;
+const TENDED_EVERY_MS = 1_000;
+const NOTED_AT_ONCE = 400;
+
 export class Subscriptions {
   /** Those that are pushed by this process, by their ids. */
   readonly #pushed = new Map<string, Subscription>();
-  readonly #newLogs: NewLogs;
+  /** By what is asked. */
+  readonly #streams = new Map<string, OpenStream>();
+  /** Looks of these streams and the updates that were heard of do not fit. */
+  readonly #unsettled = new Set<PushStream>();
+  readonly #newLogs: NewLogs<PushStream>;
+  readonly #shelf = new LookShelf({ bytes: SHELF_BYTES });
+  /** What is noted of those that ended. */
+  readonly #ending = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #stopTending: (() => void) | undefined;
   readonly #options: SubscriptionsOptions;
   readonly #parts: SubscriptionsParts;
 
@@ -64,208 +67,199 @@ export class Subscriptions {
     this.#newLogs = new NewLogs({ view: () => parts.chain.view() });
   }
 
+  /** Resolves when it is noted how far all were told. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#stopTending?.();
+    for (const subscription of this.#pushed.values()) void this.#end(subscription);
+    await Promise.all(this.#ending);
+  }
+
   /** The chain was updated: those look that it may concern. */
   look(): void {
-    this.#newLogs.look();
-    for (const subscription of this.#pushed.values()) subscription.look(this.#newLogs);
+    const before = this.#newLogs.look();
+    const concerned = new Set([...this.#unsettled, ...this.#newLogs.concerned()]);
+    this.#unsettled.clear();
+    for (const stream of concerned) stream.touch(before);
   }
 
   /** @returns The id, which its answer tells before anything is pushed. @throws RpcError */
   async begin(asked: FilterQuestion, asking: Asking, channel: PushChannel): Promise<string> {
-    const { filters } = this.#parts;
-    const caller = { holder: channel.holder, manner: "pushed", signal: asking.signal } as const;
-    const id = await filters.create(asked, caller);
-    this.#pushWhenTold(id, asking, channel);
-    return id;
+    const by = newName();
+    const caller = { holder: channel.holder, signal: asking.signal, by };
+    const kept = await this.#parts.filters.begin(asked, caller);
+    const place = placeOf(decodeFilter(kept.text), 0) as Place;
+    this.#pushWhenTold({ kept, by, asked, place }, asking, channel);
+    return kept.id;
   }
 
   /** Goes on where the subscription was, also when it was another process that pushed it. @throws RpcError */
   async resume(
-    { id, asked }: { readonly id: string; readonly asked: FilterQuestion },
+    { id, asked, received }: Resumption,
     asking: Asking,
     channel: PushChannel,
   ): Promise<string> {
     const { filters } = this.#parts;
-    const kept = await filters.subscribed(id, channel.holder);
-    if (!kept || !isSame(kept, asked)) throw errors.subscriptionNotFound();
     // Its old socket may be open still: nobody is at its other end.
-    await this.#pushed.get(id)?.stop();
-    this.#pushWhenTold(id, asking, channel);
-    return id;
+    const here = this.#pushed.get(id);
+    if (here) await this.#end(here);
+    const by = newName();
+    for (;;) {
+      const kept = await filters.pushed(id, channel.holder);
+      if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
+      const place = foundPlace(kept, received);
+      const taken = await this.#takeOver({ kept, by, asked, place }, channel.holder);
+      if (!taken) continue; // another one took it over, or it was ended
+      this.#pushWhenTold(taken, asking, channel);
+      return id;
+    }
   }
 
   /** @returns false when the channel has no such subscription. @throws RpcError while the state is away. */
   async end(id: string, channel: PushChannel): Promise<boolean> {
     const subscription = this.#pushed.get(id);
     if (subscription?.channel !== channel) return false;
-    await subscription.stop();
+    await this.#end(subscription);
     return this.#parts.filters.remove(id, { holder: channel.holder, manner: "pushed" });
   }
 
-  #pushWhenTold(id: string, { delivery }: Asking, channel: PushChannel): void {
+  /** From now on another one that pushes it finds that it does so no more. @returns undefined when it was faster. */
+  async #takeOver(
+    { kept, by, asked, place }: Beginning,
+    holder: string,
+  ): Promise<Beginning | undefined> {
+    const { filters, clock } = this.#parts;
+    const { steps, missing } = place;
+    const arrived = (steps.at(-1)?.count ?? 0) - missing;
+    const usedAtMs = clock.wallTime();
+    const text = encodePushed({ by, asked, holder, usedAtMs, arrived, steps });
+    const { by: before = "" } = decodeFilter(kept.text);
+    const write = { key: kept.key, by: before, known: kept.text, text };
+    const noted = await filters.records.write(write);
+    return noted === "written" ? { kept: { ...kept, text }, by, asked, place } : undefined;
+  }
+
+  #pushWhenTold(beginning: Beginning, { delivery }: Asking, channel: PushChannel): void {
     delivery.onSent((wasSent) => {
       // A caller that does not know the id never asks for it again: it ends like one that is not resumed.
-      if (!wasSent || channel.signal.aborted) return;
-      const subscription = new Subscription({ id, ...this.#options }, channel, this.#parts);
-      this.#pushed.set(id, subscription);
-      channel.subscriptions += 1;
-      void subscription.ended.then(() => {
-        channel.subscriptions -= 1;
-        if (this.#pushed.get(id) === subscription) this.#pushed.delete(id);
-      });
+      if (!wasSent || channel.signal.aborted || this.#closing.signal.aborted) return;
+      const { id } = beginning.kept;
+      const before = this.#pushed.get(id);
+      if (before) void this.#end(before);
+      this.#pushed.set(id, this.#push(beginning, channel));
+      this.#stopTending ??= this.#parts.clock.after(TENDED_EVERY_MS, () => this.#tend());
     });
   }
+
+  #push({ kept, by, asked, place }: Beginning, channel: PushChannel): Subscription {
+    const { filters, clock } = this.#parts;
+    const { holder } = channel;
+    const { id, key, text } = kept;
+    const { stream, teller, leave } = this.#enter(asked);
+    const end = (): void => void this.#end(subscription);
+    channel.subscriptions += 1;
+    channel.signal.addEventListener("abort", end);
+    const options = { id, key, text, by, place, ...this.#options };
+    const subscription = new Subscription(options, {
+      ...{ channel, stream, teller, clock, records: filters.records },
+      onEnd: () => {
+        channel.subscriptions -= 1;
+        channel.signal.removeEventListener("abort", end);
+        if (this.#pushed.get(id) === subscription) this.#pushed.delete(id);
+        leave();
+      },
+      onLost: () => void filters.remove(id, { holder, manner: "pushed" }).catch(() => undefined),
+    });
+    return subscription;
+  }
+
+  /** Never rejects. */
+  async #end(subscription: Subscription): Promise<void> {
+    const ended = subscription.end();
+    this.#ending.add(ended);
+    await ended;
+    this.#ending.delete(ended);
+  }
+
+  /** The stream of what is asked. @returns It, and what leaves it. */
+  #enter(asked: FilterQuestion): OpenStream & { readonly leave: () => void } {
+    const name = textOf(asked);
+    const open = this.#streams.get(name) ?? this.#open(asked);
+    this.#streams.set(name, open);
+    open.users += 1;
+    const leave = (): void => {
+      open.users -= 1;
+      if (open.users > 0) return;
+      this.#streams.delete(name);
+      this.#newLogs.remove(open.stream);
+      this.#unsettled.delete(open.stream);
+    };
+    return { ...open, leave };
+  }
+
+  #open(asked: FilterQuestion): OpenStream {
+    const { filters, clock } = this.#parts;
+    const teller = filters.tellerOf(asked);
+    const stream = new PushStream(asked, {
+      ...{ teller, clock, shelf: this.#shelf, signal: this.#closing.signal },
+      head: () => this.#newLogs.head,
+      onUnsettled: (each) => this.#unsettled.add(each),
+    });
+    const open = { stream, teller, users: 0 };
+    if (asked.kind === "pending") this.#lookAheadSoon(open);
+    else this.#newLogs.add(stream, teller.matcher);
+    return open;
+  }
+
+  /** Once for all that are told of pending transactions. */
+  #lookAheadSoon(open: OpenStream): void {
+    this.#parts.clock.after(MEMPOOL_EVERY_MS, () => {
+      if (open.users === 0 || this.#closing.signal.aborted) return;
+      void open.stream
+        .lookAhead()
+        .catch(() => undefined) // the state is away
+        .then(() => this.#lookAheadSoon(open));
+    });
+  }
+
+  /** Subscriptions that nothing is told of do not end. */
+  #tend(): void {
+    const { clock } = this.#parts;
+    const old = clock.now() - NOTED_EVERY_MS;
+    let left = NOTED_AT_ONCE;
+    for (const subscription of this.#pushed.values()) {
+      if (left === 0) break;
+      if (subscription.notedAtMs > old) continue;
+      left -= 1;
+      void subscription.note();
+    }
+    this.#stopTending =
+      this.#pushed.size > 0 ? clock.after(TENDED_EVERY_MS, () => this.#tend()) : undefined;
+  }
+}
+
+/** What is pushed from where. */
+type Beginning = {
+  readonly kept: KeptFilter;
+  readonly by: string;
+  readonly asked: FilterQuestion;
+  readonly place: Place;
+};
+
+const newName = (): string => randomBytes(8).toString("hex");
+
+/** @throws RpcError */
+function foundPlace({ text }: KeptFilter, received: number | undefined): Place {
+  const record = decodeFilter(text);
+  const place = placeOf(record, received ?? record.arrived ?? 0);
+  if (place === "unknown") throw errors.tooFarBehind();
+  if (place === "untold") throw errors.receivedTooMany();
+  return place;
 }
 
 /** Neither has members that are undefined. */
 const isSame = (kept: FilterQuestion, asked: FilterQuestion): boolean =>
-  kept.kind === asked.kind && textOf(kept) === textOf(asked);
+  textOf(kept) === textOf(asked);
 
 const textOf = (asked: FilterQuestion): string =>
-  asked.kind === "logs" ? JSON.stringify(asked.criteria) : "";
-
-/** For one look at the chain, in milliseconds. */
-const LOOK_MS = 30_000;
-/** After so long it is looked again, whether or not there was an update: what is never looked for ends. */
-const LOOKED_EVERY_MS = 60_000;
-/** The same of mempool transactions, which come without an update of the chain. */
-const MEMPOOL_EVERY_MS = 100;
-const TRIED_AGAIN_AFTER_MS = 500;
-
-class Subscription {
-  readonly channel: PushChannel;
-  /** Resolves when nothing is pushed any more. Never rejects. */
-  readonly ended: Promise<void>;
-  readonly #stopping = new AbortController();
-  readonly #signal: AbortSignal;
-  /** undefined before the first look. */
-  #asked: FilterQuestion | undefined;
-  #matcher: LogMatcher | "nothing" | undefined;
-  /** Something happened since the last look began. */
-  #isDue = false;
-  #wake: () => void = () => undefined;
-  readonly #method: string;
-  readonly #before: string;
-  readonly #id: string;
-  readonly #parts: SubscriptionsParts;
-
-  constructor(
-    { id, prefix }: SubscriptionsOptions & { readonly id: string },
-    channel: PushChannel,
-    parts: SubscriptionsParts,
-  ) {
-    this.#id = id;
-    this.#method = `${prefix}_subscribe`;
-    this.#before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
-    this.channel = channel;
-    this.#parts = parts;
-    this.#signal = AbortSignal.any([channel.signal, this.#stopping.signal]);
-    this.#signal.addEventListener("abort", () => this.#wake());
-    this.ended = this.#run();
-  }
-
-  /** The chain was updated. */
-  look(newLogs: NewLogs): void {
-    if (this.#matcher !== undefined && !newLogs.mayMatch(this.#matcher)) return;
-    this.#isDue = true;
-    this.#wake();
-  }
-
-  /** Resolves when what was begun to be pushed is. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.ended;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#signal.aborted) {
-      this.#isDue = false;
-      const isMore = await this.#tell();
-      if (!isMore && !this.#isDue && !this.#signal.aborted) await this.#pause();
-    }
-  }
-
-  #pause(): Promise<void> {
-    const ms = this.#asked?.kind === "pending" ? MEMPOOL_EVERY_MS : LOOKED_EVERY_MS;
-    return new Promise((resolve) => {
-      const cancel = this.#parts.clock.after(ms, resolve);
-      this.#wake = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
-  /** Pushes what is new. @returns Whether there may be more at once. */
-  async #tell(): Promise<boolean> {
-    const { clock, filters } = this.#parts;
-    const { holder } = this.channel;
-    const delivery = new PushedItems();
-    const limit = deadline(LOOK_MS, this.#signal, clock);
-    try {
-      const caller = { holder, manner: "pushed", signal: limit.signal, delivery } as const;
-      const changes = await filters.changes(this.#id, caller, (asked) => this.#check(asked));
-      limit.done();
-      delivery.settle(await this.#pushAll(changes));
-      return changes.items.length > 0 || changes.more !== undefined;
-    } catch (error) {
-      await this.#fail(error);
-      return false;
-    } finally {
-      limit.done();
-      delivery.settle(false);
-    }
-  }
-
-  #check(asked: FilterQuestion): void {
-    if (this.#asked !== asked) {
-      this.#asked = asked;
-      this.#matcher = this.#parts.filters.matcherFor(asked);
-    }
-    const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];
-    if (!this.channel.allows(this.#method, params)) throw new Forbidden();
-  }
-
-  async #pushAll({ items, more }: Changes): Promise<boolean> {
-    for (const item of items) if (!(await this.#push(item))) return false;
-    if (!more) return true;
-    for (let index = 0; index < more.count; index += AT_ONCE) {
-      const some = more.slice(index, Math.min(more.count, index + AT_ONCE)).all();
-      for (const item of some) if (!(await this.#push(item))) return false;
-    }
-    return true;
-  }
-
-  #push(item: RawJson): Promise<boolean> {
-    return this.channel.push([this.#before, item, "}}"], this.#method);
-  }
-
-  async #fail(error: unknown): Promise<void> {
-    if (this.#signal.aborted) return;
-    if (error instanceof Forbidden) return this.channel.close("forbidden");
-    // It slept through blocks that are not to be had any more, or it was ended elsewhere.
-    const isGone = error instanceof RpcError && error.message === errors.filterNotFound().message;
-    if (isGone) return this.channel.close("behind");
-    const again = this.#parts.clock.sleep(TRIED_AGAIN_AFTER_MS, this.#signal);
-    await orAborted(again, this.#signal, () => new Forbidden()).catch(() => undefined);
-  }
-}
-
-/** Logs that are read from the store together. */
-const AT_ONCE = 64;
-
-/** The key may not be told of it any more. */
-class Forbidden extends Error {}
-
-/** The notifications of one look. */
-class PushedItems implements Delivery {
-  #tasks: ((wasSent: boolean) => void)[] = [];
-
-  onSent(task: (wasSent: boolean) => void): void {
-    this.#tasks.push(task);
-  }
-
-  settle(wereSent: boolean): void {
-    for (const task of this.#tasks.splice(0)) task(wereSent);
-  }
-}
+  asked.kind === "logs" ? JSON.stringify(asked.criteria) : asked.kind;

@@ -174,7 +174,7 @@ async function climbToWindow(
   return { items, at, isEnough: false };
 }
 
-function found(sought: Sought): StoredBlock {
+export function found(sought: Sought): StoredBlock {
   if (sought === "unanswered") throw errors.upstreamsFailed();
   if (typeof sought === "string") throw new Lost();
   return sought;
@@ -286,5 +286,7 @@ const takenBack = (block: StoredBlock, formatter: Formatter, view: ChainView): D
 });
 
 /** The blocks of all ways, by their hashes. */
-const deliveredBlocks = (cursors: readonly CursorPosition[]): ReadonlyMap<string, DeliveredBlock> =>
+export const deliveredBlocks = (
+  cursors: readonly CursorPosition[],
+): ReadonlyMap<string, DeliveredBlock> =>
   new Map(cursors.flatMap(({ way = [] }) => way.map((block) => [block.hash, block] as const)));

@@ -207,6 +207,13 @@ export const errors = {
     ),
   /** It ended, is of other criteria, or of another key. */
   subscriptionNotFound: () => new RpcError(-32000, "subscription not found"),
+  /** Where the caller is in it is not known any more. */
+  tooFarBehind: () => new RpcError(-32000, "too far behind"),
+  receivedTooMany: () =>
+    new RpcError(
+      -32602,
+      "invalid argument: the subscription never pushed as many as `received` says",
+    ),
   noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
   /** Nodes are not asked for subscriptions. */
   subscriptionsNeedAChain: () =>

@@ -10,7 +10,8 @@ import type { Position, ProofLevel, StoredBlock } from "../chain/stored-block.ts
 import { wrongAddressIn } from "../conflux/address.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
-import type { PushChannel, Subscriptions } from "../filters/subscriptions.ts";
+import type { PushChannel } from "../filters/subscription.ts";
+import type { Subscriptions } from "../filters/subscriptions.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";

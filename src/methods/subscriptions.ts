@@ -19,8 +19,12 @@ type SubscriptionFamily = {
   readonly members: readonly string[];
 };
 
+const NOT_COUNTED = "want in `received` how many notifications were received";
+
 const resumption = z.strictObject({
   resume: z.string().regex(/^0x[0-9a-fA-F]{1,32}$/, { error: "want a subscription id" }),
+  /** How many of its notifications the caller has received, over all its sockets. */
+  received: z.int({ error: NOT_COUNTED }).min(0, { error: NOT_COUNTED }).optional(),
 });
 
 /** The criteria or the epochs of a kind, and the subscription that is to go on, in this order. */
@@ -44,7 +48,9 @@ function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
       params: {
         kind: z.string({ error: "want a subscription kind" }).describe("What to push."),
         criteria: more.describe("For logs: addresses and topics. Or what resumes."),
-        resume: more.describe("`{resume: id}`: go on where this subscription was told."),
+        resume: more.describe(
+          "`{resume: id, received: n}`: go on behind the nth notification of this subscription.",
+        ),
       },
       result: quantity,
       contractsOf: ([kind, criteria]) => (kind === "logs" ? contractsOfLogs([criteria]) : []),
@@ -75,7 +81,7 @@ async function subscribe(
   const id =
     resume === undefined
       ? await subscriptions.begin(asked, context, channel)
-      : await subscriptions.resume({ id: resume, asked }, context, channel);
+      : await subscriptions.resume({ ...resume, asked }, context, channel);
   return `"${id}"`;
 }
 
@@ -92,19 +98,30 @@ function pushed(
   return { subscriptions, channel };
 }
 
+type Resume = { readonly id: string; readonly received?: number | undefined };
+
+/** What the last argument resumes, if it does. @throws RpcError -32602 */
+function resumeOf(values: readonly unknown[]): Resume | undefined {
+  const last = values.at(-1);
+  if (typeof last !== "object" || last === null || !("resume" in last)) return undefined;
+  const checked = resumption.safeParse(last);
+  if (!checked.success)
+    throw errors.invalidArgument(values.length, checked.error.issues[0]?.message ?? "not valid");
+  return { id: checked.data.resume.toLowerCase(), received: checked.data.received };
+}
+
 /** @throws RpcError -32602 */
 function questionOf(
   name: string,
   given: readonly unknown[],
   { kinds, criteria, members }: SubscriptionFamily,
-): { readonly asked: FilterQuestion; readonly resume: string | undefined } {
+): { readonly asked: FilterQuestion; readonly resume: Resume | undefined } {
   const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
   if (kind === undefined) throw errors.noSuchSubscription();
   const values = given.filter((value) => value !== undefined && value !== null);
-  const last = resumption.safeParse(values.at(-1));
-  const resume = last.success ? last.data.resume.toLowerCase() : undefined;
-  const [wanted = {}, ...surplus] = last.success ? values.slice(0, -1) : values;
-  if (surplus.length > 0) throw errors.tooManyArguments(last.success ? 3 : 2);
+  const resume = resumeOf(values);
+  const [wanted = {}, ...surplus] = resume ? values.slice(0, -1) : values;
+  if (surplus.length > 0) throw errors.tooManyArguments(resume ? 3 : 2);
   if (kind !== "logs") {
     if (kind === "pending" && wanted !== false && Object.keys(wanted as object).length > 0)
       throw errors.invalidArgument(1, "subscriptions push the hashes of transactions only");

@@ -4,7 +4,7 @@ import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
-import type { PushChannel } from "../filters/subscriptions.ts";
+import type { PushChannel } from "../filters/subscription.ts";
 import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";

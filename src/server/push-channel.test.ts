@@ -23,8 +23,8 @@ function channelOver() {
 
 it("knows what arrived by one confirmation after the other", async () => {
   const { channel, confirmations } = channelOver();
-  await channel.push(["1"], "eth_subscribe");
-  await channel.push(["2"], "eth_subscribe");
+  await channel.push(["1"], "eth_subscribe", 1);
+  await channel.push(["2"], "eth_subscribe", 2);
   expect(confirmations).toHaveLength(1);
   expect([channel.pushed, channel.arrived]).toEqual([2, 0]);
   const more = channel.moreArrived();
@@ -37,7 +37,7 @@ it("knows what arrived by one confirmation after the other", async () => {
 
 it("lets nobody wait for a socket that ended", async () => {
   const { channel, ending, confirmations } = channelOver();
-  await channel.push(["1"], "eth_subscribe");
+  await channel.push(["1"], "eth_subscribe", 1);
   const more = channel.moreArrived();
   ending.abort();
   confirmations[0]?.(false);

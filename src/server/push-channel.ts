@@ -1,7 +1,7 @@
 // What subscriptions are pushed through: one WebSocket, with what its key may be told and has to pay.
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
-import type { PushChannel } from "../filters/subscriptions.ts";
+import type { PushChannel } from "../filters/subscription.ts";
 import { lengthOf, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { CallerSocket } from "./caller-socket.ts";
@@ -12,7 +12,10 @@ type Payer = {
 };
 
 export type SocketChannelParts = {
-  readonly socket: Pick<CallerSocket, "push" | "confirm" | "close" | "signal">;
+  readonly socket: Pick<CallerSocket, "confirm" | "close" | "signal"> & {
+    /** @param count Of the subscription's notifications, with this one. */
+    push(notification: readonly RawJson[], count: number): Promise<boolean>;
+  };
   /** As they are now: undefined when the key lets nobody in any more, and when the network is not served. */
   readonly payer: () => Payer;
   readonly clock: Pick<Clock, "now" | "sleep">;
@@ -43,9 +46,9 @@ export class SocketChannel implements PushChannel {
   }
 
   /** While the key has nothing left the notification waits: nothing is left out. */
-  async push(notification: readonly RawJson[], method: string): Promise<boolean> {
+  async push(notification: readonly RawJson[], method: string, count: number): Promise<boolean> {
     const { grant, network } = await this.#paid();
-    if (!grant || !network || !(await this.#parts.socket.push(notification))) return false;
+    if (!grant || !network || !(await this.#parts.socket.push(notification, count))) return false;
     this.pushed += 1;
     if (!this.#isConfirming) void this.#confirm();
     grant.usage.record({

@@ -1,0 +1,180 @@
+// What all subscriptions are told that ask for the same: each look at the chain is made once, by the first of them that
+// comes there, and found by the others as long as there is room for it.
+import type { LogSelection } from "../chain/log-selection.ts";
+import type { Position } from "../chain/stored-block.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
+import type { Clock } from "../lib/clock.ts";
+import { deadline } from "../lib/waiting.ts";
+import type { Teller } from "./filter-book.ts";
+import type { Cursor, FilterQuestion } from "./filter-record.ts";
+import type { Changes } from "./open-filter.ts";
+
+/** What is told behind a stand. */
+export type PushedLook = {
+  readonly items: readonly RawJson[];
+  /** Logs behind the items, which are too many to be held: to be read when they are sent. */
+  readonly more?: LogSelection | undefined;
+  /** Of both. */
+  readonly count: number;
+  readonly to: Stand;
+};
+
+/** Where subscriptions of one stream stand together. */
+export class Stand {
+  cursor: Cursor;
+  next: PushedLook | undefined;
+  looking: Promise<void> | undefined;
+  /** How often the stream had been touched when it was looked from here last. */
+  seen = 0;
+  /** The cursor was where the chain was when it was looked; all that came since was seen, and told by touches. */
+  isSettled = false;
+
+  constructor(cursor: Cursor) {
+    this.cursor = cursor;
+  }
+
+  /** Blocks came that do not concern the stream. */
+  follow(head: Position | undefined): void {
+    if (head && this.isSettled && "hash" in this.cursor && this.cursor.number < head.number)
+      this.cursor = { number: head.number, hash: head.hash };
+  }
+}
+
+/** Looks that were told to the fastest, as long as there is room: all others find them. */
+export class LookShelf {
+  readonly #stands: { readonly stand: Stand; readonly bytes: number }[] = [];
+  #bytes = 0;
+  readonly #most: number;
+
+  constructor(options: { readonly bytes: number }) {
+    this.#most = options.bytes;
+  }
+
+  keep(stand: Stand, { items, more }: PushedLook): void {
+    const own = items.reduce((sum, { length }) => sum + length, EMPTY_BYTES);
+    const bytes = own + (more?.heldBytes ?? 0);
+    this.#stands.push({ stand, bytes });
+    this.#bytes += bytes;
+    while (this.#bytes > this.#most && this.#stands.length > 1) {
+      const oldest = this.#stands.shift();
+      this.#bytes -= oldest?.bytes ?? 0;
+      if (!oldest) return;
+      oldest.stand.next = undefined;
+      oldest.stand.seen = 0;
+    }
+  }
+}
+
+/** For one look at the chain, in milliseconds. */
+const LOOK_MS = 30_000;
+/** A look without its items, in bytes. */
+const EMPTY_BYTES = 300;
+
+export type PushStreamParts = {
+  readonly teller: Pick<Teller, "look">;
+  readonly shelf: LookShelf;
+  readonly clock: Pick<Clock, "after">;
+  /** Ends with the network. */
+  readonly signal: Signal;
+  /** The head that updates were heard of. */
+  readonly head: () => Position | undefined;
+  /** A look went beyond that head, or fell short of it: the stream is to be touched by the next update in any case. */
+  readonly onUnsettled: (stream: PushStream) => void;
+};
+
+/** Of one subscription. */
+type StreamMember = { readonly stand: Stand; wake(): void };
+
+export class PushStream {
+  readonly asked: FilterQuestion;
+  readonly members = new Set<StreamMember>();
+  /** Where the last look ended. */
+  #latest: Stand | undefined;
+  #touches = 1;
+  /** The head before the last touch, when all that happened then is that blocks came. */
+  #before: Position | undefined;
+  readonly #parts: PushStreamParts;
+
+  constructor(asked: FilterQuestion, parts: PushStreamParts) {
+    this.asked = asked;
+    this.#parts = parts;
+  }
+
+  /** The chain was updated so that it may concern the stream. @param before See `NewLogs.look`. */
+  touch(before: Position | undefined): void {
+    this.#touches += 1;
+    this.#before = before;
+    for (const member of this.members) member.wake();
+  }
+
+  /** Whether nothing is to be told behind it before the stream is touched. */
+  isAtRest({ seen, next, looking }: Stand): boolean {
+    return seen === this.#touches && !next && !looking;
+  }
+
+  /** Where those are who stand there, as of now. */
+  cursorOf(stand: Stand): Cursor {
+    if (this.isAtRest(stand)) stand.follow(this.#parts.head());
+    return stand.cursor;
+  }
+
+  /** Looks for all that stand where the last look ended, and wakes them when there is something. */
+  async lookAhead(): Promise<void> {
+    const latest = this.#latest;
+    if (!latest || latest.next) return;
+    await this.look(latest);
+    if (latest.next) for (const member of this.members) member.wake();
+  }
+
+  /** Resolves when it was looked what is behind the stand. @throws What the teller throws. */
+  look(stand: Stand): Promise<void> {
+    stand.looking ??= this.#look(stand).finally(() => {
+      stand.looking = undefined;
+    });
+    return stand.looking;
+  }
+
+  async #look(stand: Stand): Promise<void> {
+    const { head, onUnsettled } = this.#parts;
+    const touches = this.#touches;
+    const before = head();
+    if (stand.seen === touches - 1) stand.follow(this.#before);
+    const { items, more, at } = await this.#changesSince(stand.cursor);
+    const count = items.length + (more?.count ?? 0);
+    const to = this.#othersAt(at, stand) ?? (count > 0 ? new Stand(at) : stand);
+    to.cursor = at;
+    to.isSettled = isAt(at, before) || isAt(at, head());
+    // Where it tells much a look ends before the head: there may be more at once.
+    if (to.isSettled || count === 0) to.seen = Math.max(to.seen, touches);
+    if (!to.isSettled) onUnsettled(this);
+    this.#latest = to;
+    if (to === stand) return;
+    stand.next = { items, more, count, to };
+    this.#parts.shelf.keep(stand, stand.next);
+  }
+
+  async #changesSince(cursor: Cursor): Promise<Changes> {
+    const { teller, clock, signal } = this.#parts;
+    const limit = deadline(LOOK_MS, signal, clock);
+    try {
+      return await teller.look(cursor, { signal: limit.signal });
+    } finally {
+      limit.done();
+    }
+  }
+
+  #othersAt(at: Cursor, stand: Stand): Stand | undefined {
+    const latest = this.#latest;
+    const isThere = latest && latest !== stand && !latest.next && isSame(this.cursorOf(latest), at);
+    return isThere ? latest : undefined;
+  }
+}
+
+const isAt = (at: Cursor, head: Position | undefined): boolean =>
+  "hash" in at && at.hash === head?.hash;
+
+const isSame = (one: Cursor, other: Cursor): boolean =>
+  "hash" in one
+    ? "hash" in other && one.hash === other.hash
+    : "sequence" in other && one.sequence === other.sequence;

@@ -1,0 +1,154 @@
+// The record of a subscription: what was told of it lately, each look with the count of notifications behind it. It is
+// written before a look is told: so a client that knows how many it received is found again, whatever died meanwhile.
+import type { State, Texts } from "../state/state.ts";
+import {
+  type Cursor,
+  type CursorPosition,
+  encodeFilter,
+  type FilterQuestion,
+  type FilterRecord,
+} from "./filter-record.ts";
+
+/** A client that received so many notifications, over the subscription's life, is there. */
+export type PushedStep = { readonly count: number; readonly at: Cursor };
+
+export type PushedState = {
+  /** Who pushes it: another one that took it over has another name. */
+  readonly by: string;
+  readonly asked: FilterQuestion;
+  readonly holder: string;
+  readonly usedAtMs: number;
+  /** So many notifications arrived for certain. */
+  readonly arrived: number;
+  /** Oldest first; what arrived is behind the first of them. */
+  readonly steps: readonly PushedStep[];
+};
+
+export function encodePushed({ by, asked, steps, ...common }: PushedState): string {
+  const [told, ...unsure] = steps.map(({ at }, index) => withoutWay(at, steps[index + 1]?.at));
+  const counts = steps.map(({ count }) => count);
+  // Whose it is stands first, see `stateOf`.
+  const record = { by, ...asked, ...common, isPushed: true, counts, told, unsure };
+  return encodeFilter(record as unknown as FilterRecord);
+}
+
+/** What became of a record that was to be written: another process may push it now, or it was ended. */
+export type Noted = "written" | "taken over" | "gone";
+
+const stateOf = (text: string | undefined, by: string): Noted => {
+  if (text === undefined) return "gone";
+  return text.startsWith(`{"by":"${by}"`) ? "written" : "taken over";
+};
+
+/** The next step's way goes over this one. */
+const withoutWay = (at: Cursor, next: Cursor | undefined): Cursor =>
+  "hash" in at && next !== undefined && wayFrom(at, next)
+    ? { number: at.number, hash: at.hash }
+    : at;
+
+/** The part of a way from a position on downwards; undefined when it does not go there. */
+function wayFrom({ hash }: CursorPosition, over: Cursor): CursorPosition["way"] {
+  const way = "hash" in over ? over.way : undefined;
+  const index = way?.findIndex((block) => block.hash === hash) ?? -1;
+  return index < 0 ? undefined : way?.slice(index);
+}
+
+/** The steps of a record, each with its own way again. */
+function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedStep[] {
+  let next: Cursor | undefined;
+  const steps = [told, ...unsure].map((at, index) => ({ count: counts[index] ?? 0, at }));
+  return steps
+    .reverse()
+    .map((step) => {
+      const way = next && "hash" in step.at && !step.at.way ? wayFrom(step.at, next) : undefined;
+      next = way ? { ...step.at, way } : step.at;
+      return { ...step, at: next };
+    })
+    .reverse();
+}
+
+/** Where a client is that received so many: behind the last of the steps, or within the look that ends there. */
+export type Place = {
+  readonly steps: readonly PushedStep[];
+  /** So many notifications of the last look are missing to the client. */
+  readonly missing: number;
+};
+
+/** @returns "unknown" when that is too long ago, "untold" when it was never told so many. */
+export function placeOf(record: FilterRecord, received: number): Place | "unknown" | "untold" {
+  const steps = stepsOf(record);
+  if (received < (steps[0]?.count ?? 0)) return "unknown";
+  const last = steps.findIndex(({ count }) => count >= received);
+  const step = steps[last];
+  if (!step) return "untold";
+  const missing = step.count - received;
+  // Of heads each block is one notification: the client is at a block.
+  const at = missing > 0 && record.kind === "heads" ? below(step.at, missing) : undefined;
+  if (at) return { steps: [...steps.slice(0, last), { count: received, at }], missing: 0 };
+  return { steps: steps.slice(0, last + 1), missing };
+}
+
+function below(at: Cursor, blocks: number): CursorPosition | undefined {
+  const way = "hash" in at ? at.way?.slice(blocks) : undefined;
+  const block = way?.[0];
+  return way && block && "hash" in at
+    ? { number: at.number - blocks, hash: block.hash, way }
+    : undefined;
+}
+
+type Write = {
+  readonly key: string;
+  readonly by: string;
+  readonly known: string;
+  readonly text: string;
+  readonly resolve: (noted: Noted) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** So many are written in one step. */
+const WRITTEN_AT_ONCE = 500;
+
+/** Writes what many subscriptions have to note at once in one step of the state. */
+export class PushedRecords {
+  #waiting: Write[] = [];
+  #isWriting = false;
+  readonly #state: Pick<State, "update">;
+
+  constructor(parts: { readonly state: Pick<State, "update"> }) {
+    this.#state = parts.state;
+  }
+
+  /**
+   * @param write.known As it was written last. @throws While the state is away: then it may have been written.
+   */
+  write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<Noted> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...write, resolve, reject });
+      if (!this.#isWriting) void this.#writeAll();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    await undefined; // all that are told of the same block
+    while (this.#waiting.length > 0)
+      await this.#writeSome(this.#waiting.splice(0, WRITTEN_AT_ONCE));
+    this.#isWriting = false;
+  }
+
+  /** Never rejects. */
+  async #writeSome(some: readonly Write[]): Promise<void> {
+    let noted: readonly Noted[] = [];
+    const next = (texts: Texts): Texts => {
+      noted = some.map(({ by }, index) => stateOf(texts[index], by));
+      return some.map(({ text }, index) => (noted[index] === "written" ? text : texts[index]));
+    };
+    const keys = some.map(({ key }) => key);
+    try {
+      await this.#state.update(keys, next, { known: some.map(({ known }) => known) });
+      for (const [index, { resolve }] of some.entries()) resolve(noted[index] ?? "gone");
+    } catch (error) {
+      for (const { reject } of some) reject(error);
+    }
+  }
+}

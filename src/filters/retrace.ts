@@ -1,0 +1,106 @@
+// What was told once, made again: the items between two cursors that were both told, also when the chain left the
+// second one, or both, since.
+import type { ChainView } from "../chain/chain-view.ts";
+import type { Position } from "../chain/stored-block.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
+import type { Formatter } from "./formatters.ts";
+import type { Changes } from "./open-filter.ts";
+import { deliveredBlocks, found, Lost } from "./walk.ts";
+
+type RetraceParts = {
+  readonly view: ChainView;
+  /** Throws when the caller's time is up before the promise is there. */
+  readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
+};
+
+/** So many blocks are looked at one by one. */
+const BLOCKS_AT_MOST = 4_096;
+
+type Retraced = {
+  readonly dropped: RawJson[];
+  /** Of the highest block first. */
+  readonly added: (readonly RawJson[])[];
+  /** The lowest block that both have. */
+  fork: Position;
+};
+
+/**
+ * The items of the walk from one cursor that ended at the other.
+ *
+ * @throws Lost when a block on the way is not to be had any more; RpcError when the nodes could not be asked.
+ */
+export async function retrace(
+  { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
+  formatter: Formatter,
+  parts: RetraceParts,
+): Promise<Pick<Changes, "items" | "more">> {
+  const { view } = parts;
+  const known = deliveredBlocks([from, to]);
+  const way: Retraced = { dropped: [], added: [], fork: from };
+  let up: Position = to;
+  for (let blocks = 0; way.fork.hash !== up.hash; blocks += 1) {
+    if (blocks > BLOCKS_AT_MOST || up.number < 0) throw new Lost();
+    const { fork } = way;
+    if (fork.number < up.number && isOnChain(fork, view) && isOnChain(up, view))
+      return itemsOf(way, from, formatter, await along([fork, up], formatter, view));
+    const isDown = fork.number >= up.number;
+    const block = await stepOf(isDown ? fork : up, isDown, { known, formatter, ...parts });
+    if (isDown) way.dropped.push(...block.items);
+    else way.added.push(block.items);
+    const below = { number: (isDown ? fork : up).number - 1, hash: block.parentHash };
+    if (isDown) way.fork = below;
+    else up = below;
+  }
+  return itemsOf(way, from, formatter, { items: [] });
+}
+
+type StepParts = RetraceParts & {
+  readonly known: ReadonlyMap<string, DeliveredBlock>;
+  readonly formatter: Formatter;
+};
+
+/** What was told of a block when it was dropped, or when it was added. */
+async function stepOf(
+  { hash }: Position,
+  isDown: boolean,
+  { view, within, known, formatter }: StepParts,
+): Promise<DeliveredBlock> {
+  const told = known.get(hash);
+  const { restored = undefined } = formatter;
+  let block = view.droppedBlock(hash);
+  if (!block && told && isDown) return told;
+  if (!block && told && restored) return { ...told, items: told.items.map(restored) };
+  block ??= found(await within(view.fetch({ hash })));
+  const items = isDown ? formatter.dropped(block, view) : formatter.added(block, view);
+  return { hash, parentHash: block.outline.parentHash, items };
+}
+
+const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
+  view.hashAt(number) === hash;
+
+/** Between two blocks that are both canonical. */
+async function along(
+  [down, up]: readonly [Position, Position],
+  formatter: Formatter,
+  view: ChainView,
+): Promise<Pick<Changes, "items" | "more">> {
+  const range = { from: down.number + 1, to: up.number };
+  const told = await formatter.addedWithin(range, Number.POSITIVE_INFINITY, view);
+  if (told?.to !== up.number || view.hashAt(up.number) !== up.hash) throw new Lost();
+  return told;
+}
+
+function itemsOf(
+  { dropped, added, fork }: Retraced,
+  from: Position,
+  formatter: Formatter,
+  { items, more }: Pick<Changes, "items" | "more">,
+): Pick<Changes, "items" | "more"> {
+  const isReverted = fork.hash !== from.hash;
+  const down = formatter.reverted && isReverted ? formatter.reverted(fork) : dropped;
+  const above = added.reverse().flat();
+  return above.length > 0 && more
+    ? { items: [...down, ...items, ...more.all(), ...above] }
+    : { items: [...down, ...items, ...above], more };
+}

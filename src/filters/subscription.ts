@@ -1,0 +1,294 @@
+// One subscription while this process pushes it: it takes one look after the other from its stream, notes each before it
+// tells it, and tells it as fast as its caller takes it.
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import type { Clock } from "../lib/clock.ts";
+import { deadline } from "../lib/waiting.ts";
+import type { Teller } from "./filter-book.ts";
+import { type PushedLook, type PushStream, Stand } from "./push-stream.ts";
+import { encodePushed, type Place, type PushedRecords, type PushedStep } from "./pushed-record.ts";
+import { Lost } from "./walk.ts";
+
+/** The way to a subscriber: its socket, and its key. */
+export type PushChannel = {
+  /** The name of the key. */
+  readonly holder: string;
+  /** Ends with the socket. */
+  readonly signal: AbortSignal;
+  /**
+   * Sends a notification, which the key pays for.
+   *
+   * @param method Of the subscription: it counts as usage of this method. @param count How many notifications of the
+   * subscription there were over its life, with this one.
+   * @returns When it was handed to the network: true; false when it never will be.
+   */
+  push(notification: readonly RawJson[], method: string, count: number): Promise<boolean>;
+  /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
+  readonly pushed: number;
+  readonly arrived: number;
+  /** Resolves when more arrived, or the channel ended. */
+  moreArrived(): Promise<void>;
+  /** Whether the key may make this call now. */
+  allows(method: string, params: readonly unknown[]): boolean;
+  /** How many subscriptions are pushed through it. */
+  subscriptions: number;
+  /** Closes the socket. */
+  close(why: "behind" | "forbidden"): void;
+};
+
+export type SubscriptionOptions = {
+  readonly id: string;
+  /** Of the names of the family's methods. */
+  readonly prefix: "eth" | "cfx";
+  /** Where it is kept, and its text there. */
+  readonly key: string;
+  readonly text: string;
+  /** The name under which this process pushes it. */
+  readonly by: string;
+  readonly place: Place;
+};
+
+export type SubscriptionParts = {
+  readonly channel: PushChannel;
+  readonly stream: PushStream;
+  readonly teller: Pick<Teller, "retrace">;
+  readonly records: Pick<PushedRecords, "write">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  /** Nothing more is told. */
+  readonly onEnd: () => void;
+  /** What it has to tell next is not to be had any more. */
+  readonly onLost: () => void;
+};
+
+/** A step, and how many notifications of its channel had been pushed when all up to it was told. */
+type ToldStep = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } & {
+  readonly upTo: number;
+  readonly bytes: number;
+};
+
+/** So many looks that told something are remembered in any case: the caller may count later than it confirms. */
+const KEPT_STEPS = 8;
+/** So much is on its way to the caller: looks, and bytes. */
+const MOST_UNCONFIRMED = 32;
+const MOST_UNCONFIRMED_BYTES = 1_048_576;
+const RETRACE_MS = 30_000;
+const TRIED_AGAIN_AFTER_MS = 500;
+/** Logs that are read from the store together. */
+const AT_ONCE = 64;
+
+export class Subscription {
+  readonly channel: PushChannel;
+  stand: Stand;
+  /** When its record was written last, by the clock. */
+  notedAtMs: number;
+  #isEnded = false;
+  /** Told to its end. */
+  readonly #steps: ToldStep[];
+  /** The end of a look that is being told, or was not told to its end. */
+  #telling: PushedStep | undefined;
+  /** So many notifications of that look were not told yet. */
+  #missing: number;
+  #arrived: number;
+  #text: string;
+  #wake: () => void = () => undefined;
+  readonly #before: string;
+  readonly #method: string;
+  readonly #options: SubscriptionOptions;
+  readonly #parts: SubscriptionParts;
+
+  constructor(options: SubscriptionOptions, parts: SubscriptionParts) {
+    const { prefix, id, text, place } = options;
+    this.#method = `${prefix}_subscribe`;
+    this.#before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
+    this.channel = parts.channel;
+    this.#options = options;
+    this.#parts = parts;
+    this.#text = text;
+    const last = place.steps.at(-1) as PushedStep;
+    const isPartly = place.missing > 0;
+    const told = isPartly ? place.steps.slice(0, -1) : place.steps;
+    this.#steps = told.map((step) => ({ ...step, upTo: 0, bytes: 0 }));
+    this.#telling = isPartly ? last : undefined;
+    this.#missing = place.missing;
+    this.#arrived = last.count - place.missing;
+    this.stand = new Stand(last.at);
+    this.notedAtMs = parts.clock.now();
+    parts.stream.members.add(this);
+    void this.#run();
+  }
+
+  /** There may be something to tell. */
+  wake(): void {
+    this.#wake();
+  }
+
+  /** Nothing more is told. Resolves when it is noted what arrived, or that cannot be. */
+  async end(): Promise<void> {
+    if (this.#isEnded) return;
+    this.#stop();
+    await this.#write().catch(() => undefined);
+  }
+
+  /** Notes where the caller is. Ends when it is pushed elsewhere, or not at all any more. */
+  async note(): Promise<void> {
+    this.notedAtMs = this.#parts.clock.now();
+    await this.#write().catch(() => undefined); // the state is away: a look is noted before it is told
+  }
+
+  #stop(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#parts.stream.members.delete(this);
+    this.#parts.onEnd();
+    this.#wake();
+  }
+
+  /** @param ahead What is told next. @returns Whether it is pushed here. @throws While the state is away. */
+  async #write(ahead = this.#telling): Promise<boolean> {
+    const { records, clock, stream, channel } = this.#parts;
+    const { key, by } = this.#options;
+    this.#countArrived();
+    const text = encodePushed({
+      ...{ by, asked: stream.asked, holder: channel.holder, usedAtMs: clock.wallTime() },
+      arrived: this.#arrived,
+      steps: ahead ? [...this.#steps, ahead] : this.#steps,
+    });
+    const noted = await records.write({ key, by, known: this.#text, text });
+    this.#text = text;
+    this.notedAtMs = clock.now();
+    if (noted === "written") return true;
+    this.#stop();
+    if (noted === "gone") channel.close("behind");
+    return false;
+  }
+
+  /** What arrived long ago is forgotten. */
+  #countArrived(): void {
+    const { stream, channel } = this.#parts;
+    const steps = this.#steps;
+    for (const { upTo, count } of steps)
+      if (upTo <= channel.arrived) this.#arrived = Math.max(this.#arrived, count);
+    while (steps.length > KEPT_STEPS && (steps[1]?.count ?? 0) <= this.#arrived) steps.shift();
+    const last = steps.at(-1);
+    // Nothing was to be told since on the way to where it stands.
+    if (last && !this.#telling) last.at = stream.cursorOf(this.stand);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isEnded) {
+      try {
+        const { next } = this.stand;
+        if (this.#telling) await this.#tellAgain(this.#telling);
+        else if (next?.count === 0) this.stand = next.to;
+        else if (next) await this.#tell(next);
+        else if (this.#parts.stream.isAtRest(this.stand)) await this.#pause();
+        else await this.#parts.stream.look(this.stand);
+      } catch (error) {
+        await this.#fail(error);
+      }
+    }
+  }
+
+  /** Until it is woken. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  async #tell(look: PushedLook): Promise<void> {
+    if (!this.#mayTell() || !(await this.#hasRoom())) return;
+    const { count = 0 } = this.#steps.at(-1) ?? {};
+    const step = { count: count + look.count, at: look.to.cursor };
+    if (!(await this.#write(step))) return;
+    this.#telling = step;
+    this.#missing = look.count;
+    await this.#pushAll(look, look.to);
+  }
+
+  /** What is missing of a look that was told in part, by this process or another one. */
+  async #tellAgain({ count, at }: PushedStep): Promise<void> {
+    const { teller, channel, clock } = this.#parts;
+    const from = this.#steps.at(-1) as PushedStep;
+    if (!this.#mayTell()) return;
+    const limit = deadline(RETRACE_MS, channel.signal, clock);
+    try {
+      const told = await teller.retrace(from.at, at, { signal: limit.signal });
+      if (countOf(told) !== count - from.count) throw new Lost();
+      await this.#pushAll(told, new Stand(at));
+    } finally {
+      limit.done();
+    }
+  }
+
+  /** All that is missing. */
+  async #pushAll({ items, more }: Told, to: Stand): Promise<void> {
+    const sent = { bytes: 0 };
+    let first = countOf({ items, more }) - this.#missing;
+    for (; first < items.length; first += 1)
+      if (!(await this.#push(items[first] ?? "", sent))) return;
+    const logs = more?.count ?? 0;
+    for (let index = first - items.length; more && index < logs; index += AT_ONCE) {
+      const some = more.slice(index, Math.min(logs, index + AT_ONCE)).all();
+      for (const item of some) if (!(await this.#push(item, sent))) return;
+    }
+    const step = this.#telling as PushedStep;
+    this.#steps.push({ ...step, upTo: this.channel.pushed, ...sent });
+    this.#telling = undefined;
+    this.stand = to;
+  }
+
+  /** @returns false when nothing more is told. */
+  async #push(item: RawJson, sent: { bytes: number }): Promise<boolean> {
+    if (this.#isEnded) return false;
+    const notification = [this.#before, item, "}}"];
+    const count = (this.#telling?.count ?? 0) - this.#missing + 1;
+    if (!(await this.channel.push(notification, this.#method, count))) {
+      await this.end();
+      return false;
+    }
+    this.#missing -= 1;
+    sent.bytes += item.length;
+    return true;
+  }
+
+  #mayTell(): boolean {
+    const { asked } = this.#parts.stream;
+    const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];
+    const isAllowed = this.channel.allows(this.#method, params);
+    if (!isAllowed) {
+      this.#stop();
+      this.channel.close("forbidden");
+    }
+    return isAllowed;
+  }
+
+  /** Waits until little enough is on its way to the caller. @returns false when nothing more is told. */
+  async #hasRoom(): Promise<boolean> {
+    for (;;) {
+      if (this.#isEnded) return false;
+      const { arrived } = this.channel;
+      const onItsWay = this.#steps.filter(({ upTo }) => upTo > arrived);
+      const bytes = onItsWay.reduce((sum, step) => sum + step.bytes, 0);
+      if (onItsWay.length < MOST_UNCONFIRMED && bytes < MOST_UNCONFIRMED_BYTES) return true;
+      await this.channel.moreArrived();
+    }
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    if (this.#isEnded) return;
+    if (error instanceof Lost) {
+      this.#stop();
+      this.#parts.onLost();
+      this.channel.close("behind");
+      return;
+    }
+    const again = this.#pause();
+    const cancel = this.#parts.clock.after(TRIED_AGAIN_AFTER_MS, this.#wake);
+    await again;
+    cancel();
+  }
+}
+
+type Told = Pick<PushedLook, "items" | "more">;
+
+const countOf = ({ items, more }: Told): number => items.length + (more?.count ?? 0);

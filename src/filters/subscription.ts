@@ -25,6 +25,8 @@ export type PushChannel = {
   /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
   readonly pushed: number;
   readonly arrived: number;
+  /** Asks the caller for a sign that all arrived that was pushed. */
+  confirm(): void;
   /** Resolves when more arrived, or the channel ended. */
   moreArrived(): Promise<void>;
   /** Whether the key may make this call now. */
@@ -68,7 +70,7 @@ type ToldStep = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } &
 /** So many looks that told something are remembered in any case: the caller may count later than it confirms. */
 const KEPT_STEPS = 8;
 /** So much is on its way to the caller: looks, and bytes. */
-const MOST_UNCONFIRMED = 32;
+const MOST_UNCONFIRMED = 64;
 const MOST_UNCONFIRMED_BYTES = 1_048_576;
 const RETRACE_MS = 30_000;
 const TRIED_AGAIN_AFTER_MS = 500;
@@ -235,6 +237,7 @@ export class Subscription {
     this.#steps.push({ ...step, upTo: this.channel.pushed, ...sent });
     this.#telling = undefined;
     this.stand = to;
+    this.channel.confirm();
   }
 
   /** @returns false when nothing more is told. */

@@ -48,8 +48,13 @@ export type CallerSocketParts = {
   readonly onClosing: (why: CloseReason | CutReason) => void;
 };
 
-/** What a ping says that asks whether all before it arrived. */
-const RECEIPT = Buffer.from("arrived");
+/** A ping that asks whether all before it arrived. */
+type Receipt = {
+  readonly number: number;
+  readonly sentAtMs: number;
+  readonly settle: (arrived: boolean) => void;
+};
+
 /** Messages of one socket that are worked on at once. */
 const AT_ONCE = 64;
 /** Pings and pongs that a caller may send between two looks at its socket. */
@@ -62,8 +67,9 @@ export class CallerSocket {
   usedAtMs: number;
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
-  /** The ping whose pong says that all before it arrived. */
-  #receipt: { readonly sentAtMs: number; readonly settle: (arrived: boolean) => void } | undefined;
+  /** Pings whose pongs say that all before them arrived, oldest first. */
+  readonly #receipts: Receipt[] = [];
+  #receiptNumber = 0;
   #pings = 0;
   /** What it had taken at the last look, in bytes. */
   #taken = 0;
@@ -113,16 +119,17 @@ export class CallerSocket {
   }
 
   /**
-   * Asks for a sign that all that was sent so far arrived: a ping, which is answered in its turn (RFC 6455 §5.5.3). One
-   * at a time.
+   * Asks for a sign that all that was sent so far arrived: a ping, which is answered in its turn (RFC 6455 §5.5.3).
    *
    * @returns Whether it did; false when the socket ended first.
    */
   confirm(): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
-    this.#parts.socket.ping(RECEIPT);
+    this.#receiptNumber += 1;
+    const number = this.#receiptNumber;
+    this.#parts.socket.ping(String(number));
     return new Promise((settle) => {
-      this.#receipt = { sentAtMs: this.#parts.clock.now(), settle };
+      this.#receipts.push({ number, sentAtMs: this.#parts.clock.now(), settle });
     });
   }
 
@@ -144,7 +151,7 @@ export class CallerSocket {
     if (socket.isPaused) return;
     this.#countArriving();
     const now = clock.now();
-    const { sentAtMs = now } = this.#receipt ?? {};
+    const { sentAtMs = now } = this.#receipts[0] ?? {};
     // What it says otherwise does not help: nothing more is pushed to who never confirms.
     if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
     if (this.#noteTaken()) this.#heardAtMs = now;
@@ -289,19 +296,20 @@ export class CallerSocket {
 
   #hearPong(data: Buffer): void {
     this.#heardAtMs = this.#parts.clock.now();
-    if (this.#receipt && data.equals(RECEIPT)) this.#settleReceipt(true);
-    else this.#countPing();
+    const before = this.#receipts.length;
+    this.#settleReceipts(Number(data.toString("latin1")));
+    if (this.#receipts.length === before) this.#countPing();
   }
 
-  #settleReceipt(arrived: boolean): void {
-    const receipt = this.#receipt;
-    this.#receipt = undefined;
-    receipt?.settle(arrived);
+  /** A caller may answer only the newest of several pings. */
+  #settleReceipts(upTo: number): void {
+    while ((this.#receipts[0]?.number ?? Number.POSITIVE_INFINITY) <= upTo)
+      this.#receipts.shift()?.settle(true);
   }
 
   #end(): void {
     this.#isClosing = true;
-    this.#settleReceipt(false);
+    for (const { settle } of this.#receipts.splice(0)) settle(false);
     this.#ending.abort(CLOSED);
     this.#waiting.length = 0;
     this.#parts.arriving.end();

@@ -107,7 +107,8 @@ export class EventStream {
   readonly #close: () => void;
   #id = "";
   #kind = "";
-  #receipt: { readonly sentAtMs: number; readonly settle: (arrived: boolean) => void } | undefined;
+  /** Oldest first. */
+  readonly #receipts: { readonly sentAtMs: number; settle(hasArrived: boolean): void }[] = [];
   readonly #ending = new AbortController();
   readonly #parts: EventStreamParts;
 
@@ -160,16 +161,19 @@ export class EventStream {
   confirm(): Promise<boolean> {
     if (this.#isOver) return Promise.resolve(false);
     return new Promise((settle) => {
-      this.#receipt = { sentAtMs: this.#parts.clock.now(), settle };
+      this.#receipts.push({ sentAtMs: this.#parts.clock.now(), settle });
     });
   }
 
   /** Shows proxies, and the connection, that it is alive. */
   tend({ pingMs }: { readonly pingMs: number }): void {
     const { response, clock } = this.#parts;
-    const { sentAtMs = Number.POSITIVE_INFINITY } = this.#receipt ?? {};
-    if (clock.now() - sentAtMs >= ARRIVED_AFTER_MS && response.writableLength === 0)
-      this.#settleReceipt(true);
+    const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
+    while (
+      response.writableLength === 0 &&
+      (this.#receipts[0]?.sentAtMs ?? Number.POSITIVE_INFINITY) <= arrivedBefore
+    )
+      this.#receipts.shift()?.settle(true);
     if (this.#isOver || response.writableNeedDrain || clock.now() - this.usedAtMs < pingMs) return;
     this.usedAtMs = clock.now();
     response.write(":\n\n");
@@ -191,14 +195,8 @@ export class EventStream {
     this.#end(); // a response whose turn did not come is not told of the end of its connection
   }
 
-  #settleReceipt(hasArrived: boolean): void {
-    const receipt = this.#receipt;
-    this.#receipt = undefined;
-    receipt?.settle(hasArrived);
-  }
-
   #end(): void {
-    this.#settleReceipt(false);
+    for (const { settle } of this.#receipts.splice(0)) settle(false);
     this.#ending.abort(CLOSED);
     this.#close();
   }

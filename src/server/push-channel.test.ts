@@ -21,23 +21,40 @@ function channelOver() {
   return { channel, ending, confirmations };
 }
 
-it("knows what arrived by one confirmation after the other", async () => {
+it("knows what arrived by what is confirmed", async () => {
   const { channel, confirmations } = channelOver();
   await channel.push(["1"], "eth_subscribe", 1);
+  channel.confirm();
   await channel.push(["2"], "eth_subscribe", 2);
-  expect(confirmations).toHaveLength(1);
   expect([channel.pushed, channel.arrived]).toEqual([2, 0]);
   const more = channel.moreArrived();
   confirmations[0]?.(true);
   await more;
-  // The second was pushed behind what was asked about.
   expect(channel.arrived).toBe(1);
+  // The second was pushed behind what was asked about.
   expect(confirmations).toHaveLength(2);
+});
+
+it("asks a few times at once, and again when these are answered", async () => {
+  const { channel, confirmations } = channelOver();
+  for (let count = 1; count <= 9; count += 1) {
+    await channel.push([String(count)], "eth_subscribe", count);
+    channel.confirm();
+  }
+  expect(confirmations).toHaveLength(4);
+  for (const confirm of confirmations) confirm(true);
+  await channel.moreArrived();
+  await new Promise(setImmediate);
+  expect(channel.arrived).toBe(4);
+  confirmations[4]?.(true);
+  await channel.moreArrived();
+  expect(channel.arrived).toBe(9);
 });
 
 it("lets nobody wait for a socket that ended", async () => {
   const { channel, ending, confirmations } = channelOver();
   await channel.push(["1"], "eth_subscribe", 1);
+  channel.confirm();
   const more = channel.moreArrived();
   ending.abort();
   confirmations[0]?.(false);

@@ -23,6 +23,8 @@ export type SocketChannelParts = {
 
 /** In compute units. */
 const NOTIFICATION_UNITS = 1;
+/** Of arrival, at once. */
+const MOST_ASKED = 4;
 /** A key that has nothing left is asked again after so long at most, in seconds. */
 const LONGEST_PAUSE_S = 60;
 
@@ -31,7 +33,8 @@ export class SocketChannel implements PushChannel {
   subscriptions = 0;
   pushed = 0;
   arrived = 0;
-  #isConfirming = false;
+  /** Questions about arrival that are on their way. */
+  #asked = 0;
   #waiting: (() => void)[] = [];
   readonly #parts: SocketChannelParts;
 
@@ -50,7 +53,6 @@ export class SocketChannel implements PushChannel {
     const { grant, network } = await this.#paid();
     if (!grant || !network || !(await this.#parts.socket.push(notification, count))) return false;
     this.pushed += 1;
-    if (!this.#isConfirming) void this.#confirm();
     grant.usage.record({
       network: network.facts.name,
       method,
@@ -62,6 +64,10 @@ export class SocketChannel implements PushChannel {
       upstreamCalls: 0,
     });
     return true;
+  }
+
+  confirm(): void {
+    if (this.#asked < MOST_ASKED && this.arrived < this.pushed) void this.#confirm();
   }
 
   moreArrived(): Promise<void> {
@@ -83,16 +89,15 @@ export class SocketChannel implements PushChannel {
     this.#parts.socket.close(why);
   }
 
-  /** One sign of arrival after the other is asked for, while there is something that has none. */
   async #confirm(): Promise<void> {
-    this.#isConfirming = true;
-    while (this.arrived < this.pushed) {
-      const upTo = this.pushed;
-      if (!(await this.#parts.socket.confirm())) break;
-      this.arrived = upTo;
-      this.#tellArrived();
-    }
-    this.#isConfirming = false;
+    const upTo = this.pushed;
+    this.#asked += 1;
+    const hasArrived = await this.#parts.socket.confirm();
+    this.#asked -= 1;
+    if (!hasArrived) return;
+    this.arrived = Math.max(this.arrived, upTo);
+    this.#tellArrived();
+    if (this.#asked === 0) this.confirm(); // what came when too many were on their way
   }
 
   #tellArrived(): void {

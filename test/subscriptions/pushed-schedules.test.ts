@@ -57,6 +57,8 @@ class Socket implements PushChannel {
     return true;
   }
 
+  confirm(): void {}
+
   moreArrived(): Promise<void> {
     this.arrived = this.pushed;
     return new Promise(setImmediate);

@@ -20,6 +20,7 @@ describe("streamParams", () => {
       ["logs", { address: ["0x1", "0x2"], topics: [null, ["0x3", "0x4"]] }],
     ],
     ["?stream=logs&lastEventId=0x9", ["logs", { resume: "0x9" }]],
+    ["?stream=logs&lastEventId=0x9:12", ["logs", { resume: "0x9", received: 12 }]],
   ])("%s", (query, want) => {
     expect(paramsOf(query)).toEqual(want);
   });
@@ -97,6 +98,13 @@ describe("a stream", () => {
     await takeAll();
     await pushing;
     expect(text()).toContain('data: {"a": 1, "data":2}\n\n');
+  });
+
+  it("names each event by its subscription and its number", async () => {
+    const { stream, text, takeAll } = takenBy();
+    void stream.push(["", "1", ""], 7);
+    await takeAll();
+    expect(text()).toContain("id: 0x1:7\nevent: logs\ndata: 1\n\n");
   });
 
   it("believes that an event arrived a while after all of it was taken", async () => {

@@ -76,7 +76,7 @@ export class EventStreams {
     if ("status" in outcome) return { ...answer, ...outcome };
     if (response.destroyed) return undefined;
     stream.open({ ...exchange, allowOrigin });
-    stream.begin({ id: outcome.id, kind: params[0] });
+    stream.begin({ id: outcome.id, kind: params[0], count: countAt(params) });
     scope.end(true);
     return undefined;
   }
@@ -137,18 +137,21 @@ export class EventStream {
   }
 
   /** Its first event tells the id: a client that is cut off before any other one can come again, too. */
-  begin({ id, kind }: { readonly id: string; readonly kind: string }): void {
+  begin({ id, kind, count }: { id: string; kind: string; count?: number | undefined }): void {
     this.#id = id;
     this.#kind = kind;
-    this.#parts.response.write(this.#event("subscribed", `{"subscription":"${id}"}`));
+    this.#parts.response.write(this.#event("subscribed", `{"subscription":"${id}"}`, count));
   }
 
-  /** @param envelope The result stands between its first and its last piece. @returns Whether it was handed to the network. */
-  push(envelope: readonly RawJson[]): Promise<boolean> {
+  /**
+   * @param envelope The result stands between its first and its last piece. @param count Of the subscription's events,
+   * with this one: a client that comes again with the id tells it. @returns Whether it was handed to the network.
+   */
+  push(envelope: readonly RawJson[], count?: number): Promise<boolean> {
     const { response, clock } = this.#parts;
     if (this.#isOver) return Promise.resolve(false);
     this.usedAtMs = clock.now();
-    const event = this.#event(this.#kind, envelope.slice(1, -1).map(String).join(""));
+    const event = this.#event(this.#kind, envelope.slice(1, -1).map(String).join(""), count);
     return new Promise((resolve) => response.write(event, (error) => resolve(!error)));
   }
 
@@ -201,9 +204,10 @@ export class EventStream {
     this.#close();
   }
 
-  #event(kind: string, data: string): string {
+  #event(kind: string, data: string, count?: number): string {
+    const id = count === undefined ? this.#id : `${this.#id}:${count}`;
     // A node's JSON may have line breaks between its tokens, which would end the data.
-    return `id: ${this.#id}\nevent: ${kind}\ndata: ${data.replace(/[\r\n]+/g, " ")}\n\n`;
+    return `id: ${id}\nevent: ${kind}\ndata: ${data.replace(/[\r\n]+/g, " ")}\n\n`;
   }
 
   get #isOver(): boolean {
@@ -242,7 +246,19 @@ export function streamParams({
   const asked = [query.get("epoch"), isWhole, criteriaOf(query)].filter(Boolean);
   // A client that came again by itself has its old URL.
   const resume = headers["last-event-id"] || query.get("lastEventId");
-  return [kind, ...asked, ...(resume ? [{ resume }] : [])];
+  return [kind, ...asked, ...(resume ? [resumptionOf(String(resume))] : [])];
+}
+
+/** The id of an event: of its subscription, and how many events there were until then. */
+function resumptionOf(eventId: string): object {
+  const [, resume = eventId, received] = /^(0x[0-9a-f]+):([0-9]{1,15})$/i.exec(eventId) ?? [];
+  return { resume, ...(received !== undefined && { received: Number(received) }) };
+}
+
+/** How many events of its subscription there were before a stream, where that is known. */
+function countAt(params: StreamParams): number | undefined {
+  const last = params.at(-1) as { resume?: string; received?: number } | undefined;
+  return last?.resume === undefined ? 0 : last.received;
 }
 
 /** Each parameter may come several times: alternatives. */

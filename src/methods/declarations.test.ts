@@ -118,7 +118,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^cli\/check\./, "as by hand"],
   [/^devnet\//, "what the development nodes are told to do"],
-  [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "samples of what nodes say"],
+  [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "what nodes say"],
   [
     /^methods\/(?!catalogue|method|passing-on)/,
     "methods are declared here, and ask nodes for others",

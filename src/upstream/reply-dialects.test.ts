@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Dialect, Sample } from "./error-dialects/dialect.ts";
+import { DIALECT_SAMPLES, type Sample } from "../../test/support/dialect-samples.ts";
+import type { Dialect } from "./error-dialects/dialect.ts";
 import { DIALECTS, dialectOf, type Reply, readReply } from "./reply.ts";
 
 const ID = 7;
@@ -15,8 +16,11 @@ const wanted = ({ means, pauseMs }: Dialect, [code, message]: Sample): object =>
   return pauseMs === undefined ? means : { ...means, retryAfterMs: pauseMs };
 };
 
+const samplesOf = (row: Dialect): readonly Sample[] =>
+  DIALECT_SAMPLES[DIALECTS.indexOf(row)]?.samples ?? [];
+
 const samples = DIALECTS.flatMap((row) =>
-  row.samples.map((sample) => ({
+  samplesOf(row).map((sample) => ({
     who: row.of.join(", "),
     row,
     sample,
@@ -31,15 +35,16 @@ describe("what nodes and providers say", () => {
   });
 
   it("has a sample in every row, and a condition", () => {
+    expect(DIALECT_SAMPLES.map(({ of }) => of)).toEqual(DIALECTS.map(({ of }) => of));
     for (const row of DIALECTS) {
-      expect(row.samples.length, row.of.join()).toBeGreaterThan(0);
+      expect(samplesOf(row).length, row.of.join()).toBeGreaterThan(0);
       expect(row.code ?? row.status ?? row.words, row.of.join()).toBeDefined();
       expect(row.words?.flags ?? "i").toBe("i"); // with "g" a pattern remembers where it was
     }
   });
 
   it("is needed row by row: none only says what one before it has said", () => {
-    const found = DIALECTS.flatMap(({ samples: own }) =>
+    const found = DIALECT_SAMPLES.flatMap(({ samples: own }) =>
       own.map(([code, text, status = 200, method]) => dialectOf({ status, code, text, method })),
     );
     const idle = DIALECTS.filter((row) => !found.includes(row));

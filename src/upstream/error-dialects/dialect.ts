@@ -25,16 +25,7 @@ export type Dialect = {
   readonly means: Meaning;
   /** For how long it will be so, where experience tells and the answer does not. */
   readonly pauseMs?: number;
-  readonly samples: readonly Sample[];
 };
-
-/** As it was met: the code (undefined: the text is the whole body), the message, the HTTP status if not 200, the method. */
-export type Sample = readonly [
-  code: number | undefined,
-  text: string,
-  status?: number,
-  method?: string,
-];
 
 /** What an answer says. */
 export type Saying = {
@@ -59,3 +50,9 @@ export const fits = (row: Dialect, { status, code, text, method = "" }: Saying):
 
 const isOneOf = (wanted: number | readonly number[], got: number | undefined): boolean =>
   typeof wanted === "number" ? wanted === got : got !== undefined && wanted.includes(got);
+
+/** Rows that mean the same. */
+export const allMean = (
+  means: Meaning,
+  rows: readonly Omit<Dialect, "means">[],
+): readonly Dialect[] => rows.map((row) => ({ ...row, means }));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DIALECTS, type Reply, readReply } from "../reply.ts";
+import { DIALECT_SAMPLES } from "../../../test/support/dialect-samples.ts";
+import { type Reply, readReply } from "../reply.ts";
 
 const ID = 18;
 const refusal = (code: number, message: string): Reply => {
@@ -54,7 +55,7 @@ describe("a no that every node would repeat", () => {
 });
 
 describe("what a contract says when it reverts", () => {
-  const texts = DIALECTS.flatMap(({ samples }) => samples.map(([, text]) => text));
+  const texts = DIALECT_SAMPLES.flatMap(({ samples }) => samples.map(([, text]) => text));
 
   it.each([
     ["as geth tells it", 3, (text: string) => `execution reverted: ${text}`],

@@ -155,14 +155,13 @@ const madeOf = <Key extends string, Metric>(
   make: (declared: Declared) => Metric,
 ): Record<Key, Metric> => {
   const made = Object.entries<string>(table).map(([key, help]) => {
-    const [name = "", labels = ""] = key.replace("}", "").split("{");
-    return [
-      key,
-      make({ name: `headgate_${name}`, help, labelNames: labels.split(",").filter(Boolean) }),
-    ];
+    const [name = ""] = key.split("{", 1);
+    return [key, make({ name: `headgate_${name}`, help, labelNames: labelsIn(key) })];
   });
   return Object.fromEntries(made);
 };
+
+const labelsIn = (key: string): string[] => /\{(.+)\}/.exec(key)?.[1]?.split(",") ?? [];
 
 export class Metrics {
   readonly #registry = new Registry();
@@ -232,13 +231,11 @@ export class Metrics {
   }
 
   /** @param why `slow`: its caller did not take it; `broken`: what it was made from was gone. */
-  answerCut(why: "slow" | "broken"): void {
-    this.#counters["answers_cut_total{why}"].add(why, { why });
-  }
+  readonly answerCut = this.#counting<[why: "slow" | "broken"]>("answers_cut_total{why}");
 
-  memoryRefused(what: MemoryRefusal, why: MemoryRefusalCause): void {
-    this.#counters["memory_refusals_total{what,why}"].add(what + why, { what, why });
-  }
+  readonly memoryRefused = this.#counting<[what: MemoryRefusal, why: MemoryRefusalCause]>(
+    "memory_refusals_total{what,why}",
+  );
 
   stoodStill(seconds: number): void {
     this.#counters.stood_still_seconds_total.add("", {}, seconds);
@@ -302,22 +299,18 @@ export class Metrics {
   }
 
   /** @param why `work`: it would ask nodes too often; `waiting`: too many calls wait for them. */
-  callBounded(network: string, why: "work" | "waiting"): void {
-    this.#counters["calls_bounded_total{network,why}"].add(`${network} ${why}`, { network, why });
-  }
+  readonly callBounded = this.#counting<[network: string, why: "work" | "waiting"]>(
+    "calls_bounded_total{network,why}",
+  );
 
-  keyGuessed(refused: "at once" | "delayed" | "turned away"): void {
-    this.#counters["key_guesses_total{refused}"].add(refused, { refused });
-  }
+  readonly keyGuessed = this.#counting<[refused: "at once" | "delayed" | "turned away"]>(
+    "key_guesses_total{refused}",
+  );
 
-  requestTurnedAway(): void {
-    this.#counters.requests_turned_away_total.add("", {});
-  }
+  readonly requestTurnedAway = this.#counting<[]>("requests_turned_away_total");
 
   /** @param why `made room`, `too many of this address` or `full`. */
-  connectionEnded(why: string): void {
-    this.#counters["connections_ended_total{why}"].add(why, { why });
-  }
+  readonly connectionEnded = this.#counting<[why: string]>("connections_ended_total{why}");
 
   /** @param read How many there are now, by who they are of, whenever somebody wants to know. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
@@ -331,9 +324,7 @@ export class Metrics {
   }
 
   /** @param why Such as `idle`, `silent`, `restarting` or `revoked`. */
-  webSocketClosed(why: string): void {
-    this.#counters["websockets_closed_total{why}"].add(why, { why });
-  }
+  readonly webSocketClosed = this.#counting<[why: string]>("websockets_closed_total{why}");
 
   /** @param read How many are open now, whenever somebody wants to know. */
   webSocketsCounted(read: () => number): void {
@@ -376,28 +367,19 @@ export class Metrics {
   }
 
   /** @param why What made another node be asked for the same call. */
-  upstreamAskedAgain(network: string, why: "failed" | "doubted" | "slow"): void {
-    this.#counters["upstream_asked_again_total{network,why}"].add(`${network} ${why}`, {
-      network,
-      why,
-    });
-  }
+  readonly upstreamAskedAgain = this.#counting<
+    [network: string, why: "failed" | "doubted" | "slow"]
+  >("upstream_asked_again_total{network,why}");
 
   /** Several were asked, and this one said something else than they agreed on. */
-  upstreamDissented(network: string, upstream: string): void {
-    this.#counters["upstream_dissents_total{network,upstream}"].add(`${network} ${upstream}`, {
-      network,
-      upstream,
-    });
-  }
+  readonly upstreamDissented = this.#counting<[network: string, upstream: string]>(
+    "upstream_dissents_total{network,upstream}",
+  );
 
   /** It said what cannot be true. */
-  upstreamLied(network: string, upstream: string): void {
-    this.#counters["upstream_lies_total{network,upstream}"].add(`${network} ${upstream}`, {
-      network,
-      upstream,
-    });
-  }
+  readonly upstreamLied = this.#counting<[network: string, upstream: string]>(
+    "upstream_lies_total{network,upstream}",
+  );
 
   /** @param read How the nodes of the network do, whenever somebody wants to know. */
   watchUpstreams(network: string, read: () => readonly UpstreamSnapshot[]): void {
@@ -420,13 +402,9 @@ export class Metrics {
     this.#least.state_writable.set(isWritable ? 1 : 0);
   };
 
-  writerReplaced(why: "hung" | "ended"): void {
-    this.#counters["writers_replaced_total{why}"].add(why, { why });
-  }
+  readonly writerReplaced = this.#counting<[why: "hung" | "ended"]>("writers_replaced_total{why}");
 
-  storeSetAside(network: string): void {
-    this.#counters["stores_set_aside_total{network}"].add(network, { network });
-  }
+  readonly storeSetAside = this.#counting<[network: string]>("stores_set_aside_total{network}");
 
   storeWritable(network: string, isWritable: boolean): void {
     this.#least["store_writable{network}"].set({ network }, isWritable ? 1 : 0);
@@ -474,19 +452,13 @@ export class Metrics {
       });
   }
 
-  proofFailed(network: string, upstream: string, part: string): void {
-    this.#counters["proof_failures_total{network,upstream,part}"].add(
-      `${network} ${upstream} ${part}`,
-      { network, upstream, part },
-    );
-  }
+  readonly proofFailed = this.#counting<[network: string, upstream: string, part: string]>(
+    "proof_failures_total{network,upstream,part}",
+  );
 
-  blockTooLarge(network: string, upstream: string): void {
-    this.#counters["blocks_too_large_total{network,upstream}"].add(`${network} ${upstream}`, {
-      network,
-      upstream,
-    });
-  }
+  readonly blockTooLarge = this.#counting<[network: string, upstream: string]>(
+    "blocks_too_large_total{network,upstream}",
+  );
 
   windowFilled(
     network: string,
@@ -514,6 +486,19 @@ export class Metrics {
 
   get contentType(): string {
     return this.#registry.contentType;
+  }
+
+  /** Counts one more, of these values of its labels, in their order. */
+  #counting<Values extends readonly string[]>(
+    key: keyof typeof COUNTERS,
+  ): (...values: Values) => void {
+    const tally: Tally<string> = this.#counters[key];
+    const labels = labelsIn(key);
+    return (...values) =>
+      tally.add(
+        values.join(" "),
+        Object.fromEntries(labels.map((label, at) => [label, values[at] ?? ""])),
+      );
   }
 
   #countsOf(network: string): CallCounts {

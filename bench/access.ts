@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { KeyBook } from "../src/access/keys/key-book.ts";
 import { KeyRing } from "../src/access/keys/key-ring.ts";
-import { Meters } from "../src/access/limits/meters.ts";
+import { Meters } from "../src/access/limits/meter.ts";
 import { UsageBook } from "../src/access/usage/usage-book.ts";
 import { systemClock as clock } from "../src/lib/clock.ts";
 import { LmdbState } from "../src/state/lmdb-state.ts";

@@ -32,8 +32,7 @@ import { Coalescing } from "./upstream/asking/coalescing.ts";
 import { connect } from "./upstream/connection/connect.ts";
 import { Head, HeadWatch } from "./upstream/head.ts";
 import { LearnedRange } from "./upstream/learned-range.ts";
-import { Pool, type PoolOptions } from "./upstream/pool.ts";
-import type { PoolChange } from "./upstream/pool-change.ts";
+import { Pool, type PoolChange, type PoolOptions } from "./upstream/pool.ts";
 
 type NetworkStatus = Status["networks"][number];
 

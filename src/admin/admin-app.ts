@@ -12,9 +12,8 @@ import {
   addressOf,
 } from "./admin-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
+import { addHealthAnswers, addKeyAnswers, addOperationAnswers } from "./answers.ts";
 import { verbsOf } from "./document.ts";
-import { addKeyAnswers } from "./key-answers.ts";
-import { addHealthAnswers, addOperationAnswers } from "./operation-answers.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;

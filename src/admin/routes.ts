@@ -1,5 +1,5 @@
 // The declarations of all routes: what can be done with keys, usage, how the gateway does, and the reload. What is
-// done: key-answers.ts, operation-answers.ts.
+// done: answers.ts.
 import { STATUS_CODES } from "node:http";
 import { createRoute, z } from "@hono/zod-openapi";
 import { madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";
@@ -43,6 +43,20 @@ const body = (component: string, required: boolean) => ({
 const tags = ["keys"];
 const ofOneKey = { tags, request: { params: keyParameter } };
 const once = "The key. Its text is in this answer alone.";
+
+/** Something that is done with a key, which needs nothing but its name. */
+const act = <Word extends string>(
+  word: Word,
+  told: { readonly summary: string; readonly description?: string },
+) =>
+  createRoute({
+    ...ofOneKey,
+    method: "post",
+    path: `/keys/{name}/${word}` as const,
+    operationId: `${word}Key`,
+    ...told,
+    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
+  });
 
 export const keyRoutes = {
   list: createRoute({
@@ -97,31 +111,12 @@ export const keyRoutes = {
     request: { params: keyParameter, body: body("Rotation", false) },
     responses: { 200: json(madeKey, once), ...failures(400, 404, 409, 411, 413, 415, 422, 503) },
   }),
-  revoke: createRoute({
-    ...ofOneKey,
-    method: "post",
-    path: "/keys/{name}/revoke",
-    operationId: "revokeKey",
+  revoke: act("revoke", {
     summary: "Ends a key for good.",
     description: "Everywhere within a second. Its name stays taken.",
-    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
   }),
-  disable: createRoute({
-    ...ofOneKey,
-    method: "post",
-    path: "/keys/{name}/disable",
-    operationId: "disableKey",
-    summary: "Lets a key rest.",
-    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
-  }),
-  enable: createRoute({
-    ...ofOneKey,
-    method: "post",
-    path: "/keys/{name}/enable",
-    operationId: "enableKey",
-    summary: "Lets a disabled key work again.",
-    responses: { 200: json(shownKey, "The key as it is now."), ...failures(404, 409, 503) },
-  }),
+  disable: act("disable", { summary: "Lets a key rest." }),
+  enable: act("enable", { summary: "Lets a disabled key work again." }),
 };
 
 const range = {

@@ -11,8 +11,7 @@ import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, ChainDialect, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
 import type { Position } from "./stored-block.ts";
-import type { TakenBlock } from "./take-block.ts";
-import type { StoreWriting } from "./writing.ts";
+import type { StoreWriting, TakenBlock } from "./writing.ts";
 
 export type AdvanceParts = {
   readonly store: Pick<StoreWriting, "tables" | "size" | "apply" | "startAt" | "clear">;

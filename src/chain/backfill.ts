@@ -5,8 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { FollowedNode } from "./follower.ts";
-import type { TakenBlock } from "./take-block.ts";
-import type { StoreWriting } from "./writing.ts";
+import type { StoreWriting, TakenBlock } from "./writing.ts";
 
 export type BackfillParts = {
   readonly store: Pick<StoreWriting, "tables" | "size" | "below">;

@@ -6,7 +6,7 @@ import { Turns } from "../lib/turns.ts";
 import { answersInTurn, BlockSource } from "./block-source.ts";
 import type { AskedNode, Fetched } from "./dialect.ts";
 import { Prover } from "./prover.ts";
-import { takeHere } from "./take-block.ts";
+import { takeHere } from "./writing.ts";
 
 const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 

@@ -9,7 +9,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { Confirmation } from "./confirmation.ts";
 import type { AskedNode, BlockLimits, Reference } from "./dialect.ts";
 import type { Prover } from "./prover.ts";
-import type { TakeBlock, TakenBlock, TakeOutcome } from "./take-block.ts";
+import type { TakeBlock, TakenBlock, TakeOutcome } from "./writing.ts";
 
 export type BlockSourceParts = {
   readonly take: TakeBlock;

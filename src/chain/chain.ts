@@ -21,10 +21,15 @@ import { type ProofMode, Prover } from "./prover.ts";
 import type { StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
-import { type TakeBlock, takeHere } from "./take-block.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import type { WriterThread } from "./thread/writer-thread.ts";
-import { type Forgotten, type StoreWriting, writingHere } from "./writing.ts";
+import {
+  type Forgotten,
+  type StoreWriting,
+  type TakeBlock,
+  takeHere,
+  writingHere,
+} from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;

@@ -4,8 +4,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
 import type { NetworkRules } from "../proofs/prove-block.ts";
 import type { BlockTables } from "./block-tables.ts";
-import { levelOf, type ProvenSoFar } from "./take-block.ts";
-import type { StoreWriting } from "./writing.ts";
+import { levelOf, type ProvenSoFar, type StoreWriting } from "./writing.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 

@@ -1,10 +1,25 @@
-// What writes the store of one network, in this thread or in the one that writes (thread/writer-thread.ts).
-import type { BlockRecord } from "./block-record.ts";
+// What writes the store of one network, and what takes a block of one node in as far as takes long and decides nothing:
+// it is fetched, read, held to its own hashes, and cut into the parts that the store holds. In this thread, or in the one
+// that writes (thread/writer-thread.ts).
+
+import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
+import type { Signal } from "../lib/cancellation.ts";
+import type { Turns, Work } from "../lib/turns.ts";
+import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
+import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
 import { BlockStore, type ChainUpdate, type RunWrite } from "./block-store.ts";
 import type { BlockTables } from "./block-tables.ts";
+import type {
+  AskedNode,
+  BlockLimits,
+  ChainDialect,
+  Fetched,
+  FetchedBlock,
+  Reference,
+} from "./dialect.ts";
 import type { SegmentOrigin } from "./kept-segments.ts";
 import type { StoreSize } from "./store-room.ts";
-import type { TakenBlock } from "./take-block.ts";
+import type { ProofLevel } from "./stored-block.ts";
 
 /** Which kept logs are to go: those of an upstream, or of any that is none of these. */
 export type Forgotten = { readonly of: string } | { readonly ofOthersThan: readonly string[] };
@@ -75,4 +90,91 @@ export function writingHere(
     keep: (block, isCanonical) => store.keep(whole(block), isCanonical),
     forgetSegments: (forgotten) => store.forgetSegments(isForgotten(forgotten)),
   };
+}
+
+/** What deciding about a block takes; the store knows the rest of it. */
+export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;
+
+export type TakeTerms = {
+  readonly limits: BlockLimits;
+  /** undefined: nothing is proven on this network. */
+  readonly rules: NetworkRules | undefined;
+};
+
+/** What its hashes say of a block, where they were looked at. */
+export type ProvenSoFar = Extract<Proof, { kind: "proven" }> | undefined;
+
+export type TakeOutcome<Block = TakenBlock> =
+  | Exclude<Fetched, { kind: "fetched" }>
+  | { readonly kind: "taken"; readonly block: Block; readonly proof: ProvenSoFar }
+  /** It is not what it says it is, or was not asked for. */
+  | {
+      readonly kind: "refuted";
+      readonly part: string;
+      readonly reason: string;
+      readonly number: string;
+      readonly hash: string;
+    };
+
+/** Never rejects. The signal ends the asking only. */
+export type TakeBlock<Block = TakenBlock> = (
+  reference: Reference,
+  node: AskedNode,
+  terms: TakeTerms & { readonly signal: Signal },
+) => Promise<TakeOutcome<Block>>;
+
+export const takeHere =
+  ({
+    dialect,
+    turns,
+  }: {
+    readonly dialect: Pick<ChainDialect, "fetchBlock">;
+    readonly turns: Pick<Turns, "do">;
+  }): TakeBlock<BlockRecord> =>
+  async (reference, node, { limits, rules, signal }) => {
+    const answer = await dialect.fetchBlock(reference, node, { limits, turns, signal });
+    if (answer.kind !== "fetched") return answer;
+    // A block may be huge: others come in between.
+    return turns.do(judge(reference, answer.fetched, rules));
+  };
+
+export function levelOf(proof: ProvenSoFar): ProofLevel {
+  if (proof === undefined) return "none";
+  if (proof.unproven.length === 0) return "full";
+  return proof.unproven.includes("header hash") ? "none" : "partial";
+}
+
+function* judge(
+  reference: Reference,
+  fetched: FetchedBlock,
+  rules: NetworkRules | undefined,
+): Work<TakeOutcome<BlockRecord>> {
+  const { number, hash } = fetched.block;
+  const refuted = (part: string, reason: string) =>
+    ({ kind: "refuted", part, reason, number, hash }) as const;
+  if (!isTheOneAskedFor(reference, fetched))
+    return refuted("identity", "another block than asked for");
+  // What is proven was parsed; what is stored and served are the node's bytes.
+  const ambiguity = yield* ambiguityOf(fetched.json);
+  if (ambiguity !== undefined) return refuted("shape", ambiguity);
+  const { block, receipts, uncles } = fetched;
+  const parts = { block, receipts, ...(uncles ? { uncles } : {}) };
+  const proof = rules && (yield* proveInSteps(parts, rules));
+  if (proof?.kind === "failed") return refuted(proof.part, proof.reason);
+  const record = yield* cutRecord(fetched.json, fetched, levelOf(proof));
+  if (!record) return refuted("shape", "not a block as nodes give it");
+  return { kind: "taken", block: record, proof };
+}
+
+const isTheOneAskedFor = (reference: Reference, { block }: FetchedBlock): boolean =>
+  "hash" in reference
+    ? block.hash.toLowerCase() === reference.hash.toLowerCase()
+    : Number(block.number) === reference.number;
+
+function* ambiguityOf({ block, receipts, uncles }: BlockJson): Work<string | undefined> {
+  for (const json of [block, receipts, uncles]) {
+    const found = json && (yield* findAmbiguity(json));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

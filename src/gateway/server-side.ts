@@ -2,8 +2,7 @@
 import type { Logger } from "pino";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { memberId } from "../access/limits/members.ts";
-import { Costs } from "../access/limits/meter.ts";
-import { Meters } from "../access/limits/meters.ts";
+import { Costs, Meters } from "../access/limits/meter.ts";
 import {
   addressMatcher,
   clientAddress,

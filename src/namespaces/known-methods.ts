@@ -1,11 +1,10 @@
 // All that is known of methods by their names, and what a setting may open of it. Pure.
+
 import { isWild, matcherOf } from "../lib/pattern.ts";
-import { clients } from "./clients.ts";
-import { conflux } from "./conflux.ts";
-import { ethereum } from "./ethereum.ts";
 import {
   type Family,
   type KnownMethod,
+  listed,
   type MethodKind,
   opensByPattern,
   speaksOfChain,
@@ -13,6 +12,238 @@ import {
   type WorkKind,
 } from "./known-method.ts";
 import { anyContract } from "./read-contracts.ts";
+
+// Namespaces that single clients of block networks have, those in which every client is administered, and those of
+// rollups and of development chains.
+const clients = listed(
+  "evm",
+  `
+erigon read (no contract): blockNumber forks watchTheBurn
+erigon read (blocks, no contract): getBlockByTimestamp getHeaderByHash getHeaderByNumber
+erigon read (logs, contract of the filter): getLogs getLatestLogs
+erigon read (logs): getLogsByHash
+erigon read (blocks, cost 10): getBlockReceiptsByBlockHash
+erigon node control: cacheCheck nodeInfo
+ots read (no contract): getApiLevel
+ots read (blocks, no contract): getBlockDetails getBlockDetailsByHash getBlockTransactions
+  getTransactionBySenderAndNonce getTransactionError
+ots read (state, contract first): hasCode getContractCreator
+ots read (blocks, cost 10): searchTransactionsAfter searchTransactionsBefore
+ots read (traces): getInternalOperations traceTransaction
+parity read (blocks): pendingTransactions getBlockReceipts
+parity read (state): listStorageKeys
+parity node control: clearEngineSigner enode netPeers setEngineSigner setEngineSignerSecret
+proof read (execution): call
+proof read (blocks, cost 5): getTransactionByHash getTransactionReceipt
+reth read (blocks): getBalanceChangesInBlock
+reth subscription: subscribeChainNotifications unsubscribeChainNotifications
+clique read (no contract): getSigner getSignerMetrics getSigners getSignersAtHash getSnapshot getSnapshotAtHash
+  proposals status
+clique node control: discard produceBlock propose
+ibft/qbft read (no contract): getPendingVotes getSignerMetrics getValidatorsByBlockHash getValidatorsByBlockNumber
+ibft/qbft node control: discardValidatorVote proposeValidatorVote
+ethash node control: getHashrate getWork submitHashrate submitWork
+perm node control: addAccountsToAllowlist addNodesToAllowlist getAccountsAllowlist getNodesAllowlist
+  reloadPermissionsFromFile removeAccountsFromAllowlist removeNodesFromAllowlist
+plugins node control: reloadPluginConfig
+eea write: sendRawTransaction
+les node control: addBalance clientInfo priorityClientInfo serverInfo setClientParams
+
+admin node control: addPeer addTrustedPeer changeLogLevel clearCache datadir exportChain generateLogBloomCache
+  importChain logsRemoveCache logsRepairCache nodeInfo peerEvents peers prune removePeer removeTrustedPeer sleepBlocks
+  startHTTP startRPC startWS stopHTTP stopRPC stopWS verifyTrie
+miner node control: changeTargetGasLimit getHashrate getMinGasPrice getMinPriorityFee setCoinbase setEtherbase
+  setExtra setGasLimit setGasPrice setMaxDASize setMinGasPrice setMinPriorityFee setRecommitInterval start stop
+engine node control: exchangeCapabilities exchangeTransitionConfigurationV1 forkchoiceUpdatedV1 forkchoiceUpdatedV2
+  forkchoiceUpdatedV3 forkchoiceUpdatedV4 getBlobsV1 getBlobsV2 getBlobsV3 getClientVersionV1 getPayloadBodiesByHashV1
+  getPayloadBodiesByHashV2 getPayloadBodiesByRangeV1 getPayloadBodiesByRangeV2 getPayloadV1 getPayloadV2 getPayloadV3
+  getPayloadV4 getPayloadV5 getPayloadV6 newPayloadV1 newPayloadV2 newPayloadV3 newPayloadV4 newPayloadV5
+personal signing: deriveAccount ecRecover importRawKey initializeWallet listAccounts listWallets lockAccount
+  newAccount openWallet sendTransaction sign signAndSendTransaction signTransaction signTypedData unlockAccount unpair
+wallet signing: sendTransaction sendCalls sign
+
+# OP Stack: its rollup node, and the gateway's own of old.
+optimism read (no contract): rollupConfig syncStatus version
+optimism read (blocks, no contract): outputAtBlock safeHeadAtL1Block
+rollup read (no contract): gasPrices getInfo
+opp2p node control: blockAddr blockPeer blockSubnet connectPeer disconnectPeer peers protectPeer self unblockAddr
+  unblockPeer unblockSubnet unprotectPeer
+# Arbitrum.
+arbtrace read (traces): block call callMany filter get replayBlockTransactions replayTransaction transaction
+arb read (blocks, no contract): getRawBlockMetadata getL1Confirmations findBatchContainingBlock
+timeboost write (no contract): sendExpressLaneTransaction
+arb node control: checkPublisherHealth latestValidated maintenanceStatus triggerMaintenance
+arbdebug node control: evictedRequests pricingModel timeoutQueue timeoutQueueHistory validateMessageNumber
+# ZKsync.
+zks read (no contract): L1BatchNumber L1ChainId gasPerPubdata getBaseTokenL1Address getBatchFeeInput
+  getBridgeContracts getBridgehubContract getConfirmedTokens getFeeParams getL1GasPrice getL2Multicall3
+  getMainContract getProtocolVersion getTestnetPaymaster getTimestampAsserter
+zks read (blocks, no contract): getBlockDetails getL1BatchBlockRange getL1BatchDetails getL2ToL1LogProof
+  getL2ToL1MsgProof getTransactionDetails
+zks read (state, contract first): getProof getAllAccountBalances
+zks read (state): getBytecodeByHash
+zks read (blocks): getRawBlockTransactions
+zks read (execution, called contract): estimateFee estimateGasL1ToL2
+zks write (no contract): sendRawTransactionWithDetailedOutput
+# Linea.
+linea read (execution, called contract): estimateGas
+linea read (state, contract first): getProof
+linea read (blocks, no contract): getTransactionExclusionStatusV1
+# Polygon zkEVM and PoS.
+zkevm read (no contract): batchNumber consolidatedBlockNumber estimateFee estimateGasPrice getLatestGlobalExitRoot
+  verifiedBatchNumber virtualBatchNumber
+zkevm read (blocks, no contract): batchNumberByBlockNumber getBatchByNumber getExitRootsByGER getFullBlockByHash
+  getFullBlockByNumber getNativeBlockHashesInRange getTransactionByL2Hash getTransactionReceiptByL2Hash
+  isBlockConsolidated isBlockVirtualized
+zkevm read (execution): estimateCounters
+bor read (no contract): getAuthor getCurrentProposer getCurrentValidators getRootHash getSigners getSignersAtHash
+  getSnapshot getSnapshotAtHash getSnapshotProposer getSnapshotProposerSequence
+# Scroll, Taiko.
+scroll read (blocks, no contract): getBlockByHash getBlockByNumber getFirstQueueIndexNotInL2Block getL1MessageByIndex
+  getNumSkippedTransactions getSkippedTransaction getSkippedTransactionHashes
+scroll read (no contract): getLatestRelayedQueueIndex syncStatus
+scroll read (execution): estimateL1DataFee
+taiko read (no contract): headL1Origin l1OriginByID
+
+# anvil, Hardhat, Ganache do what these methods say: a caller of them rules the chain.
+anvil node control: autoImpersonateAccount dropAllTransactions dropTransaction getAutomine impersonateAccount metadata
+  mine reset setBalance setCode setCoinbase setLoggingEnabled setMinGasPrice setNextBlockBaseFeePerGas setNonce
+  setPrevRandao setStorageAt stopImpersonatingAccount addBalance dealERC20 dumpState enableTraces getGenesisTime
+  getIntervalMining impersonateSignature increaseTime loadState nodeInfo removeBlockTimestampInterval
+  removePoolTransactions reorg revert rollback setAutomine setBlock setBlockGasLimit setBlockTimestampInterval
+  setChainId setERC20Allowance setIntervalMining setNextBlockTimestamp setRpcUrl setTime snapshot
+hardhat node control: autoImpersonateAccount dropAllTransactions dropTransaction getAutomine impersonateAccount
+  metadata mine reset setBalance setCode setCoinbase setLoggingEnabled setMinGasPrice setNextBlockBaseFeePerGas
+  setNonce setPrevRandao setStorageAt stopImpersonatingAccount addCompilationResult intervalMine
+evm node control: addAccount increaseTime mine mineDetailed removeAccount revert setAccountBalance setAccountCode
+  setAccountNonce setAccountStorageAt setAutomine setBlockGasLimit setIntervalMining setNextBlockTimestamp setTime
+  snapshot
+`,
+);
+
+// What clients of block networks document in the namespaces that everybody has: eth, net, web3, rpc, trace, txpool,
+// debug. What is declared in src/methods is not listed again.
+const ethereum = listed(
+  "evm",
+  `
+eth read (no contract): baseFee capabilities coinbase config getCompilers hashrate mining networkId protocolVersion
+eth read (blocks, no contract): getHeaderByHash getHeaderByNumber getMinerDataByBlockHash getMinerDataByBlockNumber
+  getRawTransactionByBlockHashAndIndex getRawTransactionByBlockNumberAndIndex getRawTransactionByHash
+  getTransactionBySenderAndNonce
+eth read (state, contract first): getAccount getAccountInfo
+eth read (blocks): getBlockAccessListByBlockHash getBlockAccessListByBlockNumber pendingTransactions
+eth read (state): getAccountPendingTransactions getStorageValues getTxWitness getWitness
+eth read (execution): callBundle callMany estimateGasBundle fillTransaction simulateV1
+# ERC-4337 bundlers.
+eth read (blocks, no contract): getUserOperationByHash getUserOperationReceipt
+eth read (no contract): supportedEntryPoints
+eth read (execution): estimateUserOperationGas
+eth write (no contract): sendUserOperation
+eth write (no contract): sendRawTransactionSync sendRawTransactionConditional sendPrivateRawTransaction
+  sendPrivateTransaction cancelPrivateTransaction
+# Bundles.
+eth write: sendBundle sendMegabundle sendEndOfBlockBundle cancelBundle
+mev write: sendBundle
+mev read (execution): simBundle
+# What is the node's own.
+eth node control: getWork submitWork submitHashrate submitTransaction
+eth signing: sign signTransaction signTypedData signTypedData_v3 signTypedData_v4 sendTransaction sendTransactionSync
+  sendUnsignedTransaction resend requestAccounts
+# Of single chains: Polygon, BNB Smart Chain, Avalanche.
+eth read (no contract): health getChainConfig getActiveRulesAt getActivePrecompilesAt suggestPriceOptions feeConfig
+eth read (blocks, no contract): getRootHash getFinalizedBlock getFinalizedHeader getBlobSidecars
+  getBlobSidecarByTxHash getBorBlockReceipt getTransactionDataAndReceipt
+eth read (execution): callDetailed getAssetBalance
+
+net read (chain, cost 1, no contract): listening peerCount
+net node control: services enode localAddress localEnode
+web3 read (chain, no contract): clientVersion
+rpc read (chain, cost 1, no contract): modules
+
+trace read (traces): blockOpcodeGas transactionOpcodeGas transactionStorageAccess storageAccess simulateV1
+trace subscription: subscribe unsubscribe
+
+txpool read (no contract): status besuStatistics
+txpool read: content contentFrom inspect besuTransactions besuPendingTransactions
+
+# Questions, and levers that stop a node, wind it back, or write files beside it.
+debug read (traces, traced transaction): traceTransaction
+debug read (traces, traced call): traceCall
+debug read (traces): traceBadBlock traceBlock traceBlockByHash traceBlockByNumber traceCallMany
+  traceTransactionByBlockAndIndex traceTransactionByBlockhashAndIndex traceTransactionInBlockByHash
+  traceTransactionInBlockByIndex
+debug read (traces, no contract): getRawHeader getRawTransaction
+debug read (traces): getRawBlock getRawReceipts getRawTransactions
+debug read (traces): accountAt accountRange codeByHash executionWitness executionWitnessByBlockHash
+  executionWitnessCall getAccessibleState getBadBlocks getBlockRlp getBlockRlpByHash getChainLevel getHeaderRlp
+  getModifiedAccountsByHash getModifiedAccountsByNumber intermediateRoots preimage printBlock seedHash simulateV1
+  stateRootWithUpdates storageRangeAt
+debug write: batchSendRawTransaction
+# What can take a node down is node control, too: dumpBlock answers with the whole state.
+debug node control: backtraceAt blockProfile chaindbCompact chaindbProperty clearTxpool cpuProfile dbAncient
+  dbAncients dbGet deleteChainSlice dumpBlock freeOSMemory freezeClient gcStats getConfigValue getFromDb getSyncStage
+  getTrieFlushInterval goTrace insertReceipts memStats metrics migrateReceipts mutexProfile replayBlock resetHead
+  resyncWorldState resyncWorldstate setBlockProfileRate setGCPercent setHead setMemoryLimit setMutexProfileFraction
+  setTrieFlushInterval stacks standardTraceBadBlockToFile standardTraceBlockToFile startCPUProfile startGoTrace
+  stopCPUProfile stopGoTrace sync traceBlockFromFile verbosity vmodule writeBlockProfile writeMemProfile
+  writeMutexProfile writeMemoryProfile
+debug signing: testSignCliqueBlock
+debug subscription: subscribe unsubscribe traceChain
+`,
+);
+
+// What conflux-rust documents for its core space, of all generations. What is declared in src/methods is not
+// listed again.
+const conflux = listed(
+  "conflux",
+  `
+cfx read (no contract): clientVersion getBestBlockHash getConfirmationRiskByHash
+cfx read (chain, no contract): feeHistory maxPriorityFeePerGas
+cfx read (blocks, no contract): getBlockByBlockNumber getBlockByHashWithPivotAssumption getBlockRewardInfo
+  getPoSRewardByEpoch getSkippedBlocksByEpoch
+cfx read (state, no contract): checkBalanceAgainstTransaction getAccumulateInterestRate getCollateralInfo getFeeBurnt
+  getInterestRate getParamsFromVote getPoSEconomics getSupplyInfo
+cfx read (state, contract first): getAccount getAccountPendingInfo getAdmin getCollateralForStorage getDepositList
+  getSponsorInfo getStakingBalance getStorageAt getStorageRoot getVoteList
+cfx read (state): getAccountPendingTransactions
+cfx read (blocks, cost 10, null is no block): getEpochReceipts
+cfx read (blocks, cost 10): getTransactionsByBlock getTransactionsByEpoch
+cfx signing: sendTransaction sign signTransaction signTypedData_v4 accounts requestAccounts
+
+pos read (blocks, no contract): getBlockByHash getBlockByNumber getConsensusBlocks getEpochState
+  getLedgerInfoByBlockNumber getLedgerInfoByEpoch getLedgerInfoByEpochAndRound getLedgerInfosByEpoch getRewardsByEpoch
+  getTransactionByNumber
+pos read (state, no contract): getAccount getAccountByPowAddress getCommittee
+pos read (no contract): getStatus
+pos node control: force_propose force_sign_pivot_decision force_vote_proposal get_chosen_proposal register start
+  start_voting stop_election stop_voting trigger_timeout update_voting_power voting_status forcePropose
+  forceSignPivotDecision forceVoteProposal getChosenProposal startVoting stopElection stopVoting triggerTimeout
+  updateVotingPower votingStatus
+test node control: addLatency addNode expireBlockGc generateBlockWithBlameInfo generateBlockWithFakeTxs
+  generateBlockWithNonceAndTimestamp generateCustomBlock generateEmptyBlocks generateFixedBlock generateOneBlock
+  generateOneBlockWithDirectTxGen getBlockCount getBlockStatus getChain getExecutedInfo getGoodPut getNodeId
+  getPeerInfo getPivotChainAndWeight posForcePropose posForceSignPivotDecision posForceVoteProposal
+  posGetChosenProposal posRegister posStart posStartVoting posStopElection posStopVoting posTriggerTimeout
+  posUpdateVotingPower posVotingStatus removeNode saveNodeDb sayHello sendUsableGenesisAccounts setDbCrash stop
+
+gasstation read (no contract): price
+net read (chain, cost 1, no contract): version
+net node control: disconnect_node node sessions throttling
+txpool read (no contract): status nextNonce
+txpool read: accountPendingInfo accountPendingTransactions accountTransactions content inspect pendingNonceRange
+  transactionByAddressAndNonce txWithPoolInfo
+txpool node control: clear
+trace read (traces, no contract): transaction
+trace read (traces, null is no block): block
+trace read (traces): epoch filter
+debug read (traces): getEpochReceiptProofByTransaction getTransactionsByBlock getTransactionsByEpoch
+debug node control: statOnGasLoad
+
+# Of the port for the machine itself; they have no namespace.
+- node control: consensus_graph_state current_sync_phase earlystop getexec sync_graph_state
+- signing: accounts lock_account new_account sign unlock_account
+`,
+);
 
 /** Beside those that are declared in src/methods, which are all read or write. */
 export const knownMethods: readonly KnownMethod[] = [...ethereum, ...clients, ...conflux];

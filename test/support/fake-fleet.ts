@@ -1,7 +1,11 @@
 // For tests: processes with clocks of their own over one state, which may be slow, away, or lose answers.
 
-import type { LimitSettings, Meter } from "../../src/access/limits/meter.ts";
-import { Meters, type MetersParts } from "../../src/access/limits/meters.ts";
+import {
+  type LimitSettings,
+  type Meter,
+  Meters,
+  type MetersParts,
+} from "../../src/access/limits/meter.ts";
 import type { RateLimit } from "../../src/jsonrpc/rpc-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 

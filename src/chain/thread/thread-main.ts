@@ -9,8 +9,7 @@ import { BlockStore } from "../block-store.ts";
 import type { AskedNode } from "../dialect.ts";
 import { blockDialect } from "../fetch-block.ts";
 import { epochDialect } from "../fetch-epoch.ts";
-import { type TakeBlock, type TakeOutcome, takeHere } from "../take-block.ts";
-import { isForgotten } from "../writing.ts";
+import { isForgotten, type TakeBlock, type TakeOutcome, takeHere } from "../writing.ts";
 import { HeldBlocks } from "./held-blocks.ts";
 import type {
   FromThread,

@@ -6,8 +6,7 @@ import { BlockTables, type LogSegment, type StoredTracePosition } from "../block
 import type { AskedNode, ChainDialect, Reference } from "../dialect.ts";
 import type { UpstreamLogs } from "../kept-segments.ts";
 import type { StoreSize } from "../store-room.ts";
-import type { TakenBlock, TakeOutcome, TakeTerms } from "../take-block.ts";
-import type { Forgotten, StoreWriting } from "../writing.ts";
+import type { Forgotten, StoreWriting, TakenBlock, TakeOutcome, TakeTerms } from "../writing.ts";
 import type { HeldStore, OpenedStore } from "./messages.ts";
 import type { WriterThread } from "./writer-thread.ts";
 

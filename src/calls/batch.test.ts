@@ -17,15 +17,19 @@ const message = (id: number): CallMessage => ({
 
 /** A turn is over when the test says so. */
 class TurnsOfOthers {
-  isOver = false;
+  state: "on" | "over" = "on";
   #goOn: (() => void)[] = [];
+
+  join(): "on" | "over" {
+    return this.state;
+  }
 
   next(): Promise<void> {
     return new Promise((resolve) => this.#goOn.push(resolve));
   }
 
   async begin(): Promise<void> {
-    this.isOver = false;
+    this.state = "on";
     for (const goOn of this.#goOn.splice(0)) goOn();
     await new Promise(setImmediate);
   }
@@ -111,10 +115,10 @@ describe("a batch", () => {
 
   it("lets others have their turn while it begins its members, and is one whole all the same", async () => {
     const members = new Members();
-    members.turns.isOver = true;
+    members.turns.state = "over";
     const answered = members.batch(20, { now: 5 }).answer();
     expect(members.begun.length).toBe(8);
-    members.turns.isOver = false;
+    members.turns.state = "on";
     await members.turns.begin();
     const { pieces, rest } = await answered;
     expect([members.begun.length, textOf(pieces).length, rest]).toEqual([20, 20 + 21, undefined]);

@@ -22,7 +22,7 @@ export type BatchParts = {
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
 };
 
 /** In bytes: what is not larger waits until it is whole, and answers under way are expected to take no more. */
@@ -150,7 +150,7 @@ export class Batch {
 
   #letOthersIn(): void {
     const { turns } = this.#parts;
-    if (!turns.isOver) return;
+    if (turns.join() === "on") return;
     this.#isPaused = true;
     void turns.next().then(() => {
       this.#isPaused = false;

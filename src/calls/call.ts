@@ -341,7 +341,7 @@ export class CallWork implements AttemptLedger {
     const { batch, meter, clock } = this.#parts;
     if (batch) batch.left -= 1;
     const short = meter.charge(units, clock.now());
-    if (short instanceof Promise) return short.then((told) => this.#paid(units, told));
+    if (short instanceof Promise) return short.then((shortage) => this.#paid(units, shortage));
     this.#paid(units, short);
   }
 

@@ -145,10 +145,11 @@ it("parameters that cannot be read are not", () => {
   expect(isOfThePast('{"a":1}', past)).toBe(false);
 });
 
-function scopes(count: number, { isOver = false } = {}) {
+function scopes(count: number, turn: "on" | "over" = "on") {
   const clock = new FakeClock();
   const waiting: (() => void)[] = [];
-  const turns = { isOver, next: () => new Promise<void>((resolve) => waiting.push(resolve)) };
+  const next = () => new Promise<void>((resolve) => waiting.push(resolve));
+  const turns = { join: () => turn, next };
   const memory = new MemoryBudget({ bytes: 1_000 }, { onRefused: () => undefined });
   const all = Array.from(
     { length: count },
@@ -171,7 +172,7 @@ describe("what works for a caller who leaves", () => {
   });
 
   it("is given up in turns where many leave, and nothing is held for them any more", async () => {
-    const { all, given, memory, nextTurn } = scopes(3, { isOver: true });
+    const { all, given, memory, nextTurn } = scopes(3, "over");
     for (const scope of all) scope.hold("unsent", 100);
     for (const scope of all) scope.end(false);
     expect([given(), memory.waiting, all[0]?.hasEnded]).toEqual([0, 0, true]);
@@ -182,7 +183,7 @@ describe("what works for a caller who leaves", () => {
   });
 
   it("is over at once for who was sent the answer", () => {
-    const { all, given } = scopes(1, { isOver: true });
+    const { all, given } = scopes(1, "over");
     all[0]?.end(true);
     expect(given()).toBe(1);
   });
@@ -201,7 +202,7 @@ beforeEach(() => {
   const count = (sign: number) => (kind: string, bytes: number) => {
     held[kind] = (held[kind] ?? 0) + sign * bytes;
   };
-  const turns = { isOver: false, next: () => Promise.resolve() };
+  const turns = { join: () => "on" as const, next: () => Promise.resolve() };
   const memory = { hold: count(1), release: count(-1) };
   scope = new RequestScope({ deadlineMs: DEADLINE_MS }, { clock, memory, turns });
 });

@@ -139,7 +139,7 @@ const ENDED = new Error("the request has ended");
 type RequestScopeParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
 };
 
 export class RequestScope {
@@ -241,7 +241,7 @@ export class RequestScope {
   /** Many calls may wait for a caller who leaves, and many callers leave at once: nothing is in a hurry then. */
   #abandon(ending: Cancellation, wasSent: boolean): void {
     const { turns } = this.#parts;
-    if (wasSent || !turns.isOver) ending.abort(ENDED);
+    if (wasSent || turns.join() === "on") ending.abort(ENDED);
     else void turns.next().then(() => ending.abort(ENDED));
   }
 

@@ -31,7 +31,7 @@ export type AnswerBodyOptions = {
   readonly batchResponseBytes: number;
 };
 
-export type AnswerBodyParts = LifeParts & { readonly turns: Pick<Turns, "isOver" | "next"> };
+export type AnswerBodyParts = LifeParts & { readonly turns: Pick<Turns, "join" | "next"> };
 
 /** A request body in, a response body out: one envelope, or a batch of them in the order asked. */
 export class BodyAnswerer {
@@ -52,7 +52,7 @@ export class BodyAnswerer {
 
   answer(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
     const { turns } = this.#parts;
-    return body.length > LARGE && turns.isOver
+    return body.length > LARGE && turns.join() === "over"
       ? turns.next().then(() => this.#answerNow(body, caller))
       : this.#answerNow(body, caller);
   }

@@ -68,7 +68,7 @@ export type ViewSourceParts = {
   readonly dialect: Pick<ChainDialect, "readPosition">;
   readonly freshness: Pick<HeadFreshness, "staleness">;
   readonly clock: Clock;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
 };
 
 /** How long an answer waits for a block that a node has already, in milliseconds. */
@@ -306,7 +306,7 @@ export class ChainView {
   /** To be awaited now and then while many blocks are read. */
   async pause(): Promise<void> {
     const { turns } = this.#parts;
-    if (turns.isOver) await turns.next();
+    if (turns.join() === "over") await turns.next();
   }
 
   /** Adds the terms of all logs of a block of the store to a set: what no filter of other terms can match. */

@@ -49,7 +49,7 @@ export type ChainParts = {
   readonly dialect: ChainDialect;
   readonly pool: Pick<Pool, "nodes" | "usable" | "bestForBlocks" | "isSettled" | "onChange">;
   readonly clock: Clock;
-  readonly turns: Pick<Turns, "isOver" | "next" | "do">;
+  readonly turns: Pick<Turns, "join" | "next" | "do">;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: HeadFreshness;

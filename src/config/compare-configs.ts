@@ -1,8 +1,8 @@
 // What a changed configuration changes: one line for each setting, with old and new values where these
 // are no secrets, and whether it can be applied while the gateway runs. Pure.
 import { isoText } from "../lib/calendar.ts";
-import { type Path, pathText, withoutHeader } from "./mistakes.ts";
 import type { Config } from "./schema.ts";
+import { type Path, pathText, withoutHeader } from "./setting-names.ts";
 import { isMapping } from "./units.ts";
 
 type ConfigChange = {

@@ -3,8 +3,8 @@
 import { z } from "zod";
 import { whyItOpensNothing } from "../namespaces/known-methods.ts";
 import { hashOf } from "./key-settings.ts";
-import { didYouMean, type Path, pathText } from "./mistakes.ts";
 import { isLoopback } from "./server-settings.ts";
+import { didYouMean, type Path, pathText } from "./setting-names.ts";
 
 type Contradiction = { path: (string | number)[]; message: string };
 

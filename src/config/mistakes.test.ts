@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { didYouMean } from "./mistakes.ts";
 import { parseConfig } from "./parse-config.ts";
 
 type Settings = Record<string, unknown>;
@@ -188,27 +187,4 @@ describe("one mistake is one line with its path", () => {
   ])("of the file %j", (text, want) => {
     expect(mistakesIn(text)).toEqual([want]);
   });
-});
-
-describe("a suggestion", () => {
-  const known = ["url", "name", "headers", "connections", "timeout", "upstreams"];
-
-  it.each([
-    { name: "upstream", want: "upstreams" },
-    { name: "upstraems", want: "upstreams" },
-    { name: "Timeout", want: "timeout" },
-    { name: "uri", want: "url" },
-    { name: "nmae", want: "name" },
-    { name: "uxx", want: "" }, // two letters of three are another name
-    { name: "timeouts", want: "timeout" },
-  ])("for $name is $want", ({ name, want }) => {
-    expect(didYouMean(name, known)).toBe(want && `; did you mean ${want}?`);
-  });
-
-  it.each(["", "u", "xyz", "password", "connectionsxxx", "a".repeat(100_000)])(
-    "is not made where nothing is near",
-    (name) => {
-      expect(didYouMean(name, known)).toBe("");
-    },
-  );
 });

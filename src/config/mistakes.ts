@@ -1,8 +1,8 @@
 // Says in one line what is wrong with a setting, where, and what was expected; and never shows what
-// may be a secret. A setting's path is written as people write it, such as `networks.eth-mainnet.upstreams[0].url`.
-
+// may be a secret.
 import type { z } from "zod";
 import { knownSettings } from "./schema.ts";
+import { didYouMean, type Path, pathText, withoutHeader } from "./setting-names.ts";
 import { isMapping } from "./units.ts";
 
 export type Mistake = { path: Path; message: string };
@@ -84,45 +84,4 @@ function foundAt(path: Path, config: unknown): { value: unknown } | undefined {
     value = Reflect.get(value, step);
   }
   return { value };
-}
-
-export type Path = readonly PropertyKey[];
-
-export const pathText = (path: Path): string =>
-  path.length === 0 ? "the file" : path.map(stepText).join("").replace(/^\./, "");
-
-function stepText(step: PropertyKey): string {
-  if (typeof step === "number") return `[${step}]`;
-  const name = String(step);
-  // Quoted, so that a name with a line break still makes one line.
-  return /^[\w-]{1,64}$/.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
-}
-/** The path without the name of a header, which is whatever is written there and may be a secret. */
-export const withoutHeader = (path: Path): Path =>
-  path.at(-2) === "headers" ? path.slice(0, -1) : path;
-
-/** `; did you mean upstreams?`, or nothing when no known name is one letter or two off. */
-export function didYouMean(name: string, known: readonly string[]): string {
-  const [best] = known
-    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
-    // Two letters of a name of three are another name, not a slip.
-    .filter(({ candidate, distance }) => distance <= Math.min(2, candidate.length - 2))
-    .sort((a, b) => a.distance - b.distance);
-  return best ? `; did you mean ${best.candidate}?` : "";
-}
-
-/** How many letters must be put in, left out or changed. */
-function editDistance(from: string, to: string): number {
-  // Far apart anyway; and what a file holds may be long.
-  if (Math.abs(from.length - to.length) > 2) return Number.POSITIVE_INFINITY;
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [above, letter] of [...from].entries()) {
-    const next = [above + 1];
-    for (const [column, wanted] of [...to].entries()) {
-      const change = (row[column] ?? 0) + (letter === wanted ? 0 : 1);
-      next.push(Math.min(change, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

@@ -2,15 +2,9 @@
 // environment are put into its texts: `${VAR}`, `${VAR:-default}`, and `$$` for a dollar sign.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { type Document, isMap, isScalar, isSeq, type Node, Scalar } from "yaml";
-import {
-  type Mistake,
-  mistakeLine,
-  mistakesOf,
-  type Path,
-  pathText,
-  plainWords,
-} from "./mistakes.ts";
+import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
 import { type Config, configSchema } from "./schema.ts";
+import { type Path, pathText } from "./setting-names.ts";
 import { locate, readYaml, toValue } from "./yaml-document.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

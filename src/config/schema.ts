@@ -4,9 +4,9 @@
 import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
-import type { Path } from "./mistakes.ts";
 import { network } from "./network-settings.ts";
 import { admin, log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
+import type { Path } from "./setting-names.ts";
 import { state } from "./state-settings.ts";
 import {
   amount,

@@ -15,7 +15,7 @@ import {
   visit,
   type YAMLError,
 } from "yaml";
-import type { Path } from "./mistakes.ts";
+import type { Path } from "./setting-names.ts";
 
 export type ReadYaml =
   | { kind: "document"; document: Document }

@@ -30,12 +30,12 @@ export function atOnce<Result>(work: Work<Result>): Result {
 /** Does the work at once while the turn lasts, and else goes on in turns. @throws What the work throws. */
 export function doFrom<Result>(
   work: Work<Result>,
-  turns: Pick<Turns, "isOver" | "next">,
+  turns: Pick<Turns, "join" | "next">,
 ): Result | Promise<Result> {
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (turns.isOver) return turns.next().then(() => doFrom(work, turns));
+    if (turns.join() === "over") return turns.next().then(() => doFrom(work, turns));
   }
 }
 
@@ -53,10 +53,10 @@ export class Turns {
     this.#clock = parts.clock;
   }
 
-  /** Whether work that can pause is to call `next` before it goes on. */
-  get isOver(): boolean {
+  /** Work takes part in the turn that is under way, or begins one. When it is over, what can pause calls `next`. */
+  join(): "on" | "over" {
     if (this.#endsAt === undefined) this.#begin();
-    return this.#clock.now() >= (this.#endsAt ?? 0);
+    return this.#clock.now() >= (this.#endsAt ?? 0) ? "over" : "on";
   }
 
   /** Resolves in a later turn of the event loop, behind all that waited before. */

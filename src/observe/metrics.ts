@@ -368,7 +368,7 @@ export class Metrics {
 
   /** @param why What made another node be asked for the same call. */
   readonly upstreamAskedAgain = this.#counting<
-    [network: string, why: "failed" | "doubted" | "slow"]
+    [network: string, why: "failed" | "cross-check" | "slow"]
   >("upstream_asked_again_total{network,why}");
 
   /** Several were asked, and this one said something else than they agreed on. */

@@ -86,10 +86,10 @@ export function replaceProcess(
   { rejections, exceptions }: Omit<Replaced, "isReplaced">,
 ): never {
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const told = { ...environment, [REPLACED]: `${rejections} ${exceptions}` } as Record<
+  const variables = { ...environment, [REPLACED]: `${rejections} ${exceptions}` } as Record<
     string,
     string
   >;
-  process.execve?.(process.execPath, program, told);
+  process.execve?.(process.execPath, program, variables);
   return endProcess(1);
 }

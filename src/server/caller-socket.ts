@@ -44,7 +44,7 @@ export type CallerSocketParts = {
   readonly scope: () => RequestScope;
   readonly arriving: ArrivingMessage;
   readonly clock: Pick<Clock, "now" | "yield">;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
   readonly onClosing: (why: CloseReason | CutReason) => void;
 };
 

@@ -52,7 +52,7 @@ beforeEach(async () => {
     connections: { requestsOn: () => undefined },
     bodies: { refuse: () => answerOf("refused") },
     memory,
-    turns: { isOver: false, next: async () => undefined },
+    turns: { join: () => "on", next: async () => undefined },
     metrics: {
       webSocketClosed: (why) => void closed.push(why),
       webSocketsCounted: () => undefined,

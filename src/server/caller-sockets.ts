@@ -45,7 +45,7 @@ export type CallerSocketsParts = {
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
   readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed" | "webSocketsCounted" | "webSocketMessage">;
   readonly clock: Clock;
 };

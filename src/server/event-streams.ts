@@ -17,7 +17,7 @@ import { type ResponseOptions, respond } from "./respond.ts";
 export type EventStreamsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf">;
   readonly sockets: Pick<CallerSockets, "isDraining" | "shortage" | "hold" | "answer" | "newScope">;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed">;
   readonly clock: Pick<Clock, "now">;
 };

@@ -43,7 +43,7 @@ export type HttpServerParts = {
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "requestStarted" | "requestEnded" | "answerCut">;
   readonly clock: Clock;
   readonly log: Pick<Logger, "debug">;

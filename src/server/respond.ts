@@ -32,7 +32,7 @@ const EXPOSED_HEADERS =
   "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Stale, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 export type RespondParts = {
-  readonly turns: Pick<Turns, "isOver" | "next">;
+  readonly turns: Pick<Turns, "join" | "next">;
   /** The answer could not be made to its end: its connection was cut. */
   readonly onBroken: (error: unknown) => void;
 };
@@ -178,13 +178,13 @@ const SHORT = 10_000;
 /** @throws When what the answer is made from is gone: it must not look whole then. */
 export async function* answerChunks(
   { pieces, rest }: Pick<RpcResponse, "pieces" | "rest">,
-  turns: Pick<Turns, "isOver" | "next">,
+  turns: Pick<Turns, "join" | "next">,
 ): AsyncGenerator<Buffer> {
   const small = new SmallPieces();
   for await (const some of inParts(pieces, rest)) {
     for (const piece of some) {
       for (const part of partsOf(piece)) {
-        if (turns.isOver) await turns.next();
+        if (turns.join() === "over") await turns.next();
         if (small.add(part)) continue;
         yield* small.take();
         if (!small.add(part)) yield typeof part === "string" ? Buffer.from(part) : part;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Trace, traceAt, tracesOfFlat, withPlace } from "./call-tree.ts";
+import { type Trace, traceAt, tracesOfFlat, withPosition } from "./call-tree.ts";
 
 const address = (digit: string): string => `0x${digit.repeat(40)}`;
 const [a, b] = [address("a"), address("b")];
@@ -24,7 +24,7 @@ it("strips the place, and puts it back in the order of OpenEthereum", () => {
   expect(traces).toEqual([call]);
   const names = (value: object | undefined) => Object.keys(value ?? {}).join(" ");
   expect(names(traces?.[0])).toBe("action result subtraces traceAddress type");
-  const [placed] = traces?.map((trace) => withPlace(trace, { ...place, ...{ more: 1 } })) ?? [];
+  const [placed] = traces?.map((trace) => withPosition(trace, { ...place, ...{ more: 1 } })) ?? [];
   expect(placed).toEqual({ ...call, ...place });
   expect(names(placed)).toBe(
     "action blockHash blockNumber result subtraces traceAddress transactionHash transactionPosition type",

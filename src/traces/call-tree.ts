@@ -91,9 +91,9 @@ export const traceAt = (traces: readonly Trace[], path: readonly number[]): Trac
   );
 
 /** As trace_transaction and trace_get write it: in OpenEthereum's order, which is the alphabet's. */
-export function withPlace(trace: Trace, place: TracePosition): Trace & TracePosition {
+export function withPosition(trace: Trace, position: TracePosition): Trace & TracePosition {
   const { action, subtraces, traceAddress, type, ...outcome } = trace;
-  const { blockHash, blockNumber, transactionHash, transactionPosition } = place;
+  const { blockHash, blockNumber, transactionHash, transactionPosition } = position;
   return {
     ...{ action, blockHash, blockNumber, ...outcome, subtraces, traceAddress },
     ...{ transactionHash, transactionPosition, type },

@@ -32,7 +32,7 @@ const WRONG_CHAIN_PAUSE_MS = 30_000;
 export class Identity {
   #isChecking = false;
   /** What the log said last: a slip that it never mentioned is not followed by good news either. */
-  #told: "usable" | "not usable" | undefined;
+  #reported: "usable" | "not usable" | undefined;
   readonly #closing = new AbortController();
   readonly #options: IdentityOptions;
   readonly #parts: IdentityParts;
@@ -44,7 +44,7 @@ export class Identity {
 
   /** Something was told of the node: it answered, or was silent for long. */
   get isReported(): boolean {
-    return this.#told !== undefined;
+    return this.#reported !== undefined;
   }
 
   /** In the background, until the node is the right one. */
@@ -77,7 +77,7 @@ export class Identity {
         return;
       }
       failures += 1;
-      const failuresToTell = TOLD_AFTER_FAILURES[this.#told ? "afterwards" : "atStart"];
+      const failuresToTell = TOLD_AFTER_FAILURES[this.#reported ? "afterwards" : "atStart"];
       if (failures === failuresToTell || typeof found === "number") this.#tellWhyNot(found);
       onLooked(typeof found === "number" ? "wrong chain" : "checking");
       const restMs = typeof found === "number" ? WRONG_CHAIN_PAUSE_MS : pauseMs;
@@ -94,14 +94,14 @@ export class Identity {
   }
 
   #tellUsable(ms: number): void {
-    if (this.#told === "usable") return;
-    this.#told = "usable";
+    if (this.#reported === "usable") return;
+    this.#reported = "usable";
     const { name: upstream, chainId } = this.#options;
     this.#parts.log.info({ upstream, chainId, ms: Math.round(ms) }, "upstream is usable");
   }
 
   #tellWhyNot(found: number | string): void {
-    this.#told = "not usable";
+    this.#reported = "not usable";
     const { log } = this.#parts;
     const { name: upstream, chainId: want } = this.#options;
     if (typeof found === "string")

@@ -71,9 +71,9 @@ export class NodeAnnouncements {
     signal: Signal,
   ): Promise<boolean> {
     const { requests, missing } = this.#parts;
-    const told = await requests.subscribe(paramsJson, listener, signal);
-    if (!told || told.isOpen) return told !== undefined;
-    const { kind } = told.reply;
+    const subscribed = await requests.subscribe(paramsJson, listener, signal);
+    if (!subscribed || subscribed.isOpen) return subscribed !== undefined;
+    const { kind } = subscribed.reply;
     // A "result" that is no id is a no as well: nothing would come.
     if (kind === "missing" || kind === "refused" || kind === "result")
       missing.remember(subscribing(paramsJson));

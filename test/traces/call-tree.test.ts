@@ -3,7 +3,12 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { traceAt, tracesOfCallFrame, tracesOfFlat, withPlace } from "../../src/traces/call-tree.ts";
+import {
+  traceAt,
+  tracesOfCallFrame,
+  tracesOfFlat,
+  withPosition,
+} from "../../src/traces/call-tree.ts";
 import { intrinsicGas } from "../../src/traces/gas.ts";
 
 const shared = fileURLToPath(new URL("../../../shared/", import.meta.url));
@@ -13,7 +18,7 @@ const geth = "vectors/geth-tracetest";
 const etl = "vectors/ethereum-etl";
 const isThere = existsSync(`${shared}vectors`);
 
-type Place = Parameters<typeof withPlace>[1];
+type Place = Parameters<typeof withPosition>[1];
 type Json = { readonly [key: string]: unknown };
 type Entry = {
   readonly action: Json;
@@ -186,7 +191,7 @@ describe.skipIf(!isThere)("recorded trace_get (skipped: ../shared is absent)", (
     // A call of Erigon that failed has a result too.
     const { error, result, ...rest } = want;
     const outcome = error === undefined ? { result } : { error };
-    expect(found && withPlace(found, want)).toEqual({ ...rest, ...outcome });
+    expect(found && withPosition(found, want)).toEqual({ ...rest, ...outcome });
   });
 });
 

@@ -9,8 +9,9 @@ import {
   type KeySettings,
   keyRequest,
 } from "../../config/key-settings.ts";
-import { didYouMean, mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
+import { mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
 import type { Config } from "../../config/schema.ts";
+import { didYouMean } from "../../config/setting-names.ts";
 import { isMapping } from "../../config/units.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { whyItOpensNothing } from "../../namespaces/known-methods.ts";

@@ -33,10 +33,10 @@ export function clientAddress({
     let address = plainAddress(socket.remoteAddress ?? "");
     if (trustedProxies.length === 0 || address === undefined || !isTrusted(address)) return address;
     for (const entry of fromTheEnd(String(headers[forwardedHeader] ?? ""))) {
-      const told = readEntry(entry);
+      const named = readEntry(entry);
       // Unreadable, or hidden on purpose: all that is known is the proxy that told it.
-      if (told === undefined) return address;
-      address = told;
+      if (named === undefined) return address;
+      address = named;
       if (!isTrusted(address)) return address;
     }
     return address;
@@ -71,7 +71,7 @@ function forElement(element: string): string | undefined {
   const nodes = element
     .split(";")
     .map((pair) => /^\s*for\s*=(.*)$/i.exec(pair)?.[1]?.trim())
-    .filter((told) => told !== undefined);
+    .filter((named) => named !== undefined);
   const [node, second] = nodes;
   return node === undefined || second !== undefined ? undefined : listed(node);
 }

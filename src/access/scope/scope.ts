@@ -163,8 +163,8 @@ const DEFAULT_PORTS = new Map([
 
 function testOf(pattern: string): (origin: Origin) => boolean {
   if (pattern === "*") return () => true;
-  const [, scheme, place = ""] = /^(?:([^:/]+):\/\/)?(.*)$/.exec(pattern) ?? [];
-  const [, host = "", written] = /^(.*?)(?::(\d+))?$/.exec(place) ?? [];
+  const [, scheme, authority = ""] = /^(?:([^:/]+):\/\/)?(.*)$/.exec(pattern) ?? [];
+  const [, host = "", written] = /^(.*?)(?::(\d+))?$/.exec(authority) ?? [];
   const isHost = hostTest(host);
   const port = DEFAULT_PORTS.get(scheme ?? "") === written ? undefined : written;
   const isAnyPort = scheme === undefined && port === undefined;

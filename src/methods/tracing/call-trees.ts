@@ -6,7 +6,7 @@ import {
   type TreeOptions,
   tracesOfCallFrame,
   tracesOfFlat,
-  withPlace,
+  withPosition,
 } from "../../traces/call-tree.ts";
 import type { MinedBlock, MinedPosition, MinedTransaction } from "./mined.ts";
 import {
@@ -30,7 +30,7 @@ export type CallTree = {
 /** With the block's and the transaction's position, as trace_transaction gives them. */
 export const placed = (traces: readonly Trace[], hash: string, { block, index }: MinedPosition) =>
   traces.map((trace) =>
-    withPlace(trace, {
+    withPosition(trace, {
       blockHash: block.hash,
       blockNumber: block.number,
       transactionHash: hash,

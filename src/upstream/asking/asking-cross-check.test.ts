@@ -16,7 +16,7 @@ describe("an answer that one node alone is not believed in", () => {
       crossChecksNull,
     );
     await outcome;
-    expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 b", "answered in 0", "null"]);
+    expect(log).toEqual(["0 a", "answered in 0", "cross-check", "0 b", "answered in 0", "null"]);
     expect(left()).toEqual(idle);
   });
 
@@ -24,7 +24,7 @@ describe("an answer that one node alone is not believed in", () => {
     const { log, clock, answer } = asking([{ says: [result("null")] }, {}, {}], crossChecksNull);
     await clock.advance(0);
     await answer("b", result("2"));
-    expect(log.slice(2)).toEqual(["doubted", "0 b", "answered in 0", "2"]);
+    expect(log.slice(2)).toEqual(["cross-check", "0 b", "answered in 0", "2"]);
   });
 
   it("counts when the others fail, the first one that was given", async () => {
@@ -43,7 +43,7 @@ describe("an answer that one node alone is not believed in", () => {
     });
     await clock.advance(0);
     await clock.advance(4 * DELAY_MS - 1);
-    expect(log.slice(2)).toEqual(["doubted", "0 b"]);
+    expect(log.slice(2)).toEqual(["cross-check", "0 b"]);
     await clock.advance(1);
     expect(log.at(-1)).toBe("null");
     await clock.advance(1_000);
@@ -64,7 +64,7 @@ describe("an answer that one node alone is not believed in", () => {
     const { log, clock } = asking(nodes, { ...crossChecksNull, hedgeDelayMs: 2_000 });
     await clock.advance(0);
     await clock.advance(1_999);
-    expect(log.slice(2)).toEqual(["doubted", "0 b"]);
+    expect(log.slice(2)).toEqual(["cross-check", "0 b"]);
     await clock.advance(1);
     expect(log.at(-1)).toBe("null");
   });
@@ -88,7 +88,7 @@ describe("an answer that one node alone is not believed in", () => {
     const { log, clock, answer } = asking([{ says: [lacking] }, { hasReplied: true }]);
     await clock.advance(0);
     for (let count = 0; count < 100; count += 1) await clock.advance(4 * DELAY_MS);
-    expect(log).toEqual(["0 a", "doubted", "0 b"]);
+    expect(log).toEqual(["0 a", "cross-check", "0 b"]);
     await answer("b", result("2"));
     expect(log.at(-1)).toBe("2");
   });
@@ -97,7 +97,7 @@ describe("an answer that one node alone is not believed in", () => {
     const { log, clock } = asking([{ says: [lacking] }, {}]);
     await clock.advance(0);
     await clock.advance(LACK_TIMEOUT_MS - 1);
-    expect(log).toEqual(["0 a", "doubted", "0 b"]);
+    expect(log).toEqual(["0 a", "cross-check", "0 b"]);
     await clock.advance(1);
     expect(log.at(-1)).toBe("refused: missing trie node");
   });
@@ -120,7 +120,7 @@ describe("an answer that one node alone is not believed in", () => {
       crossChecksNull,
     );
     await outcome;
-    expect(log).toEqual(["0 a", "answered in 0", "doubted", "0 c", "answered in 0", "3"]);
+    expect(log).toEqual(["0 a", "answered in 0", "cross-check", "0 c", "answered in 0", "3"]);
   });
 
   it("is checked with a node that has no budget once it has, when that is soon", async () => {

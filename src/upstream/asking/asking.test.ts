@@ -65,17 +65,17 @@ describe("a call", () => {
     {
       when: "the first lacks old state",
       says: [lacking, result("2")],
-      log: ["0 a", "doubted", "0 b", "answered in 0", "2"],
+      log: ["0 a", "cross-check", "0 b", "answered in 0", "2"],
     },
     {
       when: "all lack old state",
       says: [lacking, lacking],
-      log: ["0 a", "doubted", "0 b", "refused: missing trie node"],
+      log: ["0 a", "cross-check", "0 b", "refused: missing trie node"],
     },
     {
       when: "one lacks old state and the other is down",
       says: [lacking, failed],
-      log: ["0 a", "doubted", "0 b", "refused: missing trie node"],
+      log: ["0 a", "cross-check", "0 b", "refused: missing trie node"],
     },
     {
       when: "what acts may have been done",

@@ -144,7 +144,7 @@ export class NetworkCalls {
     for (const call of [...this.#waiting.upstreams]) call.resume();
   }
 
-  askedAgain(why: "failed" | "doubted" | "slow"): void {
+  askedAgain(why: "failed" | "cross-check" | "slow"): void {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 

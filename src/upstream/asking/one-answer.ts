@@ -136,7 +136,7 @@ export class OneAnswer {
       if (!isBelieved && this.#check.isPerhapsAll)
         this.#candidates.dropOpen(this.#question.traits.workKind);
     }
-    return isBelieved ? this.#wait() : this.#askNext("doubted", now);
+    return isBelieved ? this.#wait() : this.#askNext("cross-check", now);
   }
 
   /** An upstream that lags was only asked since better ones are slow: those are waited for a little more. */

@@ -109,9 +109,9 @@ export class Conversation implements Connection {
   #open(): Wire {
     // Not from one that was given up: its subscriptions may have the ids of the next one's.
     const heard =
-      <Told extends unknown[]>(act: (...told: Told) => void) =>
-      (...told: Told): void => {
-        if (this.#wire === wire) act(...told);
+      <Values extends unknown[]>(act: (...values: Values) => void) =>
+      (...values: Values): void => {
+        if (this.#wire === wire) act(...values);
       };
     const wire: Wire = this.#parts.open({
       onOpen: heard(() => this.#begin(wire)),

@@ -82,7 +82,7 @@ export function toldPauseMs(text: string, data: unknown): number | undefined {
 function secondsInData(data: unknown): number | undefined {
   const { rate, retryAfter } = (data ?? {}) as { rate?: unknown; retryAfter?: unknown };
   const { backoff_seconds: backoff } = (rate ?? {}) as { backoff_seconds?: unknown };
-  for (const told of [backoff, retryAfter]) if (typeof told === "number") return told;
+  for (const seconds of [backoff, retryAfter]) if (typeof seconds === "number") return seconds;
   return undefined;
 }
 

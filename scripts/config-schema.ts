@@ -1,7 +1,7 @@
 // Writes docs/headgate.schema.json, by which editors check and complete a configuration file.
 // With --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
-import { configJsonSchema } from "../src/config/schema.ts";
+import { configJsonSchema } from "./config-json-schema.ts";
 
 const file = new URL("../docs/headgate.schema.json", import.meta.url);
 const wanted = `${JSON.stringify(configJsonSchema(), undefined, 2)}\n`;

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
+import { configJsonSchema } from "../../scripts/config-json-schema.ts";
 import { parseConfig } from "./parse-config.ts";
-import { configJsonSchema } from "./schema.ts";
 
 const read = (path: string): Promise<string> =>
   readFile(new URL(`../../${path}`, import.meta.url), "utf8");

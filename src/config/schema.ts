@@ -1,6 +1,5 @@
 // The whole configuration as one schema: what may be written, what it means, and what is taken where
-// nothing is written. Its input is the file as a value, its output is what the gateway is told. Editors get the same
-// schema as JSON Schema (docs/headgate.schema.json).
+// nothing is written. Its input is the file as a value, its output is what the gateway is told.
 import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
@@ -124,26 +123,14 @@ export type Config = DeepReadonly<z.output<typeof configSchema>>;
 type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
-/** JSON Schema (draft 2020-12) of what may be written in a configuration file. */
-export const configJsonSchema = (): object => ({
-  ...withVariables(settingsSchema()),
-  title: "Headgate configuration",
-  $defs: {
-    variable: {
-      description: "Read from the environment.",
-      type: "string",
-      pattern: "\\$\\{[A-Za-z_]\\w*(:-[^}]*)?\\}",
-    },
-  },
-});
-
 /** The names of the settings that the mapping at this path may have. */
 export function knownSettings(path: Path): readonly string[] {
   const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, settingsSchema());
   return typeof found === "object" ? Object.keys(found.properties ?? {}) : [];
 }
 
-const settingsSchema = (): JsonSchema =>
+/** JSON Schema (draft 2020-12) of the settings, when variables are replaced. */
+export const settingsSchema = (): JsonSchema =>
   z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" });
 
 function within(
@@ -154,25 +141,3 @@ function within(
   if (typeof step === "number") return Array.isArray(schema.items) ? undefined : schema.items;
   return schema.properties?.[String(step)] ?? schema.additionalProperties;
 }
-
-/** The schema sees the file before variables are replaced: each value may be one instead. */
-function withVariables(schema: JsonSchema): JsonSchema {
-  const { properties, items, additionalProperties } = schema;
-  if (properties) {
-    const each = Object.entries(properties).map(([name, inner]) => [name, orBoolean(inner)]);
-    return { ...schema, properties: Object.fromEntries(each) };
-  }
-  if (items && !Array.isArray(items)) return { ...schema, items: orBoolean(items) };
-  if (additionalProperties) {
-    return { ...schema, additionalProperties: orBoolean(additionalProperties) };
-  }
-  const { description, default: fallback, anyOf, ...rest } = schema;
-  return {
-    ...(description === undefined ? {} : { description }),
-    ...(fallback === undefined ? {} : { default: fallback }),
-    anyOf: [...(anyOf ?? [rest]), { $ref: "#/$defs/variable" }],
-  };
-}
-
-const orBoolean = (schema: JsonSchemaOrBoolean): JsonSchemaOrBoolean =>
-  typeof schema === "boolean" ? schema : withVariables(schema);

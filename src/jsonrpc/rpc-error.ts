@@ -50,6 +50,19 @@ export const isTooMuchWork = (thrown: unknown): boolean =>
 
 const WORK_RULE = "upstreamCalls";
 
+/** What cannot be had now, and may be in a moment. */
+const unavailable = (
+  message: string,
+  more: { readonly retryAfter?: number; readonly cause?: unknown } = {},
+): RpcError => new RpcError(-32603, message, { status: 503, ...more });
+
+/** One caller has too much of something. */
+const tooMany = (message: string, data: object): RpcError =>
+  new RpcError(-32005, message, { status: 429, data });
+
+/** Why a method is not there: for this network, over this connection, or for these nodes. */
+const noMethod = (why: string): RpcError => new RpcError(-32601, why);
+
 export const errors = {
   // The server.
   parseError: (cause?: unknown) => new RpcError(-32700, "parse error", { status: 400, cause }),
@@ -77,32 +90,22 @@ export const errors = {
   invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
   /** Too many unknown keys came from the caller's address, and too many callers wait for their refusal. */
   tooManyGuesses: (limit: number, retryAfter: number) =>
-    new RpcError(-32005, "too many unknown API keys", {
-      status: 429,
-      data: { rule: "guesses", limit, remaining: 0, retryAfter },
-    }),
+    tooMany("too many unknown API keys", { rule: "guesses", limit, remaining: 0, retryAfter }),
   /** Too much of what came from the caller's address, with this key if it has one, was refused. */
   tooManyRefusals: (limit: number, retryAfter: number) =>
-    new RpcError(-32005, "too many refused requests", {
-      status: 429,
-      data: { rule: "refusals", limit, remaining: 0, retryAfter },
-    }),
+    tooMany("too many refused requests", { rule: "refusals", limit, remaining: 0, retryAfter }),
   /** @param rule Which setting of the key forbids it. */
   rejectedByKey: (rule: string) =>
     new RpcError(-32002, "rejected by API key settings", { status: 403, data: { rule } }),
   methodNotForKey: (rule: string) =>
     new RpcError(-32004, "method not available for this key", { status: 403, data: { rule } }),
-  rateLimited: (data: RateLimit) =>
-    new RpcError(-32005, "rate limit exceeded", { status: 429, data }),
+  rateLimited: (data: RateLimit) => tooMany("rate limit exceeded", data),
 
   /** Calls that run are answered; whatever comes now is for the next process. */
-  draining: () => new RpcError(-32603, "restarting", { status: 503, retryAfter: 1 }),
+  draining: () => unavailable("restarting", { retryAfter: 1 }),
   /** Too many bytes wait in memory for this to be begun. */
   memoryIsScarce: () =>
-    new RpcError(-32603, "the gateway has too many answers waiting, try again", {
-      status: 503,
-      retryAfter: 1,
-    }),
+    unavailable("the gateway has too many answers waiting, try again", { retryAfter: 1 }),
   /** @param limit In bytes. */
   batchResponseTooLarge: (limit: number) =>
     new RpcError(
@@ -112,16 +115,11 @@ export const errors = {
     ),
 
   // Parameters.
-  methodNotFound: (name: string) =>
-    new RpcError(-32601, `the method ${name} does not exist/is not available`),
+  methodNotFound: (name: string) => noMethod(`the method ${name} does not exist/is not available`),
   /** Others may have it. */
-  methodClosed: (name: string) =>
-    new RpcError(-32601, `the method ${name} is not open on this network`),
+  methodClosed: (name: string) => noMethod(`the method ${name} is not open on this network`),
   needsPush: (name: string) =>
-    new RpcError(
-      -32601,
-      `the method ${name} is not open over HTTP, which cannot push: poll a filter instead`,
-    ),
+    noMethod(`the method ${name} is not open over HTTP, which cannot push: poll a filter instead`),
   missingArgument: (index: number, status = 200) =>
     new RpcError(-32602, `missing value for required argument ${index}`, { status }),
   tooManyArguments: (most: number, status = 200) =>
@@ -180,21 +178,16 @@ export const errors = {
 
   /** What gateways share: keys, filters, counts (state/). */
   stateUnavailable: (cause?: unknown) =>
-    new RpcError(-32603, "the gateway's shared state cannot be reached, try again", {
-      status: 503,
-      cause,
-    }),
+    unavailable("the gateway's shared state cannot be reached, try again", { cause }),
 
   /** The disk does not take what keys, filters and counts are kept in. @param why In words for a person. */
   stateNotWritable: (why: string, cause?: unknown) =>
-    new RpcError(-32603, `the gateway's state cannot be written: ${why}, try again later`, {
-      ...{ status: 503, retryAfter: 10, cause },
+    unavailable(`the gateway's state cannot be written: ${why}, try again later`, {
+      ...{ retryAfter: 10, cause },
     }),
   /** The disk does not take the blocks that filters look into. */
   chainNotFollowed: (why: string) =>
-    new RpcError(-32603, `the chain is not followed now: ${why}, try again later`, {
-      ...{ status: 503, retryAfter: 10 },
-    }),
+    unavailable(`the chain is not followed now: ${why}, try again later`, { retryAfter: 10 }),
 
   // Filters.
   filterNotFound: () => new RpcError(-32000, "filter not found"),
@@ -217,19 +210,12 @@ export const errors = {
   noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
   /** Nodes are not asked for subscriptions. */
   subscriptionsNeedAChain: () =>
-    new RpcError(
-      -32601,
-      "subscriptions are made of the followed chain, and this network's is not followed",
-    ),
+    noMethod("subscriptions are made of the followed chain, and this network's is not followed"),
   nobodyTellsPending: () =>
-    new RpcError(
-      -32601,
+    noMethod(
       "the method eth_newPendingTransactionFilter is not available: no upstream of this network tells of pending transactions",
     ),
-  chainMoves: () =>
-    new RpcError(-32603, "the chain changes faster than it can be read, try again", {
-      status: 503,
-    }),
+  chainMoves: () => unavailable("the chain changes faster than it can be read, try again"),
 
   // Traces.
   transactionNotFound: () => new RpcError(-32000, "transaction not found"),
@@ -240,32 +226,26 @@ export const errors = {
       `the vmTrace of this transaction has more than ${what}; ask for trace and stateDiff alone`,
     ),
   cannotTrace: (wanted: readonly string[]) =>
-    new RpcError(
-      -32601,
+    noMethod(
       `no upstream of this network can trace that: one with ${wanted.join(" or ")} is needed`,
     ),
 
   // Upstreams.
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),
-  noUpstream: () =>
-    new RpcError(-32603, "no upstream is available for this network", { status: 503 }),
-  upstreamsLimited: () =>
-    new RpcError(-32603, "all upstreams of this network are at their rate limit", { status: 503 }),
+  noUpstream: () => unavailable("no upstream is available for this network"),
+  upstreamsLimited: () => unavailable("all upstreams of this network are at their rate limit"),
   /** So much waits for the nodes that the answer would come too late, or already too much does. */
   upstreamsOccupied: (retryAfter: number) =>
-    new RpcError(-32603, "too many calls wait for the upstreams of this network, try again", {
-      status: 503,
+    unavailable("too many calls wait for the upstreams of this network, try again", {
       retryAfter,
     }),
   /** Several were asked, and too few gave the same answer. */
   upstreamsDisagree: () =>
     new RpcError(-32603, "the upstreams of this network disagree", { status: 502 }),
   tooFewVendors: (wanted: number) =>
-    new RpcError(
-      -32603,
+    unavailable(
       `fewer than ${wanted} vendors of this network can be asked, and as many must agree on this method`,
-      { status: 503 },
     ),
   upstreamsFailed: () => new RpcError(-32603, "no upstream could answer", { status: 502 }),
   unproven: () =>

@@ -107,60 +107,37 @@ export type KeyUsageParts = {
   readonly read: (name: string, range: DayRange) => Promise<readonly UsageRow[]>;
 };
 
-/** What is counted of one key's calls on one day, by network and method. */
-export type Counts = {
-  /** Answered with a result or an error, and charged. Refused ones are not among them. */
-  calls: number;
-  computeUnits: number;
-  /** Of the answers, before compression. */
-  bytes: number;
-  requestBytes: number;
-  /** Of the calls, those that were answered with an error. */
-  errors: number;
-  /** Turned away by the key's scope or limits; they cost little. */
-  refused: number;
-  savedByStore: number;
-  /** They shared the answer to an equal call. */
-  savedByMerging: number;
-  /** Computed here, where a node would have been asked otherwise. */
-  savedHere: number;
-  /** The compute units of all saved calls. */
-  savedComputeUnits: number;
-  /** How often nodes were asked for these calls, refused ones included. */
-  upstreamCalls: number;
-};
-
-/** The order of the numbers in the text: new ones are appended, and missing ones are 0. */
+/** What is counted. The order of the numbers in the text: new ones are appended, and missing ones are 0. */
 export const FIELDS = [
+  /** Answered with a result or an error, and charged. Refused ones are not among them. */
   "calls",
   "computeUnits",
+  /** Of the answers, before compression. */
   "bytes",
   "requestBytes",
+  /** Of the calls, those that were answered with an error. */
   "errors",
+  /** Turned away by the key's scope or limits; they cost little. */
   "refused",
   "savedByStore",
+  /** They shared the answer to an equal call. */
   "savedByMerging",
+  /** Computed here, where a node would have been asked otherwise. */
   "savedHere",
+  /** The compute units of all saved calls. */
   "savedComputeUnits",
+  /** How often nodes were asked for these calls, refused ones included. */
   "upstreamCalls",
-] as const satisfies readonly (keyof Counts)[];
+] as const;
+
+/** Of one key's calls on one day, by network and method. */
+export type Counts = Record<(typeof FIELDS)[number], number>;
 
 /** By network, then by method. */
 export type Totals = Map<string, Map<string, Counts>>;
 
-export const noCounts = (): Counts => ({
-  calls: 0,
-  computeUnits: 0,
-  bytes: 0,
-  requestBytes: 0,
-  errors: 0,
-  refused: 0,
-  savedByStore: 0,
-  savedByMerging: 0,
-  savedHere: 0,
-  savedComputeUnits: 0,
-  upstreamCalls: 0,
-});
+export const noCounts = (): Counts =>
+  Object.fromEntries(FIELDS.map((field) => [field, 0])) as Counts;
 
 /** The counts of one network and method; made with the first call. */
 function countsIn(totals: Totals, network: string, method: string): Counts {

@@ -1,0 +1,41 @@
+// The schema of a configuration file for editors: docs/headgate.schema.json, which config-schema.ts writes.
+import type { z } from "zod";
+import { settingsSchema } from "../src/config/schema.ts";
+
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
+
+/** JSON Schema (draft 2020-12) of what may be written in a configuration file. */
+export const configJsonSchema = (): object => ({
+  ...withVariables(settingsSchema()),
+  title: "Headgate configuration",
+  $defs: {
+    variable: {
+      description: "Read from the environment.",
+      type: "string",
+      pattern: "\\$\\{[A-Za-z_]\\w*(:-[^}]*)?\\}",
+    },
+  },
+});
+
+/** The schema sees the file before variables are replaced: each value may be one instead. */
+function withVariables(schema: JsonSchema): JsonSchema {
+  const { properties, items, additionalProperties } = schema;
+  if (properties) {
+    const each = Object.entries(properties).map(([name, inner]) => [name, orBoolean(inner)]);
+    return { ...schema, properties: Object.fromEntries(each) };
+  }
+  if (items && !Array.isArray(items)) return { ...schema, items: orBoolean(items) };
+  if (additionalProperties) {
+    return { ...schema, additionalProperties: orBoolean(additionalProperties) };
+  }
+  const { description, default: fallback, anyOf, ...rest } = schema;
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(fallback === undefined ? {} : { default: fallback }),
+    anyOf: [...(anyOf ?? [rest]), { $ref: "#/$defs/variable" }],
+  };
+}
+
+const orBoolean = (schema: JsonSchemaOrBoolean): JsonSchemaOrBoolean =>
+  typeof schema === "boolean" ? schema : withVariables(schema);

@@ -145,6 +145,9 @@ const plainText = (description: string) => ({
   content: { "text/plain": { schema: z.string() } },
 });
 
+const tagged = { tags: ["operation"] };
+const get = { ...tagged, method: "get" } as const;
+
 export const operationRoutes = {
   usage: createRoute({
     method: "get",
@@ -165,60 +168,36 @@ export const operationRoutes = {
     responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
   status: createRoute({
-    method: "get",
-    path: "/status",
-    operationId: "readStatus",
+    ...{ ...get, path: "/status", operationId: "readStatus" },
     summary: "How the networks and their upstreams do.",
-    tags: ["operation"],
     responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
   }),
   reload: createRoute({
-    method: "post",
-    path: "/reload",
-    operationId: "reload",
+    ...{ ...tagged, method: "post", path: "/reload", operationId: "reload" },
     summary: "Reads the configuration again and applies what changed in it, as one step.",
-    tags: ["operation"],
     responses: {
       200: json(reloaded, "What changed; secrets are not shown."),
       ...failures(409, 422, 503),
     },
   }),
   metrics: createRoute({
-    method: "get",
-    path: "/metrics",
-    operationId: "readMetrics",
+    ...{ ...get, path: "/metrics", operationId: "readMetrics" },
     summary: "What is counted, for Prometheus.",
-    tags: ["operation"],
-    responses: {
-      200: { description: "The text format.", content: { "text/plain": { schema: z.string() } } },
-      ...failures(503),
-    },
+    responses: { 200: plainText("The text format."), ...failures(503) },
   }),
   health: createRoute({
-    method: "get",
-    path: "/healthz",
-    operationId: "readHealth",
+    ...{ ...get, path: "/healthz", operationId: "readHealth" },
     summary: "Whether the process lives. Needs no token.",
-    tags: ["operation"],
     responses: { 200: plainText("It does.") },
   }),
   readiness: createRoute({
-    method: "get",
-    path: "/readyz",
-    operationId: "readReadiness",
+    ...{ ...get, path: "/readyz", operationId: "readReadiness" },
     summary: "Whether every network can be served. Needs no token.",
-    tags: ["operation"],
     responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
   }),
   document: createRoute({
-    method: "get",
-    path: "/openapi.json",
-    operationId: "readDocument",
+    ...{ ...get, path: "/openapi.json", operationId: "readDocument" },
     summary: "This document.",
-    tags: ["operation"],
-    responses: {
-      200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."),
-      ...failures(),
-    },
+    responses: { 200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."), ...failures() },
   }),
 };

@@ -141,27 +141,19 @@ type EndedCalls = {
   readonly seconds: Times;
 };
 
-type WatchedGauge = {
-  readonly name: string;
-  readonly help: string;
-  readonly label?: string;
-  /** Of the values of several processes. */
-  readonly aggregator?: "sum" | "omit";
-};
-
 /** One metric for each line of a table. */
 const madeOf = <Key extends string, Metric>(
   table: Readonly<Record<Key, string>>,
   make: (declared: Declared) => Metric,
-): Record<Key, Metric> => {
-  const made = Object.entries<string>(table).map(([key, help]) => {
-    const [name = ""] = key.split("{", 1);
-    return [key, make({ name: `headgate_${name}`, help, labelNames: labelsIn(key) })];
-  });
-  return Object.fromEntries(made);
-};
+): Record<Key, Metric> =>
+  Object.fromEntries(
+    Object.entries<string>(table).map(([key, help]) => [key, make({ ...declaredIn(key), help })]),
+  ) as Record<Key, Metric>;
 
-const labelsIn = (key: string): string[] => /\{(.+)\}/.exec(key)?.[1]?.split(",") ?? [];
+function declaredIn(key: string): Omit<Declared, "help"> {
+  const [name = "", labels = ""] = key.replace("}", "").split("{");
+  return { name: `headgate_${name}`, labelNames: labels.split(",").filter(Boolean) };
+}
 
 export class Metrics {
   readonly #registry = new Registry();
@@ -187,45 +179,35 @@ export class Metrics {
   readonly #callsOf = new Map<string, CallCounts>();
 
   constructor() {
-    const help = "Calls made to nodes, following the chain included, for each call answered.";
     // Of several processes it is computed anew.
     this.#watch(
-      { name: "upstream_calls_per_call", help, label: "network", aggregator: "omit" },
+      "upstream_calls_per_call{network}",
+      "Calls made to nodes, following the chain included, for each call answered.",
       () =>
         [...this.#callsOf]
           .filter(([, { calls }]) => calls > 0)
           .map(([network, { calls, upstreamCalls }]) => [network, upstreamCalls / calls]),
+      "omit",
     );
     collectDefaultMetrics({ register: this.#registry });
-    this.#watch(
-      { name: "http_requests_in_flight", help: "HTTP requests being answered now." },
-      () => [["", this.#requestsInFlight]],
-    );
+    this.#watch("http_requests_in_flight", "HTTP requests being answered now.", () => [
+      ["", this.#requestsInFlight],
+    ]);
   }
 
   /** @param memory Read whenever somebody looks. */
   watchMemory(
     memory: Pick<MemoryBudget, "waitingAs" | "waitingFor" | "keysOverShare" | "bytes">,
   ): void {
-    this.#watch(
-      {
-        name: "memory_waiting_bytes",
-        help: "Bytes that wait in memory, by what they are.",
-        label: "kind",
-      },
-      () => memoryKinds.map((kind) => [kind, memory.waitingAs(kind)]),
+    this.#watch("memory_waiting_bytes{kind}", "Bytes that wait in memory, by what they are.", () =>
+      memoryKinds.map((kind) => [kind, memory.waitingAs(kind)]),
     );
-    this.#watch(
-      {
-        name: "memory_waiting_for_bytes",
-        help: "The same bytes, by whom they wait for.",
-        label: "whom",
-      },
-      () => Object.entries(memory.waitingFor),
+    this.#watch("memory_waiting_for_bytes{whom}", "The same bytes, by whom they wait for.", () =>
+      Object.entries(memory.waitingFor),
     );
     const help = "Keys for which more waits than counts against others.";
-    this.#watch({ name: "memory_keys_over_share", help }, () => [["", memory.keysOverShare]]);
-    this.#watch({ name: "memory_limit_bytes", help: "What may wait in memory in all." }, () => [
+    this.#watch("memory_keys_over_share", help, () => [["", memory.keysOverShare]]);
+    this.#watch("memory_limit_bytes", "What may wait in memory in all.", () => [
       ["", memory.bytes],
     ]);
   }
@@ -315,7 +297,7 @@ export class Metrics {
   /** @param read How many there are now, by who they are of, whenever somebody wants to know. */
   connectionsCounted(read: () => Readonly<Record<"stranger" | "known", number>>): void {
     const help = "Open connections of callers: known once a valid key was seen on them.";
-    this.#watch({ name: "connections", help, label: "of" }, () => Object.entries(read()));
+    this.#watch("connections{of}", help, () => Object.entries(read()));
   }
 
   webSocketMessage(bytesIn: number): void {
@@ -328,10 +310,8 @@ export class Metrics {
 
   /** @param read How many are open now, whenever somebody wants to know. */
   webSocketsCounted(read: () => number): void {
-    this.#watch(
-      { name: "websockets", help: "Open WebSockets and event streams of callers." },
-      () => [["", read()]],
-    );
+    const help = "Open WebSockets and event streams of callers.";
+    this.#watch("websockets", help, () => [["", read()]]);
   }
 
   /** @param how `store`, `merging` with an equal call, or `here`: computed by the gateway. */
@@ -493,7 +473,7 @@ export class Metrics {
     key: keyof typeof COUNTERS,
   ): (...values: Values) => void {
     const tally: Tally<string> = this.#counters[key];
-    const labels = labelsIn(key);
+    const labels = declaredIn(key).labelNames;
     return (...values) =>
       tally.add(
         values.join(" "),
@@ -511,12 +491,15 @@ export class Metrics {
 
   /** A gauge that is read whenever Prometheus looks: its values by their label, where it has one. */
   #watch(
-    { name, help, label, aggregator = "sum" }: WatchedGauge,
+    key: string,
+    help: string,
     read: () => readonly (readonly [labelValue: string, value: number])[],
+    aggregator: "sum" | "omit" = "sum",
   ): void {
+    const { name, labelNames } = declaredIn(key);
+    const [label] = labelNames;
     new Gauge({
-      ...{ name: `headgate_${name}`, help, aggregator, registers: [this.#registry] },
-      labelNames: label === undefined ? [] : [label],
+      ...{ name, help, aggregator, labelNames, registers: [this.#registry] },
       collect() {
         for (const [labelValue, value] of read())
           this.set(label === undefined ? {} : { [label]: labelValue }, value);

@@ -36,47 +36,41 @@ type Value = {
 
 const BREAKER = { closed: 0, "half-open": 0.5, open: 1 };
 
-/** By the end of a metric's name: its help, what it tells beside network and upstream, and its values. */
-const GAUGES: readonly {
+type UpstreamGauge = {
+  /** The end of the metric's name. */
   readonly name: string;
   readonly help: string;
+  /** What it tells beside network and upstream. */
   readonly labels?: readonly string[];
   /** What several processes that ask the same node have in all. Left out: the most of them. */
   readonly together?: "sum" | "average" | "min";
   readonly values: (snapshot: UpstreamSnapshot) => readonly Value[];
-}[] = [
-  {
-    name: "head_block",
-    help: "The newest block that the node told of.",
-    values: ({ head }) => [{ value: head }],
-  },
-  {
-    name: "lag_blocks",
-    help: "Blocks that the node is behind the best one.",
-    values: ({ lagBlocks }) => [{ value: lagBlocks }],
-  },
-  {
-    name: "lag_seconds",
-    help: "For how long there has been a newer block than the node's.",
-    values: ({ lagSeconds }) => [{ value: lagSeconds }],
-  },
-  {
-    name: "on_other_branch",
-    help: "1 while the node's head is not on the followed chain.",
-    values: ({ isElsewhere }) => [{ value: isElsewhere ? 1 : 0 }],
-  },
-  {
-    name: "in_flight",
-    together: "sum",
-    help: "Calls that the node has not answered.",
-    values: ({ inFlight }) => [{ value: inFlight }],
-  },
-  {
-    name: "waiting",
-    help: "Calls that wait for their turn at the node.",
-    together: "sum",
-    values: ({ waiting }) => [{ value: waiting }],
-  },
+};
+
+/** Of the node as a whole; undefined: it is not told. */
+const one = (
+  name: string,
+  help: string,
+  read: (snapshot: UpstreamSnapshot) => number | undefined,
+  together?: UpstreamGauge["together"],
+): UpstreamGauge => ({
+  ...{ name, help, ...(together && { together }) },
+  values: (snapshot) => [{ value: read(snapshot) }],
+});
+
+const GAUGES: readonly UpstreamGauge[] = [
+  one("head_block", "The newest block that the node told of.", ({ head }) => head),
+  one("lag_blocks", "Blocks that the node is behind the best one.", ({ lagBlocks }) => lagBlocks),
+  one(
+    "lag_seconds",
+    "For how long there has been a newer block than the node's.",
+    ({ lagSeconds }) => lagSeconds,
+  ),
+  one("on_other_branch", "1 while the node's head is not on the followed chain.", (node) =>
+    node.isElsewhere ? 1 : 0,
+  ),
+  one("in_flight", "Calls that the node has not answered.", ({ inFlight }) => inFlight, "sum"),
+  one("waiting", "Calls that wait for their turn at the node.", ({ waiting }) => waiting, "sum"),
   {
     name: "error_rate",
     together: "average",
@@ -103,33 +97,29 @@ const GAUGES: readonly {
     values: ({ groups }) =>
       groups.map(({ group, breaker }) => ({ labels: { group }, value: BREAKER[breaker] })),
   },
-  {
-    name: "rate_limit",
-    together: "sum",
-    help: "Calls or credits a second that may be sent, configured or learned; none while unlimited.",
-    values: ({ budget }) => [{ value: budget.perSecond }],
-  },
-  {
-    name: "paused_seconds",
-    help: "How long the node is left alone after it was asked too often.",
-    values: ({ budget }) => [{ value: inSeconds(budget.pausedForMs) }],
-  },
-  {
-    name: "month_used",
-    help: "Calls or credits of this calendar month.",
-    values: ({ budget }) => [{ value: budget.monthUsed }],
-  },
-  {
-    name: "month_left",
-    together: "min",
-    help: "Calls or credits left in this calendar month.",
-    values: ({ budget }) => [{ value: budget.monthLeft }],
-  },
-  {
-    name: "lacked_methods",
-    help: "Methods, and ways to call them, that the node is known to lack.",
-    values: ({ lackedMethods }) => [{ value: lackedMethods }],
-  },
+  one(
+    "rate_limit",
+    "Calls or credits a second that may be sent, configured or learned; none while unlimited.",
+    ({ budget }) => budget.perSecond,
+    "sum",
+  ),
+  one(
+    "paused_seconds",
+    "How long the node is left alone after it was asked too often.",
+    ({ budget }) => inSeconds(budget.pausedForMs),
+  ),
+  one("month_used", "Calls or credits of this calendar month.", ({ budget }) => budget.monthUsed),
+  one(
+    "month_left",
+    "Calls or credits left in this calendar month.",
+    ({ budget }) => budget.monthLeft,
+    "min",
+  ),
+  one(
+    "lacked_methods",
+    "Methods, and ways to call them, that the node is known to lack.",
+    ({ lackedMethods }) => lackedMethods,
+  ),
 ];
 
 const inSeconds = (ms: number | undefined): number | undefined =>

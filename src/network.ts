@@ -17,6 +17,7 @@ import { blockFormatters, epochFormatters } from "./filters/formatters.ts";
 import type { KeptFiltersOptions } from "./filters/kept-filters.ts";
 import { MempoolJournal } from "./filters/mempool-journal.ts";
 import { MempoolReader } from "./filters/mempool-reader.ts";
+import { RelayedSubscriptions } from "./filters/relayed-subscriptions.ts";
 import { Subscriptions } from "./filters/subscriptions.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { MemoryBudget } from "./lib/memory-budget.ts";
@@ -126,6 +127,7 @@ export class Network {
   readonly filters: FilterBook | undefined;
   /** undefined where nothing is followed. */
   readonly subscriptions: Subscriptions | undefined;
+  readonly relayed: RelayedSubscriptions;
   /** Says to the servers what happens to the chain, or hears it. */
   #link: () => () => void = () => () => undefined;
   #unlink: () => void = () => undefined;
@@ -181,7 +183,7 @@ export class Network {
       { clock, log, metrics },
     );
     this.#freshness = freshness;
-    const filterParts = { state, formatters: formatters(chainId), count, clock, metrics };
+    const filterParts = { state, formatters: formatters(chainId), count, clock, metrics, pool };
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
       const reader = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
@@ -210,6 +212,8 @@ export class Network {
     const { chain, filters } = this;
     this.subscriptions =
       filters && chain && new Subscriptions({ prefix }, { filters, chain, clock });
+    const relayOptions = { prefix, perKey: options.filtersPerKey.pushed };
+    this.relayed = new RelayedSubscriptions(relayOptions, { pool, clock, chain });
     this.#headWatch = chain ? undefined : new HeadWatch({ family }, { pool, clock });
     this.#headAgeMs = headAgeMs;
     this.#clock = clock;
@@ -230,6 +234,7 @@ export class Network {
     this.#freshness.close();
     this.#unlink();
     this.#stopTelling?.();
+    this.relayed.close();
     await this.subscriptions?.close();
     await this.filters?.close();
     await this.#source?.close();
@@ -277,6 +282,7 @@ export class Network {
     this.#freshness.reconfigure({ headAgeMs, staleAfterMs });
     this.#source?.reconfigure(storeOptions(settings));
     this.filters?.reconfigure({ perKey, most });
+    this.relayed.reconfigure({ perKey: perKey.pushed });
   }
 
   /** The OpenRPC document of this network with the methods that the key may call. */

@@ -83,6 +83,10 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.network.subscriptions;
   }
 
+  get relayed(): CallContext["relayed"] {
+    return this.caller.network.relayed;
+  }
+
   get channel(): CallContext["channel"] {
     return this.caller.channel;
   }

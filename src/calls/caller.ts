@@ -30,6 +30,7 @@ export type CallableNetwork = {
   readonly filters: CallContext["filters"];
   /** undefined where nothing is followed. */
   readonly subscriptions: CallContext["subscriptions"];
+  readonly relayed: CallContext["relayed"];
   readonly ranges: CallContext["ranges"];
   /** The OpenRPC document with the methods that the key may call. */
   describe(grant: Grant): string;

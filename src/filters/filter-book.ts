@@ -2,9 +2,11 @@
 
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
+import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
-import { orAborted } from "../lib/waiting.ts";
+import { inBatches, orAborted } from "../lib/waiting.ts";
+import type { Pool } from "../upstream/pool.ts";
 import {
   type Criteria,
   type Cursor,
@@ -40,6 +42,8 @@ export type FilterParts = KeptFiltersParts & {
   };
   readonly journal: MempoolFilters;
   readonly formatters: Formatters;
+  /** Left out: nothing is told whole. */
+  readonly pool?: Pick<Pool, "call">;
 };
 
 /** A caller, and the way of its answer. */
@@ -69,6 +73,10 @@ export type Teller = {
   /** The items of a look that was told before. */
   retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
 };
+
+/** Of what is told whole: so many items of one look, and so many questions to nodes at once. */
+const MOST_WHOLE = 64;
+const ASKED_AT_ONCE = 8;
 
 /** How often the book tries whether the state is there again, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
@@ -133,11 +141,17 @@ export class FilterBook {
 
   /** Makes what all that ask for the same are told. */
   tellerOf(asked: FilterQuestion): Teller {
-    const formatter = this.#formatterFor(asked);
+    const { pushedLogs } = this.#parts.formatters;
+    const formatter =
+      asked.kind === "logs" && pushedLogs ? pushedLogs(asked.criteria) : this.#formatterFor(asked);
+    const told = { asked, formatter };
+    const whole = async <Items extends Pick<Changes, "items">>(found: Items, caller: Waiting) =>
+      asked.isWhole ? { ...found, items: await this.#completed(found.items, caller) } : found;
     return {
       matcher: formatter.matcher,
-      look: (at, caller) => this.#look({ asked, formatter }, [at], caller),
-      retrace: (from, to, caller) => this.#retrace({ asked, formatter }, [from, to], caller),
+      look: async (at, caller) => whole(await this.#look(told, [at], caller), caller),
+      retrace: async (from, to, caller) =>
+        whole(await this.#retrace(told, [from, to], caller), caller),
     };
   }
 
@@ -228,13 +242,14 @@ export class FilterBook {
     caller: Waiting,
   ): Promise<Changes> {
     const { chain, clock, journal } = this.#parts;
+    const { isShared } = this.#options;
+    const most = asked.isWhole ? MOST_WHOLE : this.#options.most;
     if (asked.kind === "pending") {
       const [at] = cursors as readonly { sequence: number }[];
-      const changes = at && (await journal.since(at.sequence, this.#options.most));
+      const changes = at && (await journal.since(at.sequence, most));
       if (!changes) throw new Lost();
       return changes;
     }
-    const { most, isShared } = this.#options;
     const within = await this.#reach(cursors as readonly Position[], caller);
     const options = { formatter, most, isShared };
     const walked = await walk(cursors as readonly Position[], options, {
@@ -244,6 +259,20 @@ export class FilterBook {
     });
     if (!walked) throw errors.chainMoves();
     return walked;
+  }
+
+  /** @throws RpcError when the nodes could not be asked. */
+  #completed(hashes: readonly RawJson[], { signal }: Waiting): Promise<RawJson[]> {
+    const { formatters, pool } = this.#parts;
+    const { method, params, told } = formatters.whole;
+    return inBatches(hashes, ASKED_AT_ONCE, async (item) => {
+      const hash = String(item);
+      const asked = `[${[hash, ...params.map((each) => JSON.stringify(each))].join(",")}]`;
+      const result = await pool?.call(method, asked, signal);
+      const whole = told(result && !isNull(result) ? result : undefined, hash);
+      if (whole === undefined) throw errors.noUpstream();
+      return whole;
+    });
   }
 
   async #retrace(

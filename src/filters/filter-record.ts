@@ -11,9 +11,13 @@ import type { State } from "../state/state.ts";
 export type Criteria = LogFilter | EpochLogFilter;
 
 /** What a caller asks of a new filter. */
-export type FilterQuestion =
+export type FilterQuestion = (
   | { readonly kind: "logs"; readonly criteria: Criteria }
-  | { readonly kind: "blocks" | "heads" | "pending" };
+  | { readonly kind: "blocks" | "heads" | "pending" }
+) & {
+  /** Of pending transactions, and blocks of epochs: not the hashes, but what nodes have under them. */
+  readonly isWhole?: true;
+};
 
 export const filterKinds = ["logs", "blocks", "heads", "pending"] as const;
 
@@ -50,6 +54,7 @@ export type FilterRecord = {
   readonly arrived?: number;
   /** Who pushes it. */
   readonly by?: string;
+  readonly isWhole?: true;
 } & (
   | ({ readonly kind: "logs"; readonly criteria: Criteria } & CursorState<CursorPosition>)
   | ({ readonly kind: "blocks" | "heads" } & CursorState<CursorPosition>)

@@ -16,6 +16,18 @@ export type Formatters = {
   readonly blocks: Formatter;
   /** Of each block that became canonical its header; nothing of those that no longer are. */
   readonly heads: Formatter;
+  /** The logs of a subscription, where they are told otherwise than those of a polled filter. */
+  pushedLogs?(criteria: Criteria): Formatter;
+  readonly whole: WholeItems;
+};
+
+/** What is told whole of items that are the hashes of transactions, or of the blocks of epochs: nodes are asked for it. */
+type WholeItems = {
+  readonly method: string;
+  /** Behind the hash. */
+  readonly params: readonly unknown[];
+  /** @param result undefined: no node has it any more. @returns undefined when a node has to have it. */
+  told(result: Buffer | undefined, hash: string): RawJson | undefined;
 };
 
 /** Turns blocks into a filter's items. */
@@ -59,6 +71,13 @@ export const blockFormatters: Formatters = {
       }),
   },
   heads: headsAs((block) => headerOf(block.withHashes())),
+  whole: {
+    method: "eth_getTransactionByHash",
+    params: [],
+    // It was replaced: its hash is all that is left of it.
+    told: (result, hash) =>
+      result ?? `{"hash":${hash},"blockHash":null,"blockNumber":null,"transactionIndex":null}`,
+  },
 };
 
 /** One item of each block. */
@@ -88,8 +107,8 @@ const epochOf = (epoch: StoredBlock): string =>
   });
 
 /**
- * `cfx_*`: the hashes of all blocks of new epochs, or matching logs; of a pivot change the first epoch of the new
- * branch (`revertTo`), and no dropped logs.
+ * `cfx_*`: the hashes of all blocks of new epochs, or matching logs; of a pivot change its epoch (`revertTo`), and no
+ * dropped logs.
  */
 export const epochFormatters = (networkId: number): Formatters => ({
   logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
@@ -103,7 +122,19 @@ export const epochFormatters = (networkId: number): Formatters => ({
       }),
   },
   heads: headsAs(epochOf),
+  // A subscription is told the last epoch that stays, a polled filter the first one that does not.
+  pushedLogs: (criteria) => ({
+    ...logsOfEpochs(criteria as EpochLogFilter, networkId),
+    reverted: ({ number }) => [revertTo(number)],
+  }),
+  whole: {
+    method: "cfx_getBlockByHash",
+    params: [false],
+    told: (result) => result && headerOf(result),
+  },
 });
+
+const revertTo = (epoch: number): string => JSON.stringify({ revertTo: toQuantity(epoch) });
 
 const asJson = (hash: string): string => `"${hash}"`;
 
@@ -173,7 +204,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
   const matcher = epochMatcher(filter, networkId);
   return {
     matcher,
-    reverted: ({ number }) => [JSON.stringify({ revertTo: toQuantity(number + 1) })],
+    reverted: ({ number }) => [revertTo(number + 1)],
     dropped: () => [],
     added: (epoch, view) => (matcher === "nothing" ? [] : view.logsOf(epoch, matcher)),
     addedWithin: async (range, most, view) => {

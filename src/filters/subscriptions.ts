@@ -262,4 +262,6 @@ const isSame = (kept: FilterQuestion, asked: FilterQuestion): boolean =>
   textOf(kept) === textOf(asked);
 
 const textOf = (asked: FilterQuestion): string =>
-  asked.kind === "logs" ? JSON.stringify(asked.criteria) : asked.kind;
+  asked.kind === "logs"
+    ? JSON.stringify(asked.criteria)
+    : `${asked.kind}${asked.isWhole ? " whole" : ""}`;

@@ -208,9 +208,8 @@ export const errors = {
       "invalid argument: the subscription never pushed as many as `received` says",
     ),
   noSuchSubscription: () => new RpcError(-32602, "no such subscription kind"),
-  /** Nodes are not asked for subscriptions. */
-  subscriptionsNeedAChain: () =>
-    noMethod("subscriptions are made of the followed chain, and this network's is not followed"),
+  nobodyPushes: () =>
+    noMethod("this is pushed as a node announces it, and no upstream of this network does"),
   nobodyTellsPending: () =>
     noMethod(
       "the method eth_newPendingTransactionFilter is not available: no upstream of this network tells of pending transactions",

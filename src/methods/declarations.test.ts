@@ -123,6 +123,10 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
     /^methods\/(?!catalogue|method|passing-on)/,
     "methods are declared here, and ask nodes for others",
   ],
+  [
+    /^filters\/(formatters|relayed-subscriptions)\./,
+    "what is told whole, and what was missed, is asked for",
+  ],
   [/^jsonrpc\/rpc-error\./, "what callers are told to do instead"],
   [/\/fake-|\/memory-state\./, "fakes of tests"],
 ];

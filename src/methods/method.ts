@@ -10,6 +10,7 @@ import type { Position, ProofLevel, StoredBlock } from "../chain/stored-block.ts
 import { wrongAddressIn } from "../conflux/address.ts";
 import type { FilterBook } from "../filters/filter-book.ts";
 import type { Delivery } from "../filters/open-filter.ts";
+import type { RelayedSubscriptions } from "../filters/relayed-subscriptions.ts";
 import type { PushChannel } from "../filters/subscription.ts";
 import type { Subscriptions } from "../filters/subscriptions.ts";
 import type { AnswerJson } from "../jsonrpc/raw-json.ts";
@@ -108,6 +109,8 @@ export type CallContext = {
   readonly filters: Filters | undefined;
   /** Those of the followed chain; undefined where nothing is followed. */
   readonly subscriptions: Pick<Subscriptions, "begin" | "resume" | "end"> | undefined;
+  /** Those that nodes make. */
+  readonly relayed: Pick<RelayedSubscriptions, "begin" | "end">;
   /** The caller's WebSocket; undefined over HTTP. */
   readonly channel: PushChannel | undefined;
   /** The name of the key that calls. */

@@ -1,9 +1,10 @@
-// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain.
+// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain or as nodes announce it.
 import { z } from "zod";
 import { epochLogFilter } from "../conflux/epoch-logs.ts";
 import { logFilter } from "../evm/log-filter.ts";
 import { quantity } from "../evm/values.ts";
 import type { FilterQuestion } from "../filters/filter-record.ts";
+import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { contractsOfLogs } from "../namespaces/read-contracts.ts";
 import { type CallContext, defineMethod, type Method } from "./method.ts";
@@ -12,8 +13,10 @@ type SubscriptionFamily = {
   readonly family: Method["family"];
   readonly isSpecified: boolean;
   readonly prefix: "eth" | "cfx";
-  /** What is asked for by each kind's name. */
-  readonly kinds: Readonly<Record<string, FilterQuestion["kind"]>>;
+  /** What is asked for by each kind's name, with what follows it; undefined: what the followed chain does not tell. */
+  readonly kinds: Readonly<
+    Record<string, "logs" | ((wanted: unknown) => FilterQuestion | undefined)>
+  >;
   readonly criteria: z.ZodType<object>;
   /** Criteria that are kept. */
   readonly members: readonly string[];
@@ -64,20 +67,28 @@ function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
       params: { subscription: z.string({ error: "want a subscription id" }) },
       result: z.boolean(),
       answer: async ({ subscription }, context) => {
-        const { subscriptions, channel } = pushed(`${prefix}_unsubscribe`, context);
-        return String(await subscriptions.end(subscription.toLowerCase(), channel));
+        const id = subscription.toLowerCase();
+        const channel = channelOf(`${prefix}_unsubscribe`, context);
+        const isRelayed = context.relayed.end(id, channel);
+        return String(isRelayed || (await context.subscriptions?.end(id, channel)) === true);
       },
     }),
   ];
 }
 
 async function subscribe(
-  [kind, ...rest]: readonly unknown[],
+  [name, ...rest]: readonly unknown[],
   family: SubscriptionFamily,
   context: CallContext,
 ): Promise<string> {
-  const { subscriptions, channel } = pushed(`${family.prefix}_subscribe`, context);
-  const { asked, resume } = questionOf(String(kind), rest, family);
+  const channel = channelOf(`${family.prefix}_subscribe`, context);
+  const { asked, params, resume } = questionOf(String(name), rest, family);
+  const { subscriptions, relayed } = context;
+  // A subscription that a node makes ends with its socket.
+  if (!subscriptions || !asked) {
+    if (resume !== undefined) throw errors.subscriptionNotFound();
+    return `"${await relayed.begin(params, context, channel)}"`;
+  }
   const id =
     resume === undefined
       ? await subscriptions.begin(asked, context, channel)
@@ -85,17 +96,10 @@ async function subscribe(
   return `"${id}"`;
 }
 
-/** @throws RpcError over HTTP, and where nothing is followed. */
-function pushed(
-  method: string,
-  { subscriptions, channel }: CallContext,
-): {
-  subscriptions: NonNullable<CallContext["subscriptions"]>;
-  channel: NonNullable<CallContext["channel"]>;
-} {
+/** @throws RpcError over HTTP. */
+function channelOf(method: string, { channel }: CallContext): NonNullable<CallContext["channel"]> {
   if (!channel) throw errors.needsPush(method);
-  if (!subscriptions) throw errors.subscriptionsNeedAChain();
-  return { subscriptions, channel };
+  return channel;
 }
 
 type Resume = { readonly id: string; readonly received?: number | undefined };
@@ -110,43 +114,91 @@ function resumeOf(values: readonly unknown[]): Resume | undefined {
   return { id: checked.data.resume.toLowerCase(), received: checked.data.received };
 }
 
+type Question = {
+  /** undefined: what the followed chain does not tell. */
+  readonly asked: FilterQuestion | undefined;
+  /** As a node takes it. */
+  readonly params: RelayedParams;
+  readonly resume: Resume | undefined;
+};
+
 /** @throws RpcError -32602 */
-function questionOf(
-  name: string,
-  given: readonly unknown[],
-  { kinds, criteria, members }: SubscriptionFamily,
-): { readonly asked: FilterQuestion; readonly resume: Resume | undefined } {
+function questionOf(name: string, given: readonly unknown[], family: SubscriptionFamily): Question {
+  const { kinds, criteria, members } = family;
   const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
   if (kind === undefined) throw errors.noSuchSubscription();
   const values = given.filter((value) => value !== undefined && value !== null);
   const resume = resumeOf(values);
-  const [wanted = {}, ...surplus] = resume ? values.slice(0, -1) : values;
+  const [wanted, ...surplus] = resume ? values.slice(0, -1) : values;
   if (surplus.length > 0) throw errors.tooManyArguments(resume ? 3 : 2);
-  if (kind !== "logs") {
-    if (kind === "pending" && wanted !== false && Object.keys(wanted as object).length > 0)
-      throw errors.invalidArgument(1, "subscriptions push the hashes of transactions only");
-    return { asked: { kind }, resume };
-  }
-  const checked = criteria.safeParse(wanted);
+  if (kind !== "logs")
+    return { asked: kind(wanted), params: wanted === undefined ? [name] : [name, wanted], resume };
+  const checked = criteria.safeParse(wanted ?? {});
   if (!checked.success)
     throw errors.invalidArgument(1, checked.error.issues[0]?.message ?? "not valid");
   const kept = members.flatMap((member) => {
-    const value = (wanted as Record<string, unknown>)[member];
+    const value = (wanted as Record<string, unknown> | undefined)?.[member];
     return value === undefined || value === null ? [] : [[member, value] as const];
   });
-  return { asked: { kind, criteria: Object.fromEntries(kept) }, resume };
+  const asked = { kind, criteria: Object.fromEntries(kept) };
+  return { asked, params: [name, asked.criteria], resume };
+}
+
+/** Some clients send an empty object. */
+function noMore(wanted: unknown): void {
+  if (wanted !== undefined && Object.keys(Object(wanted) as object).length > 0)
+    throw errors.invalidArgument(1, "want nothing behind this kind");
+}
+
+const wantsWhole = z.union([
+  z.boolean(),
+  z.strictObject({ includeTransactions: z.boolean().optional() }),
+]);
+
+function pendingOf(wanted: unknown): FilterQuestion {
+  const checked = wantsWhole.safeParse(wanted ?? false);
+  if (!checked.success)
+    throw errors.invalidArgument(1, "want whether whole transactions are to be pushed");
+  const isWhole =
+    typeof checked.data === "object" ? checked.data.includeTransactions : checked.data;
+  return isWhole ? { kind: "pending", isWhole } : { kind: "pending" };
+}
+
+/** Epochs that are mined and not executed yet are not followed. */
+function epochsOf(wanted: unknown): FilterQuestion | undefined {
+  if (wanted === "latest_state") return { kind: "heads" };
+  if (wanted === undefined || wanted === "latest_mined") return undefined;
+  throw errors.invalidArgument(1, "want latest_mined or latest_state");
 }
 
 export const subscriptionMethods = subscriptionMethodsOf({
   ...{ family: "evm", isSpecified: true, prefix: "eth" },
-  kinds: { newHeads: "heads", logs: "logs", newPendingTransactions: "pending" },
+  kinds: {
+    newHeads: (wanted) => {
+      noMore(wanted);
+      return { kind: "heads" };
+    },
+    logs: "logs",
+    newPendingTransactions: pendingOf,
+    syncing: (wanted) => {
+      noMore(wanted);
+      return undefined;
+    },
+  },
   criteria: logFilter,
   members: ["address", "topics"],
 });
 
 export const epochSubscriptionMethods = subscriptionMethodsOf({
   ...{ family: "conflux", isSpecified: false, prefix: "cfx" },
-  kinds: { epochs: "heads", logs: "logs" },
+  kinds: {
+    newHeads: (wanted) => {
+      noMore(wanted);
+      return { kind: "blocks", isWhole: true };
+    },
+    epochs: epochsOf,
+    logs: "logs",
+  },
   criteria: epochLogFilter,
   members: ["address", "topics"],
 });

@@ -5,7 +5,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Family } from "../namespaces/known-method.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
 import type { SubscriptionListener } from "./connection/connection.ts";
-import type { NodeRequests } from "./node-requests.ts";
+import type { NodeRequests, NodeSubscription } from "./node-requests.ts";
 
 type AnnouncedHead = { readonly number: number; readonly hash: string };
 
@@ -60,6 +60,24 @@ export class NodeAnnouncements {
     return this.#subscribe(NEW_PENDING, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
+  /**
+   * Whatever a node announces, as it comes.
+   *
+   * @returns false when the node does not announce it; then nothing is called.
+   */
+  async watch(
+    paramsJson: string,
+    listener: SubscriptionListener,
+    signal: Signal,
+  ): Promise<boolean> {
+    const { requests } = this.#parts;
+    return (await requests.subscribe(this.#of(paramsJson), listener, signal))?.isOpen === true;
+  }
+
+  #of(paramsJson: string): NodeSubscription {
+    return { prefix: this.#isEvm ? "eth" : "cfx", paramsJson };
+  }
+
   #mayHave(paramsJson: string): boolean {
     return this.#isEvm && !this.#parts.missing.has(subscribing(paramsJson));
   }
@@ -71,7 +89,7 @@ export class NodeAnnouncements {
     signal: Signal,
   ): Promise<boolean> {
     const { requests, missing } = this.#parts;
-    const subscribed = await requests.subscribe(paramsJson, listener, signal);
+    const subscribed = await requests.subscribe(this.#of(paramsJson), listener, signal);
     if (!subscribed || subscribed.isOpen) return subscribed !== undefined;
     const { kind } = subscribed.reply;
     // A "result" that is no id is a no as well: nothing would come.

@@ -43,7 +43,12 @@ export type NodeCall = {
   readonly maxBytes?: number | undefined;
   /** See `NodeRequest`. */
   readonly holder?: MemoryHolder | undefined;
+  /** See `NodeRequest`. */
+  readonly unsubscribe?: string | undefined;
 };
+
+/** @param prefix Of the names of the family's methods. */
+export type NodeSubscription = { readonly prefix: "eth" | "cfx"; readonly paramsJson: string };
 
 export type NodeRequestReply = {
   readonly reply: Reply;
@@ -103,12 +108,13 @@ export class NodeRequests {
 
   /** @returns What it said, and whether a subscription is open; undefined when it cannot push. */
   async subscribe(
-    paramsJson: string,
+    { prefix, paramsJson }: NodeSubscription,
     listener: SubscriptionListener,
     signal: Signal,
   ): Promise<{ readonly reply: Reply; readonly isOpen: boolean } | undefined> {
     const request = this.#request({
-      ...{ method: "eth_subscribe", paramsJson, purpose: "follow" },
+      ...{ method: `${prefix}_subscribe`, paramsJson, purpose: "follow" },
+      unsubscribe: `${prefix}_unsubscribe`,
     });
     const exchange = await this.#parts.connection.subscribe?.(request, listener, signal);
     if (!exchange) return undefined;
@@ -134,13 +140,15 @@ export class NodeRequests {
     return isLate ? { kind: "timeout" } : exchange;
   }
 
-  #request({ method, paramsJson, purpose, maxBytes, holder, turn }: NodeCall): Sent {
+  #request(call: NodeCall): Sent {
+    const { method, paramsJson, purpose, maxBytes, holder, turn, unsubscribe } = call;
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const sentAtMs = this.#parts.clock.now();
-    return { id, method, purpose, json, turn, isForCaller, holder, maxBytes, sentAtMs };
+    const sent = { id, method, purpose, json, turn, isForCaller, holder, maxBytes, sentAtMs };
+    return unsubscribe === undefined ? sent : { ...sent, unsubscribe };
   }
 
   #read(exchange: Exchange, { id, method, purpose, sentAtMs }: Sent): NodeRequestReply {

@@ -6,6 +6,7 @@ import { BatchSizes } from "./capabilities/batch-sizes.ts";
 import { Capabilities } from "./capabilities/capabilities.ts";
 import { KeptCapabilities } from "./capabilities/kept-capabilities.ts";
 import { Prober } from "./capabilities/prober.ts";
+import type { SubscriptionListener } from "./connection/connection.ts";
 import { Health, type OpenCall } from "./health/health.ts";
 import { Identity, type IdentityState, readChainId } from "./identity.ts";
 import {
@@ -230,6 +231,11 @@ export class Upstream {
   /** The hashes of pending transactions as the node announces them; as `watchHeads`. */
   watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     return this.#announcements.watchPending(listener, signal);
+  }
+
+  /** What it announces for these parameters of a subscription; as `watchHeads`. */
+  watch(paramsJson: string, listener: SubscriptionListener, signal: Signal): Promise<boolean> {
+    return this.#announcements.watch(paramsJson, listener, signal);
   }
 
   /** Makes sure that the node is there and of the right chain, in the background, until it is. */

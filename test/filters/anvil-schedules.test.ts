@@ -2,7 +2,6 @@
 // away and kill -9. Whoever only applies what its filter tells ends with the canonical logs.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +9,7 @@ import { anvilCommand } from "../../src/devnet/node-process.ts";
 import { emit, type Header, latest, logsOf, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
+import { CutLine } from "../support/cut-line.ts";
 import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { Random } from "../support/generated-chain/random.ts";
@@ -20,46 +20,10 @@ const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 const SCHEDULES = atDepth(2, 20);
 const SEED = 3;
 
-/** A way to a node that can be cut off. */
-class Line {
-  isUp = true;
-  readonly #sockets = new Set<Socket>();
-  readonly #server: Server;
-
-  constructor(port: number) {
-    this.#server = createServer((socket) => {
-      if (!this.isUp) return void socket.destroy();
-      const node = connect(port, "127.0.0.1");
-      for (const end of [socket, node]) {
-        this.#sockets.add(end);
-        end.on("error", () => undefined);
-        end.on("close", () => this.#sockets.delete(end));
-      }
-      socket.pipe(node).pipe(socket);
-    });
-  }
-
-  async open(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return `http://127.0.0.1:${(this.#server.address() as { port: number }).port}`;
-  }
-
-  set(isUp: boolean): void {
-    this.isUp = isUp;
-    if (!isUp) for (const socket of this.#sockets) socket.destroy();
-  }
-
-  close(): void {
-    this.set(false);
-    this.#server.close();
-  }
-}
-
 describe.skipIf(!isHere)("clients over anvil", () => {
   const random = new Random(SEED);
   let anvil: AnvilNode;
-  let lines: Line[];
+  let lines: CutLine[];
   let upstreams: { url: string }[];
   let gateway: RunningGateway;
   let data: string;
@@ -79,7 +43,7 @@ describe.skipIf(!isHere)("clients over anvil", () => {
     data = await mkdtemp(join(tmpdir(), "headgate-anvil-schedules-"));
     anvil = (await startAnvil()) as AnvilNode;
     const { port } = new URL(anvil.url);
-    lines = [new Line(Number(port)), new Line(Number(port))];
+    lines = [new CutLine(Number(port)), new CutLine(Number(port))];
     upstreams = await Promise.all(lines.map(async (line) => ({ url: await line.open() })));
     await ask(anvil.url, "anvil_mine", ["0x20"]); // what is on it stays, whatever is reorganised
     await start();

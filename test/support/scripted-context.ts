@@ -56,6 +56,7 @@ export function contextOf(
       },
     },
     subscriptions: undefined,
+    relayed: { begin: () => Promise.reject(errors.nobodyPushes()), end: () => false },
     channel: undefined,
     consultHead: () => ({
       latest: async () => head,

@@ -52,6 +52,8 @@ export type NodeRequest = {
   readonly isForCaller?: boolean | undefined;
   /** The key that it is asked for. */
   readonly holder?: MemoryHolder | undefined;
+  /** The method that ends the subscription which it opens; left out: `eth_unsubscribe`. */
+  readonly unsubscribe?: string | undefined;
 };
 
 /** Reads a body while it comes, where it is too large to be held. */
@@ -81,7 +83,7 @@ export type Connection = {
    */
   send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange>;
   /**
-   * Only where the node can push: an `eth_subscribe` request, and the `result` of each event from then
+   * Only where the node can push: a request that subscribes, and the `result` of each event from then
    * on, until the signal aborts (which tells the node, best effort) or the socket ends. Not renewed by
    * itself. Never rejects.
    *

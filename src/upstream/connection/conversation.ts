@@ -56,7 +56,7 @@ export class Conversation implements Connection {
     signal: Signal,
   ): Promise<Exchange> {
     return this.#send(request, signal, (exchange) =>
-      this.#subscriptions.begin({ id: request.id, exchange }, listener, signal),
+      this.#subscriptions.begin({ request, exchange }, listener, signal),
     );
   }
 
@@ -191,7 +191,7 @@ class Subscriptions {
   /** By the node's subscription id, as JSON text. */
   readonly #open = new Map<string, Open>();
   /** Subscribing calls that were given up: what a late answer still opens is closed at once. */
-  readonly #forsaken = new Set<number>();
+  readonly #forsaken = new Map<number, NodeRequest>();
   readonly #say: (json: string) => void;
 
   /** @param parts.say Sends to the node, best effort: one that does not hear it goes on, and nobody listens. */
@@ -201,19 +201,25 @@ class Subscriptions {
 
   /** To be told what became of each subscribing call, before anything that came behind it is read. */
   begin(
-    { id, exchange }: { id: number; exchange: Exchange },
+    { request, exchange }: { request: NodeRequest; exchange: Exchange },
     listener: SubscriptionListener,
     signal: Signal,
   ): void {
+    const { id } = request;
     const subscription = subscriptionIdIn(exchange, id);
-    if (subscription !== undefined) this.#listen(subscription, listener, signal);
-    else if (exchange.kind === "aborted" || exchange.kind === "timeout") this.#forsaken.add(id);
+    if (subscription !== undefined) this.#listen({ subscription, request }, listener, signal);
+    else if (exchange.kind === "aborted" || exchange.kind === "timeout")
+      this.#forsaken.set(id, request);
   }
 
-  #listen(subscription: string, listener: SubscriptionListener, signal: Signal): void {
+  #listen(
+    { subscription, request }: { subscription: string; request: NodeRequest },
+    listener: SubscriptionListener,
+    signal: Signal,
+  ): void {
     const cancel = (): void => {
       this.#open.delete(subscription);
-      this.#unsubscribe(subscription);
+      this.#unsubscribe(subscription, request);
     };
     signal.addEventListener("abort", cancel, { once: true });
     const end = (): void => {
@@ -225,9 +231,11 @@ class Subscriptions {
 
   /** An answer that no call waits for. */
   takeLate(body: Buffer, id: number): void {
-    if (!this.#forsaken.delete(id)) return;
+    const request = this.#forsaken.get(id);
+    if (!request) return;
+    this.#forsaken.delete(id);
     const subscription = subscriptionIdIn({ kind: "answered", status: 200, body }, id);
-    if (subscription !== undefined) this.#unsubscribe(subscription);
+    if (subscription !== undefined) this.#unsubscribe(subscription, request);
   }
 
   /** A message that is no answer. */
@@ -248,7 +256,7 @@ class Subscriptions {
     for (const { end } of ended) end();
   }
 
-  #unsubscribe(subscription: string): void {
-    this.#say(requestJson(0, "eth_unsubscribe", `[${subscription}]`)); // no call has the id 0
+  #unsubscribe(subscription: string, { unsubscribe = "eth_unsubscribe" }: NodeRequest): void {
+    this.#say(requestJson(0, unsubscribe, `[${subscription}]`)); // no call has the id 0
   }
 }

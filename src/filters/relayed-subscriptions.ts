@@ -1,0 +1,312 @@
+// Subscriptions that a node makes and that are passed on: on networks whose chain is not followed, and for what a
+// followed chain does not tell. When the node is lost another one takes its place, and what was missed is asked for.
+import { randomBytes } from "node:crypto";
+import type { ViewSource } from "../chain/chain-view.ts";
+import { headerOf } from "../evm/results.ts";
+import { toNumber, toQuantity } from "../evm/values.ts";
+import { findElements } from "../jsonrpc/members.ts";
+import { parsed, type RawJson } from "../jsonrpc/raw-json.ts";
+import { errors } from "../jsonrpc/rpc-error.ts";
+import type { Signal } from "../lib/cancellation.ts";
+import type { Clock } from "../lib/clock.ts";
+import { repeat } from "../lib/waiting.ts";
+import type { SubscriptionListener } from "../upstream/connection/connection.ts";
+import type { Pool } from "../upstream/pool.ts";
+import type { FilterCaller } from "./filter-book.ts";
+import type { PushChannel } from "./subscription.ts";
+
+export type RelayedSubscriptionsOptions = {
+  /** Of the names of the family's methods. */
+  readonly prefix: "eth" | "cfx";
+  /** The most of one key. */
+  readonly perKey: number;
+};
+
+export type RelayedSubscriptionsParts = {
+  readonly pool: Pick<Pool, "usable">;
+  readonly clock: Pick<Clock, "sleep">;
+  /** Where one is followed, it tells itself whether it is live. */
+  readonly chain?: Pick<ViewSource, "view"> | undefined;
+};
+
+/** As a node takes it: the kind, and what follows it. */
+export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
+
+type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
+type Asking = Pick<FilterCaller, "signal" | "delivery">;
+
+export class RelayedSubscriptions {
+  readonly #open = new Map<string, Relay>();
+  #options: RelayedSubscriptionsOptions;
+  readonly #parts: RelayedSubscriptionsParts;
+
+  constructor(options: RelayedSubscriptionsOptions, parts: RelayedSubscriptionsParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  reconfigure({ perKey }: Pick<RelayedSubscriptionsOptions, "perKey">): void {
+    this.#options = { ...this.#options, perKey };
+  }
+
+  close(): void {
+    for (const relay of this.#open.values()) relay.end();
+  }
+
+  /** @returns The id, which its answer tells before anything is pushed. @throws RpcError */
+  async begin(params: RelayedParams, asking: Asking, channel: PushChannel): Promise<string> {
+    const { perKey, prefix } = this.#options;
+    const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
+    if (own.length >= perKey) throw errors.tooManyFilters(perKey, "pushed");
+    const id = `0x${randomBytes(16).toString("hex").replace(/^0/, "1")}`;
+    const relay = new Relay({ id, prefix, params }, { ...this.#parts, channel });
+    this.#open.set(id, relay);
+    channel.subscriptions += 1;
+    void relay.ended.then(() => {
+      channel.subscriptions -= 1;
+      this.#open.delete(id);
+    });
+    if (!(await relay.connect())) {
+      relay.end();
+      throw errors.nobodyPushes();
+    }
+    asking.delivery.onSent((wasSent) => (wasSent ? relay.run() : relay.end()));
+    return id;
+  }
+
+  /** @returns false when the channel has no such subscription. */
+  end(id: string, channel: PushChannel): boolean {
+    const relay = this.#open.get(id);
+    if (relay?.channel !== channel) return false;
+    relay.end();
+    return true;
+  }
+}
+
+/** What waits for a caller that is slow: events, and bytes. */
+const MOST_WAITING = 4_096;
+const MOST_WAITING_BYTES = 4_194_304;
+/** So many events are remembered: what two nodes tell is told once. */
+const REMEMBERED = 1_024;
+/** So many blocks are asked for when a node takes the place of another. */
+const MOST_MISSED = 128;
+const TRIED_AGAIN_AFTER_MS = 500;
+
+type RelayOptions = Pick<RelayedSubscriptionsOptions, "prefix"> & {
+  readonly id: string;
+  readonly params: RelayedParams;
+};
+
+class Relay {
+  readonly channel: PushChannel;
+  readonly ended: Promise<void>;
+  readonly #ending = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #waiting: RawJson[] = [];
+  #waitingBytes = 0;
+  #wake: () => void = () => undefined;
+  /** Resolves when the node that announces is lost. */
+  #lost: Promise<void> = Promise.resolve();
+  /** What a new node announces while it is asked for what was missed. */
+  #held: Buffer[] | undefined;
+  readonly #told = new Set<string>();
+  /** The first block whose logs may not all be told. */
+  #sinceBlock: number | undefined;
+  #count = 0;
+  readonly #options: RelayOptions;
+  readonly #parts: RelayedSubscriptionsParts;
+
+  constructor(
+    options: RelayOptions,
+    { channel, ...parts }: RelayedSubscriptionsParts & { readonly channel: PushChannel },
+  ) {
+    this.#options = options;
+    this.#parts = parts;
+    this.channel = channel;
+    this.#signal = AbortSignal.any([channel.signal, this.#ending.signal]);
+    this.ended = new Promise((resolve) => {
+      this.#signal.addEventListener("abort", () => resolve());
+      if (this.#signal.aborted) resolve();
+    });
+    this.#signal.addEventListener("abort", () => this.#wake());
+  }
+
+  end(): void {
+    this.#ending.abort();
+  }
+
+  /** @returns false when no node announces it. */
+  async connect(): Promise<boolean> {
+    const paramsJson = JSON.stringify(this.#options.params);
+    for (const node of this.#announcers()) {
+      this.#held = [];
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const listener = { onEvent: (event: Buffer) => this.#hear(event), onEnd: resolve };
+      if (!(await node.watch(paramsJson, listener, this.#signal))) continue;
+      this.#lost = Promise.race([promise, this.ended]);
+      await this.#catchUp(node);
+      for (const event of this.#held) this.#take(event);
+      this.#held = undefined;
+      return true;
+    }
+    return false;
+  }
+
+  #announcers(): readonly Node[] {
+    const { pool, chain, clock } = this.#parts;
+    const isOwn = chain !== undefined && this.#options.params[0] === "syncing";
+    return isOwn ? [chainAsNode({ chain, pool, clock })] : pool.usable();
+  }
+
+  /** Tells what is announced, and looks for another node when one is lost. */
+  run(): void {
+    void this.#tellAll();
+    void this.#stayConnected();
+  }
+
+  async #stayConnected(): Promise<void> {
+    while (!this.#signal.aborted) {
+      await this.#lost;
+      if (this.#signal.aborted || (await this.connect())) continue;
+      await this.#parts.clock.sleep(TRIED_AGAIN_AFTER_MS, this.#signal).catch(() => undefined);
+    }
+  }
+
+  async #tellAll(): Promise<void> {
+    const { prefix, id, params } = this.#options;
+    const method = `${prefix}_subscribe`;
+    const before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
+    while (!this.#signal.aborted) {
+      const item = this.#waiting.shift();
+      if (item === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      this.#waitingBytes -= item.length;
+      if (!this.channel.allows(method, params)) return this.#close("forbidden");
+      this.#count += 1;
+      if (!(await this.channel.push([before, item, "}}"], method, this.#count))) return this.end();
+    }
+  }
+
+  #close(why: "behind" | "forbidden"): void {
+    this.end();
+    this.channel.close(why);
+  }
+
+  #hear(event: Buffer): void {
+    if (!this.#held) this.#take(event);
+    else if (this.#held.push(event) > MOST_WAITING) this.#close("behind");
+  }
+
+  #take(item: RawJson): void {
+    const name = nameOf(item);
+    if (this.#signal.aborted || (name !== undefined && this.#told.has(name))) return;
+    if (name !== undefined) this.#remember(name, item);
+    this.#waiting.push(item);
+    this.#waitingBytes += item.length;
+    if (this.#waiting.length > MOST_WAITING || this.#waitingBytes > MOST_WAITING_BYTES)
+      this.#close("behind");
+    this.#wake();
+  }
+
+  #remember(name: string, item: RawJson): void {
+    this.#told.add(name);
+    const [oldest] = this.#told;
+    if (this.#told.size > REMEMBERED && oldest !== undefined) this.#told.delete(oldest);
+    const { blockNumber } = membersOf(item);
+    if (typeof blockNumber === "string")
+      this.#sinceBlock = Math.max(this.#sinceBlock ?? 0, toNumber(blockNumber));
+  }
+
+  /** What was missed since the last node was lost; at the beginning, where that would begin. Best effort. */
+  async #catchUp(node: Node): Promise<void> {
+    const { prefix, params } = this.#options;
+    const [kind, criteria] = params;
+    if (prefix !== "eth") return;
+    if (kind === "newHeads" && this.#told.size > 0) await this.#catchUpHeads(node);
+    if (kind === "logs") await this.#catchUpLogs(node, criteria as object | undefined);
+  }
+
+  async #catchUpHeads(node: Node): Promise<void> {
+    const missed: Buffer[] = [];
+    let block = await asked(node, ["eth_getBlockByNumber", "latest", false], this.#signal);
+    while (block && missed.length < MOST_MISSED) {
+      const { hash, parentHash } = membersOf(block);
+      if (this.#told.has(String(hash))) break;
+      missed.push(block);
+      block = await asked(node, ["eth_getBlockByHash", parentHash, false], this.#signal);
+    }
+    for (const each of missed.reverse()) this.#take(headerOf(each));
+  }
+
+  async #catchUpLogs(node: Node, criteria: object = {}): Promise<void> {
+    const head = await asked(node, ["eth_blockNumber"], this.#signal);
+    const number = head && parsed(head);
+    if (typeof number !== "string") return;
+    const since = this.#sinceBlock;
+    this.#sinceBlock = since ?? toNumber(number) + 1;
+    if (since === undefined || since > toNumber(number)) return;
+    const range = { ...criteria, fromBlock: toQuantity(since), toBlock: number };
+    const logs = await asked(node, ["eth_getLogs", range], this.#signal);
+    for (const { start, end } of (logs && findElements(logs)) ?? [])
+      this.#take((logs as Buffer).subarray(start, end));
+  }
+}
+
+const LOOKED_EVERY_MS = 1_000;
+
+/** Announces, as geth does, that the chain is not live any more, or is again. */
+function chainAsNode({
+  chain,
+  pool,
+  clock,
+}: RelayedSubscriptionsParts & { readonly chain: Pick<ViewSource, "view"> }): Node {
+  const announce = async ({ onEvent, onEnd }: SubscriptionListener, signal: Signal) => {
+    let [wasLive, last] = [true, 0];
+    const look = async (): Promise<void> => {
+      const view = chain.view();
+      const isLive = view !== undefined && !view.isBehind;
+      last = view?.head.number ?? last;
+      if (isLive === wasLive) return;
+      wasLive = isLive;
+      const told = pool.usable().map(({ head }) => head?.number ?? 0);
+      const highestBlock = toQuantity(Math.max(last, ...told));
+      const at = toQuantity(last);
+      const status = { startingBlock: at, currentBlock: at, highestBlock };
+      onEvent(Buffer.from(isLive ? "false" : JSON.stringify({ syncing: true, status })));
+    };
+    await repeat(LOOKED_EVERY_MS, look, { clock, signal });
+    onEnd();
+  };
+  return {
+    watch: async (_, listener, signal) => {
+      void announce(listener, signal);
+      return true;
+    },
+    ask: async () => ({ kind: "missing" }),
+  };
+}
+
+/** The result; undefined when there is none, or it is null. */
+async function asked(
+  node: Node,
+  [method, ...params]: readonly [string, ...unknown[]],
+  signal: Signal,
+): Promise<Buffer | undefined> {
+  const reply = await node.ask(method, JSON.stringify(params), signal, { purpose: "follow" });
+  return reply.kind === "result" && parsed(reply.json) ? reply.json : undefined;
+}
+
+const membersOf = (item: RawJson): Readonly<Record<string, unknown>> =>
+  Object(parsed(Buffer.from(item)));
+
+/** What makes two events the same one, whichever node tells it. */
+function nameOf(item: RawJson): string | undefined {
+  const { hash, blockHash, logIndex, removed } = membersOf(item);
+  if (typeof blockHash === "string" && typeof logIndex === "string")
+    return `${blockHash} ${logIndex} ${removed === true}`;
+  return typeof hash === "string" ? hash : undefined;
+}

@@ -106,7 +106,7 @@ type Write = {
 };
 
 /** So many are written in one step. */
-const WRITTEN_AT_ONCE = 500;
+const WRITTEN_AT_ONCE = 2_000;
 
 /** Writes what many subscriptions have to note at once in one step of the state. */
 export class PushedRecords {

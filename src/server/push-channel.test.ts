@@ -21,16 +21,20 @@ function channelOver() {
   return { channel, ending, confirmations };
 }
 
+const turn = (): Promise<void> => new Promise(setImmediate);
+
 it("knows what arrived by what is confirmed", async () => {
   const { channel, confirmations } = channelOver();
   await channel.push(["1"], "eth_subscribe", 1);
   channel.confirm();
+  await turn();
   await channel.push(["2"], "eth_subscribe", 2);
   expect([channel.pushed, channel.arrived]).toEqual([2, 0]);
   const more = channel.moreArrived();
   confirmations[0]?.(true);
   await more;
   expect(channel.arrived).toBe(1);
+  await turn();
   // The second was pushed behind what was asked about.
   expect(confirmations).toHaveLength(2);
 });
@@ -40,14 +44,15 @@ it("asks a few times at once, and again when these are answered", async () => {
   for (let count = 1; count <= 9; count += 1) {
     await channel.push([String(count)], "eth_subscribe", count);
     channel.confirm();
+    await turn();
   }
   expect(confirmations).toHaveLength(4);
   for (const confirm of confirmations) confirm(true);
-  await channel.moreArrived();
-  await new Promise(setImmediate);
+  await turn();
+  await turn();
   expect(channel.arrived).toBe(4);
   confirmations[4]?.(true);
-  await channel.moreArrived();
+  await turn();
   expect(channel.arrived).toBe(9);
 });
 
@@ -55,6 +60,7 @@ it("lets nobody wait for a socket that ended", async () => {
   const { channel, ending, confirmations } = channelOver();
   await channel.push(["1"], "eth_subscribe", 1);
   channel.confirm();
+  await turn();
   const more = channel.moreArrived();
   ending.abort();
   confirmations[0]?.(false);

@@ -18,7 +18,7 @@ export type SocketChannelParts = {
   };
   /** As they are now: undefined when the key lets nobody in any more, and when the network is not served. */
   readonly payer: () => Payer;
-  readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly clock: Pick<Clock, "now" | "sleep" | "yield">;
 };
 
 /** In compute units. */
@@ -90,8 +90,9 @@ export class SocketChannel implements PushChannel {
   }
 
   async #confirm(): Promise<void> {
-    const upTo = this.pushed;
     this.#asked += 1;
+    await this.#parts.clock.yield(); // others are told the same now: they come first
+    const upTo = this.pushed;
     const hasArrived = await this.#parts.socket.confirm();
     this.#asked -= 1;
     if (!hasArrived) return;

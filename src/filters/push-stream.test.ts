@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { Position } from "../chain/stored-block.ts";
+import type { Cursor } from "./filter-record.ts";
+import { LookShelf, PushStream, Stand } from "./push-stream.ts";
+
+const block = (number: number): Position => ({ number, hash: `0x${number}` });
+
+/** A chain whose head the test moves, and a stream that is told the number of each block from a number on. */
+function streamOver(options: { readonly bytes?: number; readonly from?: number } = {}) {
+  const { bytes = 10_000, from = 0 } = options;
+  const chain = { head: block(10), heard: block(10) };
+  const looks: number[] = [];
+  const unsettled: PushStream[] = [];
+  const stream = new PushStream(
+    { kind: "heads" },
+    {
+      teller: {
+        look: async (at: Cursor) => {
+          const { number } = at as Position;
+          looks.push(number);
+          const items = Array.from({ length: chain.head.number - number }, (_, index) =>
+            String(number + 1 + index),
+          ).filter((item) => Number(item) >= from);
+          return { items, at: chain.head };
+        },
+      },
+      shelf: new LookShelf({ bytes }),
+      clock: new FakeClock(),
+      signal: new AbortController().signal,
+      head: () => chain.heard,
+      onUnsettled: (each) => unsettled.push(each),
+    },
+  );
+  /** Blocks come, and the stream hears of it when they concern it. */
+  const grow = (blocks: number, isConcerned = true): void => {
+    const before = chain.heard;
+    chain.head = block(chain.head.number + blocks);
+    chain.heard = chain.head;
+    if (isConcerned) stream.touch(before);
+  };
+  return { stream, chain, looks, unsettled, grow };
+}
+
+describe("a stream", () => {
+  it("makes each look once for all that stand together, and tells those that come later the same", async () => {
+    const { stream, looks, grow } = streamOver();
+    const stand = new Stand(block(10));
+    await Promise.all([stream.look(stand), stream.look(stand)]);
+    expect(stream.isAtRest(stand)).toBe(true);
+    grow(1);
+    expect(stream.isAtRest(stand)).toBe(false);
+    await Promise.all([stream.look(stand), stream.look(stand)]);
+    const first = stand.next;
+    expect(first).toMatchObject({ items: ["11"], count: 1 });
+    expect(looks).toEqual([10, 10]);
+    grow(1);
+    if (first) await stream.look(first.to);
+    expect(stand.next).toBe(first);
+    expect(first?.to.next).toMatchObject({ items: ["12"] });
+  });
+
+  it("brings those together that come to stand at one block", async () => {
+    const { stream, grow } = streamOver();
+    const [one, other] = [new Stand(block(10)), new Stand(block(9))];
+    await stream.look(one);
+    await stream.look(other);
+    expect(other.next).toMatchObject({ items: ["10"], to: one });
+    grow(2);
+    await stream.look(one);
+    const late = new Stand(block(11));
+    await stream.look(late);
+    expect(late.next?.to).toBe(one.next?.to);
+  });
+
+  it("does not look again over blocks that did not concern it", async () => {
+    const { stream, looks, grow } = streamOver({ from: 100 });
+    const stand = new Stand(block(10));
+    await stream.look(stand);
+    grow(5, false);
+    expect(stream.isAtRest(stand)).toBe(true);
+    expect(stream.cursorOf(stand)).toEqual(block(15));
+    grow(1, false);
+    grow(1);
+    await stream.look(stand);
+    expect(looks).toEqual([10, 16]);
+  });
+
+  it("looks from where it was when the chain did more than grow", async () => {
+    const { stream, looks, chain } = streamOver({ from: 100 });
+    const stand = new Stand(block(10));
+    await stream.look(stand);
+    chain.head = block(12);
+    chain.heard = chain.head;
+    stream.touch(undefined);
+    await stream.look(stand);
+    expect(looks).toEqual([10, 10]);
+  });
+
+  it("is looked at again when a look went beyond what was heard of", async () => {
+    const { stream, chain, unsettled, looks, grow } = streamOver({ from: 100 });
+    const stand = new Stand(block(10));
+    chain.head = block(12); // the update is heard of later
+    await stream.look(stand);
+    expect(unsettled).toEqual([stream]);
+    chain.heard = block(12);
+    stream.touch(block(10));
+    await stream.look(stand);
+    expect(looks).toEqual([10, 12]);
+    grow(1);
+    await stream.look(stand);
+    expect(looks).toEqual([10, 12, 12]);
+  });
+
+  it("is due when it was touched while it looked", async () => {
+    const { stream, grow } = streamOver();
+    const stand = new Stand(block(9));
+    const looking = stream.look(stand);
+    grow(1);
+    await looking;
+    const to = stand.next?.to;
+    expect(to && stream.isAtRest(to)).toBe(false);
+  });
+
+  it("forgets the oldest looks when there is no room: the slow make their own", async () => {
+    const { stream, grow } = streamOver({ bytes: 700 });
+    const slow = new Stand(block(9));
+    await stream.look(slow);
+    let fast = slow.next?.to as Stand;
+    for (let number = 0; number < 3; number += 1) {
+      grow(1);
+      await stream.look(fast);
+      fast = fast.next?.to as Stand;
+    }
+    expect(slow.next).toBeUndefined();
+    expect(stream.isAtRest(slow)).toBe(false);
+    await stream.look(slow);
+    expect(slow.next).toMatchObject({ items: ["10", "11", "12", "13"], to: fast });
+  });
+});

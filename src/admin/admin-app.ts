@@ -1,20 +1,32 @@
 // Admin as one function from request to response: which requests are let in, what is done, and what an operator
-// is told when it cannot be.
+// is told when it cannot be. Declarations: routes.ts.
+
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
+import type { KeyBook } from "../access/keys/key-book.ts";
+import {
+  readUsage,
+  type UsageReport,
+  usageCsv,
+  usageReportOf,
+} from "../access/usage/usage-report.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { readRange } from "../lib/calendar.ts";
 import { requestIds } from "../server/listener.ts";
 import {
   type AdminApp,
   type AdminContext,
   type AdminServerParts,
   addressOf,
+  logChange,
+  readBody,
 } from "./admin-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
-import { addHealthAnswers, addKeyAnswers, addOperationAnswers } from "./answers.ts";
-import { verbsOf } from "./document.ts";
+import { adminDocument, verbsOf, version } from "./document.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
+import { keyRoutes, operationRoutes } from "./routes.ts";
+import { rotation } from "./schemas.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
 
@@ -108,3 +120,177 @@ function problemOf(
 
 const retryAfterOf = ({ retryAfter }: RpcError) =>
   retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } };
+
+type KeyParts = Pick<AdminServerParts, "keys" | "log">;
+
+const OVERLAP_MS = 24 * 3_600_000;
+
+function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
+  const { keys } = parts;
+  app.openapi(keyRoutes.list, async (context) =>
+    context.json({ keys: [...(await keys.list())] }, 200),
+  );
+  app.openapi(keyRoutes.create, async (context) => {
+    const outcome = await keys.create(await readBody(context));
+    return context.json(shownOf(outcome, { context, parts, what: "a key was made" }), 201);
+  });
+  app.openapi(keyRoutes.show, async (context) => {
+    const { name } = context.req.valid("param");
+    const key = await keys.show(name);
+    if (!key) throw problems.unknown(`there is no key of the name ${name}`);
+    return context.json(key, 200);
+  });
+  addChanges(app, parts);
+}
+
+function addChanges(app: AdminApp, parts: KeyParts): void {
+  const { keys } = parts;
+  app.openapi(keyRoutes.update, async (context) => {
+    const { name } = context.req.valid("param");
+    const outcome = await keys.update(name, await readBody(context));
+    const change = { context, parts, what: "a key's settings were changed" };
+    return context.json(shownOf(outcome, change), 200);
+  });
+  app.openapi(keyRoutes.rotate, async (context) => {
+    const { name } = context.req.valid("param");
+    const outcome = await keys.rotate(name, { overlapMs: overlapOf(await readBody(context)) });
+    return context.json(shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
+  });
+  for (const [act, done] of [
+    ["revoke", "revoked"],
+    ["disable", "disabled"],
+    ["enable", "enabled"],
+  ] as const)
+    app.openapi(keyRoutes[act], async (context) => {
+      const outcome = await keys[act](context.req.valid("param").name);
+      return context.json(shownOf(outcome, { context, parts, what: `a key was ${done}` }), 200);
+    });
+}
+
+type KeyChange = {
+  readonly context: AdminContext;
+  readonly parts: KeyParts;
+  readonly what: string;
+};
+type Making = Awaited<ReturnType<KeyBook["create"]>>;
+type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
+type Shown = Extract<Changing, { kind: "changed" }>["key"];
+
+/** The key that an outcome shows, once the change is logged. @throws Problem when nothing was changed. */
+function shownOf(outcome: Making, change: KeyChange): Shown & { key: string };
+function shownOf(outcome: Changing, change: KeyChange): Shown;
+function shownOf(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {
+  const { context, parts, what } = change;
+  switch (outcome.kind) {
+    case "mistakes":
+      throw problems.mistakes(outcome.mistakes);
+    case "unknown":
+      throw problems.unknown(outcome.why);
+    case "taken":
+    case "refused":
+      throw problems.conflict(outcome.why);
+    case "changed":
+      logChange(context, parts, { what, key: outcome.key.name });
+      return outcome.key;
+    case "made":
+      logChange(context, parts, { what, key: outcome.key.name });
+      return { ...outcome.key, key: outcome.text };
+  }
+}
+
+function overlapOf(body: unknown): number {
+  const read = rotation.safeParse(body);
+  if (read.success) return read.data.overlap ?? OVERLAP_MS;
+  throw problems.mistakes(
+    read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
+  );
+}
+
+type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
+
+function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
+  const { metrics, networks, clock } = parts;
+  const startedAtMs = clock.now();
+  let document: ReturnType<typeof adminDocument> | undefined; // made when first asked for: it takes memory
+  addUsageReports(app, parts);
+  app.openapi(operationRoutes.status, async (context) => {
+    const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
+    return context.json({ version, uptimeSeconds, networks: await networks() }, 200);
+  });
+  app.openapi(operationRoutes.reload, async (context) => {
+    const outcome = await parts.reload();
+    if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
+    if (outcome.kind === "refused") throw problems.conflict(outcome.why);
+    logChange(context, parts, { what: "the configuration was reloaded" });
+    return context.json({ changed: [...outcome.changed] }, 200);
+  });
+  app.openapi(operationRoutes.metrics, async (context) =>
+    context.text(await metrics.exposition(), 200, { "Content-Type": metrics.contentType }),
+  );
+  app.openapi(operationRoutes.document, (context) => {
+    document ??= adminDocument();
+    return context.json(document, 200);
+  });
+}
+
+/** Whether the gateway lives and is ready, for probes that have no token: here they need no connection among callers. */
+function addHealthAnswers(
+  app: AdminApp,
+  { whyNotReady }: Pick<AdminServerParts, "whyNotReady">,
+): void {
+  app.openapi(operationRoutes.health, (context) => context.text("ok\n", 200));
+  app.openapi(operationRoutes.readiness, async (context) => {
+    const reasons = await whyNotReady().catch(() => ["it cannot be told how the networks do"]);
+    return reasons.length === 0
+      ? context.text("ready\n", 200)
+      : context.text(`${reasons.join("\n")}\n`, 503);
+  });
+}
+
+function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
+  app.openapi(operationRoutes.usage, async (context) => {
+    const { format, ...asked } = context.req.valid("query");
+    return answerUsageReport(context, await readUsageReport(parts, asked), format);
+  });
+  app.openapi(operationRoutes.usageOfKey, async (context) => {
+    const { name: key } = context.req.valid("param");
+    const { format, ...asked } = context.req.valid("query");
+    const report = await readUsageReport(parts, { ...asked, key });
+    // A key that was taken out of the file still has usage.
+    if (report.rows.length === 0 && !(await parts.keys.show(key)))
+      throw problems.unknown(`there is no key of the name ${key}`);
+    return answerUsageReport(context, report, format);
+  });
+}
+
+/** A year, and the month that a year ago began in. */
+const MOST_DAYS = 400;
+
+/** The range is checked, what is written is read, and prices are put to it. @throws Problem */
+async function readUsageReport(
+  { state, clock, prices }: Pick<AdminServerParts, "state" | "clock" | "prices">,
+  { from, to, ...which }: UsageAsked,
+): Promise<UsageReport> {
+  const range = readRange({ from, to }, { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS });
+  if (range.kind === "mistake") throw problems.mistakes([`${range.field}: ${range.why}`]);
+  const usage = await readUsage(state, { ...range, ...which }, { clock });
+  return usageReportOf(usage, range, prices());
+}
+
+function answerUsageReport(
+  context: AdminContext,
+  report: UsageReport,
+  format: "json" | "csv" | undefined,
+) {
+  const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
+  context.header("Vary", "Accept");
+  if (isCsv) {
+    const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
+    return context.text(usageCsv(report), 200, type);
+  }
+  return context.json({ ...report, rows: [...report.rows] }, 200);
+}
+
+/** A caller that takes everything gets JSON. */
+const prefersCsv = (accept = ""): boolean =>
+  /\btext\/csv\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept);

@@ -1,5 +1,5 @@
 // The declarations of all routes: what can be done with keys, usage, how the gateway does, and the reload. What is
-// done: answers.ts.
+// done: admin-app.ts.
 import { STATUS_CODES } from "node:http";
 import { createRoute, z } from "@hono/zod-openapi";
 import { madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";

@@ -16,7 +16,7 @@ import {
 } from "./block-tables.ts";
 import { BlocksBelow } from "./blocks-below.ts";
 import { ColdBlocks } from "./cold-blocks.ts";
-import { KeptSegments, type SegmentOrigin, type UpstreamLogs } from "./kept-segments.ts";
+import { type Forgotten, KeptSegments, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 
@@ -241,8 +241,8 @@ export class BlockStore {
   }
 
   /** Takes out what is kept of old logs, as far as it is to go. @returns How many segments that were. */
-  forgetSegments(isToGo: (segment: SegmentOrigin) => boolean): Promise<number> {
-    return this.#write(() => this.#keptSegments.remove(isToGo));
+  forgetSegments(forgotten: Forgotten): Promise<number> {
+    return this.#write(() => this.#keptSegments.remove(forgotten));
   }
 
   #putCanonical(records: readonly BlockRecord[], staged: ReadonlySet<BlockRecord> = NONE): void {

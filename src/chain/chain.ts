@@ -16,20 +16,14 @@ import { type ChainWriter, type NotFetched, ViewSource } from "./chain-view.ts";
 import type { BlockLimits, ChainDialect, Reference, Tag } from "./dialect.ts";
 import { Follower } from "./follower.ts";
 import { type HeadFreshness, pollIntervalMs, unusualAgeMs } from "./freshness.ts";
-import type { UpstreamLogs } from "./kept-segments.ts";
+import type { Forgotten, UpstreamLogs } from "./kept-segments.ts";
 import { type ProofMode, Prover } from "./prover.ts";
 import type { StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
 import type { WriterThread } from "./thread/writer-thread.ts";
-import {
-  type Forgotten,
-  type StoreWriting,
-  type TakeBlock,
-  takeHere,
-  writingHere,
-} from "./writing.ts";
+import { type StoreWriting, type TakeBlock, takeHere, writingHere } from "./writing.ts";
 
 export type ChainOptions = {
   readonly network: string;

@@ -18,10 +18,25 @@ const SHARE = 0.05;
 /** Logs as nodes gave them: nothing else proves them. */
 export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
-export type SegmentOrigin = LogRange & {
+type SegmentOrigin = LogRange & {
   /** None: it was kept by a version that did not note it. */
   readonly upstreams: readonly string[];
 };
+
+/** Which kept logs are to go: those of an upstream, of any that is none of these, of any of these blocks, or all. */
+export type Forgotten =
+  | { readonly of: string }
+  | { readonly ofOthersThan: readonly string[] }
+  | { readonly within: LogRange }
+  | "all";
+
+function isForgotten({ from, to, upstreams }: SegmentOrigin, forgotten: Forgotten): boolean {
+  if (forgotten === "all") return true;
+  if ("of" in forgotten) return upstreams.includes(forgotten.of);
+  if ("within" in forgotten) return from <= forgotten.within.to && to >= forgotten.within.from;
+  // What is of nobody was kept by an earlier version.
+  return upstreams.length === 0 || upstreams.some((name) => !forgotten.ofOthersThan.includes(name));
+}
 
 export type KeptSegment = SegmentOrigin & { readonly bytes: number };
 
@@ -70,8 +85,9 @@ export class KeptSegments {
   }
 
   /** @returns How many were removed. */
-  remove(isToGo: (segment: SegmentOrigin) => boolean): number {
-    const going = [...this.#order.getRange({})].filter(({ value }) => isToGo(originIn(value)));
+  remove(forgotten: Forgotten): number {
+    const all = [...this.#order.getRange({})];
+    const going = all.filter(({ value }) => isForgotten(originIn(value), forgotten));
     for (const { key, value } of going) {
       this.#logs.removeSync(value.subarray(0, SEGMENT_KEY_BYTES));
       this.#order.removeSync(key);

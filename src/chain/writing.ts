@@ -17,12 +17,8 @@ import type {
   FetchedBlock,
   Reference,
 } from "./dialect.ts";
-import type { SegmentOrigin } from "./kept-segments.ts";
 import type { StoreSize } from "./store-room.ts";
 import type { ProofLevel } from "./stored-block.ts";
-
-/** Which kept logs are to go: those of an upstream, or of any that is none of these. */
-export type Forgotten = { readonly of: string } | { readonly ofOthersThan: readonly string[] };
 
 /** See `BlockStore`; what it takes in was taken by `TakeBlock` beside it. */
 export type StoreWriting = Pick<
@@ -35,6 +31,7 @@ export type StoreWriting = Pick<
   | "probe"
   | "keepTrace"
   | "keepSegment"
+  | "forgetSegments"
   | "size"
 > & {
   readonly tables: BlockTables;
@@ -46,51 +43,13 @@ export type StoreWriting = Pick<
     finish(): Promise<number>;
   };
   keep(block: TakenBlock, isCanonical: boolean): Promise<void>;
-  forgetSegments(forgotten: Forgotten): Promise<number>;
 };
 
-export const isForgotten =
-  (forgotten: Forgotten) =>
-  ({ upstreams }: SegmentOrigin): boolean =>
-    "of" in forgotten
-      ? upstreams.includes(forgotten.of)
-      : // What is of nobody was kept by an earlier version.
-        upstreams.length === 0 || upstreams.some((name) => !forgotten.ofOthersThan.includes(name));
-
-/**
- * By this thread: what was taken here is whole.
- *
- * @throws When the folder cannot be read or written.
- */
-export function writingHere(
+/** By this thread: what was taken here is whole. @throws When the folder cannot be read or written. */
+export const writingHere = (
   options: StoreSize & { readonly path: string },
   run: RunWrite,
-): StoreWriting {
-  const store = new BlockStore(options, { run });
-  const whole = (block: TakenBlock): BlockRecord => block as BlockRecord;
-  return {
-    tables: store.tables,
-    get size() {
-      return store.size;
-    },
-    prepareFor: (chainId) => store.prepareFor(chainId),
-    resize: (size) => store.resize(size),
-    setNote: (name, text) => store.setNote(name, text),
-    clear: () => store.clear(),
-    close: () => store.close(),
-    probe: () => store.probe(),
-    keepTrace: (hash, position, json) => store.keepTrace(hash, position, json),
-    keepSegment: (segment, logs) => store.keepSegment(segment, logs),
-    apply: ({ removed, added }) => store.apply({ removed, added: added.map(whole) }),
-    startAt: (block) => store.startAt(whole(block)),
-    below: {
-      add: (blocks) => store.below.add(blocks.map(whole)),
-      finish: () => store.below.finish(),
-    },
-    keep: (block, isCanonical) => store.keep(whole(block), isCanonical),
-    forgetSegments: (forgotten) => store.forgetSegments(isForgotten(forgotten)),
-  };
-}
+): StoreWriting => new BlockStore(options, { run });
 
 /** What deciding about a block takes; the store knows the rest of it. */
 export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BlockStore } from "../chain/block-store.ts";
 import { BlockTables } from "../chain/block-tables.ts";
-import { keptSegmentsOf, type SegmentOrigin } from "../chain/kept-segments.ts";
+import { type Forgotten, keptSegmentsOf } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { checkEnvironment } from "../disk/check-environment.ts";
@@ -59,25 +59,25 @@ async function show({ network, json }: Values, config: Config, print: Print): Pr
 async function forget(values: Values, config: Config, print: Print): Promise<void> {
   const { network } = values;
   if (network === undefined) throw wrong("store forget: --network is missing");
-  const isToGo = chosenBy(values);
+  const forgotten = chosenBy(values);
   const path = join(config.data, network);
   if (!existsSync(join(path, "data.mdb"))) return print("Nothing is stored.");
   const opened = open(path, () => new BlockStore({ path, windowBlocks: 0, bytes: 0 }));
-  const segments = await opened.forgetSegments(isToGo);
+  const segments = await opened.forgetSegments(forgotten);
   await opened.close();
   print(`${segments} ${segments === 1 ? "segment is" : "segments are"} forgotten.`);
 }
 
-function chosenBy({ upstream, blocks, all }: Values): (segment: SegmentOrigin) => boolean {
+function chosenBy({ upstream, blocks, all }: Values): Forgotten {
   const given = [upstream, blocks, all || undefined].filter((each) => each !== undefined);
   if (given.length !== 1)
     throw wrong("store forget: want one of --upstream NAME, --blocks FROM-TO, --all");
-  if (upstream !== undefined) return ({ upstreams }) => upstreams.includes(upstream);
-  if (blocks === undefined) return () => true;
+  if (upstream !== undefined) return { of: upstream };
+  if (blocks === undefined) return "all";
   const [, from, to] = /^(\d{1,10})-(\d{1,10})$/.exec(blocks) ?? [];
   if (from === undefined || to === undefined || Number(from) > Number(to))
     throw wrong("--blocks: want two block numbers such as 1000-1999");
-  return (segment) => segment.from <= Number(to) && segment.to >= Number(from);
+  return { within: { from: Number(from), to: Number(to) } };
 }
 
 /** LMDB ends the process where a page is missing: the file is looked at before. */

@@ -9,7 +9,7 @@ import { BlockStore } from "../block-store.ts";
 import type { AskedNode } from "../dialect.ts";
 import { blockDialect } from "../fetch-block.ts";
 import { epochDialect } from "../fetch-epoch.ts";
-import { isForgotten, type TakeBlock, type TakeOutcome, takeHere } from "../writing.ts";
+import { type TakeBlock, type TakeOutcome, takeHere } from "../writing.ts";
 import { HeldBlocks } from "./held-blocks.ts";
 import type {
   FromThread,
@@ -58,7 +58,7 @@ const heldStore = (store: BlockStore): HeldStore => ({
   keepTrace: (hash, position, json) => store.keepTrace(hash, position, bufferOf(json)),
   keepSegment: (segment, { json, upstreams }) =>
     store.keepSegment(segment, { json: bufferOf(json), upstreams }),
-  forgetSegments: (forgotten) => store.forgetSegments(isForgotten(forgotten)),
+  forgetSegments: (forgotten) => store.forgetSegments(forgotten),
   apply: ({ removed, added }) =>
     store.apply({ removed, added: added.map((id) => blocks.release(id)) }),
   startAt: (id) => store.startAt(blocks.release(id)),

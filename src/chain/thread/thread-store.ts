@@ -4,9 +4,9 @@ import type { Signal } from "../../lib/cancellation.ts";
 import type { RunWrite } from "../block-store.ts";
 import { BlockTables, type LogSegment, type StoredTracePosition } from "../block-tables.ts";
 import type { AskedNode, ChainDialect, Reference } from "../dialect.ts";
-import type { UpstreamLogs } from "../kept-segments.ts";
+import type { Forgotten, UpstreamLogs } from "../kept-segments.ts";
 import type { StoreSize } from "../store-room.ts";
-import type { Forgotten, StoreWriting, TakenBlock, TakeOutcome, TakeTerms } from "../writing.ts";
+import type { StoreWriting, TakenBlock, TakeOutcome, TakeTerms } from "../writing.ts";
 import type { HeldStore, OpenedStore } from "./messages.ts";
 import type { WriterThread } from "./writer-thread.ts";
 

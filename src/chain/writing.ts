@@ -8,7 +8,6 @@ import type { Turns, Work } from "../lib/turns.ts";
 import { type NetworkRules, type Proof, proveInSteps } from "../proofs/prove-block.ts";
 import { type BlockJson, type BlockRecord, cutRecord } from "./block-record.ts";
 import { BlockStore, type ChainUpdate, type RunWrite } from "./block-store.ts";
-import type { BlockTables } from "./block-tables.ts";
 import type {
   AskedNode,
   BlockLimits,
@@ -21,20 +20,7 @@ import type { StoreSize } from "./store-room.ts";
 import type { ProofLevel } from "./stored-block.ts";
 
 /** See `BlockStore`; what it takes in was taken by `TakeBlock` beside it. */
-export type StoreWriting = Pick<
-  BlockStore,
-  | "prepareFor"
-  | "resize"
-  | "setNote"
-  | "clear"
-  | "close"
-  | "probe"
-  | "keepTrace"
-  | "keepSegment"
-  | "forgetSegments"
-  | "size"
-> & {
-  readonly tables: BlockTables;
+export type StoreWriting = Omit<BlockStore, "apply" | "startAt" | "below" | "keep"> & {
   apply(update: Pick<ChainUpdate, "removed"> & { added: readonly TakenBlock[] }): Promise<void>;
   startAt(block: TakenBlock): Promise<void>;
   /** See `BlocksBelow`. */

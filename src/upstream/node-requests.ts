@@ -186,9 +186,10 @@ const JUDGED_AT_ONCE = 32_768;
 
 const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
 
-type Judging = {
+export type Judging = {
+  /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
   readonly isFalse?: IsFalse | undefined;
-  /** Called when it is. */
+  /** Called for each result that is false. */
   readonly onFalse?: (() => void) | undefined;
   /** On whose behalf it was sent. */
   readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;

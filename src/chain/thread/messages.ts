@@ -16,17 +16,9 @@ export type OpenedStore = StoreSize & {
 };
 
 /** A store in the other thread: where it takes blocks, these are the ids of the calls that took them. */
-export type HeldStore = Pick<
+export type HeldStore = Omit<
   StoreWriting,
-  | "prepareFor"
-  | "setNote"
-  | "clear"
-  | "close"
-  | "probe"
-  | "resize"
-  | "keepTrace"
-  | "keepSegment"
-  | "forgetSegments"
+  "tables" | "size" | "apply" | "startAt" | "below" | "keep"
 > & {
   apply(update: { readonly removed: number; readonly added: readonly number[] }): Promise<void>;
   startAt(block: number): Promise<void>;

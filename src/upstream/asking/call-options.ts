@@ -1,11 +1,11 @@
 // How a call to the nodes of a network wants to be made.
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { BodyReader } from "../connection/connection.ts";
-import type { IsFalse } from "../node-requests.ts";
+import type { Judging } from "../node-requests.ts";
 import type { HurriedAsker } from "../node-turns.ts";
 import type { Reply } from "../reply.ts";
 
-export type CallOptions = {
+export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
   /** Of the method; left out: they are looked for. */
   readonly traits?: MethodTraits | undefined;
   /** In what one node alone is not believed. */
@@ -22,10 +22,6 @@ export type CallOptions = {
   readonly variant?: Variant | undefined;
   /** Makes what reads the answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
-  /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
-  readonly isFalse?: IsFalse | undefined;
-  /** Called for each result that is false. */
-  readonly onFalse?: (() => void) | undefined;
   /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
   /** On whose behalf; left out: the gateway's own. */

@@ -97,6 +97,32 @@ describe("records that are written at once", () => {
     expect(texts.has("gone")).toBe(false);
   });
 
+  it("are written beside others that are under way, each record one text after the other", async () => {
+    const under: { readonly keys: readonly string[]; readonly end: () => void }[] = [];
+    const update = (async (keys: readonly string[], next: Next) => {
+      const texts = next(keys.map(() => textBy("me"))) ?? [];
+      await new Promise<void>((end) => under.push({ keys, end }));
+      return { isChanged: true, texts };
+    }) as State["update"];
+    const records = new PushedRecords({ state: { update } });
+    const turn = (): Promise<void> => new Promise(setImmediate);
+    const write = async (key: string): Promise<string> => {
+      const noted = records.write({ key, by: "me", known: "", text: textBy("me") });
+      await turn();
+      return noted;
+    };
+    const written = [write("one"), write("two"), write("two")];
+    await turn();
+    written.push(write("one"), write("three"));
+    await turn();
+    expect(under.map(({ keys }) => keys)).toEqual([["one", "two"], ["three"]]);
+    under[0]?.end();
+    await turn();
+    expect(under.at(-1)?.keys).toEqual(["two", "one"]);
+    for (const { end } of under) end();
+    expect(await Promise.all(written)).toEqual(Array(5).fill("written"));
+  });
+
   it("fail together while the state is away, and are written after that", async () => {
     let isAway = true;
     const update = (async (_: unknown, next: Next) => {

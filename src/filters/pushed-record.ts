@@ -107,11 +107,16 @@ type Write = {
 
 /** So many are written in one step. */
 const WRITTEN_AT_ONCE = 2_000;
+/** What is noted next does not wait until what was noted before is told. */
+const STEPS_AT_ONCE = 4;
 
 /** Writes what many subscriptions have to note at once in one step of the state. */
 export class PushedRecords {
   #waiting: Write[] = [];
-  #isWriting = false;
+  /** What is written now: of each record one text after the other. */
+  readonly #underWay = new Set<string>();
+  #steps = 0;
+  #isPlanned = false;
   readonly #state: Pick<State, "update">;
 
   constructor(parts: { readonly state: Pick<State, "update"> }) {
@@ -124,16 +129,37 @@ export class PushedRecords {
   write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<Noted> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...write, resolve, reject });
-      if (!this.#isWriting) void this.#writeAll();
+      if (!this.#isPlanned) void this.#plan();
     });
   }
 
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true;
+  async #plan(): Promise<void> {
+    this.#isPlanned = true;
     await undefined; // all that are told of the same block
-    while (this.#waiting.length > 0)
-      await this.#writeSome(this.#waiting.splice(0, WRITTEN_AT_ONCE));
-    this.#isWriting = false;
+    this.#isPlanned = false;
+    await this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    while (this.#steps < STEPS_AT_ONCE) {
+      const some = this.#take();
+      if (some.length === 0) return;
+      this.#steps += 1;
+      await this.#writeSome(some);
+      this.#steps -= 1;
+      for (const { key } of some) this.#underWay.delete(key);
+    }
+  }
+
+  #take(): readonly Write[] {
+    const some: Write[] = [];
+    this.#waiting = this.#waiting.filter((write) => {
+      if (some.length === WRITTEN_AT_ONCE || this.#underWay.has(write.key)) return true;
+      this.#underWay.add(write.key);
+      some.push(write);
+      return false;
+    });
+    return some;
   }
 
   /** Never rejects. */

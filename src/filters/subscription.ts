@@ -87,7 +87,9 @@ export class Subscription {
   readonly #steps: ToldStep[];
   /** The end of a look that is being told, or was not told to its end. */
   #telling: PushedStep | undefined;
-  /** So many notifications of that look were not told yet. */
+  /** The end of the look that is told when it is noted. */
+  #ahead: PushedStep | undefined;
+  /** So many notifications of the look that is being told were not. */
   #missing: number;
   #arrived: number;
   #text: string;
@@ -144,11 +146,12 @@ export class Subscription {
     this.#wake();
   }
 
-  /** @param ahead What is told next. @returns Whether it is pushed here. @throws While the state is away. */
-  async #write(ahead = this.#telling): Promise<boolean> {
+  /** @returns Whether it is pushed here. @throws While the state is away. */
+  async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
     const { key, by } = this.#options;
     this.#countArrived();
+    const ahead = this.#telling ?? this.#ahead;
     const text = encodePushed({
       ...{ by, asked: stream.asked, holder: channel.holder, usedAtMs: clock.wallTime() },
       arrived: this.#arrived,
@@ -201,7 +204,9 @@ export class Subscription {
     if (!this.#mayTell() || !(await this.#hasRoom())) return;
     const { count = 0 } = this.#steps.at(-1) ?? {};
     const step = { count: count + look.count, at: look.to.cursor };
-    if (!(await this.#write(step))) return;
+    this.#ahead = step;
+    if (!(await this.#write())) return;
+    this.#ahead = undefined;
     this.#telling = step;
     this.#missing = look.count;
     await this.#pushAll(look, look.to);

@@ -1,0 +1,139 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import type { Position } from "../chain/stored-block.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { type Cursor, decodeFilter } from "./filter-record.ts";
+import { LookShelf, PushStream } from "./push-stream.ts";
+import type { Noted } from "./pushed-record.ts";
+import { type PushChannel, Subscription } from "./subscription.ts";
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** A subscription to numbers of blocks, whose channel and record the test plays. */
+function pushing() {
+  let head = 10;
+  const clock = new FakeClock();
+  const ending = new AbortController();
+  const pushed: string[] = [];
+  const written: { readonly counts: readonly number[]; settle(noted: Noted): void }[] = [];
+  const closed: string[] = [];
+  let more: (() => void)[] = [];
+  const channel = {
+    ...{ holder: "web", signal: ending.signal, subscriptions: 0, arrived: 0 },
+    get pushed() {
+      return pushed.length;
+    },
+    push: async ([, item = ""]: readonly RawJson[]) => {
+      pushed.push(String(item));
+      return true;
+    },
+    confirm: () => undefined,
+    moreArrived: () => new Promise<void>((resolve) => more.push(resolve)),
+    allows: () => true,
+    close: (why: string) => closed.push(why),
+  };
+  const at = (number: number): Position => ({ number, hash: `0x${number}` });
+  const teller = {
+    look: async (cursor: Cursor) => {
+      const items = Array.from({ length: head - (cursor as Position).number }, (_, index) =>
+        String((cursor as Position).number + 1 + index),
+      );
+      return { items, at: at(head) };
+    },
+    retrace: () => Promise.reject(new Error("nothing was told in part")),
+  };
+  const network = new AbortController();
+  const stream = new PushStream(
+    { kind: "heads" },
+    {
+      ...{ teller, clock, signal: network.signal, shelf: new LookShelf({ bytes: 1e6 }) },
+      head: () => at(head),
+      onUnsettled: () => undefined,
+    },
+  );
+  const records = {
+    write: ({ text }: { readonly text: string }) =>
+      new Promise<Noted>((resolve) => {
+        written.push({ counts: decodeFilter(text).counts ?? [], settle: resolve });
+      }),
+  };
+  const options = { id: "0x1", prefix: "eth", key: "filter main 0x1", text: "", by: "me" } as const;
+  const place = { steps: [{ count: 0, at: at(10) }], missing: 0 };
+  const noNews = (): void => undefined;
+  const subscription = new Subscription(
+    { ...options, place },
+    {
+      ...{ channel: channel as unknown as PushChannel, stream, teller, records, clock },
+      ...{ onEnd: noNews, onLost: noNews },
+    },
+  );
+  const grow = async (): Promise<void> => {
+    head += 1;
+    stream.touch(at(head - 1));
+    await turn();
+  };
+  const arrive = async (): Promise<void> => {
+    channel.arrived = pushed.length;
+    for (const resolve of more.splice(0)) resolve();
+    more = [];
+    await turn();
+  };
+  /** What was to be written is, or not. */
+  const settle = async (noted: Noted = "written"): Promise<void> => {
+    for (const each of written.splice(0)) each.settle(noted);
+    await turn();
+  };
+  return { subscription, pushed, written, closed, grow, settle, arrive };
+}
+
+it("notes a look before it tells it", async () => {
+  const { pushed, written, grow, settle } = pushing();
+  await turn();
+  await grow();
+  expect(written.map(({ counts }) => counts)).toEqual([[0, 1]]);
+  expect(pushed).toEqual([]);
+  await settle();
+  expect(pushed).toEqual(["11"]);
+});
+
+it("takes back nothing that it noted when it notes something else meanwhile", async () => {
+  const { subscription, pushed, written, grow, settle } = pushing();
+  await turn();
+  await grow();
+  void subscription.note();
+  expect(written.map(({ counts }) => counts)).toEqual([
+    [0, 1],
+    [0, 1],
+  ]);
+  await settle();
+  expect(pushed).toEqual(["11"]);
+});
+
+it.each([
+  ["taken over", []],
+  ["gone", ["behind"]],
+] as const)("tells nothing more when its record is %s", async (noted, want) => {
+  const { pushed, closed, grow, settle } = pushing();
+  await turn();
+  await grow();
+  await settle(noted);
+  await grow();
+  await settle();
+  expect(pushed).toEqual([]);
+  expect(closed).toEqual(want);
+});
+
+it("waits while much is on the way, and remembers what did not arrive and a little more", async () => {
+  const { pushed, written, grow, settle, arrive } = pushing();
+  await turn();
+  for (let block = 0; block < 70; block += 1) {
+    await grow();
+    await settle();
+  }
+  expect(pushed).toHaveLength(64);
+  await arrive();
+  expect(written[0]?.counts.slice(0, 2)).toEqual([57, 58]);
+  await settle();
+  await settle();
+  expect(pushed.map(Number)).toEqual(Array.from({ length: 70 }, (_, index) => 11 + index));
+});

@@ -138,10 +138,16 @@ const BESIDE_HEADER: readonly string[] = [
   "totalDifficulty",
 ];
 
-/** The header as nodes push it to who subscribed to new ones. @param json The block as a node wrote it. */
-export function headerOf(json: Buffer): string {
+/**
+ * The header as nodes push it to who subscribed to new ones.
+ *
+ * @param json The block as a node wrote it. @param beside What else is no part of it.
+ */
+export function headerOf(json: Buffer, beside: readonly string[] = []): string {
   const members = Object.entries(JSON.parse(json.toString()) as object);
-  const header = members.filter(([name]) => !BESIDE_HEADER.includes(name));
+  const header = members.filter(
+    ([name]) => !BESIDE_HEADER.includes(name) && !beside.includes(name),
+  );
   return JSON.stringify(Object.fromEntries(header));
 }
 

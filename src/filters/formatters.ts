@@ -130,7 +130,7 @@ export const epochFormatters = (networkId: number): Formatters => ({
   whole: {
     method: "cfx_getBlockByHash",
     params: [false],
-    told: (result) => result && headerOf(result),
+    told: (result) => result && headerOf(result, ["gasUsed"]),
   },
 });
 

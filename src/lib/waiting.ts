@@ -1,4 +1,5 @@
-// Waiting that ends: when time is up, or when a signal aborts. And for much work, of which so much is done at once.
+// Waiting that ends: when time is up, or when a signal aborts. How long to wait before what ended is begun again. And for
+// much work, of which so much is done at once.
 
 import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
@@ -72,6 +73,24 @@ export async function repeat(
   while (!signal.aborted) {
     await clock.sleep(everyMs, signal).catch(() => undefined);
     if (!signal.aborted) await task().catch(() => undefined);
+  }
+}
+
+/** Whatever lived so long is begun again at once; else there is a pause, twice as long each time, in milliseconds. */
+const STEADY_AFTER_MS = 5_000;
+const FIRST_REST_MS = 100;
+const LONGEST_REST_MS = 5_000;
+
+/** How long to wait before something that ended is begun again. */
+export class Restarts {
+  /** Times in a row that it ended soon. */
+  #shortLives = 0;
+
+  /** It ended: 0 the first time; longer and longer for what ends again and again. */
+  restMs(livedMs: number): number {
+    this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
+    if (this.#shortLives <= 1) return 0;
+    return Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#shortLives - 2));
   }
 }
 

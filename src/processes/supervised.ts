@@ -2,6 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
+import { Restarts } from "../lib/waiting.ts";
 import {
   type ChildReply,
   type FromChild,
@@ -31,20 +32,15 @@ export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
 }
 
-/** Who lived so long is started again at once, in milliseconds. */
-const STEADY_AFTER_MS = 5_000;
-const FIRST_REST_MS = 100;
 /** A process that begins has so much more time until it is heard: it loads its program. */
 const BEGINNING_MS = 20_000;
 /** Who signals a group of processes reaches all of them within so many milliseconds. */
 const SIGNALS_TOGETHER_MS = 500;
-const LONGEST_REST_MS = 5_000;
 
 export class Supervised {
   readonly name: string;
   #child: ChildProcess | undefined;
-  /** Times in a row that it ended soon. */
-  #shortLives = 0;
+  readonly #restarts = new Restarts();
   #isStopping = false;
   #hasBeenReady = false;
   /** Why the last one could not begin. */
@@ -135,7 +131,7 @@ export class Supervised {
         const why = this.#failure ?? `${this.name} ended at its start`;
         return this.#firstReady.reject(new ChildFailed(why));
       }
-      const restMs = this.#restMs(clock.now() - startedAt);
+      const restMs = this.#restarts.restMs(clock.now() - startedAt);
       const child = this.name;
       log.warn(
         { child, pid, ...how, why: this.#failure, restMs },
@@ -204,13 +200,6 @@ export class Supervised {
     this.#parts.clock.after(SIGNALS_TOGETHER_MS, () => {
       if (!this.#isStopping && this.#child === child) this.send({ kind: "stop" });
     });
-  }
-
-  /** At once the first time; longer and longer for who dies again and again. */
-  #restMs(livedMs: number): number {
-    this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
-    if (this.#shortLives <= 1) return 0;
-    return Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#shortLives - 2));
   }
 }
 

@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { Restarts } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { AskedNode } from "../dialect.ts";
 import type {
@@ -45,10 +46,6 @@ type Pending = {
 
 /** How often its sign of life is looked for, in milliseconds. */
 const LOOK_MS = 500;
-/** Whoever lived so long is begun again at once; else there is a pause, twice as long each time. */
-const STEADY_AFTER_MS = 5_000;
-const FIRST_REST_MS = 100;
-const LONGEST_REST_MS = 5_000;
 /** It loads its program. */
 const BEGINNING_MS = 20_000;
 /** A thread ends between two steps of its program, or never: something native holds it, and perhaps the store's lock. */
@@ -65,7 +62,7 @@ export class WriterThread {
   /** What was asked before the start. */
   #unsent: { readonly message: ToThread; readonly transferred: ArrayBuffer[] }[] | undefined = [];
   #isClosed = false;
-  #shortLives = 0;
+  readonly #restarts = new Restarts();
   #lastId = 0;
   /** The threads' own number; a store that is opened keeps its number when another thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
@@ -192,7 +189,7 @@ export class WriterThread {
       for (const { settle } of [...this.#pending.values()]) settle(GONE);
       if (this.#isClosed) return;
       onEnd(heart.hasHung() ? "hung" : "ended");
-      const restMs = this.#restMs(clock.now() - startedAt);
+      const restMs = this.#restarts.restMs(clock.now() - startedAt);
       log.warn({ restMs }, "the thread that writes ended: starting it again");
       clock.after(restMs, () => this.#beginAgain());
     });
@@ -212,13 +209,6 @@ export class WriterThread {
       this.request(number, { kind: "open", options }).catch((error: unknown) =>
         log.error({ err: error }, "a store could not be opened by the thread that writes"),
       );
-  }
-
-  /** At once the first time; longer and longer for what ends again and again. */
-  #restMs(livedMs: number): number {
-    this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
-    if (this.#shortLives <= 1) return 0;
-    return Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#shortLives - 2));
   }
 
   /** Looks are counted, not time: while this thread itself stood still, none was due. */

@@ -7,8 +7,8 @@ import { LookShelf, PushStream, Stand } from "./push-stream.ts";
 const block = (number: number): Position => ({ number, hash: `0x${number}` });
 
 /** A chain whose head the test moves, and a stream that is told the number of each block from a number on. */
-function streamOver(options: { readonly bytes?: number; readonly from?: number } = {}) {
-  const { bytes = 10_000, from = 0 } = options;
+function streamOver(options: { bytes?: number; from?: number; way?: [] } = {}) {
+  const { bytes = 10_000, from = 0, way } = options;
   const chain = { head: block(10), heard: block(10) };
   const looks: number[] = [];
   const unsettled: PushStream[] = [];
@@ -22,7 +22,7 @@ function streamOver(options: { readonly bytes?: number; readonly from?: number }
           const items = Array.from({ length: chain.head.number - number }, (_, index) =>
             String(number + 1 + index),
           ).filter((item) => Number(item) >= from);
-          return { items, at: chain.head };
+          return { items, at: { ...chain.head, ...(way && { way }) } };
         },
       },
       shelf: new LookShelf({ bytes }),
@@ -84,6 +84,17 @@ describe("a stream", () => {
     grow(1);
     await stream.look(stand);
     expect(looks).toEqual([10, 16]);
+  });
+
+  it("stays where the way is known until it looks", async () => {
+    const { stream, grow } = streamOver({ from: 100, way: [] });
+    const stand = new Stand(block(10));
+    await stream.look(stand);
+    grow(5, false);
+    expect(stream.cursorOf(stand)).toEqual({ ...block(10), way: [] });
+    stream.touch(undefined);
+    await stream.look(stand);
+    expect(stream.cursorOf(stand)).toEqual({ ...block(15), way: [] });
   });
 
   it("looks from where it was when the chain did more than grow", async () => {

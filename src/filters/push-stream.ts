@@ -34,9 +34,15 @@ export class Stand {
     this.cursor = cursor;
   }
 
+  /** Other gateways need the way: to another block it is found by a look. */
+  get hasWay(): boolean {
+    return "hash" in this.cursor && this.cursor.way !== undefined;
+  }
+
   /** Blocks came that do not concern the stream. */
   follow(head: Position | undefined): void {
-    if (head && this.isSettled && "hash" in this.cursor && this.cursor.number < head.number)
+    const { cursor, isSettled, hasWay } = this;
+    if (head && isSettled && !hasWay && "hash" in cursor && cursor.number < head.number)
       this.cursor = { number: head.number, hash: head.hash };
   }
 }

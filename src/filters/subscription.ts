@@ -135,6 +135,7 @@ export class Subscription {
   /** Notes where the caller is. Ends when it is pushed elsewhere, or not at all any more. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
+    if (this.stand.hasWay) this.#parts.stream.touch(undefined);
     await this.#write().catch(() => undefined); // the state is away: a look is noted before it is told
   }
 

@@ -26,7 +26,7 @@ import type { MempoolFilters } from "./mempool-reader.ts";
 import type { Changes, Delivery, Look, OpenFilter } from "./open-filter.ts";
 import { PushedRecords } from "./pushed-record.ts";
 import { retrace } from "./retrace.ts";
-import { Lost, waitForCursor, walk, withPath } from "./walk.ts";
+import { LOST_AFTER, LOST_AGAIN_AFTER_MS, Lost, waitForCursor, walk, withPath } from "./walk.ts";
 
 export type FilterLimits = {
   readonly perKey: KeptFiltersOptions["perKey"];
@@ -289,10 +289,16 @@ export class FilterBook {
     }
     const ends = [from, to] as readonly [CursorPosition, CursorPosition];
     const within = await this.#reach(ends, caller);
-    return retrace({ from: ends[0], to: ends[1] }, formatter, {
-      view: await this.#liveView(caller),
-      within,
-    });
+    for (let attempt = 1; ; attempt += 1) {
+      const view = await this.#liveView(caller);
+      try {
+        return await retrace({ from: ends[0], to: ends[1] }, formatter, { view, within });
+      } catch (error) {
+        // The chain may have been moved meanwhile, or a node not have been where we are.
+        if (!(error instanceof Lost) || attempt === LOST_AFTER) throw error;
+        await within(this.#parts.clock.sleep(LOST_AGAIN_AFTER_MS));
+      }
+    }
   }
 
   /** Waits until the chain is where the cursors are. @returns What ends waiting when the caller's time is up. */

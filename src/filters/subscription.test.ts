@@ -110,7 +110,7 @@ it("takes back nothing that it noted when it notes something else meanwhile", as
 });
 
 it.each([
-  ["taken over", []],
+  ["taken over", ["taken"]],
   ["gone", ["behind"]],
 ] as const)("tells nothing more when its record is %s", async (noted, want) => {
   const { pushed, closed, grow, settle } = pushing();

@@ -34,7 +34,7 @@ export type PushChannel = {
   /** How many subscriptions are pushed through it. */
   subscriptions: number;
   /** Closes the socket. */
-  close(why: "behind" | "forbidden"): void;
+  close(why: "behind" | "forbidden" | "taken"): void;
 };
 
 export type SubscriptionOptions = {
@@ -132,6 +132,16 @@ export class Subscription {
     await this.#write().catch(() => undefined);
   }
 
+  /**
+   * It is pushed through another channel from now on. This one is closed: nobody is at its other end; or it is the other
+   * resumption that came from a dead one, and its caller is to come again.
+   */
+  async giveUp(): Promise<void> {
+    const ended = this.end();
+    this.channel.close("taken");
+    await ended;
+  }
+
   /** Notes where the caller is. Ends when it is pushed elsewhere, or not at all any more. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
@@ -162,8 +172,9 @@ export class Subscription {
     this.#text = text;
     this.notedAtMs = clock.now();
     if (noted === "written") return true;
+    if (this.#isEnded) return false;
     this.#stop();
-    if (noted === "gone") channel.close("behind");
+    channel.close(noted === "gone" ? "behind" : "taken");
     return false;
   }
 
@@ -286,6 +297,9 @@ export class Subscription {
   async #fail(error: unknown): Promise<void> {
     if (this.#isEnded) return;
     if (error instanceof Lost) {
+      // Another one that took it over may have it still.
+      const isOwn = await this.#write().catch(() => true);
+      if (!isOwn || this.#isEnded) return;
       this.#stop();
       this.#parts.onLost();
       this.channel.close("behind");

@@ -100,19 +100,20 @@ export class Subscriptions {
     channel: PushChannel,
   ): Promise<string> {
     const { filters } = this.#parts;
-    // Its old socket may be open still: nobody is at its other end.
     const here = this.#pushed.get(id);
-    if (here) await this.#end(here);
+    if (here) await this.#leave(here, channel);
     const by = newName();
-    for (;;) {
+    // A dead one does not take it away from a living one.
+    while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
       if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
       const place = foundPlace(kept, received);
       const taken = await this.#takeOver({ kept, by, asked, place }, channel.holder);
       if (!taken) continue; // another one took it over, or it was ended
       this.#pushWhenTold(taken, asking, channel);
-      return id;
+      break;
     }
+    return id;
   }
 
   /** @returns false when the channel has no such subscription. @throws RpcError while the state is away. */
@@ -145,7 +146,7 @@ export class Subscriptions {
       if (!wasSent || channel.signal.aborted || this.#closing.signal.aborted) return;
       const { id } = beginning.kept;
       const before = this.#pushed.get(id);
-      if (before) void this.#end(before);
+      if (before) void this.#leave(before, channel);
       this.#pushed.set(id, this.#push(beginning, channel));
       this.#stopTending ??= this.#parts.clock.after(TENDED_EVERY_MS, () => this.#tend());
     });
@@ -173,9 +174,14 @@ export class Subscriptions {
     return subscription;
   }
 
+  /** Another channel takes it over. Never rejects. */
+  #leave(subscription: Subscription, to: PushChannel): Promise<void> {
+    return this.#end(subscription, subscription.channel === to ? "end" : "giveUp");
+  }
+
   /** Never rejects. */
-  async #end(subscription: Subscription): Promise<void> {
-    const ended = subscription.end();
+  async #end(subscription: Subscription, how: "end" | "giveUp" = "end"): Promise<void> {
+    const ended = subscription[how]();
     this.#ending.add(ended);
     await ended;
     this.#ending.delete(ended);

@@ -42,8 +42,8 @@ type Way = {
 const ATTEMPTS = 100;
 const AGAIN_AFTER_MS = 10;
 /** The walk is lost when it failed so often. */
-const LOST_AFTER = 3;
-const LOST_AGAIN_AFTER_MS = 250;
+export const LOST_AFTER = 3;
+export const LOST_AGAIN_AFTER_MS = 250;
 /** So many dropped blocks that left the store are fetched. */
 const FETCHED_AT_MOST = 64;
 /** After so long the poll answers what it found, in milliseconds; the next poll goes on. */

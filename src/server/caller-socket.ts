@@ -21,6 +21,7 @@ export const CLOSES = {
   binary: [1003, "messages are text"],
   restarting: [1012, "restarting"],
   revoked: [4001, "key revoked"],
+  taken: [4002, "a subscription was resumed elsewhere"],
 } as const;
 
 export type CloseReason = keyof typeof CLOSES;

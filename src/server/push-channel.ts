@@ -85,7 +85,7 @@ export class SocketChannel implements PushChannel {
     );
   }
 
-  close(why: "behind" | "forbidden"): void {
+  close(why: "behind" | "forbidden" | "taken"): void {
     this.#parts.socket.close(why);
   }
 

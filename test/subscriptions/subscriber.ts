@@ -7,7 +7,7 @@ import { type Cut, CutConnection } from "./cut-connection.ts";
 import type { Told } from "./told.ts";
 
 /** A subscription, over all sockets. */
-type Stream = { readonly told: Told; id: string; received: number };
+export type Stream = { readonly told: Told; id: string; received: number };
 
 type Message = {
   readonly id?: number;
@@ -25,6 +25,8 @@ export type SubscriberParts = {
 /** What a gateway that begins, or has just lost its nodes, says; it is asked again. */
 const PASSING = /unavailable|moving|state|no upstream|timeout|not followed|draining/;
 const AGAIN_AFTER_MS = 50;
+/** After so long it is no passing trouble any more. */
+const MOST_MS = 20_000;
 
 export class Subscriber {
   readonly streams: readonly Stream[];
@@ -34,6 +36,8 @@ export class Subscriber {
   sockets = 0;
   #connection: CutConnection | undefined;
   #socket: WebSocket | undefined;
+  /** Rejects when the socket is closed, or never was open. */
+  #closed: Promise<never> = new Promise(() => undefined);
   readonly #answers = new Map<number, (message: Message) => void>();
   #asked = 0;
   readonly #parts: SubscriberParts;
@@ -45,19 +49,23 @@ export class Subscriber {
 
   /** On a new socket of some gateway: begins, or goes on behind what was received. */
   async subscribe(cut: Cut = {}): Promise<void> {
-    this.drop();
+    const giveUpAt = performance.now() + MOST_MS;
+    let isFirst = true;
     for (;;) {
+      this.drop();
+      const timer = setTimeout(() => this.drop("no answer came"), MOST_MS);
       try {
         await this.#open();
-        if (Object.keys(cut).length > 0) this.#connection?.cut(cut);
+        if (isFirst) this.#connection?.cut(cut);
         for (const stream of this.streams) await this.#subscribe(stream);
         return;
       } catch (error) {
         if (this.fault) throw this.fault;
-        if (!(error instanceof Passing)) throw error;
-        this.drop();
-        cut = {};
+        if (!(error instanceof Passing) || performance.now() > giveUpAt) throw error;
+        isFirst = false;
         await pause(AGAIN_AFTER_MS);
+      } finally {
+        clearTimeout(timer);
       }
     }
   }
@@ -105,8 +113,8 @@ export class Subscriber {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
-  drop(): void {
-    this.#connection?.destroy();
+  drop(why = "it went away"): void {
+    this.#connection?.destroy(new Error(why));
     this.#connection = undefined;
     this.#answers.clear();
   }
@@ -124,19 +132,19 @@ export class Subscriber {
     socket.on("message", (data) => {
       if (this.#socket === socket) this.#hear(JSON.parse(String(data)) as Message);
     });
-    const failed = new Promise<never>((_, reject) => {
-      socket.on("error", () => reject(new Passing()));
-      socket.on("close", () => reject(new Passing()));
+    this.#closed = new Promise((_, reject) => {
+      socket.on("error", (cause) => reject(new Passing("no socket", { cause })));
+      socket.on("close", (code) => reject(new Passing(`closed: ${code}`)));
     });
-    failed.catch(() => undefined);
-    await Promise.race([once(socket, "open"), failed]);
+    this.#closed.catch(() => undefined);
+    await Promise.race([once(socket, "open"), this.#closed]);
   }
 
   async #subscribe(stream: Stream): Promise<void> {
     const { id, received, told } = stream;
     const resume = id === "" ? [] : [{ resume: id, received }];
     const { result, error } = await this.#ask([...told.params, ...resume], stream);
-    if (error && PASSING.test(error.message)) throw new Passing();
+    if (error && PASSING.test(error.message)) throw new Passing(error.message);
     if (error || (id !== "" && result !== id))
       this.#fail(new Error(`${JSON.stringify(told.params[0])}: ${error?.message ?? "another id"}`));
   }
@@ -144,16 +152,15 @@ export class Subscriber {
   #ask(params: readonly unknown[], stream: Stream): Promise<Message> {
     this.#asked += 1;
     const id = this.#asked;
-    const socket = this.#socket as WebSocket;
-    return new Promise((resolve, reject) => {
-      socket.once("close", () => reject(new Passing()));
+    const answered = new Promise<Message>((resolve) => {
       this.#answers.set(id, (message) => {
         // What is pushed may come right behind it.
         if (typeof message.result === "string") stream.id = message.result;
         resolve(message);
       });
-      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method: "eth_subscribe", params }));
     });
+    this.#socket?.send(JSON.stringify({ jsonrpc: "2.0", id, method: "eth_subscribe", params }));
+    return Promise.race([answered, this.#closed]);
   }
 
   #hear(message: Message): void {

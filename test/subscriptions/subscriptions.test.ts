@@ -160,6 +160,20 @@ describe.skipIf(!isHere)("a subscription", () => {
     await again.close();
   });
 
+  it("leaves the socket that it is resumed away from, which is closed", async () => {
+    const first = await SocketCaller.open(url);
+    const id = await first.subscribe("newHeads");
+    const closed = once(first.socket, "close");
+    const second = await SocketCaller.open(url);
+    expect(await second.subscribe("newHeads", { resume: id })).toBe(id);
+    const [code, why] = (await closed) as [number, Buffer];
+    expect([code, String(why)]).toEqual([4002, "a subscription was resumed elsewhere"]);
+    expect(await second.subscribe("newHeads", { resume: id })).toBe(id);
+    await mine(anvil, 1);
+    await headIs(() => second.resultsOf(id));
+    await second.close();
+  });
+
   it("goes on after the gateway was killed", async () => {
     const id = await caller.subscribe("newHeads");
     await mine(anvil, 2);

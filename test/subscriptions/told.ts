@@ -109,7 +109,8 @@ export class ToldLogs implements Told {
   whyNotAtEnd(): string | undefined {
     const [told, canonical] = [this.#logs, this.#canonical()];
     const wrong = canonical.findIndex(({ name }, index) => told[index]?.name !== name);
-    if (wrong >= 0) return `log ${wrong} of ${canonical.length} is not the canonical one`;
+    if (wrong >= 0)
+      return `${told.length} logs are told, ${canonical.length} are canonical, log ${wrong} of block ${canonical[wrong]?.block} is missing`;
     return told.length > canonical.length ? "logs that are not canonical" : undefined;
   }
 }

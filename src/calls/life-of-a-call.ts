@@ -159,7 +159,9 @@ function answerMessage(
 
 function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcResponse {
   const before = beforeResult(call.message.id);
-  const pieces = typeof result === "string" ? [`${before}${result}}`] : [before, result, "}"];
+  // One text leaves as it is; the texts of a batch are written one by one, and to join them first is work for nothing.
+  const isOneText = typeof result === "string" && !call.isInBatch;
+  const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
   // The parts are measured, not the whole: a text that was just put together is slow to look through.
   const bytes = BYTES_AROUND + bytesOf(call.message.id) + lengthOf([result]);
   call.end();

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { JsonPacker, LONGEST_TEXT, lasting, PackedJson, putTogether } from "./raw-json.ts";
+import {
+  JsonPacker,
+  LONGEST_TEXT,
+  lasting,
+  lengthOf,
+  PackedJson,
+  putTogether,
+} from "./raw-json.ts";
 
 const MEGABYTE = 1 << 20;
 
@@ -26,6 +33,12 @@ describe("bytes that do not last", () => {
     expect(typeof kept).toBe(type);
     expect(kept.length).toBe(original.length);
   });
+});
+
+it("a text is measured in bytes, read a moment ago or not", () => {
+  const [long, other] = ["a".repeat(100), `${"a".repeat(99)}é`];
+  const read = lasting(Buffer.from(long));
+  expect([[read], [long], [other]].map(lengthOf)).toEqual([100, 100, 101]);
 });
 
 it.each([5, LONGEST_TEXT, LONGEST_TEXT + 1])("%i bytes are put together, and last", (bytes) => {

@@ -94,15 +94,16 @@ class IncomingBytes extends EventEmitter {
   }
 }
 
-async function readBody(body: Buffer): Promise<void> {
+function readBody(body: Buffer): void {
   const request = new IncomingBytes(body);
+  const nothing = (): void => undefined;
   const incoming = { request: request as unknown as IncomingMessage, scope: newScope() };
   const options = { bytes: 2 ** 22, holder: grant.meter.memory, grant, network: "busy" };
-  const read = paidBody(incoming, options, { memory, clock, unpacking: new Unpacking() });
+  const unpacking = new Unpacking();
+  paidBody({ ...incoming, took: nothing, failed: nothing }, options, { memory, clock, unpacking });
   request.emit("data", body);
   request.emit("end");
   request.emit("close");
-  await read;
   incoming.scope.end(true);
 }
 

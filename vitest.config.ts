@@ -29,7 +29,7 @@ const kills = globSync([
   "test/fleet/limits.test.ts",
   "test/processes/{ending,stale-head}.test.ts",
   "test/state/redis-failover.test.ts",
-  "test/subscriptions/{many-sockets,slow-readers}.test.ts",
+  "test/subscriptions/{many-sockets,resuming,slow-readers}.test.ts",
 ]);
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));

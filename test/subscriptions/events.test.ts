@@ -196,6 +196,7 @@ describe.skipIf(!isHere)("a stream of events", () => {
     ["", "test-key", 400, -32602],
     ["stream=newHeads&stale=1", "test-key", 400, -32602],
     ["stream=logs&address=0x12", "test-key", 400, -32602],
+    ["stream=newHeads&lastEventId=x", "test-key", 400, -32602],
     ["stream=newHeads&lastEventId=0x12", "test-key", 404, -32000],
     ["stream=newHeads", "unknown-key", 401, -32000],
     ["stream=newHeads", "few-key", 403, -32004],
@@ -310,7 +311,7 @@ describe.skipIf(!isHere)("a stream of events", () => {
     await settled(gateway.endpoint("main"), anvil);
   });
 
-  it("an EventSource hears each block once, over a gateway that is started again", async () => {
+  it("an EventSource hears each block once, over a gateway that stops and one that is killed", async () => {
     const source = new EventSource(streamOf("stream=newHeads"));
     const heads: Header[] = [];
     source.addEventListener("newHeads", ({ data: text }) => {
@@ -325,8 +326,10 @@ describe.skipIf(!isHere)("a stream of events", () => {
     await opened(1);
     await mine(anvil, 2);
     await headIs(() => heads);
-    for (let restart = 0; restart < 2; restart += 1) {
-      await gateway.stop();
+    for (const [restart, signal] of (["SIGTERM", "SIGKILL"] as const).entries()) {
+      const ended = once(gateway.process, "exit");
+      gateway.process.kill(signal);
+      await ended;
       await mine(anvil, 2);
       gateway = await startGatewayProcess(settings());
       await opened(restart + 2);

@@ -2,7 +2,7 @@
 // caller takes them. What a caller missed while it was away, it is told when it comes again.
 import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { FilterBook, FilterCaller, Teller } from "./filter-book.ts";
 import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
@@ -44,6 +44,10 @@ const MEMPOOL_EVERY_MS = 100;
 const NOTED_EVERY_MS = 60_000;
 const TENDED_EVERY_MS = 1_000;
 const NOTED_AT_ONCE = 400;
+/** Ended ones that are remembered, of all keys. */
+const MOST_LEFT = 10_000;
+/** The code of the refusal. */
+const TOO_MANY = -32005;
 
 export class Subscriptions {
   /** Those that are pushed by this process, by their ids. */
@@ -56,6 +60,8 @@ export class Subscriptions {
   readonly #shelf = new LookShelf({ bytes: SHELF_BYTES });
   /** What is noted of those that ended. */
   readonly #ending = new Set<Promise<void>>();
+  /** Whose, and pushed by whom, by their ids: those that nobody is told of any more, oldest first. */
+  readonly #left = new Map<string, { readonly holder: string; readonly by: string }>();
   readonly #closing = new AbortController();
   #stopTending: (() => void) | undefined;
   readonly #options: SubscriptionsOptions;
@@ -87,7 +93,7 @@ export class Subscriptions {
   async begin(asked: FilterQuestion, asking: Asking, channel: PushChannel): Promise<string> {
     const by = newName();
     const caller = { holder: channel.holder, signal: asking.signal, by };
-    const kept = await this.#parts.filters.begin(asked, caller);
+    const kept = await this.#beginWithRoom(asked, caller);
     const place = placeOf(decodeFilter(kept.text), 0) as Place;
     this.#pushWhenTold({ kept, by, asked, place }, asking, channel);
     return kept.id;
@@ -100,14 +106,17 @@ export class Subscriptions {
     channel: PushChannel,
   ): Promise<string> {
     const { filters } = this.#parts;
-    const here = this.#pushed.get(id);
-    if (here) await this.#leave(here, channel);
     const by = newName();
     // A dead one does not take it away from a living one.
     while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
       if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
       const place = foundPlace(kept, received);
+      const here = this.#pushed.get(id);
+      if (here) {
+        await this.#leave(here, channel);
+        continue;
+      }
       const taken = await this.#takeOver({ kept, by, asked, place }, channel.holder);
       if (!taken) continue; // another one took it over, or it was ended
       this.#pushWhenTold(taken, asking, channel);
@@ -122,6 +131,38 @@ export class Subscriptions {
     if (subscription?.channel !== channel) return false;
     await this.#end(subscription);
     return this.#parts.filters.remove(id, { holder: channel.holder, manner: "pushed" });
+  }
+
+  /** Where the key has too many, those make room that nobody is told of. @throws RpcError */
+  async #beginWithRoom(...asked: Parameters<FilterBook["begin"]>): Promise<KeptFilter> {
+    for (;;) {
+      try {
+        return await this.#parts.filters.begin(...asked);
+      } catch (error) {
+        const isFull = error instanceof RpcError && error.code === TOO_MANY;
+        if (!isFull || !(await this.#endOneLeft(asked[1].holder))) throw error;
+      }
+    }
+  }
+
+  /** @returns Whether there was one that nobody came again for, here or elsewhere. */
+  async #endOneLeft(holder: string): Promise<boolean> {
+    const { filters } = this.#parts;
+    for (const [id, left] of this.#left) {
+      if (left.holder !== holder) continue;
+      this.#left.delete(id);
+      const kept = await filters.pushed(id, holder);
+      const isLeft = kept !== undefined && decodeFilter(kept.text).by === left.by;
+      if (isLeft && (await filters.remove(id, { holder, manner: "pushed" }))) return true;
+    }
+    return false;
+  }
+
+  #noteLeft(id: string, left: { readonly holder: string; readonly by: string }): void {
+    this.#left.delete(id);
+    this.#left.set(id, left);
+    const [oldest] = this.#left.keys();
+    if (this.#left.size > MOST_LEFT && oldest !== undefined) this.#left.delete(oldest);
   }
 
   /** From now on another one that pushes it finds that it does so no more. @returns undefined when it was faster. */
@@ -142,9 +183,12 @@ export class Subscriptions {
 
   #pushWhenTold(beginning: Beginning, { delivery }: Asking, channel: PushChannel): void {
     delivery.onSent((wasSent) => {
+      const { kept, by } = beginning;
+      const { id } = kept;
+      if (this.#closing.signal.aborted) return;
       // A caller that does not know the id never asks for it again: it ends like one that is not resumed.
-      if (!wasSent || channel.signal.aborted || this.#closing.signal.aborted) return;
-      const { id } = beginning.kept;
+      if (!wasSent || channel.signal.aborted)
+        return this.#noteLeft(id, { holder: channel.holder, by });
       const before = this.#pushed.get(id);
       if (before) void this.#leave(before, channel);
       this.#pushed.set(id, this.#push(beginning, channel));
@@ -157,7 +201,10 @@ export class Subscriptions {
     const { holder } = channel;
     const { id, key, text } = kept;
     const { stream, teller, leave } = this.#enter(asked);
-    const end = (): void => void this.#end(subscription);
+    const end = (): void => {
+      this.#noteLeft(id, { holder, by });
+      void this.#end(subscription);
+    };
     channel.subscriptions += 1;
     channel.signal.addEventListener("abort", end);
     const options = { id, key, text, by, place, ...this.#options };

@@ -32,7 +32,9 @@ describe.skipIf(!isHere)("a subscription", () => {
         { name: "other", key: "other-key" },
         { name: "poor", key: "poor-key", rate: { computeUnits: 5, burst: 10 } },
         { name: "few", key: "few-key", methods: ["eth_chainId"] },
+        { name: "flapping", key: "flapping-key" },
       ],
+      limits: { webSocket: { subscriptions: 30 } },
       networks: {
         main: {
           family: "evm",
@@ -171,6 +173,31 @@ describe.skipIf(!isHere)("a subscription", () => {
     expect(await second.subscribe("newHeads", { resume: id })).toBe(id);
     await mine(anvil, 1);
     await headIs(() => second.resultsOf(id));
+    await second.close();
+  });
+
+  it("makes room for others when nobody is told of it any more, and its key has too many", async () => {
+    const at = gateway.endpoint("main", "flapping-key");
+    const first = await SocketCaller.open(at);
+    const ids: string[] = [];
+    for (let made = 0; made < 30; made += 1) ids.push(await first.subscribe("newHeads"));
+    expect(await first.ask("eth_subscribe", "newHeads")).toMatchObject({ error: { code: -32005 } });
+    await first.close();
+    const second = await SocketCaller.open(at);
+    const [oldest, newest] = [ids[0], ids.at(-1)];
+    expect(await second.subscribe("newHeads", { resume: newest })).toBe(newest);
+    for (let made = 0; made < 29; made += 1)
+      await until(
+        "there is room",
+        async () => "result" in (await second.ask("eth_subscribe", "newHeads")),
+      );
+    const gone = { error: { code: -32000, message: "subscription not found" } };
+    expect(await second.ask("eth_subscribe", "newHeads", { resume: oldest })).toMatchObject(gone);
+    expect(await second.ask("eth_subscribe", "newHeads")).toMatchObject({
+      error: { code: -32005 },
+    });
+    await mine(anvil, 1);
+    await headIs(() => second.resultsOf(newest ?? ""));
     await second.close();
   });
 

@@ -94,16 +94,15 @@ class IncomingBytes extends EventEmitter {
   }
 }
 
-function readBody(body: Buffer): void {
+async function readBody(body: Buffer): Promise<void> {
   const request = new IncomingBytes(body);
-  const nothing = (): void => undefined;
   const incoming = { request: request as unknown as IncomingMessage, scope: newScope() };
   const options = { bytes: 2 ** 22, holder: grant.meter.memory, grant, network: "busy" };
-  const unpacking = new Unpacking();
-  paidBody({ ...incoming, took: nothing, failed: nothing }, options, { memory, clock, unpacking });
+  const read = paidBody(incoming, options, { memory, clock, unpacking: new Unpacking() });
   request.emit("data", body);
   request.emit("end");
   request.emit("close");
+  await read;
   incoming.scope.end(true);
 }
 

@@ -16,12 +16,6 @@ export type IncomingBody = {
   readonly scope: Pick<RequestScope, "hold">;
 };
 
-/** Is told once what became of a body, in the turn in which it is known: most are here soon, and nothing waits for them. */
-type BodyTaker = {
-  readonly took: (body: Buffer | typeof CALLER_GONE) => void;
-  readonly failed: (error: unknown) => void;
-};
-
 export type BodyOptions = {
   /** The limit, for what comes over the wire and for what it unpacks to. */
   readonly bytes: number;
@@ -55,15 +49,14 @@ export const unitsOfBytes = (bytes: number): number =>
   bytes <= FREE_BYTES ? 0 : Math.ceil((bytes - FREE_BYTES) / BYTES_OF_A_UNIT);
 
 /**
- * Fails with an RpcError as `readBody` does, and 429 when the key has not enough left.
- *
  * @param options.bytes See `readBody`.
+ * @throws RpcError as `readBody`, and 429 when the key has not enough left.
  */
 export function paidBody(
-  incoming: IncomingBody & BodyTaker,
+  incoming: IncomingBody,
   options: PaidBodyOptions,
   parts: PaidBodyParts,
-): void {
+): Promise<Buffer | typeof CALLER_GONE> {
   const { headers } = incoming.request;
   const announced = announcedBytes(incoming.request);
   // Most bodies are small, and as large as they say.
@@ -71,8 +64,7 @@ export function paidBody(
     announced > 0 &&
     announced <= Math.min(FREE_BYTES, options.bytes) &&
     headers["content-encoding"] === undefined;
-  if (isPlain) collect(incoming, options, parts);
-  else void payFor(incoming, options, parts).then(incoming.took, incoming.failed);
+  return isPlain ? collect(incoming, options, parts) : payFor(incoming, options, parts);
 }
 
 async function payFor(
@@ -125,9 +117,7 @@ export async function readBody(
   const encoding = incoming.request.headers["content-encoding"];
   if (announcedBytes(incoming.request) > limit) throw errors.bodyTooLarge();
   const packing = encoding !== undefined && isPacked(encoding) ? encoding : undefined;
-  const body = await new Promise<Buffer | typeof CALLER_GONE>((took, failed) =>
-    collect({ ...incoming, took, failed }, { bytes: limit, holder }, parts),
-  );
+  const body = await collect(incoming, { bytes: limit, holder }, parts);
   if (packing === undefined || body === CALLER_GONE) return body;
   const hold = (bytes: number): void => incoming.scope.hold("bodies", bytes);
   return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
@@ -142,36 +132,33 @@ const NO_BYTES = Buffer.alloc(0);
 const SMALL = 65_536;
 
 function collect(
-  { request, scope, took, failed }: IncomingBody & BodyTaker,
+  { request, scope }: IncomingBody,
   { bytes: limit, holder }: BodyOptions,
-  { memory }: Pick<BodyParts, "memory">,
-): void {
-  /** Most bodies come in one. */
-  let first: Buffer | undefined;
-  let chunks: Buffer[] | undefined;
-  let length = 0;
-  let isOver = false;
-  const refuse = (error: RpcError): void => {
-    isOver = true;
-    first = undefined;
-    chunks = undefined;
-    failed(error);
-  };
-  const end = (body: Buffer | typeof CALLER_GONE): void => {
-    if (isOver) return;
-    isOver = true;
-    took(body);
-  };
-  request.on("data", (chunk: Buffer) => {
-    if (isOver) return; // what still comes is read and dropped
-    length += chunk.length;
-    scope.hold("bodies", chunk.length);
-    if (length > limit) refuse(errors.bodyTooLarge());
-    else if (length > SMALL && !memory.admitsRequest(holder)) refuse(errors.memoryIsScarce());
-    else if (chunks) chunks.push(chunk);
-    else if (first) chunks = [first, chunk];
-    else first = chunk;
+  { memory }: BodyParts,
+): Promise<Buffer | typeof CALLER_GONE> {
+  return new Promise((resolve, reject) => {
+    /** Most bodies come in one. */
+    let first: Buffer | undefined;
+    let chunks: Buffer[] | undefined;
+    let length = 0;
+    let isRefused = false;
+    const refuse = (error: RpcError): void => {
+      isRefused = true;
+      first = undefined;
+      chunks = undefined;
+      reject(error);
+    };
+    request.on("data", (chunk: Buffer) => {
+      if (isRefused) return; // what still comes is read and dropped
+      length += chunk.length;
+      scope.hold("bodies", chunk.length);
+      if (length > limit) refuse(errors.bodyTooLarge());
+      else if (length > SMALL && !memory.admitsRequest(holder)) refuse(errors.memoryIsScarce());
+      else if (chunks) chunks.push(chunk);
+      else if (first) chunks = [first, chunk];
+      else first = chunk;
+    });
+    request.on("end", () => resolve(chunks ? Buffer.concat(chunks) : (first ?? NO_BYTES)));
+    request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
   });
-  request.on("end", () => end(chunks ? Buffer.concat(chunks) : (first ?? NO_BYTES)));
-  request.on("close", () => end(CALLER_GONE)); // also after an error; a whole body came before
 }

@@ -66,15 +66,6 @@ export type EndpointAnswer = {
   isLast: boolean;
 };
 
-type AnswerTaker = (answer: EndpointAnswer | undefined) => void;
-
-/** A request that was let in. */
-type Asked = {
-  readonly incoming: EndpointRequest;
-  readonly network: CallableNetwork;
-  readonly grant: Grant;
-};
-
 /** Whose a WebSocket is. */
 export type AdmittedSocket = Pick<EndpointAnswer, "allowOrigin"> & { readonly grant: Grant };
 
@@ -102,68 +93,35 @@ export class Endpoint {
     this.#options = options;
   }
 
-  /**
-   * Never throws: what goes wrong is in the response.
-   *
-   * @param done Called once, with undefined when the caller went away; where nothing has to be waited for, as soon as
-   * the body is here.
-   */
-  answer(incoming: EndpointRequest, done: AnswerTaker): void {
+  /** Never throws: what goes wrong is in the response. */
+  async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, scope } = incoming;
+    const { refusals } = this.#parts;
     const grant = this.#grantOf(incoming.route);
     const turnedAway = this.#turnedAway(request, grant);
-    if (turnedAway) {
-      done({ ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true });
-      return;
-    }
+    if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
-    const failed = (thrown: unknown): void =>
-      done(this.#refused(incoming, { thrown, grant, read }));
     try {
       const network = this.#networkOf(incoming);
       if (!incoming.route.key) throw errors.missingKey();
-      if (!grant) {
-        void this.#refuseKey(incoming).then(failed, failed);
-        return;
-      }
+      if (!grant) throw await this.#refuseKey(incoming);
       const holder = grant.meter.memory;
       scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
       checkContentType(request);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
-      const took = (body: Buffer | typeof CALLER_GONE): void => {
-        if (body === CALLER_GONE) done(undefined);
-        else this.#takeBody(body, { incoming, network, grant, read }, { done, failed });
-      };
-      paidBody({ request, scope, took, failed }, paying, this.#bodyParts);
-    } catch (thrown) {
-      failed(thrown);
-    }
-  }
-
-  #takeBody(
-    body: Buffer,
-    asked: Asked & { readonly read: Read },
-    { done, failed }: { readonly done: AnswerTaker; readonly failed: (thrown: unknown) => void },
-  ): void {
-    const { incoming, grant, read } = asked;
-    const { request, scope } = incoming;
-    const answered = (response: RpcResponse): EndpointAnswer => {
+      const body = await paidBody(incoming, paying, this.#bodyParts);
+      if (body === CALLER_GONE) return undefined;
+      read.body = body;
+      const answer = this.#answerBody(body, { incoming, network, grant });
+      const response = answer instanceof Promise ? await answer : answer;
       const bytesIn = body.length;
-      if (scope.refused > 0) this.#parts.refusals.count({ request, grant }, scope.refused, bytesIn);
+      if (scope.refused > 0) refusals.count({ request, grant }, scope.refused, bytesIn);
       return { response, allowOrigin: read.allowOrigin, bytesIn, isLast: false };
-    };
-    read.body = body;
-    let answer: RpcResponse | Promise<RpcResponse>;
-    try {
-      answer = this.#answerBody(body, asked);
     } catch (thrown) {
-      failed(thrown);
-      return;
+      return this.#refused(incoming, { thrown, grant, read });
     }
-    if (answer instanceof Promise) void answer.then((response) => done(answered(response)), failed);
-    else done(answered(answer));
   }
 
   /** Whether a request may turn its connection into a WebSocket. Never throws. @returns Whose it is, or the refusal. */
@@ -220,7 +178,11 @@ export class Endpoint {
 
   #answerBody(
     body: Buffer,
-    { incoming, network, grant }: Asked,
+    {
+      incoming,
+      network,
+      grant,
+    }: { incoming: EndpointRequest; network: CallableNetwork; grant: Grant },
   ): RpcResponse | Promise<RpcResponse> {
     const { request, requestId, scope, channel } = incoming;
     const client = (): string | undefined => this.#parts.clientAddress(request);

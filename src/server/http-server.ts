@@ -12,7 +12,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
-import { type Endpoint, type EndpointAnswer, type EndpointRequest, routeOf } from "./endpoint.ts";
+import { type Endpoint, type EndpointRequest, routeOf } from "./endpoint.ts";
 import type { EventStreams } from "./event-streams.ts";
 import {
   type HttpExchange,
@@ -130,7 +130,7 @@ export class HttpServer {
     const route = routeOf(request.url ?? "");
     if (!hasOneHost(request)) this.#refuse(exchange, errors.notOneHost());
     else if (route.kind === "endpoint" && request.method === "POST")
-      this.#serveCalls(exchange, route);
+      void this.#serveCalls(exchange, route);
     else if (route.kind === "events" && request.method === "GET")
       void this.#serveEvents(exchange, route);
     else this.#serveOther(exchange, route);
@@ -174,50 +174,38 @@ export class HttpServer {
       answerPreflight(exchange, { allowOrigin, verb, close: this.#isLast(request.socket) });
   }
 
-  #serveCalls(exchange: HttpExchange, route: EndpointRequest["route"]): void {
-    const pipeline = this.#pipelineOf(exchange.request.socket);
-    const turn = pipeline.begin();
-    if (turn === undefined) this.#answerCalls(exchange, route, pipeline);
-    else void turn.then(() => this.#answerCalls(exchange, route, pipeline));
-  }
-
-  #answerCalls(
+  async #serveCalls(
     { request, response, requestId }: HttpExchange,
     route: EndpointRequest["route"],
-    pipeline: Pipeline,
-  ): void {
+  ): Promise<void> {
     const { metrics, clock, endpoint } = this.#parts;
+    const pipeline = this.#pipelineOf(request.socket);
+    const turn = pipeline.begin();
+    if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
     const scope = this.#scopeOf(request, response, pipeline);
-    endpoint.answer({ request, route, requestId, scope }, (answered) => {
-      const ended = (bytesOut: number): void =>
-        metrics.requestEnded({
-          status: answered?.response.status ?? 499, // nginx's number for a caller that left
-          seconds: (clock.now() - startedAt) / 1000,
-          bytesIn: answered?.bytesIn ?? 0,
-          bytesOut,
-        });
-      if (!answered || response.destroyed) return ended(0);
-      scope.hold("unsent", heldBytesOf(answered.response.pieces));
-      const sent = this.#send(answered, { request, response, requestId });
-      if (typeof sent === "number") ended(sent);
-      else void sent.then(ended);
+    const answered = await endpoint.answer({ request, route, requestId, scope });
+    let bytesOut = 0;
+    if (answered && !response.destroyed) {
+      const { response: answer, allowOrigin } = answered;
+      scope.hold("unsent", heldBytesOf(answer.pieces));
+      const options = {
+        requestId,
+        allowOrigin,
+        acceptEncoding: request.headers["accept-encoding"],
+        isPage: request.headers.origin !== undefined,
+        close: answered.isLast || this.#isLast(request.socket),
+      };
+      const sent = respond(response, answer, options, this.#respondParts);
+      bytesOut = typeof sent === "number" ? sent : await sent;
+    }
+    metrics.requestEnded({
+      status: answered?.response.status ?? 499, // nginx's number for a caller that left
+      seconds: (clock.now() - startedAt) / 1000,
+      bytesIn: answered?.bytesIn ?? 0,
+      bytesOut,
     });
-  }
-
-  #send(
-    { response: answer, allowOrigin, isLast }: EndpointAnswer,
-    { request, response, requestId }: HttpExchange,
-  ): number | Promise<number> {
-    const options = {
-      requestId,
-      allowOrigin,
-      acceptEncoding: request.headers["accept-encoding"],
-      isPage: request.headers.origin !== undefined,
-      close: isLast || this.#isLast(request.socket),
-    };
-    return respond(response, answer, options, this.#respondParts);
   }
 
   #pipelineOf(socket: Socket): Pipeline {

@@ -27,7 +27,7 @@ const WRITTEN_AT_ONCE = 4;
 /** Blocks after which the tail moves: an entry of the index of logs costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
 /** The first of them: a reorganisation below the tail begins the store anew, and what was told of it is not known any more. */
-const FIRST_INDEXED = 16;
+const FIRST_INDEXED = 4;
 /** So long the tail stays at most where blocks come slowly, in milliseconds. */
 const INDEXED_AFTER_MS = 2_000;
 /** The window is left alone when so much of the budget is used: the newest blocks need room. */

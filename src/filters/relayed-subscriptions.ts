@@ -187,7 +187,8 @@ class Relay {
       this.#waitingBytes -= item.length;
       if (!this.channel.allows(method, params)) return this.#close("forbidden");
       this.#count += 1;
-      if (!(await this.channel.push([before, item, "}}"], method, this.#count))) return this.end();
+      const notification = [before, item, "}}"];
+      if (!(await this.channel.push(notification, method, this.#count, "node"))) return this.end();
     }
   }
 

@@ -7,7 +7,9 @@ function channelOver() {
   const ending = new AbortController();
   const confirmations: ((arrived: boolean) => void)[] = [];
   const network = { facts: { name: "main" } };
-  const grant = { meter: { charge: () => undefined }, usage: { record: () => undefined } };
+  const saved: unknown[] = [];
+  const record = (call: { saved: unknown }): void => void saved.push(call.saved);
+  const grant = { meter: { charge: () => undefined }, usage: { record } };
   const parts = {
     socket: {
       signal: ending.signal,
@@ -18,7 +20,7 @@ function channelOver() {
     clock: systemClock,
   } as unknown as SocketChannelParts;
   const channel = new SocketChannel({ holder: "test" }, parts);
-  return { channel, ending, confirmations };
+  return { channel, ending, confirmations, saved };
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -67,4 +69,11 @@ it("lets nobody wait for a socket that ended", async () => {
   await more;
   await channel.moreArrived();
   expect(channel.arrived).toBe(0);
+});
+
+it("counts what the store told as saved, and what a node told not", async () => {
+  const { channel, saved } = channelOver();
+  await channel.push(["1"], "eth_subscribe", 1);
+  await channel.push(["2"], "eth_subscribe", 2, "node");
+  expect(saved).toEqual(["store", undefined]);
 });

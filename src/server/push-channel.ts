@@ -49,7 +49,12 @@ export class SocketChannel implements PushChannel {
   }
 
   /** While the key has nothing left the notification waits: nothing is left out. */
-  async push(notification: readonly RawJson[], method: string, count: number): Promise<boolean> {
+  async push(
+    notification: readonly RawJson[],
+    method: string,
+    count: number,
+    source: "store" | "node" = "store",
+  ): Promise<boolean> {
     const { grant, network } = await this.#paid();
     if (!grant || !network || !(await this.#parts.socket.push(notification, count))) return false;
     this.pushed += 1;
@@ -60,7 +65,7 @@ export class SocketChannel implements PushChannel {
       bytes: lengthOf(notification),
       requestBytes: 0,
       outcome: "ok",
-      saved: "store",
+      saved: source === "store" ? source : undefined,
       upstreamCalls: 0,
     });
     return true;

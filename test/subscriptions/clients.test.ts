@@ -1,4 +1,5 @@
-// Clients as they are, with their own ways to subscribe, over fifty blocks and two reorganisations; and a node that forks.
+// Clients as they are, with their own ways to subscribe, over fifty blocks (in the quick run twenty) and two
+// reorganisations; and a node that forks.
 import { WebSocketProvider } from "ethers";
 import { pino } from "pino";
 import { createPublicClient, webSocket } from "viem";
@@ -10,6 +11,7 @@ import { reorganise } from "../filters/reorganise.ts";
 import { emit, type Header, latest, mine, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
+import { atDepth } from "../support/depth.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 
@@ -41,21 +43,23 @@ describe.skipIf(!isHere).each([1, 2])("over %i processes", (processes) => {
     const { hash } = await latest(anvil.url);
     return until("the client has heard of the head", async () => heard.has(hash));
   };
-  /** Fifty blocks and two reorganisations; in the end the client has heard of all blocks that are canonical. */
+  /** Two reorganisations; in the end the client has heard of all blocks that are canonical. */
   const live = async (heard: ReadonlySet<string>): Promise<void> => {
     const first = Number((await latest(anvil.url)).number) + 1;
-    for (const [blocks, depth] of [
-      [20, 3],
-      [20, 6],
-      [10, 0],
-    ] as const) {
+    const [many, few] = atDepth([8, 4], [20, 10]) as [number, number];
+    const rounds = [
+      [many, 3],
+      [many, 6],
+      [few, 0],
+    ] as const;
+    for (const [blocks, depth] of rounds) {
       await mine(anvil, blocks);
       await isHeard(heard);
       if (depth === 0) continue;
       await reorganise(anvil.url, depth);
       await isHeard(heard);
     }
-    for (let number = first; number < first + 50; number += 1) {
+    for (let number = first; number < first + 2 * many + few; number += 1) {
       const at = `0x${number.toString(16)}`;
       const { hash } = await read<Header>(anvil.url, "eth_getBlockByNumber", at, false);
       await until(`block ${number} is heard of`, async () => heard.has(hash));

@@ -65,7 +65,7 @@ type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
 type Told = { readonly asked: FilterQuestion; readonly formatter: Formatter };
 
 /** Makes what subscriptions are told that ask for the same. Each throws Lost when that is not to be had any more. */
-export type Teller = {
+export type LookMaker = {
   /** Which logs, where it is logs that are asked for. */
   readonly matcher: Formatter["matcher"];
   /** The items since a client was there. */
@@ -140,7 +140,7 @@ export class FilterBook {
   }
 
   /** Makes what all that ask for the same are told. */
-  tellerOf(asked: FilterQuestion): Teller {
+  lookMakerFor(asked: FilterQuestion): LookMaker {
     const { pushedLogs } = this.#parts.formatters;
     const formatter =
       asked.kind === "logs" && pushedLogs ? pushedLogs(asked.criteria) : this.#formatterFor(asked);

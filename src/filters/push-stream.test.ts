@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { Cursor } from "./filter-record.ts";
-import { LookShelf, PushStream, Stand } from "./push-stream.ts";
+import { LookShelf, PushStream, StreamPosition } from "./push-stream.ts";
 
 const block = (number: number): Position => ({ number, hash: `0x${number}` });
 
@@ -15,7 +15,7 @@ function streamOver(options: { bytes?: number; from?: number; way?: [] } = {}) {
   const stream = new PushStream(
     { kind: "heads" },
     {
-      teller: {
+      lookMaker: {
         look: async (at: Cursor) => {
           const { number } = at as Position;
           looks.push(number);
@@ -45,103 +45,103 @@ function streamOver(options: { bytes?: number; from?: number; way?: [] } = {}) {
 describe("a stream", () => {
   it("makes each look once for all that stand together, and tells those that come later the same", async () => {
     const { stream, looks, grow } = streamOver();
-    const stand = new Stand(block(10));
-    await Promise.all([stream.look(stand), stream.look(stand)]);
-    expect(stream.isAtRest(stand)).toBe(true);
+    const position = new StreamPosition(block(10));
+    await Promise.all([stream.look(position), stream.look(position)]);
+    expect(stream.isAtRest(position)).toBe(true);
     grow(1);
-    expect(stream.isAtRest(stand)).toBe(false);
-    await Promise.all([stream.look(stand), stream.look(stand)]);
-    const first = stand.next;
+    expect(stream.isAtRest(position)).toBe(false);
+    await Promise.all([stream.look(position), stream.look(position)]);
+    const first = position.next;
     expect(first).toMatchObject({ items: ["11"], count: 1 });
     expect(looks).toEqual([10, 10]);
     grow(1);
     if (first) await stream.look(first.to);
-    expect(stand.next).toBe(first);
+    expect(position.next).toBe(first);
     expect(first?.to.next).toMatchObject({ items: ["12"] });
   });
 
   it("brings those together that come to stand at one block", async () => {
     const { stream, grow } = streamOver();
-    const [one, other] = [new Stand(block(10)), new Stand(block(9))];
+    const [one, other] = [new StreamPosition(block(10)), new StreamPosition(block(9))];
     await stream.look(one);
     await stream.look(other);
     expect(other.next).toMatchObject({ items: ["10"], to: one });
     grow(2);
     await stream.look(one);
-    const late = new Stand(block(11));
+    const late = new StreamPosition(block(11));
     await stream.look(late);
     expect(late.next?.to).toBe(one.next?.to);
   });
 
   it("does not look again over blocks that did not concern it", async () => {
     const { stream, looks, grow } = streamOver({ from: 100 });
-    const stand = new Stand(block(10));
-    await stream.look(stand);
+    const position = new StreamPosition(block(10));
+    await stream.look(position);
     grow(5, false);
-    expect(stream.isAtRest(stand)).toBe(true);
-    expect(stream.cursorOf(stand)).toEqual(block(15));
+    expect(stream.isAtRest(position)).toBe(true);
+    expect(stream.cursorOf(position)).toEqual(block(15));
     grow(1, false);
     grow(1);
-    await stream.look(stand);
+    await stream.look(position);
     expect(looks).toEqual([10, 16]);
   });
 
   it("stays where the way is known until it looks", async () => {
     const { stream, grow } = streamOver({ from: 100, way: [] });
-    const stand = new Stand(block(10));
-    await stream.look(stand);
+    const position = new StreamPosition(block(10));
+    await stream.look(position);
     grow(5, false);
-    expect(stream.cursorOf(stand)).toEqual({ ...block(10), way: [] });
+    expect(stream.cursorOf(position)).toEqual({ ...block(10), way: [] });
     stream.touch(undefined);
-    await stream.look(stand);
-    expect(stream.cursorOf(stand)).toEqual({ ...block(15), way: [] });
+    await stream.look(position);
+    expect(stream.cursorOf(position)).toEqual({ ...block(15), way: [] });
   });
 
   it("looks from where it was when the chain did more than grow", async () => {
     const { stream, looks, chain } = streamOver({ from: 100 });
-    const stand = new Stand(block(10));
-    await stream.look(stand);
+    const position = new StreamPosition(block(10));
+    await stream.look(position);
     chain.head = block(12);
     chain.heard = chain.head;
     stream.touch(undefined);
-    await stream.look(stand);
+    await stream.look(position);
     expect(looks).toEqual([10, 10]);
   });
 
   it("is looked at again when a look went beyond what was heard of", async () => {
     const { stream, chain, unsettled, looks, grow } = streamOver({ from: 100 });
-    const stand = new Stand(block(10));
+    const position = new StreamPosition(block(10));
     chain.head = block(12); // the update is heard of later
-    await stream.look(stand);
+    await stream.look(position);
     expect(unsettled).toEqual([stream]);
     chain.heard = block(12);
     stream.touch(block(10));
-    await stream.look(stand);
+    await stream.look(position);
     expect(looks).toEqual([10, 12]);
     grow(1);
-    await stream.look(stand);
+    await stream.look(position);
     expect(looks).toEqual([10, 12, 12]);
   });
 
   it("is due when it was touched while it looked", async () => {
     const { stream, grow } = streamOver();
-    const stand = new Stand(block(9));
-    const looking = stream.look(stand);
+    const position = new StreamPosition(block(9));
+    const looking = stream.look(position);
     grow(1);
     await looking;
-    const to = stand.next?.to;
+    const to = position.next?.to;
     expect(to && stream.isAtRest(to)).toBe(false);
   });
 
   it("forgets the oldest looks when there is no room: the slow make their own", async () => {
     const { stream, grow } = streamOver({ bytes: 700 });
-    const slow = new Stand(block(9));
+    const slow = new StreamPosition(block(9));
     await stream.look(slow);
-    let fast = slow.next?.to as Stand;
+    let fast = slow.next?.to as StreamPosition;
     for (let number = 0; number < 3; number += 1) {
       grow(1);
       await stream.look(fast);
-      fast = fast.next?.to as Stand;
+      fast = fast.next?.to as StreamPosition;
     }
     expect(slow.next).toBeUndefined();
     expect(stream.isAtRest(slow)).toBe(false);

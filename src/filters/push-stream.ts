@@ -6,22 +6,22 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import type { Teller } from "./filter-book.ts";
+import type { LookMaker } from "./filter-book.ts";
 import type { Cursor, FilterQuestion } from "./filter-record.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** What is told behind a stand. */
+/** What is told behind a position. */
 export type PushedLook = {
   readonly items: readonly RawJson[];
   /** Logs behind the items, which are too many to be held: to be read when they are sent. */
   readonly more?: LogSelection | undefined;
   /** Of both. */
   readonly count: number;
-  readonly to: Stand;
+  readonly to: StreamPosition;
 };
 
 /** Where subscriptions of one stream stand together. */
-export class Stand {
+export class StreamPosition {
   cursor: Cursor;
   next: PushedLook | undefined;
   looking: Promise<void> | undefined;
@@ -49,7 +49,7 @@ export class Stand {
 
 /** Looks that were told to the fastest, as long as there is room: all others find them. */
 export class LookShelf {
-  readonly #stands: { readonly stand: Stand; readonly bytes: number }[] = [];
+  readonly #positions: { readonly position: StreamPosition; readonly bytes: number }[] = [];
   #bytes = 0;
   readonly #most: number;
 
@@ -57,17 +57,17 @@ export class LookShelf {
     this.#most = options.bytes;
   }
 
-  keep(stand: Stand, { items, more }: PushedLook): void {
+  keep(position: StreamPosition, { items, more }: PushedLook): void {
     const own = items.reduce((sum, { length }) => sum + length, EMPTY_BYTES);
     const bytes = own + (more?.heldBytes ?? 0);
-    this.#stands.push({ stand, bytes });
+    this.#positions.push({ position, bytes });
     this.#bytes += bytes;
-    while (this.#bytes > this.#most && this.#stands.length > 1) {
-      const oldest = this.#stands.shift();
+    while (this.#bytes > this.#most && this.#positions.length > 1) {
+      const oldest = this.#positions.shift();
       this.#bytes -= oldest?.bytes ?? 0;
       if (!oldest) return;
-      oldest.stand.next = undefined;
-      oldest.stand.seen = 0;
+      oldest.position.next = undefined;
+      oldest.position.seen = 0;
     }
   }
 }
@@ -78,7 +78,7 @@ const LOOK_MS = 30_000;
 const EMPTY_BYTES = 300;
 
 export type PushStreamParts = {
-  readonly teller: Pick<Teller, "look">;
+  readonly lookMaker: Pick<LookMaker, "look">;
   readonly shelf: LookShelf;
   readonly clock: Pick<Clock, "after">;
   /** Ends with the network. */
@@ -90,13 +90,13 @@ export type PushStreamParts = {
 };
 
 /** Of one subscription. */
-type StreamMember = { readonly stand: Stand; wake(): void };
+type StreamMember = { readonly position: StreamPosition; wake(): void };
 
 export class PushStream {
   readonly asked: FilterQuestion;
   readonly members = new Set<StreamMember>();
   /** Where the last look ended. */
-  #latest: Stand | undefined;
+  #latest: StreamPosition | undefined;
   #touches = 1;
   /** The head before the last touch, when all that happened then is that blocks came. */
   #before: Position | undefined;
@@ -115,14 +115,14 @@ export class PushStream {
   }
 
   /** Whether nothing is to be told behind it before the stream is touched. */
-  isAtRest({ seen, next, looking }: Stand): boolean {
+  isAtRest({ seen, next, looking }: StreamPosition): boolean {
     return seen === this.#touches && !next && !looking;
   }
 
-  /** Where those are who stand there, as of now. */
-  cursorOf(stand: Stand): Cursor {
-    if (this.isAtRest(stand)) stand.follow(this.#parts.head());
-    return stand.cursor;
+  /** The cursor of those who are at a position, as of now. */
+  cursorOf(position: StreamPosition): Cursor {
+    if (this.isAtRest(position)) position.follow(this.#parts.head());
+    return position.cursor;
   }
 
   /** Looks for all that stand where the last look ended, and wakes them when there is something. */
@@ -133,46 +133,47 @@ export class PushStream {
     if (latest.next) for (const member of this.members) member.wake();
   }
 
-  /** Resolves when it was looked what is behind the stand. @throws What the teller throws. */
-  look(stand: Stand): Promise<void> {
-    stand.looking ??= this.#look(stand).finally(() => {
-      stand.looking = undefined;
+  /** Resolves when it was looked what is behind the position. @throws What the maker of looks throws. */
+  look(position: StreamPosition): Promise<void> {
+    position.looking ??= this.#look(position).finally(() => {
+      position.looking = undefined;
     });
-    return stand.looking;
+    return position.looking;
   }
 
-  async #look(stand: Stand): Promise<void> {
+  async #look(position: StreamPosition): Promise<void> {
     const { head, onUnsettled } = this.#parts;
     const touches = this.#touches;
     const before = head();
-    if (stand.seen === touches - 1) stand.follow(this.#before);
-    const { items, more, at } = await this.#changesSince(stand.cursor);
+    if (position.seen === touches - 1) position.follow(this.#before);
+    const { items, more, at } = await this.#changesSince(position.cursor);
     const count = items.length + (more?.count ?? 0);
-    const to = this.#othersAt(at, stand) ?? (count > 0 ? new Stand(at) : stand);
+    const to = this.#othersAt(at, position) ?? (count > 0 ? new StreamPosition(at) : position);
     to.cursor = at;
     to.isSettled = isAt(at, before) || isAt(at, head());
     // Where it tells much a look ends before the head: there may be more at once.
     if (to.isSettled || count === 0) to.seen = Math.max(to.seen, touches);
     if (!to.isSettled) onUnsettled(this);
     this.#latest = to;
-    if (to === stand) return;
-    stand.next = { items, more, count, to };
-    this.#parts.shelf.keep(stand, stand.next);
+    if (to === position) return;
+    position.next = { items, more, count, to };
+    this.#parts.shelf.keep(position, position.next);
   }
 
   async #changesSince(cursor: Cursor): Promise<Changes> {
-    const { teller, clock, signal } = this.#parts;
+    const { lookMaker, clock, signal } = this.#parts;
     const limit = deadline(LOOK_MS, signal, clock);
     try {
-      return await teller.look(cursor, { signal: limit.signal });
+      return await lookMaker.look(cursor, { signal: limit.signal });
     } finally {
       limit.done();
     }
   }
 
-  #othersAt(at: Cursor, stand: Stand): Stand | undefined {
+  #othersAt(at: Cursor, position: StreamPosition): StreamPosition | undefined {
     const latest = this.#latest;
-    const isThere = latest && latest !== stand && !latest.next && isSame(this.cursorOf(latest), at);
+    const isThere =
+      latest && latest !== position && !latest.next && isSame(this.cursorOf(latest), at);
     return isThere ? latest : undefined;
   }
 }

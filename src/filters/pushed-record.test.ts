@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Next, State } from "../state/state.ts";
 import { decodeFilter } from "./filter-record.ts";
-import { encodePushed, PushedRecords, type PushedStep, placeOf } from "./pushed-record.ts";
+import { encodePushed, PushedRecords, type PushedStep, resumePositionOf } from "./pushed-record.ts";
 
 const block = (number: number, branch = "a") => ({ number, hash: `0x${number}${branch}` });
 /** The way down from a block, newest first. */
@@ -32,7 +32,7 @@ describe("a caller that counts", () => {
     [6, { steps, missing: 0 }],
     [7, "untold"],
   ])("and received %i", (received, want) => {
-    expect(placeOf(recordOf(steps), received)).toEqual(want);
+    expect(resumePositionOf(recordOf(steps), received)).toEqual(want);
   });
 
   it("of heads is at a block, where the way there is known", () => {
@@ -40,7 +40,7 @@ describe("a caller that counts", () => {
       { count: 0, at: { ...block(10), way: wayFrom(10, 2) } },
       { count: 3, at: { ...block(13), way: wayFrom(13, 4) } },
     ];
-    expect(placeOf(recordOf(told, "heads"), 2)).toEqual({
+    expect(resumePositionOf(recordOf(told, "heads"), 2)).toEqual({
       steps: [
         { count: 0, at: { ...block(10), way: wayFrom(10, 1) } },
         { count: 2, at: { ...block(12), way: wayFrom(12, 3) } },
@@ -60,7 +60,7 @@ describe("a caller that counts", () => {
     expect(unsure).toEqual([told[1]?.at, told[2]?.at]);
     const two = [told[0], told[2]] as PushedStep[];
     expect(recordOf(two).told).toEqual(block(10));
-    expect(placeOf(recordOf(two), 0)).toEqual({ steps: [told[0]], missing: 0 });
+    expect(resumePositionOf(recordOf(two), 0)).toEqual({ steps: [told[0]], missing: 0 });
   });
 });
 

@@ -68,14 +68,17 @@ function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedS
 }
 
 /** Where a client is that received so many: behind the last of the steps, or within the look that ends there. */
-export type Place = {
+export type ResumePosition = {
   readonly steps: readonly PushedStep[];
   /** So many notifications of the last look are missing to the client. */
   readonly missing: number;
 };
 
 /** @returns "unknown" when that is too long ago, "untold" when it was never told so many. */
-export function placeOf(record: FilterRecord, received: number): Place | "unknown" | "untold" {
+export function resumePositionOf(
+  record: FilterRecord,
+  received: number,
+): ResumePosition | "unknown" | "untold" {
   const steps = stepsOf(record);
   if (received < (steps[0]?.count ?? 0)) return "unknown";
   const last = steps.findIndex(({ count }) => count >= received);

@@ -33,7 +33,7 @@ function pushing() {
     close: (why: string) => closed.push(why),
   };
   const at = (number: number): Position => ({ number, hash: `0x${number}` });
-  const teller = {
+  const lookMaker = {
     look: async (cursor: Cursor) => {
       const items = Array.from({ length: head - (cursor as Position).number }, (_, index) =>
         String((cursor as Position).number + 1 + index),
@@ -46,7 +46,7 @@ function pushing() {
   const stream = new PushStream(
     { kind: "heads" },
     {
-      ...{ teller, clock, signal: network.signal, shelf: new LookShelf({ bytes: 1e6 }) },
+      ...{ lookMaker, clock, signal: network.signal, shelf: new LookShelf({ bytes: 1e6 }) },
       head: () => at(head),
       onUnsettled: () => undefined,
     },
@@ -58,12 +58,12 @@ function pushing() {
       }),
   };
   const options = { id: "0x1", prefix: "eth", key: "filter main 0x1", text: "", by: "me" } as const;
-  const place = { steps: [{ count: 0, at: at(10) }], missing: 0 };
+  const resumePosition = { steps: [{ count: 0, at: at(10) }], missing: 0 };
   const noNews = (): void => undefined;
   const subscription = new Subscription(
-    { ...options, place },
+    { ...options, resumePosition },
     {
-      ...{ channel: channel as unknown as PushChannel, stream, teller, records, clock },
+      ...{ channel: channel as unknown as PushChannel, stream, lookMaker, records, clock },
       ...{ onEnd: noNews, onLost: noNews },
     },
   );

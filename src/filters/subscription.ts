@@ -3,9 +3,14 @@
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
-import type { Teller } from "./filter-book.ts";
-import { type PushedLook, type PushStream, Stand } from "./push-stream.ts";
-import { encodePushed, type Place, type PushedRecords, type PushedStep } from "./pushed-record.ts";
+import type { LookMaker } from "./filter-book.ts";
+import { type PushedLook, type PushStream, StreamPosition } from "./push-stream.ts";
+import {
+  encodePushed,
+  type PushedRecords,
+  type PushedStep,
+  type ResumePosition,
+} from "./pushed-record.ts";
 import { Lost } from "./walk.ts";
 
 /** The way to a subscriber: its socket, and its key. */
@@ -18,10 +23,16 @@ export type PushChannel = {
    * Sends a notification, which the key pays for.
    *
    * @param method Of the subscription: it counts as usage of this method. @param count How many notifications of the
-   * subscription there were over its life, with this one.
+   * subscription there were over its life, with this one. @param source Where it is from: what the store tells
+   * saved a call of a node. Left out: the store.
    * @returns When it was handed to the network: true; false when it never will be.
    */
-  push(notification: readonly RawJson[], method: string, count: number): Promise<boolean>;
+  push(
+    notification: readonly RawJson[],
+    method: string,
+    count: number,
+    source?: "store" | "node",
+  ): Promise<boolean>;
   /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
   readonly pushed: number;
   readonly arrived: number;
@@ -46,13 +57,13 @@ export type SubscriptionOptions = {
   readonly text: string;
   /** The name under which this process pushes it. */
   readonly by: string;
-  readonly place: Place;
+  readonly resumePosition: ResumePosition;
 };
 
 export type SubscriptionParts = {
   readonly channel: PushChannel;
   readonly stream: PushStream;
-  readonly teller: Pick<Teller, "retrace">;
+  readonly lookMaker: Pick<LookMaker, "retrace">;
   readonly records: Pick<PushedRecords, "write">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
   /** Nothing more is told. */
@@ -79,7 +90,7 @@ const AT_ONCE = 64;
 
 export class Subscription {
   readonly channel: PushChannel;
-  stand: Stand;
+  position: StreamPosition;
   /** When its record was written last, by the clock. */
   notedAtMs: number;
   #isEnded = false;
@@ -100,21 +111,21 @@ export class Subscription {
   readonly #parts: SubscriptionParts;
 
   constructor(options: SubscriptionOptions, parts: SubscriptionParts) {
-    const { prefix, id, text, place } = options;
+    const { prefix, id, text, resumePosition } = options;
     this.#method = `${prefix}_subscribe`;
     this.#before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
     this.channel = parts.channel;
     this.#options = options;
     this.#parts = parts;
     this.#text = text;
-    const last = place.steps.at(-1) as PushedStep;
-    const isPartly = place.missing > 0;
-    const told = isPartly ? place.steps.slice(0, -1) : place.steps;
+    const last = resumePosition.steps.at(-1) as PushedStep;
+    const isPartly = resumePosition.missing > 0;
+    const told = isPartly ? resumePosition.steps.slice(0, -1) : resumePosition.steps;
     this.#steps = told.map((step) => ({ ...step, upTo: 0, bytes: 0 }));
     this.#telling = isPartly ? last : undefined;
-    this.#missing = place.missing;
-    this.#arrived = last.count - place.missing;
-    this.stand = new Stand(last.at);
+    this.#missing = resumePosition.missing;
+    this.#arrived = last.count - resumePosition.missing;
+    this.position = new StreamPosition(last.at);
     this.notedAtMs = parts.clock.now();
     parts.stream.members.add(this);
     void this.#run();
@@ -145,7 +156,7 @@ export class Subscription {
   /** Notes where the caller is. Ends when it is pushed elsewhere, or not at all any more. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
-    if (this.stand.hasWay) this.#parts.stream.touch(undefined);
+    if (this.position.hasWay) this.#parts.stream.touch(undefined);
     await this.#write().catch(() => undefined); // the state is away: a look is noted before it is told
   }
 
@@ -187,18 +198,18 @@ export class Subscription {
     while (steps.length > KEPT_STEPS && (steps[1]?.count ?? 0) <= this.#arrived) steps.shift();
     const last = steps.at(-1);
     // Nothing was to be told since on the way to where it stands.
-    if (last && !this.#telling) last.at = stream.cursorOf(this.stand);
+    if (last && !this.#telling) last.at = stream.cursorOf(this.position);
   }
 
   async #run(): Promise<void> {
     while (!this.#isEnded) {
       try {
-        const { next } = this.stand;
+        const { next } = this.position;
         if (this.#telling) await this.#tellAgain(this.#telling);
-        else if (next?.count === 0) this.stand = next.to;
+        else if (next?.count === 0) this.position = next.to;
         else if (next) await this.#tell(next);
-        else if (this.#parts.stream.isAtRest(this.stand)) await this.#pause();
-        else await this.#parts.stream.look(this.stand);
+        else if (this.#parts.stream.isAtRest(this.position)) await this.#pause();
+        else await this.#parts.stream.look(this.position);
       } catch (error) {
         await this.#fail(error);
       }
@@ -226,21 +237,21 @@ export class Subscription {
 
   /** What is missing of a look that was told in part, by this process or another one. */
   async #tellAgain({ count, at }: PushedStep): Promise<void> {
-    const { teller, channel, clock } = this.#parts;
+    const { lookMaker, channel, clock } = this.#parts;
     const from = this.#steps.at(-1) as PushedStep;
     if (!this.#mayTell()) return;
     const limit = deadline(RETRACE_MS, channel.signal, clock);
     try {
-      const told = await teller.retrace(from.at, at, { signal: limit.signal });
+      const told = await lookMaker.retrace(from.at, at, { signal: limit.signal });
       if (countOf(told) !== count - from.count) throw new Lost();
-      await this.#pushAll(told, new Stand(at));
+      await this.#pushAll(told, new StreamPosition(at));
     } finally {
       limit.done();
     }
   }
 
   /** All that is missing. */
-  async #pushAll({ items, more }: Told, to: Stand): Promise<void> {
+  async #pushAll({ items, more }: Told, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
     for (; first < items.length; first += 1)
@@ -253,7 +264,7 @@ export class Subscription {
     const step = this.#telling as PushedStep;
     this.#steps.push({ ...step, upTo: this.channel.pushed, ...sent });
     this.#telling = undefined;
-    this.stand = to;
+    this.position = to;
     this.channel.confirm();
   }
 

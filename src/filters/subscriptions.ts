@@ -4,12 +4,12 @@ import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { FilterBook, FilterCaller, Teller } from "./filter-book.ts";
+import type { FilterBook, FilterCaller, LookMaker } from "./filter-book.ts";
 import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
 import type { KeptFilter } from "./kept-filters.ts";
 import { NewLogs } from "./new-logs.ts";
 import { LookShelf, PushStream } from "./push-stream.ts";
-import { encodePushed, type Place, placeOf } from "./pushed-record.ts";
+import { encodePushed, type ResumePosition, resumePositionOf } from "./pushed-record.ts";
 import { type PushChannel, Subscription } from "./subscription.ts";
 
 export type SubscriptionsOptions = {
@@ -18,7 +18,7 @@ export type SubscriptionsOptions = {
 };
 
 export type SubscriptionsParts = {
-  readonly filters: Pick<FilterBook, "begin" | "pushed" | "tellerOf" | "records" | "remove">;
+  readonly filters: Pick<FilterBook, "begin" | "pushed" | "lookMakerFor" | "records" | "remove">;
   readonly chain: Pick<ViewSource, "view">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
@@ -34,7 +34,7 @@ type Resumption = {
 };
 
 /** A stream with what makes it, and how many subscriptions have it. */
-type OpenStream = { readonly stream: PushStream; readonly teller: Teller; users: number };
+type OpenStream = { readonly stream: PushStream; readonly lookMaker: LookMaker; users: number };
 
 /** Looks that are held for slower subscriptions, in bytes. */
 const SHELF_BYTES = 8_388_608;
@@ -94,8 +94,8 @@ export class Subscriptions {
     const by = newName();
     const caller = { holder: channel.holder, signal: asking.signal, by };
     const kept = await this.#beginWithRoom(asked, caller);
-    const place = placeOf(decodeFilter(kept.text), 0) as Place;
-    this.#pushWhenTold({ kept, by, asked, place }, asking, channel);
+    const resumePosition = resumePositionOf(decodeFilter(kept.text), 0) as ResumePosition;
+    this.#pushWhenTold({ kept, by, asked, resumePosition }, asking, channel);
     return kept.id;
   }
 
@@ -111,13 +111,13 @@ export class Subscriptions {
     while (!channel.signal.aborted) {
       const kept = await filters.pushed(id, channel.holder);
       if (!kept || !isSame(decodeFilter(kept.text), asked)) throw errors.subscriptionNotFound();
-      const place = foundPlace(kept, received);
+      const resumePosition = foundResumePosition(kept, received);
       const here = this.#pushed.get(id);
       if (here) {
         await this.#leave(here, channel);
         continue;
       }
-      const taken = await this.#takeOver({ kept, by, asked, place }, channel.holder);
+      const taken = await this.#takeOver({ kept, by, asked, resumePosition }, channel.holder);
       if (!taken) continue; // another one took it over, or it was ended
       this.#pushWhenTold(taken, asking, channel);
       break;
@@ -167,18 +167,18 @@ export class Subscriptions {
 
   /** From now on another one that pushes it finds that it does so no more. @returns undefined when it was faster. */
   async #takeOver(
-    { kept, by, asked, place }: Beginning,
+    { kept, by, asked, resumePosition }: Beginning,
     holder: string,
   ): Promise<Beginning | undefined> {
     const { filters, clock } = this.#parts;
-    const { steps, missing } = place;
+    const { steps, missing } = resumePosition;
     const arrived = (steps.at(-1)?.count ?? 0) - missing;
     const usedAtMs = clock.wallTime();
     const text = encodePushed({ by, asked, holder, usedAtMs, arrived, steps });
     const { by: before = "" } = decodeFilter(kept.text);
     const write = { key: kept.key, by: before, known: kept.text, text };
     const noted = await filters.records.write(write);
-    return noted === "written" ? { kept: { ...kept, text }, by, asked, place } : undefined;
+    return noted === "written" ? { kept: { ...kept, text }, by, asked, resumePosition } : undefined;
   }
 
   #pushWhenTold(beginning: Beginning, { delivery }: Asking, channel: PushChannel): void {
@@ -196,20 +196,20 @@ export class Subscriptions {
     });
   }
 
-  #push({ kept, by, asked, place }: Beginning, channel: PushChannel): Subscription {
+  #push({ kept, by, asked, resumePosition }: Beginning, channel: PushChannel): Subscription {
     const { filters, clock } = this.#parts;
     const { holder } = channel;
     const { id, key, text } = kept;
-    const { stream, teller, leave } = this.#enter(asked);
+    const { stream, lookMaker, leave } = this.#enter(asked);
     const end = (): void => {
       this.#noteLeft(id, { holder, by });
       void this.#end(subscription);
     };
     channel.subscriptions += 1;
     channel.signal.addEventListener("abort", end);
-    const options = { id, key, text, by, place, ...this.#options };
+    const options = { id, key, text, by, resumePosition, ...this.#options };
     const subscription = new Subscription(options, {
-      ...{ channel, stream, teller, clock, records: filters.records },
+      ...{ channel, stream, lookMaker, clock, records: filters.records },
       onEnd: () => {
         channel.subscriptions -= 1;
         channel.signal.removeEventListener("abort", end);
@@ -252,15 +252,15 @@ export class Subscriptions {
 
   #open(asked: FilterQuestion): OpenStream {
     const { filters, clock } = this.#parts;
-    const teller = filters.tellerOf(asked);
+    const lookMaker = filters.lookMakerFor(asked);
     const stream = new PushStream(asked, {
-      ...{ teller, clock, shelf: this.#shelf, signal: this.#closing.signal },
+      ...{ lookMaker, clock, shelf: this.#shelf, signal: this.#closing.signal },
       head: () => this.#newLogs.head,
       onUnsettled: (each) => this.#unsettled.add(each),
     });
-    const open = { stream, teller, users: 0 };
+    const open = { stream, lookMaker, users: 0 };
     if (asked.kind === "pending") this.#lookAheadSoon(open);
-    else this.#newLogs.add(stream, teller.matcher);
+    else this.#newLogs.add(stream, lookMaker.matcher);
     return open;
   }
 
@@ -296,18 +296,18 @@ type Beginning = {
   readonly kept: KeptFilter;
   readonly by: string;
   readonly asked: FilterQuestion;
-  readonly place: Place;
+  readonly resumePosition: ResumePosition;
 };
 
 const newName = (): string => randomBytes(8).toString("hex");
 
 /** @throws RpcError */
-function foundPlace({ text }: KeptFilter, received: number | undefined): Place {
+function foundResumePosition({ text }: KeptFilter, received: number | undefined): ResumePosition {
   const record = decodeFilter(text);
-  const place = placeOf(record, received ?? record.arrived ?? 0);
-  if (place === "unknown") throw errors.tooFarBehind();
-  if (place === "untold") throw errors.receivedTooMany();
-  return place;
+  const resumePosition = resumePositionOf(record, received ?? record.arrived ?? 0);
+  if (resumePosition === "unknown") throw errors.tooFarBehind();
+  if (resumePosition === "untold") throw errors.receivedTooMany();
+  return resumePosition;
 }
 
 /** Neither has members that are undefined. */

@@ -162,7 +162,7 @@ class Client {
 
   #hearHead({ number, hash, parentHash }: Record<"number" | "hash" | "parentHash", string>): void {
     const height = Number(number);
-    expect(this.#heads[height - 1], "stands on what was told").toBe(parentHash);
+    expect(this.#heads[height - 1], "positions on what was told").toBe(parentHash);
     expect(this.#heads).not.toContain(hash);
     this.#heads.length = height;
     this.#heads.push(hash);

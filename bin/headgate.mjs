@@ -25,4 +25,4 @@ await (isBundled ? import(pathToFileURL(bundled).href) : import("../src/main.ts"
 module.flushCompileCache(); // now: who is killed later has left it all the same
 // Behind the compiled code, which is good for one set of options. In percent of what is in use: by default a heap that
 // grew in a burst stays up to four times as large as that.
-setFlagsFromString("--heap-growing-percent=60");
+setFlagsFromString("--heap-growing-percent=150");

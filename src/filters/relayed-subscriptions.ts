@@ -1,6 +1,5 @@
 // Subscriptions that a node makes and that are passed on: on networks whose chain is not followed, and for what a
 // followed chain does not tell. When the node is lost another one takes its place, and what was missed is asked for.
-import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
 import { headerOf } from "../evm/results.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
@@ -13,7 +12,8 @@ import { repeat } from "../lib/waiting.ts";
 import type { SubscriptionListener } from "../upstream/connection/connection.ts";
 import type { Pool } from "../upstream/pool.ts";
 import type { FilterCaller } from "./filter-book.ts";
-import type { PushChannel } from "./subscription.ts";
+import { newId } from "./kept-filters.ts";
+import { notificationsOf, type PushChannel } from "./subscription.ts";
 
 export type RelayedSubscriptionsOptions = {
   /** Of the names of the family's methods. */
@@ -58,7 +58,7 @@ export class RelayedSubscriptions {
     const { perKey, prefix } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
     if (own.length >= perKey) throw errors.tooManyFilters(perKey, "pushed");
-    const id = `0x${randomBytes(16).toString("hex").replace(/^0/, "1")}`;
+    const id = newId();
     const relay = new Relay({ id, prefix, params }, { ...this.#parts, channel });
     this.#open.set(id, relay);
     channel.subscriptions += 1;
@@ -175,7 +175,7 @@ class Relay {
   async #tellAll(): Promise<void> {
     const { prefix, id, params } = this.#options;
     const method = `${prefix}_subscribe`;
-    const before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
+    const notificationOf = notificationsOf({ prefix, id });
     while (!this.#signal.aborted) {
       const item = this.#waiting.shift();
       if (item === undefined) {
@@ -187,7 +187,7 @@ class Relay {
       this.#waitingBytes -= item.length;
       if (!this.channel.allows(method, params)) return this.#close("forbidden");
       this.#count += 1;
-      const notification = [before, item, "}}"];
+      const notification = notificationOf(item);
       if (!(await this.channel.push(notification, method, this.#count, "node"))) return this.end();
     }
   }
@@ -203,9 +203,10 @@ class Relay {
   }
 
   #take(item: RawJson): void {
-    const name = nameOf(item);
+    const members = membersOf(item);
+    const name = nameOf(members);
     if (this.#signal.aborted || (name !== undefined && this.#told.has(name))) return;
-    if (name !== undefined) this.#remember(name, item);
+    if (name !== undefined) this.#remember(name, members);
     this.#waiting.push(item);
     this.#waitingBytes += item.length;
     if (this.#waiting.length > MOST_WAITING || this.#waitingBytes > MOST_WAITING_BYTES)
@@ -213,11 +214,10 @@ class Relay {
     this.#wake();
   }
 
-  #remember(name: string, item: RawJson): void {
+  #remember(name: string, { blockNumber }: Members): void {
     this.#told.add(name);
     const [oldest] = this.#told;
     if (this.#told.size > REMEMBERED && oldest !== undefined) this.#told.delete(oldest);
-    const { blockNumber } = membersOf(item);
     if (typeof blockNumber === "string")
       this.#sinceBlock = Math.max(this.#sinceBlock ?? 0, toNumber(blockNumber));
   }
@@ -301,12 +301,12 @@ async function asked(
   return reply.kind === "result" && parsed(reply.json) ? reply.json : undefined;
 }
 
-const membersOf = (item: RawJson): Readonly<Record<string, unknown>> =>
-  Object(parsed(Buffer.from(item)));
+type Members = Readonly<Record<string, unknown>>;
+
+const membersOf = (item: RawJson): Members => Object(parsed(Buffer.from(item)));
 
 /** What makes two events the same one, whichever node tells it. */
-function nameOf(item: RawJson): string | undefined {
-  const { hash, blockHash, logIndex, removed } = membersOf(item);
+function nameOf({ hash, blockHash, logIndex, removed }: Members): string | undefined {
   if (typeof blockHash === "string" && typeof logIndex === "string")
     return `${blockHash} ${logIndex} ${removed === true}`;
   return typeof hash === "string" ? hash : undefined;

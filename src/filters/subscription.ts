@@ -60,6 +60,15 @@ export type SubscriptionOptions = {
   readonly resumePosition: ResumePosition;
 };
 
+/** @returns What makes an item of the subscription a notification: three pieces, the item between the others. */
+export function notificationsOf({
+  prefix,
+  id,
+}: Pick<SubscriptionOptions, "prefix" | "id">): (item: RawJson) => readonly RawJson[] {
+  const before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
+  return (item) => [before, item, "}}"];
+}
+
 export type SubscriptionParts = {
   readonly channel: PushChannel;
   readonly stream: PushStream;
@@ -105,7 +114,7 @@ export class Subscription {
   #arrived: number;
   #text: string;
   #wake: () => void = () => undefined;
-  readonly #before: string;
+  readonly #notificationOf: (item: RawJson) => readonly RawJson[];
   readonly #method: string;
   readonly #options: SubscriptionOptions;
   readonly #parts: SubscriptionParts;
@@ -113,7 +122,7 @@ export class Subscription {
   constructor(options: SubscriptionOptions, parts: SubscriptionParts) {
     const { prefix, id, text, resumePosition } = options;
     this.#method = `${prefix}_subscribe`;
-    this.#before = `{"jsonrpc":"2.0","method":"${prefix}_subscription","params":{"subscription":"${id}","result":`;
+    this.#notificationOf = notificationsOf({ prefix, id });
     this.channel = parts.channel;
     this.#options = options;
     this.#parts = parts;
@@ -271,7 +280,7 @@ export class Subscription {
   /** @returns false when nothing more is told. */
   async #push(item: RawJson, sent: { bytes: number }): Promise<boolean> {
     if (this.#isEnded) return false;
-    const notification = [this.#before, item, "}}"];
+    const notification = this.#notificationOf(item);
     const count = (this.#telling?.count ?? 0) - this.#missing + 1;
     if (!(await this.channel.push(notification, this.#method, count))) {
       await this.end();

@@ -79,6 +79,39 @@ describe("a relayed subscription", () => {
     expect(channel.subscriptions).toBe(0);
   });
 
+  it("closes the socket also when a node announces much before it is known what was missed", async () => {
+    const { nodes, relayed } = world();
+    const { channel, closed } = channelOf(async () => true);
+    await relayed.begin(["newHeads"], asking, channel);
+    nodes[0]?.listener?.onEvent(Buffer.from('{"hash":"0x1"}'));
+    Object.assign(nodes[0] ?? {}, { isAway: true });
+    Object.assign(nodes[1] ?? {}, { ask: () => new Promise(() => undefined) });
+    nodes[0]?.listener?.onEnd();
+    await turn();
+    const large = Buffer.from(`{"hash":"0x2","extra":"${"x".repeat(2 ** 20)}"}`);
+    for (let event = 0; event < 4; event += 1) nodes[1]?.listener?.onEvent(large);
+    expect(closed).toEqual(["behind"]);
+  });
+
+  it("closes the socket when too much waits for all subscriptions of its key, and for no other key", async () => {
+    const { nodes, relayed } = world();
+    const slow = channelOf(() => new Promise(() => undefined));
+    const other = channelOf(async () => true);
+    Object.assign(other.channel, { holder: "other" });
+    const listeners: (SubscriptionListener | undefined)[] = [];
+    for (const { channel } of [other, ...Array.from({ length: 6 }, () => slow)]) {
+      await relayed.begin(["newPendingTransactions", true], asking, channel);
+      listeners.push(nodes[0]?.listener);
+    }
+    const large = (hash: number): Buffer =>
+      Buffer.from(`{"hash":"0x${hash}","extra":"${"x".repeat(2 ** 20)}"}`);
+    for (let event = 0; event < 3; event += 1)
+      for (const listener of listeners) listener?.onEvent(large(event));
+    expect(slow.closed).not.toEqual([]);
+    await turn();
+    expect([other.closed, other.channel.subscriptions]).toEqual([[], 1]);
+  });
+
   it("is refused beyond the number of its key, and where no node announces it", async () => {
     const { nodes, relayed } = world({ perKey: 1 });
     const { channel } = channelOf(async () => true);

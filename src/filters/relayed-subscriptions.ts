@@ -59,7 +59,8 @@ export class RelayedSubscriptions {
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
     if (own.length >= perKey) throw errors.tooManyFilters(perKey, "pushed");
     const id = newId();
-    const relay = new Relay({ id, prefix, params }, { ...this.#parts, channel });
+    const ofKey = own[0]?.ofKey ?? { waitingBytes: 0 };
+    const relay = new Relay({ id, prefix, params }, { ...this.#parts, channel, ofKey });
     this.#open.set(id, relay);
     channel.subscriptions += 1;
     void relay.ended.then(() => {
@@ -86,6 +87,8 @@ export class RelayedSubscriptions {
 /** What waits for a caller that is slow: events, and bytes. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_BYTES = 4_194_304;
+/** The same for all relayed subscriptions of one key, in bytes. */
+const MOST_OF_KEY_BYTES = 16_777_216;
 /** So many events are remembered: what two nodes tell is told once. */
 const REMEMBERED = 1_024;
 /** So many blocks are asked for when a node takes the place of another. */
@@ -97,8 +100,17 @@ type RelayOptions = Pick<RelayedSubscriptionsOptions, "prefix"> & {
   readonly params: RelayedParams;
 };
 
+/** What the relayed subscriptions of one key have in common. */
+type KeyShare = { waitingBytes: number };
+
+type RelayParts = RelayedSubscriptionsParts & {
+  readonly channel: PushChannel;
+  readonly ofKey: KeyShare;
+};
+
 class Relay {
   readonly channel: PushChannel;
+  readonly ofKey: KeyShare;
   readonly ended: Promise<void>;
   readonly #ending = new AbortController();
   readonly #signal: AbortSignal;
@@ -116,19 +128,20 @@ class Relay {
   readonly #options: RelayOptions;
   readonly #parts: RelayedSubscriptionsParts;
 
-  constructor(
-    options: RelayOptions,
-    { channel, ...parts }: RelayedSubscriptionsParts & { readonly channel: PushChannel },
-  ) {
+  constructor(options: RelayOptions, { channel, ofKey, ...parts }: RelayParts) {
     this.#options = options;
     this.#parts = parts;
     this.channel = channel;
+    this.ofKey = ofKey;
     this.#signal = AbortSignal.any([channel.signal, this.#ending.signal]);
     this.ended = new Promise((resolve) => {
       this.#signal.addEventListener("abort", () => resolve());
       if (this.#signal.aborted) resolve();
     });
-    this.#signal.addEventListener("abort", () => this.#wake());
+    this.#signal.addEventListener("abort", () => {
+      this.#countWaiting(-this.#waitingBytes);
+      this.#wake();
+    });
   }
 
   end(): void {
@@ -145,8 +158,13 @@ class Relay {
       if (!(await node.watch(paramsJson, listener, this.#signal))) continue;
       this.#lost = Promise.race([promise, this.ended]);
       await this.#catchUp(node);
-      for (const event of this.#held) this.#take(event);
+      const held = this.#held;
       this.#held = undefined;
+      if (this.#signal.aborted) return true; // nothing is counted any more
+      for (const event of held) {
+        this.#countWaiting(-event.length);
+        this.#take(event);
+      }
       return true;
     }
     return false;
@@ -184,7 +202,7 @@ class Relay {
         });
         continue;
       }
-      this.#waitingBytes -= item.length;
+      this.#countWaiting(-item.length);
       if (!this.channel.allows(method, params)) return this.#close("forbidden");
       this.#count += 1;
       const notification = notificationOf(item);
@@ -198,8 +216,25 @@ class Relay {
   }
 
   #hear(event: Buffer): void {
-    if (!this.#held) this.#take(event);
-    else if (this.#held.push(event) > MOST_WAITING) this.#close("behind");
+    if (!this.#held) return this.#take(event);
+    if (this.#signal.aborted) return;
+    this.#held.push(event);
+    this.#countWaiting(event.length);
+    this.#bound(this.#held.length);
+  }
+
+  #countWaiting(bytes: number): void {
+    this.#waitingBytes += bytes;
+    this.ofKey.waitingBytes += bytes;
+  }
+
+  /** @param events That wait. */
+  #bound(events: number): void {
+    const isFull =
+      events > MOST_WAITING ||
+      this.#waitingBytes > MOST_WAITING_BYTES ||
+      this.ofKey.waitingBytes > MOST_OF_KEY_BYTES;
+    if (isFull) this.#close("behind");
   }
 
   #take(item: RawJson): void {
@@ -208,9 +243,8 @@ class Relay {
     if (this.#signal.aborted || (name !== undefined && this.#told.has(name))) return;
     if (name !== undefined) this.#remember(name, members);
     this.#waiting.push(item);
-    this.#waitingBytes += item.length;
-    if (this.#waiting.length > MOST_WAITING || this.#waitingBytes > MOST_WAITING_BYTES)
-      this.#close("behind");
+    this.#countWaiting(item.length);
+    this.#bound(this.#waiting.length);
     this.#wake();
   }
 

@@ -216,11 +216,13 @@ class Relay {
   }
 
   #hear(event: Buffer): void {
-    if (!this.#held) return this.#take(event);
-    if (this.#signal.aborted) return;
-    this.#held.push(event);
-    this.#countWaiting(event.length);
-    this.#bound(this.#held.length);
+    const held = this.#held;
+    if (!held) this.#take(event);
+    else if (!this.#signal.aborted) {
+      held.push(event);
+      this.#countWaiting(event.length);
+      this.#bound(held.length);
+    }
   }
 
   #countWaiting(bytes: number): void {

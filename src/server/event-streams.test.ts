@@ -35,6 +35,15 @@ describe("streamParams", () => {
     ["?", "missing parameter stream"],
     ["?stream=logs&adress=0x1", "unknown parameter adress"],
     ["?stream=logs&topic4=0x1", "unknown parameter topic4"],
+    ["?stream=logs&stream=newHeads", "parameter stream comes more than once"],
+    [
+      "?stream=newHeads&lastEventId=0xa&lastEventId=0xb",
+      "parameter lastEventId comes more than once",
+    ],
+    [
+      "?stream=newPendingTransactions&includeTransactions=1",
+      "includeTransactions must be true or false",
+    ],
   ])("%j is refused: %s", (query, message) => {
     const refused = paramsOf(query);
     expect(refused).toBeInstanceOf(RpcError);

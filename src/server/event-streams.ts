@@ -223,9 +223,8 @@ const HEADERS = Object.entries({
 }).flat();
 
 const TOPICS = ["topic0", "topic1", "topic2", "topic3"] as const;
-const KNOWN: ReadonlySet<string> = new Set([
-  ...["stream", "address", ...TOPICS, "epoch", "includeTransactions", "lastEventId"],
-]);
+const ONCE = ["stream", "epoch", "includeTransactions", "lastEventId"] as const;
+const KNOWN: ReadonlySet<string> = new Set([...ONCE, "address", ...TOPICS]);
 
 /** The parameters of a subscription, its kind first. */
 type StreamParams = readonly [kind: string, ...more: readonly unknown[]];
@@ -240,10 +239,14 @@ export function streamParams({
   const unknown = [...query.keys()].find((name) => !KNOWN.has(name));
   if (unknown !== undefined)
     return errors.invalidParams(`unknown parameter ${unknown.slice(0, 40)}`, 400);
+  const twice = ONCE.find((name) => query.getAll(name).length > 1);
+  if (twice) return errors.invalidParams(`parameter ${twice} comes more than once`, 400);
   const kind = query.get("stream");
   if (!kind) return errors.invalidParams("missing parameter stream", 400);
-  const isWhole = query.get("includeTransactions") === "true";
-  const asked = [query.get("epoch"), isWhole, criteriaOf(query)].filter(Boolean);
+  const whole = query.get("includeTransactions") ?? "false";
+  if (whole !== "true" && whole !== "false")
+    return errors.invalidParams("includeTransactions must be true or false", 400);
+  const asked = [query.get("epoch"), whole === "true", criteriaOf(query)].filter(Boolean);
   // A client that came again by itself has its old URL.
   const resume = headers["last-event-id"] || query.get("lastEventId");
   return [kind, ...asked, ...(resume ? [resumptionOf(String(resume))] : [])];
@@ -277,7 +280,7 @@ function criteriaOf(query: URLSearchParams): object | undefined {
 /** The call that begins a stream. */
 function callOf(params: StreamParams, family: Family | undefined): Buffer {
   const method = `${family === "conflux" ? "cfx" : "eth"}_subscribe`;
-  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: null, method, params }));
 }
 
 /** @returns The subscription's id, or the status with which a stream is refused. */

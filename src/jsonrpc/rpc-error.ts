@@ -86,6 +86,13 @@ export const errors = {
     new RpcError(-32600, "unknown path, want /v1/<api key> or /<network>/v1/<api key>", {
       status: 404,
     }),
+  /** The path and headers name keys that differ: which one was meant is not guessed. */
+  twoKeys: () =>
+    new RpcError(
+      -32600,
+      "the request names two API keys: send one, in the path, as Authorization: Bearer or as X-Api-Key",
+      { status: 400 },
+    ),
   missingKey: () => new RpcError(-32000, "missing API key", { status: 401 }),
   invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
   /** Too many unknown keys came from the caller's address, and too many callers wait for their refusal. */

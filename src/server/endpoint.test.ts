@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hostResolver, routeOf } from "./endpoint.ts";
+import { hostResolver, requestRoute, routeOf } from "./endpoint.ts";
 
 describe("routeOf", () => {
   it.each([
@@ -29,6 +29,38 @@ describe("routeOf", () => {
   ])("%s", (url, want) => {
     expect(routeOf(url)).toEqual(want);
   });
+});
+
+describe("requestRoute", () => {
+  const keyOf = (url: string, headers: Record<string, string>): unknown => {
+    const route = requestRoute({ url, headers });
+    return "key" in route ? route.key : route.kind;
+  };
+
+  it.each([
+    ["/v1", { authorization: "Bearer abc" }, "abc"],
+    ["/v1/", { authorization: "bearer  abc " }, "abc"],
+    ["/main/v1", { "x-api-key": "abc" }, "abc"],
+    ["/main/v1/events?stream=newHeads", { "x-api-key": "abc" }, "abc"],
+    ["/v1/events", {}, "events"],
+    ["/v1/abc/events", { "x-api-key": "abc" }, "abc"],
+    ["/v1/abc", { authorization: "Bearer abc", "x-api-key": "abc" }, "abc"],
+    ["/v1/abc", { authorization: "Bearer abd" }, "two keys"],
+    ["/v1/abc", { "x-api-key": "abd" }, "two keys"],
+    ["/v1", { authorization: "Bearer abc", "x-api-key": "abd" }, "two keys"],
+    ["/v1/abc", { authorization: "Basic dXNlcjpwYXNz" }, "abc"],
+    ["/v1", { authorization: "Basic dXNlcjpwYXNz", "x-api-key": "abc" }, "abc"],
+    ["/v1", { authorization: "Bearer", "x-api-key": "" }, undefined],
+    ["/v1", { authorization: "Bearer a b" }, undefined],
+    ["/healthz", { authorization: "Bearer abc", "x-api-key": "abd" }, "health"],
+  ])("%s with %j", (url, headers, want) => {
+    expect(keyOf(url, headers)).toBe(want);
+  });
+});
+
+it("a stream of events needs no key in its path", () => {
+  const asked = { url: "/v1/events", headers: { "x-api-key": "abc" } };
+  expect(requestRoute(asked)).toEqual({ kind: "events", network: undefined, key: "abc" });
 });
 
 describe("hostResolver", () => {

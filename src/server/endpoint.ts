@@ -24,6 +24,7 @@ type Route =
   | ({ kind: "endpoint" | "events" } & EndpointRoute)
   | { kind: "health" }
   | { kind: "readiness" }
+  | { kind: "two keys" }
   | { kind: "unknown" };
 
 export type EndpointParts = {
@@ -282,6 +283,30 @@ function checkContentType(request: IncomingMessage): void {
 }
 
 const UNKNOWN: Route = { kind: "unknown" };
+const TWO_KEYS: Route = { kind: "two keys" };
+
+/** Where a request goes: by its path, and with the key of its headers where the path has none. */
+export function requestRoute({
+  url = "",
+  headers,
+}: Pick<IncomingMessage, "url" | "headers">): Route {
+  const route = routeOf(url);
+  const { authorization, "x-api-key": apiKey } = headers;
+  if (authorization === undefined && apiKey === undefined) return route;
+  if (route.kind !== "endpoint" && route.kind !== "events") return route;
+  const named = [bearerOf(authorization), apiKey && String(apiKey)].filter(Boolean);
+  const [key] = named;
+  if (key === undefined) return route;
+  // `/v1/events`, whose key is in a header.
+  const isBare = route.key === EVENTS.slice(1) && key !== route.key;
+  const kind = isBare ? "events" : route.kind;
+  const isOne = [...named, isBare ? undefined : route.key].every((each = key) => each === key);
+  return isOne ? { ...route, kind, key } : TWO_KEYS;
+}
+
+/** Other schemes are for proxies. */
+const bearerOf = (authorization = ""): string | undefined =>
+  /^bearer +([^ ]+) *$/i.exec(authorization)?.[1];
 
 /**
  * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS; and `/events` behind either.

@@ -12,7 +12,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
-import { type Endpoint, type EndpointRequest, routeOf } from "./endpoint.ts";
+import { type Endpoint, type EndpointRequest, requestRoute } from "./endpoint.ts";
 import type { EventStreams } from "./event-streams.ts";
 import {
   type HttpExchange,
@@ -87,10 +87,11 @@ export class HttpServer {
 
   #upgrade(upgrade: HttpUpgrade): void {
     const { request } = upgrade;
-    const route = routeOf(request.url ?? "");
+    const route = requestRoute(request);
     const { sockets } = this.#parts;
     if (!hasOneHost(request)) sockets.refuse(upgrade, errors.notOneHost());
     else if (route.kind === "endpoint") void sockets.upgrade({ ...upgrade, route });
+    else if (route.kind === "two keys") sockets.refuse(upgrade, errors.twoKeys());
     else sockets.refuse(upgrade, errors.unknownPath());
   }
 
@@ -127,7 +128,7 @@ export class HttpServer {
 
   #serve(exchange: HttpExchange): void {
     const { request } = exchange;
-    const route = routeOf(request.url ?? "");
+    const route = requestRoute(request);
     if (!hasOneHost(request)) this.#refuse(exchange, errors.notOneHost());
     else if (route.kind === "endpoint" && request.method === "POST")
       void this.#serveCalls(exchange, route);
@@ -136,10 +137,11 @@ export class HttpServer {
     else this.#serveOther(exchange, route);
   }
 
-  #serveOther(exchange: HttpExchange, route: ReturnType<typeof routeOf>): void {
+  #serveOther(exchange: HttpExchange, route: ReturnType<typeof requestRoute>): void {
     const { request } = exchange;
     request.resume();
     if (route.kind === "unknown") this.#refuse(exchange, errors.unknownPath());
+    else if (route.kind === "two keys") this.#refuse(exchange, errors.twoKeys());
     else if (route.kind === "health") this.#tell(exchange, "ok");
     else if (route.kind === "readiness") void this.#tellReadiness(exchange);
     else if (request.method === "OPTIONS") void this.#servePreflight(exchange, route);
@@ -294,6 +296,7 @@ function answerPreflight(
 }
 
 const PREFLIGHT_HEADERS = Object.entries({
-  "Access-Control-Allow-Headers": "Content-Type, Content-Encoding, Accept, Last-Event-ID",
+  "Access-Control-Allow-Headers":
+    "Content-Type, Content-Encoding, Accept, Authorization, X-Api-Key, Last-Event-ID",
   "Access-Control-Max-Age": "86400",
 }).flat();

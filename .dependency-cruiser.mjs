@@ -16,7 +16,6 @@ const floors = [
   "upstream",
   "access",
   "state",
-  "devnet",
   "observe",
   "disk",
   "traces|proofs",
@@ -26,7 +25,7 @@ const floors = [
   "namespaces",
   "lib",
 ];
-const parts = "filters|chain|upstream|access|state|devnet|observe";
+const parts = "filters|chain|upstream|access|state|observe";
 const words = "traces|proofs|evm|conflux|jsonrpc|config|namespaces|lib";
 
 const room = (names) => `^src/(${names})(/|\\.ts$)`;
@@ -86,16 +85,32 @@ const config = {
       to: { path: "^src/upstream/connection/", dependencyTypesNot: ["type-only"] },
     },
     {
+      name: "the-package-has-no-development-nodes",
+      comment: "They are a package of their own, which is imported by its name where it is there.",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^packages/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "development-nodes-take-words",
+      severity: "error",
+      from: { path: "^packages/devnet/", pathNot: "\\.test\\.ts$" },
+      to: { path: "^src/", pathNot: "^src/lib/", dependencyTypesNot: ["type-only"] },
+    },
+    {
       name: "product-does-not-import-tests",
       severity: "error",
-      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
+      from: { path: "^(src|packages)/", pathNot: "\\.test\\.ts$" },
       to: { path: "(^(test|bench|scripts)/)|\\.test\\.ts$" },
     },
     {
       name: "product-does-not-import-dev-dependencies",
       severity: "error",
-      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
-      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "unknown"] },
+      from: { path: "^(src|packages)/", pathNot: "\\.test\\.ts$" },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "unknown"],
+        dependencyTypesNot: ["type-only"],
+      },
     },
   ],
   options: {

@@ -53,7 +53,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "unit", include: ["src/**/*.test.ts"], testTimeout: 30_000 },
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "packages/*/src/**/*.test.ts"],
+          testTimeout: 30_000,
+        },
       },
       {
         extends: true,

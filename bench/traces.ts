@@ -1,7 +1,7 @@
 // What deriving traces costs: the gateway over a node without trace_*, next to the time that the same node
 // takes for the debug calls that the traces are made of; and the memory that two million steps take.
 import { loadavg } from "node:os";
-import { anvilCommand, freePorts } from "../src/devnet/node-process.ts";
+import { anvilCommand, freePorts } from "../packages/devnet/src/node-process.ts";
 import { ask, read } from "../test/support/ask.ts";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
 import { until } from "../test/support/processes.ts";

@@ -8,8 +8,9 @@ const CHECKS = [
   "node node_modules/typescript-7/bin/tsc",
   "node scripts/questions.ts",
   "node scripts/type-names.ts",
-  "depcruise --output-type err src test bench scripts",
-  "knip",
+  "depcruise --output-type err src packages/*/src test bench scripts",
+  "knip --no-config-hints",
+  "npm ci --dry-run --offline --ignore-scripts --loglevel=error", // is the lock file whole? if not: npm run lock
   "npm run --silent check:generated",
 ];
 

@@ -14,7 +14,7 @@ const tracked = execFileSync("git", listed, { encoding: "utf8" })
 const documents = tracked.filter(
   (path) => path.endsWith(".md") && !path.startsWith("docs/decisions/") && path !== "CHANGELOG.md",
 );
-const sources = tracked.filter((path) => /^(src|test|bench)\/.*\.ts$/.test(path));
+const sources = tracked.filter((path) => /^(src|packages|test|bench)\/.*\.ts$/.test(path));
 
 const lost = [
   ...lostIn(documents, FILE, (name, path) => path === name || path.endsWith(`/${name}`)),

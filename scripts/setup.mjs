@@ -14,19 +14,20 @@ function isInstalled() {
   if (!existsSync(installed)) return false;
   const have = packagesIn(installed);
   return Object.entries(packagesIn("package-lock.json")).every(
-    ([path, { version, optional, extraneous, dev, devOptional }]) =>
+    ([path, { version, link, optional, extraneous, dev, devOptional }]) =>
       path === "" ||
+      (link && existsSync(path)) ||
       optional ||
       extraneous ||
       (withoutDev && (dev || devOptional)) ||
-      have[path]?.version === version,
+      (!link && (!path.includes("node_modules/") || have[path]?.version === version)),
   );
 }
 
 if (!isInstalled()) {
   console.error("headgate: installing dependencies, once …");
   const omitted = withoutDev ? ["--omit=dev"] : [];
-  // Not `npm ci`: it refuses a lock file that lacks the packages of platforms a registry does not serve.
+  // Not `npm ci`: it begins by removing what is there.
   const { status } = spawnSync(
     "npm",
     ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", ...omitted],

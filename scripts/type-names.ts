@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 
 const EXPORTED = /^export (?:declare )?(?:abstract )?(?:type|interface|class|enum) (\w+)/gm;
 
-const files = globSync("src/**/*.ts").filter((file) => !file.endsWith(".test.ts"));
+const files = globSync("{src,packages/*/src}/**/*.ts").filter((file) => !file.endsWith(".test.ts"));
 const places = files.flatMap((file) =>
   [...readFileSync(file, "utf8").matchAll(EXPORTED)].map(([, name = ""]) => ({ name, file })),
 );

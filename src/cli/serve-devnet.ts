@@ -4,25 +4,27 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import type { SampleCall } from "../../packages/devnet/src/activity.ts";
+import type { Devnet, DevnetNode, startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import type { RpcCaller, SampleCall } from "../devnet/activity.ts";
-import { type Devnet, type DevnetNode, startDevnet } from "../devnet/devnet.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
-import { rpcCaller } from "../upstream/connection/connect.ts";
+import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
+import { CommandFailure } from "./read-config.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
 export async function serveDevnet({
   log,
-  start,
+  startOver,
 }: {
   readonly log: Logger;
-  readonly start: (config: Config) => Promise<Gateway>;
+  readonly startOver: (config: Config) => Promise<Gateway>;
 }): Promise<Gateway> {
   const clock = systemClock;
   const connect = (url: string): RpcCaller => rpcCaller(url, { clock });
-  const devnet = await startDevnet({ clock, log, connect });
+  const start = await devnetStarter();
+  const devnet = await start({ clock, log, connect });
   // Every start is a new chain: what was stored of the last one is of no use.
   const data = await mkdtemp(join(tmpdir(), "headgate-devnet-"));
   const end = async (): Promise<void> => {
@@ -30,7 +32,7 @@ export async function serveDevnet({
     await rm(data, { recursive: true, force: true });
   };
   try {
-    const gateway = await start(devnetConfig(devnet, data));
+    const gateway = await startOver(devnetConfig(devnet, data));
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
     return {
@@ -100,4 +102,19 @@ const baseUrl = (serverUrl: string, network: string): string => `${serverUrl}/${
 function pasteable({ title, method, params }: SampleCall, url: string): string {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   return `# ${title}\ncurl -s ${url} -H 'content-type: application/json' -d '${body}'`;
+}
+
+const DEVNET = "headgate-devnet";
+
+/** @throws CommandFailure where the development nodes are not installed. */
+async function devnetStarter(): Promise<typeof startDevnet> {
+  try {
+    return ((await import(DEVNET)) as { startDevnet: typeof startDevnet }).startDevnet;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new CommandFailure(
+      `the development nodes are a package of their own, which is not installed: npm install ${DEVNET}`,
+      { exitCode: 1, cause },
+    );
+  }
 }

@@ -92,7 +92,7 @@ async function startServing(
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
     return serveDevnet({
       log,
-      start: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
+      startOver: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
     });
   }
   const config = readConfig(configPath, environment);

@@ -1,7 +1,7 @@
 // Keys of two gateways over one Redis: what happens at one is known at the other, and goes on while
 // Redis is away.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
 import {

@@ -1,6 +1,6 @@
 // A filter tells no more than its key may be told now: the real process over a real node, reloaded.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";

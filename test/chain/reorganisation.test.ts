@@ -1,8 +1,8 @@
 // Reorganisations of a real anvil, from 1 to 64 blocks deep, as callers see them; and that whoever has
 // seen a receipt finds it in the next `latest`.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inputWord } from "../../src/devnet/contracts.ts";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { inputWord } from "../../packages/devnet/src/contracts.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";

@@ -5,7 +5,7 @@ import { existsSync, globSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Devnet, type DevnetNode, startDevnet } from "../../src/devnet/devnet.ts";
+import { type Devnet, type DevnetNode, startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { ask, type Envelope, fetchCaller } from "../support/ask.ts";
 import { isAlive, nodesListeningOn, until } from "../support/processes.ts";

@@ -1,7 +1,7 @@
 // What cfx_getLogs is specified to answer, said as plainly as possible: over all logs at once.
 
-import type { RpcCaller } from "../../src/devnet/activity.ts";
 import { toQuantity } from "../../src/evm/values.ts";
+import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 
 export type EpochLog = {
   readonly address: string;

@@ -1,7 +1,7 @@
 // What happens on a real anvil while clients have filters over it: logs of a contract with an ABI,
 // blocks, transactions that wait, reorgs. Each thing is done when the gateway has it too.
 import { type Address, type Hex, parseAbi, toEventSelector } from "viem";
-import { assemble, inputWord } from "../../src/devnet/contracts.ts";
+import { assemble, inputWord } from "../../packages/devnet/src/contracts.ts";
 import { ask } from "../support/ask.ts";
 import { until } from "../support/processes.ts";
 

@@ -1,5 +1,5 @@
 // The chain below a fleet: moved, reorganised, and what is canonical on it by the node's own word.
-import { inputWord } from "../../src/devnet/contracts.ts";
+import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import type { Log } from "../filters/filter-client.ts";
 import { reorganise } from "../filters/reorganise.ts";
 import { post, read } from "../support/ask.ts";

@@ -1,6 +1,6 @@
 // One gateway whose Redis is not there when it starts, dies in the middle, or is away when it ends.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, read } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";

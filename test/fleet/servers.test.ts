@@ -1,6 +1,6 @@
 // Keys, limits and the usage of one gateway that is several processes over one LMDB.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { call, processesOf } from "../processes/callers.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { atDepth } from "../support/depth.ts";

@@ -236,6 +236,6 @@ describe.skipIf(!(await hasAnvil()))("filters over reloads", () => {
 });
 
 async function hasAnvil(): Promise<boolean> {
-  const { anvilCommand } = await import("../../src/devnet/node-process.ts");
+  const { anvilCommand } = await import("../../packages/devnet/src/node-process.ts");
   return anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand, freePorts, SupervisedNode } from "../../src/devnet/node-process.ts";
+import { anvilCommand, freePorts, SupervisedNode } from "../../packages/devnet/src/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { ask, read } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";

@@ -1,7 +1,7 @@
 // A real node takes transactions whose answers are lost: sending one is safe to repeat.
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { keccak256OfData } from "../../src/evm/keccak.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, post, read } from "../support/ask.ts";

@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { createPublicClient, webSocket } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Web3 } from "web3";
-import { anvilCommand, freePorts, SupervisedNode } from "../../src/devnet/node-process.ts";
+import { anvilCommand, freePorts, SupervisedNode } from "../../packages/devnet/src/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { reorganise } from "../filters/reorganise.ts";
 import { emit, type Header, latest, mine, settled } from "../support/anvil-chain.ts";

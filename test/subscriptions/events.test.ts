@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EventSource } from "eventsource";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand, freePorts } from "../../src/devnet/node-process.ts";
+import { anvilCommand, freePorts } from "../../packages/devnet/src/node-process.ts";
 import { reorganise } from "../filters/reorganise.ts";
 import { emit, type Header, latest, mine, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";

@@ -1,7 +1,7 @@
 // What is told of a kind beyond heads, logs and hashes: whole transactions, and what nodes announce on a network that is
 // not followed, from one node after another.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import type { Log } from "../filters/filter-client.ts";
 import { reorganise } from "../filters/reorganise.ts";
 import { emit, type Header, latest, logsOf, mine, settled } from "../support/anvil-chain.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand, freePorts } from "../../src/devnet/node-process.ts";
+import { anvilCommand, freePorts } from "../../packages/devnet/src/node-process.ts";
 import { type Header, latest, mine, settled } from "../support/anvil-chain.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";

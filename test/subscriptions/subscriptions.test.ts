@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anvilCommand } from "../../src/devnet/node-process.ts";
+import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { FilterClient, type Log } from "../filters/filter-client.ts";
 import { reorganise } from "../filters/reorganise.ts";
 import { emit, type Header, latest, logsOf, mine, settled } from "../support/anvil-chain.ts";

@@ -1,5 +1,5 @@
 // What happens to an anvil's chain, and what of it the gateway has.
-import { inputWord } from "../../src/devnet/contracts.ts";
+import { inputWord } from "../../packages/devnet/src/contracts.ts";
 import type { Log } from "../filters/filter-client.ts";
 import type { AnvilNode } from "./anvil-node.ts";
 import { ask, post, read } from "./ask.ts";

@@ -1,10 +1,10 @@
 // A real anvil with something on it: two contracts, a transfer, events, a transaction that waits.
 import { pino } from "pino";
-import type { RpcCaller } from "../../src/devnet/activity.ts";
-import { emitter, inputWord, reverter } from "../../src/devnet/contracts.ts";
-import { EVM_CHAIN_ID, takeHistoryContract } from "../../src/devnet/evm-activity.ts";
-import { anvilCommand, freePorts, SupervisedNode } from "../../src/devnet/node-process.ts";
+import { emitter, inputWord, reverter } from "../../packages/devnet/src/contracts.ts";
+import { EVM_CHAIN_ID, takeHistoryContract } from "../../packages/devnet/src/evm-activity.ts";
+import { anvilCommand, freePorts, SupervisedNode } from "../../packages/devnet/src/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 import { ask, fetchCaller } from "./ask.ts";
 import { until } from "./processes.ts";
 

@@ -1,5 +1,5 @@
 // Plain JSON-RPC over fetch, for tests that look at answers themselves.
-import type { RpcCaller } from "../../src/devnet/activity.ts";
+import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 
 export type Envelope = {
   id?: unknown;

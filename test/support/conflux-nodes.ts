@@ -5,15 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import type { RpcCaller } from "../../src/devnet/activity.ts";
-import { CONFLUX_CHAIN_ID, confluxSettings } from "../../src/devnet/conflux-activity.ts";
+import { CONFLUX_CHAIN_ID, confluxSettings } from "../../packages/devnet/src/conflux-activity.ts";
 import {
   type Command,
   confluxCommand,
   freePorts,
   SupervisedNode,
-} from "../../src/devnet/node-process.ts";
+} from "../../packages/devnet/src/node-process.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { RpcCaller } from "../../src/upstream/connection/connect.ts";
 import { ask, fetchCaller } from "./ask.ts";
 import { until } from "./processes.ts";
 

@@ -1,6 +1,6 @@
 // A process that runs development nodes, made to be killed. Prints their URLs.
 import { pino } from "pino";
-import { startDevnet } from "../../src/devnet/devnet.ts";
+import { startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { fetchCaller } from "./ask.ts";
 

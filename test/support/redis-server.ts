@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { freePorts } from "../../src/devnet/node-process.ts";
+import { freePorts } from "../../packages/devnet/src/node-process.ts";
 import { until } from "./processes.ts";
 
 export const hasRedis = spawnSync("redis-server", ["--version"]).status === 0;

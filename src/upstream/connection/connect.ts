@@ -1,6 +1,5 @@
 // Chooses how to speak to a node by the scheme of its URL.
 
-import type { RpcCaller } from "../../devnet/activity.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { BatchSizes } from "../capabilities/batch-sizes.ts";
@@ -32,6 +31,12 @@ export function connect(options: ConnectionOptions, parts: ConnectParts): Connec
 }
 
 const TIMEOUT_MS = 10_000;
+
+/** The smallest thing that can ask a node, for those who need parsed results and no pool. */
+export type RpcCaller = {
+  /** The parsed result. Rejects when the node refuses or cannot be reached. */
+  call(method: string, params: readonly unknown[]): Promise<unknown>;
+};
 
 /** One node asked directly, with parsed results: for the development nodes' activity. */
 export function rpcCaller(url: string, parts: { clock: Clock }): RpcCaller {

@@ -3,8 +3,12 @@ import { gunzipSync } from "node:zlib";
 import { createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common";
 import type { KZG, PrefixedHexString } from "@ethereumjs/util";
 import { pino } from "pino";
-import { EVM_CHAIN_ID } from "../../../src/devnet/evm-activity.ts";
-import { anvilCommand, freePorts, SupervisedNode } from "../../../src/devnet/node-process.ts";
+import { EVM_CHAIN_ID } from "../../../packages/devnet/src/evm-activity.ts";
+import {
+  anvilCommand,
+  freePorts,
+  SupervisedNode,
+} from "../../../packages/devnet/src/node-process.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { ask, read } from "../../support/ask.ts";
 import { until } from "../../support/processes.ts";

@@ -5,7 +5,7 @@ import {
   type PrefixedHexString,
   privateToAddress,
 } from "@ethereumjs/util";
-import { EVM_CHAIN_ID } from "../../../src/devnet/evm-activity.ts";
+import { EVM_CHAIN_ID } from "../../../packages/devnet/src/evm-activity.ts";
 import { asm, call, placeOf } from "./assembler.ts";
 import { type Case, callees, calling } from "./case.ts";
 

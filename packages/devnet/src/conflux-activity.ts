@@ -1,7 +1,8 @@
 // Sample activity on conflux-rust: a contract whose events fall into many epochs, and transfers.
 import { join } from "node:path";
-import type { Clock } from "../lib/clock.ts";
-import type { RpcCaller, SampleCall, SetStage } from "./activity.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import type { RpcCaller } from "../../../src/upstream/connection/connect.ts";
+import type { SampleCall, SetStage } from "./activity.ts";
 import { emitter, inputWord } from "./contracts.ts";
 
 export const CONFLUX_CHAIN_ID = 1234;

@@ -1,6 +1,6 @@
 // Runs inside a child process of its own: conflux-rust is a native library, one server a process.
 import { createServer } from "@xcfx/node";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
 
 // Stays when the library gives up: then nothing is left to wait for, and the process ends.
 process.exitCode = 1;

@@ -2,8 +2,8 @@
 // its own, with the hashes of all blocks before it: all the states of a day would take gigabytes.
 import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../lib/clock.ts";
-import { Turns, type Work } from "../lib/turns.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import { Turns, type Work } from "../../../src/lib/turns.ts";
 
 /** BLOCKHASH reaches 256 blocks back, and anvil may have written the block's own hash, too. */
 const REACHED_HASHES = 257;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { keepActive, pauseMsAt, type Stage } from "./activity.ts";
 
 const silent = { debug: () => undefined };

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { freePorts, lastLineOf, nextPauseMs, SupervisedNode } from "./node-process.ts";
 
 it("each name gets a port of its own, that nobody uses", async () => {

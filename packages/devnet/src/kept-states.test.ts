@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../lib/clock.ts";
-import { atOnce, Turns } from "../lib/turns.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { atOnce, Turns } from "../../../src/lib/turns.ts";
 import { KeptStates, withoutUnreachedHashes } from "./kept-states.ts";
 
 const ACCOUNTS = '{"accounts":{"0xa":{"nonce":18446744073709551615}},"storage":{}';

@@ -6,9 +6,8 @@ import { createRequire } from "node:module";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
 
 export type Command = {
   readonly file: string;
@@ -56,9 +55,13 @@ export function confluxCommand(settings: object): Command | undefined {
   const libc = process.platform === "linux" ? "-gnu" : "";
   const packages = ["@xcfx/node", `@xcfx/node-${process.platform}-${process.arch}${libc}`, "cive"];
   if (!packages.every(folderOf)) return undefined;
-  const script = fileURLToPath(new URL("./conflux-process.ts", import.meta.url));
-  return { file: process.execPath, args: [script, JSON.stringify(settings)] };
+  return { file: process.execPath, args: [CONFLUX_PROCESS, JSON.stringify(settings)] };
 }
+
+/** It stands beside the code that this is in, bundled or not. */
+const CONFLUX_PROCESS = ["conflux-process.mjs", "conflux-process.ts"]
+  .map((name) => join(import.meta.dirname, name))
+  .find(existsSync) as string;
 
 /** Nothing is found on Windows: the guard around the nodes is a POSIX shell. */
 function folderOf(packageName: string): string | undefined {

@@ -1,5 +1,6 @@
 // Sample activity on anvil: contracts, creations, transfers, events, reverts, a pending transaction.
-import type { RpcCaller, SampleCall, SetStage } from "./activity.ts";
+import type { RpcCaller } from "../../../src/upstream/connection/connect.ts";
+import type { SampleCall, SetStage } from "./activity.ts";
 import { emitter, inputWord, reverter, SAMPLE_TOPIC } from "./contracts.ts";
 
 export const EVM_CHAIN_ID = 31_337;

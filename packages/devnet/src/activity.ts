@@ -1,14 +1,9 @@
 // The sample activity that keeps a development network busy, and the calls that it offers to try.
 
 import type { Logger } from "pino";
-import { DAY_MS } from "../lib/calendar.ts";
-import type { Clock } from "../lib/clock.ts";
-
-/** The smallest thing that can ask a node, for those who need parsed results and no pool. */
-export type RpcCaller = {
-  /** The parsed result. Rejects when the node refuses or cannot be reached. */
-  call(method: string, params: readonly unknown[]): Promise<unknown>;
-};
+import { DAY_MS } from "../../../src/lib/calendar.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import type { RpcCaller } from "../../../src/upstream/connection/connect.ts";
 
 /** A call that returns something interesting. */
 export type SampleCall = { title: string; method: string; params: readonly unknown[] };

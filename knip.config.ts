@@ -1,0 +1,48 @@
+// Dead code, and packages that nobody declares. Tests and tools may use what the sources and the development nodes have.
+import devnet from "./packages/devnet/package.json" with { type: "json" };
+import sources from "./src/package.json" with { type: "json" };
+
+const ofWorkspaces = [sources, devnet].flatMap(({ dependencies, optionalDependencies }: Manifest) =>
+  Object.keys({ ...dependencies, ...optionalDependencies }),
+);
+
+type Manifest = {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+};
+
+export default {
+  workspaces: {
+    ".": {
+      entry: [
+        "bin/*.mjs",
+        "test/support/failing-thread.ts",
+        "scripts/*.{ts,mjs}",
+        "bench/servers/*.ts",
+        "bench/{access,budget,processes}.ts",
+        "test/state/increment.ts",
+        "test/subscriptions/many-sockets.ts",
+        "test/support/devnet-process.ts",
+      ],
+      project: ["test/**/*.ts", "bench/**/*.ts", "scripts/**/*.{ts,mjs}"],
+      // lmdb is what the package installs; the others are programs, or read by one.
+      ignoreDependencies: [
+        ...ofWorkspaces,
+        "@open-rpc/meta-schema",
+        "dependency-cruiser",
+        "typescript-7",
+      ],
+      ignoreBinaries: ["apt-get", "mount", "redis-server", "umount", "taskset"],
+    },
+    src: {
+      entry: ["main.ts", "chain/thread/thread-main.ts"],
+      project: "**/*.ts",
+      ignoreDependencies: ["conflux-v3", "node-.*"],
+    },
+    "packages/devnet": {
+      entry: ["src/devnet.ts", "src/conflux-process.ts"],
+      project: "src/**/*.ts",
+      ignoreDependencies: ["@foundry-rs/anvil"],
+    },
+  },
+};

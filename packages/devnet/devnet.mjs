@@ -1,0 +1,7 @@
+// What `headgate dev` imports: in the repository from the sources, in the package as they were bundled.
+import { existsSync } from "node:fs";
+
+const sources = new URL("src/devnet.ts", import.meta.url);
+const bundled = new URL("dist/devnet.mjs", import.meta.url);
+
+export const { startDevnet } = await import((existsSync(sources) ? sources : bundled).href);

@@ -8,6 +8,7 @@ const CHECKS = [
   "node node_modules/typescript-7/bin/tsc",
   "node scripts/questions.ts",
   "node scripts/type-names.ts",
+  "node scripts/named-metrics.ts",
   "depcruise --output-type err src packages/*/src test bench scripts",
   "knip --no-config-hints",
   "npm ci --dry-run --offline --ignore-scripts --loglevel=error", // is the lock file whole? if not: npm run lock

@@ -1,7 +1,7 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
 import { AggregatorRegistry, Registry } from "prom-client";
-import { Tally, UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
+import { type DeclaredMetric, Tally, UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
@@ -48,6 +48,11 @@ export class CombinedMetrics {
     ]);
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
+  }
+
+  /** What only a supervisor counts. */
+  get declared(): readonly DeclaredMetric[] {
+    return this.#own.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
   }
 
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {

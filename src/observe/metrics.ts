@@ -123,6 +123,15 @@ const LEAST = {
 
 type LabelsOf<Key> = Key extends `${string}{${infer Labels}}` ? Split<Labels> : never;
 type Split<Text> = Text extends `${infer First},${infer Rest}` ? First | Split<Rest> : Text;
+
+/** As the registry has it. */
+export type DeclaredMetric = {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labelNames: readonly string[];
+};
+
 type Declared = { readonly name: string; readonly help: string; readonly labelNames: string[] };
 
 type CallCounts = {
@@ -468,6 +477,11 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
+  /** What is measured, also of what did not happen yet. */
+  get declared(): readonly DeclaredMetric[] {
+    return this.#registry.getMetricsAsArray() as unknown as readonly DeclaredMetric[];
+  }
+
   /** Counts one more, of these values of its labels, in their order. */
   #counting<Values extends readonly string[]>(
     key: keyof typeof COUNTERS,
@@ -582,6 +596,7 @@ export class TimeTally<Label extends string> {
   readonly aggregator = "sum";
   readonly name: string;
   readonly help: string;
+  readonly labelNames: readonly Label[];
   readonly #buckets: readonly number[];
   readonly #series = new Map<string, Times>();
 
@@ -592,6 +607,7 @@ export class TimeTally<Label extends string> {
   ) {
     this.name = options.name;
     this.help = options.help;
+    this.labelNames = options.labelNames;
     this.#buckets = options.buckets;
     if (options.labelNames.length === 0) this.times("", {} as Record<Label, string>);
     registry.registerMetric(this as unknown as Metric);

@@ -18,11 +18,23 @@ export const configJsonSchema = (): object => ({
   },
 });
 
+/** What else may stand in the place of a setting (src/config/short-forms.ts), by the setting's name. */
+const SHORT_FORMS: Readonly<Record<string, (written: JsonSchema) => JsonSchema>> = {
+  networks: ({ description = "", ...mapping }) => ({
+    description,
+    anyOf: [mapping, { type: "array", items: { type: "string" }, minItems: 1 }],
+  }),
+  upstreams: ({ items, ...list }) => ({
+    ...list,
+    items: { anyOf: [items as JsonSchema, { type: "string" }] },
+  }),
+};
+
 /** The schema sees the file before variables are replaced: each value may be one instead. */
 function withVariables(schema: JsonSchema): JsonSchema {
   const { properties, items, additionalProperties } = schema;
   if (properties) {
-    const each = Object.entries(properties).map(([name, inner]) => [name, orBoolean(inner)]);
+    const each = Object.entries(properties).map(([name, inner]) => [name, shortOr(name, inner)]);
     return { ...schema, properties: Object.fromEntries(each) };
   }
   if (items && !Array.isArray(items)) return { ...schema, items: orBoolean(items) };
@@ -35,6 +47,15 @@ function withVariables(schema: JsonSchema): JsonSchema {
     ...(fallback === undefined ? {} : { default: fallback }),
     anyOf: [...(anyOf ?? [rest]), { $ref: "#/$defs/variable" }],
   };
+}
+
+function shortOr(name: string, schema: JsonSchemaOrBoolean): JsonSchemaOrBoolean {
+  const written = orBoolean(schema);
+  const short = SHORT_FORMS[name];
+  const isWhole =
+    typeof written === "object" &&
+    "properties" in Object(written.items ?? written.additionalProperties);
+  return short && isWhole ? short(written) : written;
 }
 
 const orBoolean = (schema: JsonSchemaOrBoolean): JsonSchemaOrBoolean =>

@@ -4,13 +4,12 @@ import type { Logger } from "pino";
 import { unservedNames } from "./access/limits/meter.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
 import { WriterThread } from "./chain/thread/writer-thread.ts";
-import type { ParsedConfig } from "./config/parse-config.ts";
 import type { Config } from "./config/schema.ts";
 import { urlOf } from "./config/server-settings.ts";
 import { Admin } from "./gateway/admin.ts";
 import { Networks } from "./gateway/networks.ts";
 import { openProcessParts, untilStoresAreFree } from "./gateway/process-parts.ts";
-import { Reload } from "./gateway/reload.ts";
+import { type ReadAgain, Reload } from "./gateway/reload.ts";
 import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
@@ -35,7 +34,7 @@ export type Gateway = {
 /** @throws When a port cannot be taken; then nothing keeps running. */
 export async function startGateway(
   config: Config,
-  parts: { clock: Clock; log: Logger; readAgain?: (() => ParsedConfig) | undefined },
+  parts: { clock: Clock; log: Logger; readAgain?: ReadAgain | undefined },
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);

@@ -11,11 +11,13 @@ import {
   type TakesBatches,
 } from "../upstream/capabilities/inspect.ts";
 import { readCapabilities } from "../upstream/capabilities/kept-capabilities.ts";
+import { type Discovery, discoverChain } from "../upstream/chain-facts.ts";
 import { readBatchAnswer } from "../upstream/connection/batch-answer.ts";
 import { connect } from "../upstream/connection/connect.ts";
 import type { Connection } from "../upstream/connection/connection.ts";
 import { secretsOf } from "../upstream/redact.ts";
 import { requestJson } from "../upstream/reply.ts";
+import { askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS, wordsText } from "./identify.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
 type Settings = Config["networks"][string];
@@ -28,7 +30,18 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const state = await keptStateOf(config).catch(() => undefined);
   if (config.state) print(await isReachable(state));
   let unusable = 0;
-  for (const [network, settings] of Object.entries(config.networks)) {
+  const networks = { ...config.networks };
+  for (const [network, settings] of Object.entries(config.unidentified ?? {})) {
+    const found = await discoverChain(
+      askedNodes(settings, { clock: systemClock }),
+      { timeoutMs: IDENTIFY_TIMEOUT_MS },
+      { clock: systemClock },
+    );
+    print(discoveryText(network, found));
+    if (found.kind === "chain") networks[network] = { ...settings, ...found.facts };
+    else unusable += settings.upstreams.length;
+  }
+  for (const [network, settings] of Object.entries(networks)) {
     for (const upstream of settings.upstreams) {
       const { isUsable, lines } = await checkUpstream(`${network} / ${upstream.name}`, {
         settings,
@@ -45,6 +58,17 @@ export async function check(config: Config, print: (line: string) => void): Prom
   if (unusable > 0) {
     throw new CommandFailure(`${unusable} of the upstreams cannot be used`, { exitCode: 1 });
   }
+}
+
+/** Of a network whose file does not say which chain it is. */
+function discoveryText(network: string, found: Discovery): string {
+  if (found.kind === "chain")
+    return `✓ ${network}: chain ${found.facts.chainId} (${found.facts.family}), as its nodes say`;
+  const why =
+    found.kind === "silent"
+      ? "no node says which chain it is: start one, or write family and chainId down"
+      : "its nodes are of different chains: write chainId down, and take the others out";
+  return `✗ ${network}: ${why} (${wordsText(found.words)})`;
 }
 
 async function checkUpstream(

@@ -34,10 +34,8 @@ import {
   termNames,
   wrong,
 } from "./keys-options.ts";
-import { CommandFailure, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
+import { CommandFailure, configOf, orWrongUsage, readKnownConfig, stateOf } from "./read-config.ts";
 import { table } from "./table.ts";
-
-const DEFAULT_CONFIG = "headgate.yaml";
 
 /** @param argv What follows `keys`. @throws CommandFailure */
 export async function keys(
@@ -53,7 +51,8 @@ export async function keys(
   }
   const asked = readArguments(word, command, rest);
   if (asked.values["help"]) return print(helpOf(word, command));
-  const config = readConfig(String(asked.values["config"] ?? DEFAULT_CONFIG), environment);
+  const { path } = configOf(`keys ${word}`, textOf(asked.values["config"]), environment);
+  const config = await readKnownConfig(path, environment);
   const clock = systemClock;
   const state = await stateOf(config);
   const options = { ...configuredIn(config), secret: config.keySecret };

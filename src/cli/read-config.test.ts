@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CommandFailure, readAgain, readConfig } from "./read-config.ts";
+import { CommandFailure, configOf, findConfig, readAgain, readConfig } from "./read-config.ts";
 
 let folder: string;
 let path: string;
@@ -61,4 +61,20 @@ describe("a configuration", () => {
       expect(again).toMatchObject({ kind: "mistakes", mistakes: [expect.stringContaining(why)] });
     },
   );
+});
+
+describe("where a configuration is looked for", () => {
+  it.each([
+    { given: "a.yaml", environment: { HEADGATE_CONFIG: "b.yaml" }, found: "a.yaml" },
+    { given: undefined, environment: { HEADGATE_CONFIG: "b.yaml" }, found: "b.yaml" },
+    { given: undefined, environment: {}, found: "headgate.yaml" },
+  ])("with --config $given and $environment it is $found", ({ given, environment, found }) => {
+    expect(findConfig(given, environment, folder)?.path).toMatch(new RegExp(`${found}$`));
+    expect(findConfig(undefined, {}, join(folder, "empty"))).toBeUndefined();
+  });
+
+  it("is told where there is none", () => {
+    const { exitCode, message } = failureOf(() => configOf("check", undefined, {}));
+    expect([exitCode, message]).toEqual([2, expect.stringContaining("check: --config is missing")]);
+  });
 });

@@ -1,12 +1,15 @@
 // What a command begins with: the configuration from its file, a bad one of which ends the process with exit code 2; and
 // the state that it names.
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Environment, type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import type { Facts } from "../config/short-forms.ts";
 import { systemClock } from "../lib/clock.ts";
 import { DamagedState } from "../state/lmdb-state.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
+import { readChainFacts } from "../upstream/chain-facts.ts";
 
 /** A reason to end that a person can act on: shown as it is, without a stack. */
 export class CommandFailure extends Error {
@@ -20,19 +23,79 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Where a configuration is taken from. */
+export type ConfigSource = {
+  readonly path: string;
+  /** Why this one, for a person. */
+  readonly because: string;
+};
+
+/** What is looked for where nobody names a file. */
+const DEFAULT_CONFIG = "headgate.yaml";
+
+/**
+ * The configuration of every command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else
+ * `headgate.yaml` in this folder; undefined where there is none. A file that is named need not be there.
+ */
+export function findConfig(
+  given: string | undefined,
+  environment: Environment,
+  folder = ".",
+): ConfigSource | undefined {
+  if (given !== undefined) return { path: given, because: "--config names it" };
+  const named = environment["HEADGATE_CONFIG"];
+  if (named) return { path: named, because: "HEADGATE_CONFIG names it" };
+  const path = join(folder, DEFAULT_CONFIG);
+  if (!existsSync(path)) return undefined;
+  return { path, because: "it is in this folder" };
+}
+
+/** @throws CommandFailure where there is none. */
+export function configOf(
+  command: string,
+  given: string | undefined,
+  environment: Environment,
+): ConfigSource {
+  const found = findConfig(given, environment);
+  if (found) return found;
+  const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, and there is no ${DEFAULT_CONFIG} in this folder`;
+  throw new CommandFailure(message, { exitCode: 2 });
+}
+
 /** As `readConfig`; a file that cannot be read is a mistake too. For a gateway that runs already. */
-export function readAgain(path: string, environment: Environment): ParsedConfig {
+export function readAgain(path: string, environment: Environment, facts: Facts = {}): ParsedConfig {
   try {
-    return parseConfig(readText(path), environment);
+    return parseConfig(readText(path), environment, facts);
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return { kind: "mistakes", mistakes: [error.message] };
   }
 }
 
+/**
+ * The configuration with what gateways that ran here found out of its networks.
+ *
+ * @throws CommandFailure with one line per mistake.
+ */
+export async function readKnownConfig(path: string, environment: Environment): Promise<Config> {
+  const config = readConfig(path, environment);
+  const names = Object.keys(config.unidentified ?? {});
+  if (names.length === 0) return config;
+  const state = await keptStateOf(config);
+  if (!state) return config;
+  const kept = await Promise.all(
+    names.map(async (name) => [name, await readChainFacts(name, state)] as const),
+  ).finally(() => state.close());
+  const facts = Object.fromEntries(kept.filter(([, each]) => each !== undefined)) as Facts;
+  return readConfig(path, environment, facts);
+}
+
 /** @throws CommandFailure with one line per mistake. */
-export function readConfig(path: string, environment: Environment): Config {
-  const parsed = parseConfig(readText(path), environment);
+export const readConfig = (path: string, environment: Environment, facts: Facts = {}): Config =>
+  orMistakes(parseConfig(readText(path), environment, facts));
+
+/** @throws CommandFailure with one line per mistake. */
+export function orMistakes(parsed: ParsedConfig): Config {
   if (parsed.kind === "mistakes")
     throw new CommandFailure(parsed.mistakes.join("\n"), { exitCode: 2 });
   return parsed.config;

@@ -3,20 +3,28 @@
 import { parseArgs } from "node:util";
 import type { Environment } from "../config/parse-config.ts";
 import { keys, keysHelp } from "./keys.ts";
-import { CommandFailure, orWrongUsage, readConfig } from "./read-config.ts";
+import {
+  CommandFailure,
+  configOf,
+  findConfig,
+  orWrongUsage,
+  readKnownConfig,
+} from "./read-config.ts";
 import { STORE_HELP } from "./store-text.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
   headgate [serve] [--config headgate.yaml] [--port N]
         runs the gateway; without a configuration, over development nodes of its own
-  headgate check --config headgate.yaml
+  headgate check [--config headgate.yaml]
         checks the configuration and tries each upstream
-  headgate methods [--config headgate.yaml --key name [--network name]]
+  headgate methods [--key name [--network name] [--config headgate.yaml]]
         lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
 ${STORE_HELP}
   headgate help
+
+The configuration is the file of --config, else of HEADGATE_CONFIG, else headgate.yaml in this folder.
 `;
 
 /** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */
@@ -35,16 +43,18 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       return serve({ configPath, port }, environment);
     }
     case "check": {
-      if (!configPath) throw new CommandFailure("check: --config is missing", { exitCode: 2 });
+      const { path } = configOf("check", configPath, environment);
       const { check } = await import("./check.ts");
-      return check(readConfig(configPath, environment), print);
+      return check(await readKnownConfig(path, environment), print);
     }
     case "methods": {
       const { printAllMethods, printMethodsOfKey } = await import("./methods.ts");
       if (key === undefined && network === undefined) return printAllMethods(print);
-      if (!configPath || key === undefined)
+      const found = findConfig(configPath, environment);
+      if (!found || key === undefined)
         throw new CommandFailure("methods: give --config and --key, or neither", { exitCode: 2 });
-      return printMethodsOfKey(readConfig(configPath, environment), { key, network }, print);
+      const config = await readKnownConfig(found.path, environment);
+      return printMethodsOfKey(config, { key, network }, print);
     }
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });

@@ -6,7 +6,9 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Environment, ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import type { Facts } from "../config/short-forms.ts";
 import { StoreUnavailable } from "../disk/environment-folder.ts";
+import type { ReadAgain } from "../gateway/reload.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
@@ -15,7 +17,8 @@ import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
 import { DamagedState } from "../state/lmdb-state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
-import { CommandFailure, readAgain, readConfig } from "./read-config.ts";
+import { Identifying } from "./identify.ts";
+import { CommandFailure, findConfig, orMistakes, readAgain } from "./read-config.ts";
 
 export type ServeOptions = {
   /** Left out: development nodes of our own. */
@@ -88,26 +91,31 @@ async function startServing(
   { configPath, port }: ServeOptions,
   { environment, log }: { readonly environment: Environment; readonly log: Logger },
 ): Promise<Gateway> {
-  if (configPath === undefined) {
+  const found = findConfig(configPath, environment);
+  if (found === undefined) {
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
     return serveDevnet({
       log,
       startOver: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
     });
   }
-  const config = readConfig(configPath, environment);
+  const { path, because } = found;
+  log.info({ path, because }, "configuration");
+  const read = (facts: Facts): ParsedConfig => readAgain(path, environment, facts);
+  const identifying = new Identifying(read, { clock: systemClock, log });
+  const config = orMistakes(await identifying.read());
   log.level = config.log.level;
   if (config.keys.length === 0)
     log.warn(
       "no keys are configured: only keys that are made let callers in (headgate keys create)",
     );
   const servers = await serverCount(config.processes, log);
-  const again = (): ParsedConfig => {
-    const parsed = readAgain(configPath, environment);
+  const again = async (): Promise<ParsedConfig> => {
+    const parsed = await identifying.read();
     if (parsed.kind === "mistakes") return parsed;
     return { ...parsed, config: withPort(parsed.config, port) };
   };
-  return start(withPort(config, port), { log, servers, again });
+  return identifying.watch(await start(withPort(config, port), { log, servers, again }));
 }
 
 /** How many processes answer; 1: one that does everything. */
@@ -137,7 +145,7 @@ const withPort = (config: Config, port: number | undefined): Config =>
  */
 async function start(
   config: Config,
-  { log, servers, again }: { log: Logger; servers: number; again?: () => ParsedConfig },
+  { log, servers, again }: { log: Logger; servers: number; again?: ReadAgain },
 ): Promise<Gateway> {
   const parts = { clock: systemClock, log, readAgain: again };
   try {

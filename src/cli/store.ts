@@ -10,13 +10,13 @@ import { type Forgotten, keptSegmentsOf } from "../chain/kept-segments.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { checkEnvironment } from "../disk/check-environment.ts";
-import { CommandFailure, orWrongUsage, readConfig } from "./read-config.ts";
+import { CommandFailure, configOf, orWrongUsage, readKnownConfig } from "./read-config.ts";
 import { describeStore, STORE_HELP, storeText } from "./store-text.ts";
 
 type Print = (text: string) => void;
 
 const OPTIONS = {
-  config: { type: "string", short: "c", default: "headgate.yaml" },
+  config: { type: "string", short: "c" },
   network: { type: "string" },
   upstream: { type: "string" },
   blocks: { type: "string" },
@@ -36,9 +36,10 @@ export async function store(
   if (["help", "--help", "-h"].includes(word)) return print(STORE_HELP);
   if (word !== "show" && word !== "forget") throw wrong(`unknown command store ${word}`);
   const values = orWrongUsage(() => parseArgs({ args: rest, options: OPTIONS }).values, STORE_HELP);
-  const config = readConfig(values.config, environment);
+  const { path } = configOf(`store ${word}`, values.config, environment);
+  const config = await readKnownConfig(path, environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
-    throw wrong(`there is no network ${values.network} in ${values.config}`);
+    throw wrong(`there is no network ${values.network} in ${path}`);
   return word === "show" ? show(values, config, print) : forget(values, config, print);
 }
 

@@ -98,7 +98,6 @@ keys:
 listen: { port: -1 }
 `;
     expect(mistakesIn(text)).toEqual([
-      "networks.main.chainId: missing; expected a whole number from 1",
       "networks.main.upstreams[0].connections: expected a whole number from 1, got a number",
       "networks.test.chainId: expected a whole number from 1, got 1.5",
       "networks.test.hosts[0]: the same as networks.main.hosts[0]",

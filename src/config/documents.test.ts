@@ -17,9 +17,11 @@ function* settingsOf(
   path: string,
 ): Generator<{ path: string; fallback: unknown }> {
   if (typeof schema !== "object" || schema === null) return;
-  const { properties, items, additionalProperties, default: fallback } = schema as Schema;
+  const { properties, items, additionalProperties, default: fallback } = longForm(schema as Schema);
   const isGroup = path === "networks" && typeof additionalProperties === "object";
-  if (properties) {
+  // The same settings as of a network, of an upstream.
+  if (["defaults.network", "defaults.upstream"].includes(path)) yield { path, fallback };
+  else if (properties) {
     for (const [name, inner] of Object.entries(properties)) {
       yield* settingsOf(inner, path === "" ? name : `${path}.${name}`);
     }
@@ -28,8 +30,14 @@ function* settingsOf(
   else yield { path, fallback };
 }
 
+/** Of what may be written short, the form that is written out. */
+const longForm = (schema: Schema): Schema =>
+  (schema.anyOf as Schema[] | undefined)?.find(
+    ({ properties, additionalProperties }) => properties ?? additionalProperties,
+  ) ?? schema;
+
 const hasSettings = (items: Schema["items"]): boolean =>
-  typeof items === "object" && "properties" in items;
+  typeof items === "object" && !Array.isArray(items) && "properties" in longForm(items as Schema);
 
 describe("docs/configuration.md", () => {
   const defaultByPath = new Map<string, string>();

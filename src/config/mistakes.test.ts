@@ -181,9 +181,11 @@ describe("one mistake is one line with its path", () => {
     ["data: ./data\n", "networks: missing; expected a mapping"],
     ["networks:\n", "networks: expected a mapping, got nothing"],
     ["networks: {}\n", "networks: at least one network is needed"],
-    ["networks: [a]\n", "networks: expected a mapping, got a list"],
+    ["networks: [a]\n", "networks.a.upstreams: missing; expected a list"],
+    ["networks: [1]\n", "networks: expected a mapping, got a list"],
     ["networks: https://secret\n", "networks: expected a mapping, got a text"],
-    ["networks: { a: null }\n", "networks.a: expected a mapping, got nothing"],
+    ["networks: { a: null }\n", "networks.a.upstreams: missing; expected a list"],
+    ["networks: { a: 1 }\n", "networks.a: expected a mapping, got 1"],
   ])("of the file %j", (text, want) => {
     expect(mistakesIn(text)).toEqual([want]);
   });

@@ -53,6 +53,7 @@ const mayBeSecret = (path: Path): boolean =>
   path[0] === "keys" ||
   path[0] === "keySecret" ||
   path.includes("upstreams") ||
+  path[1] === "upstream" ||
   path.includes("token");
 
 function shown(value: unknown, message: string, isSecret: boolean): string {

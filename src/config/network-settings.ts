@@ -140,65 +140,90 @@ const host = textOf(
   "a host name without scheme, port and path",
 ).transform((text) => text.toLowerCase());
 
-/** One entry of `networks`. */
-export const network = z
-  .strictObject({
-    family: oneOf("evm", "conflux").describe(
-      "Which kind of network: evm (eth_*) or conflux (cfx_*).",
+/** What is written of a network. */
+const written = z.strictObject({
+  family: oneOf("evm", "conflux")
+    .optional()
+    .describe(
+      "Which kind of network: evm (eth_*) or conflux (cfx_*). Left out: what goes with the chain id; else what the nodes are.",
     ),
-    chainId: wholeNumber(1).describe("Checked against every upstream."),
-    hosts: z
-      .array(host)
-      .optional()
-      .describe("Its host names. Left out: any host whose first label is the network's name."),
-    upstreams: upstreams.describe("The nodes and providers behind it."),
-    window: window.prefault({}).describe("What the block store keeps."),
-    proof: oneOf("strict", "available", "off")
-      .prefault("available")
-      .describe(
-        "What of a block must be proven against its hash: all (strict), what the network's encoding allows (available), nothing (off).",
-      ),
-    limits: limits.prefault({}).describe("Limits of this network."),
-    methods: methods.prefault({}).describe("Which methods are served."),
-    hedging: hedging.prefault({}),
-    agreement: agreement.prefault({}),
-    toleratedLag: wholeNumber(0)
-      .prefault(1)
-      .describe("How many blocks a node may be behind the best one and still be asked like it."),
-    totalDifficulty: textOf(
-      /^0x(0|[1-9A-Fa-f][0-9A-Fa-f]{0,63})$/,
-      "a hex quantity without leading zeros, such as 0xc70d808a128d7380000",
-    )
-      .optional()
-      .describe("The final total difficulty, added to old blocks where the node leaves it out."),
-    pending: oneOf("specified", "node")
-      .prefault("specified")
-      .describe(
-        "What a pending block has as its number and logsBloom: null (specified), or what the node says (node), for clients that take no null there.",
-      ),
-    broadcast: wholeNumber(1, 10)
-      .optional()
-      .describe(
-        "To how many upstreams a transaction is sent at once, private ones left out. Left out: to one; where there are private ones, to these alone.",
-      ),
-    headAge: z
-      .union([duration, z.literal("off")], {
-        error: "expected a duration such as 500ms, 30s, 5m or 24h, or off",
-      })
-      .optional()
-      .describe(
-        "How old the newest block may be before the network counts as not ready. Left out: 20 block times, at least 2m, where blocks came regularly for half an hour; off: as old as it is.",
-      ),
-    staleAfter: duration
-      .optional()
-      .describe(
-        "How long no node may confirm the followed head before the network counts as not ready, and nodes are asked for what is newest. Left out: 5 block times, 10s to 1m.",
-      ),
-  })
-  .transform(({ headAge, staleAfter, limits: { response, ...limitsOf }, ...settings }) => {
-    const { allow, blocks, results } = familyDefaults[settings.family];
+  chainId: wholeNumber(1)
+    .optional()
+    .describe(
+      "Checked against every upstream. Left out: the chain of the network's name, where it is a known one; else what the nodes say at first, which is kept.",
+    ),
+  hosts: z
+    .array(host)
+    .optional()
+    .describe("Its host names. Left out: any host whose first label is the network's name."),
+  upstreams: upstreams.describe("The nodes and providers behind it."),
+  window: window.prefault({}).describe("What the block store keeps."),
+  proof: oneOf("strict", "available", "off")
+    .prefault("available")
+    .describe(
+      "What of a block must be proven against its hash: all (strict), what the network's encoding allows (available), nothing (off).",
+    ),
+  limits: limits.prefault({}).describe("Limits of this network."),
+  methods: methods.prefault({}).describe("Which methods are served."),
+  hedging: hedging.prefault({}),
+  agreement: agreement.prefault({}),
+  toleratedLag: wholeNumber(0)
+    .prefault(1)
+    .describe("How many blocks a node may be behind the best one and still be asked like it."),
+  totalDifficulty: textOf(
+    /^0x(0|[1-9A-Fa-f][0-9A-Fa-f]{0,63})$/,
+    "a hex quantity without leading zeros, such as 0xc70d808a128d7380000",
+  )
+    .optional()
+    .describe("The final total difficulty, added to old blocks where the node leaves it out."),
+  pending: oneOf("specified", "node")
+    .prefault("specified")
+    .describe(
+      "What a pending block has as its number and logsBloom: null (specified), or what the node says (node), for clients that take no null there.",
+    ),
+  broadcast: wholeNumber(1, 10)
+    .optional()
+    .describe(
+      "To how many upstreams a transaction is sent at once, private ones left out. Left out: to one; where there are private ones, to these alone.",
+    ),
+  headAge: z
+    .union([duration, z.literal("off")], {
+      error: "expected a duration such as 500ms, 30s, 5m or 24h, or off",
+    })
+    .optional()
+    .describe(
+      "How old the newest block may be before the network counts as not ready. Left out: 20 block times, at least 2m, where blocks came regularly for half an hour; off: as old as it is.",
+    ),
+  staleAfter: duration
+    .optional()
+    .describe(
+      "How long no node may confirm the followed head before the network counts as not ready, and nodes are asked for what is newest. Left out: 5 block times, 10s to 1m.",
+    ),
+});
+
+/** The chain id of a network of which nobody knows yet which chain it is. */
+export const UNKNOWN_CHAIN = 0;
+
+/** What all networks can have in common. */
+export const networkDefaults = written
+  .omit({ family: true, chainId: true, hosts: true, upstreams: true })
+  .partial();
+
+/** One entry of `networks`. */
+export const network = written.transform(
+  ({
+    headAge,
+    staleAfter,
+    limits: { response, ...limitsOf },
+    family = "evm",
+    chainId = UNKNOWN_CHAIN,
+    ...settings
+  }) => {
+    const { allow, blocks, results } = familyDefaults[family];
     const { logs } = limitsOf;
     return {
+      family,
+      chainId,
       ...settings,
       limits: {
         ...limitsOf,
@@ -211,4 +236,5 @@ export const network = z
         : { headAgeMs: headAge === "off" ? Number.POSITIVE_INFINITY : headAge }),
       ...(staleAfter === undefined ? {} : { staleAfterMs: staleAfter }),
     };
-  });
+  },
+);

@@ -20,6 +20,7 @@ import {
 import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { type Path, pathText } from "./setting-names.ts";
+import { type Facts, writtenOut } from "./short-forms.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -27,20 +28,27 @@ export type ParsedConfig =
   | { kind: "config"; config: Config }
   | { kind: "mistakes"; mistakes: readonly string[] };
 
-/** Reads a configuration. Every mistake is one line, in the order of the file, without secrets. */
-export function parseConfig(text: string, environment: Environment): ParsedConfig {
+/**
+ * Reads a configuration. Every mistake is one line, in the order of the file, without secrets.
+ *
+ * @param facts Which chains those networks are of which the file does not tell it.
+ */
+export function parseConfig(
+  text: string,
+  environment: Environment,
+  facts: Facts = {},
+): ParsedConfig {
   const yaml = readYaml(text);
   if (yaml.kind === "mistakes") return yaml;
   const { document } = yaml;
   const { mistakes: unset, substituted } = substitute(document, environment);
   const read = toValue(document);
   if (!read) return { kind: "mistakes", mistakes: ["the file: its aliases expand to too much"] };
-  const parsed = configSchema.safeParse(read.value, { error: plainWords });
+  const value = writtenOut(read.value, facts);
+  const parsed = configSchema.safeParse(value, { error: plainWords });
   if (parsed.success && unset.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
-  const found = mistakesOf(issues, read.value, (path) =>
-    substituted.has(locate(document, path).node),
-  );
+  const found = mistakesOf(issues, value, (path) => substituted.has(locate(document, path).node));
   return {
     kind: "mistakes",
     mistakes: inFileOrder(

@@ -3,9 +3,10 @@
 import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
-import { network } from "./network-settings.ts";
+import { network, UNKNOWN_CHAIN } from "./network-settings.ts";
 import { admin, log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
 import type { Path } from "./setting-names.ts";
+import { defaults } from "./short-forms.ts";
 import { state } from "./state-settings.ts";
 import {
   amount,
@@ -107,6 +108,9 @@ export const configSchema = z
         "What calls would cost at a provider: what those cost, or saved, that were answered.",
       ),
     usage: usage.prefault({}).describe("The bill: what each key did."),
+    defaults: defaults
+      .optional()
+      .describe("What networks, and upstreams, have in common; what one has itself counts more."),
     networks: networks.describe("The networks by name; the name is the first label of its host."),
   })
   .superRefine((value, context) => {
@@ -115,7 +119,22 @@ export const configSchema = z
     }
   }, besideOtherMistakes)
   // The texts of keys are of use to nobody any more.
-  .transform((settings) => ({ ...settings, keys: settings.keys.map(hashedKey) }));
+  .transform(({ defaults: _, networks: all, ...settings }) => ({
+    ...settings,
+    keys: settings.keys.map(hashedKey),
+    ...byWhatIsKnown(all),
+  }));
+
+/** Networks of which nobody knows yet which chain they are cannot be served as the others. */
+function byWhatIsKnown<Settings extends { chainId: number }>(
+  all: Readonly<Record<string, Settings>>,
+): { networks: Record<string, Settings>; unidentified?: Record<string, Settings> } {
+  const isKnown = ({ chainId }: Settings): boolean => chainId !== UNKNOWN_CHAIN;
+  const those = (are: boolean): Record<string, Settings> =>
+    Object.fromEntries(Object.entries(all).filter(([, each]) => isKnown(each) === are));
+  const areAllKnown = Object.values(all).every(isKnown);
+  return { networks: those(true), ...(areAllKnown ? {} : { unidentified: those(false) }) };
+}
 
 /** What the operator wants, complete: every default is filled in, every unit is in the name. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;

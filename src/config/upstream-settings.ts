@@ -35,60 +35,64 @@ const rate = z
   })
   .describe("What may be sent to it.");
 
-const upstream = z
-  .strictObject({
-    url: z
-      .string({ error: expectedUrl })
-      .refine((text) => schemes.has(URL.parse(text)?.protocol ?? "") && !/\s/.test(text), {
-        error: expectedUrl,
-      })
-      .refine((text) => !/^ipc:\/\/[^/]/i.test(text), {
-        error: "expected three slashes before the path of a socket: ipc:///path/to/node.ipc",
-      })
-      .describe(
-        "Where the node is: http, https, ws, wss, or ipc:///path of a socket. May hold secrets, and is never shown.",
-      ),
-    name: label
-      .optional()
-      .describe(
-        "What logs and metrics call it; unique in the network. Left out: its host name, with the port where another upstream has the same host.",
-      ),
-    headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
-    connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
-    timeout: duration.prefault("20s").describe("For one request to be answered by it."),
-    vendor: label
-      .optional()
-      .describe(
-        "The company that runs it: agreement is sought among different vendors. Left out: the domain of its URL, or its name.",
-      ),
-    weight: amount(0)
-      .prefault(1)
-      .describe(
-        "Of two equal nodes the one of weight 2 gets twice the calls; 0: asked only in need.",
-      ),
-    price: amount(0)
-      .prefault(0)
-      .describe("Of a call, in any unit: of two healthy nodes the cheaper one is asked."),
-    rate: rate.prefault({}),
-    batch: wholeNumber(1, 1000)
-      .optional()
-      .describe(
-        "Calls of a key that begin together go to it as one HTTP request, at most so many; 1: each by itself. Left out: as many as it turns out to take well.",
-      ),
-    private: trueOrFalse
-      .prefault(false)
-      .describe(
-        "It keeps transactions to itself until they are mined: where there is such an upstream, no other is sent any, unless `broadcast` is set; then it is sent none.",
-      ),
-    probe: trueOrFalse
-      .prefault(true)
-      .describe("Whether it is asked, once for each of its versions, what it can do."),
-  })
-  .transform(({ timeout, private: isPrivate, ...settings }) => ({
-    ...settings,
-    isPrivate,
-    timeoutMs: timeout,
-  }));
+/** What is written of an upstream. */
+const written = z.strictObject({
+  url: z
+    .string({ error: expectedUrl })
+    .refine((text) => schemes.has(URL.parse(text)?.protocol ?? "") && !/\s/.test(text), {
+      error: expectedUrl,
+    })
+    .refine((text) => !/^ipc:\/\/[^/]/i.test(text), {
+      error: "expected three slashes before the path of a socket: ipc:///path/to/node.ipc",
+    })
+    .describe(
+      "Where the node is: http, https, ws, wss, or ipc:///path of a socket. May hold secrets, and is never shown.",
+    ),
+  name: label
+    .optional()
+    .describe(
+      "What logs and metrics call it; unique in the network. Left out: its host name, with the port where another upstream has the same host.",
+    ),
+  headers: headers.prefault({}).describe("Headers of every request to it; they are never shown."),
+  connections: wholeNumber(1).prefault(64).describe("The most connections to it."),
+  timeout: duration.prefault("20s").describe("For one request to be answered by it."),
+  vendor: label
+    .optional()
+    .describe(
+      "The company that runs it: agreement is sought among different vendors. Left out: the domain of its URL, or its name.",
+    ),
+  weight: amount(0)
+    .prefault(1)
+    .describe(
+      "Of two equal nodes the one of weight 2 gets twice the calls; 0: asked only in need.",
+    ),
+  price: amount(0)
+    .prefault(0)
+    .describe("Of a call, in any unit: of two healthy nodes the cheaper one is asked."),
+  rate: rate.prefault({}),
+  batch: wholeNumber(1, 1000)
+    .optional()
+    .describe(
+      "Calls of a key that begin together go to it as one HTTP request, at most so many; 1: each by itself. Left out: as many as it turns out to take well.",
+    ),
+  private: trueOrFalse
+    .prefault(false)
+    .describe(
+      "It keeps transactions to itself until they are mined: where there is such an upstream, no other is sent any, unless `broadcast` is set; then it is sent none.",
+    ),
+  probe: trueOrFalse
+    .prefault(true)
+    .describe("Whether it is asked, once for each of its versions, what it can do."),
+});
+
+/** What all upstreams can have in common. */
+export const upstreamDefaults = written.omit({ url: true, name: true }).partial();
+
+const upstream = written.transform(({ timeout, private: isPrivate, ...settings }) => ({
+  ...settings,
+  isPrivate,
+  timeoutMs: timeout,
+}));
 
 /** At least one; after this each has a name and a vendor. */
 export const upstreams = z

@@ -15,7 +15,7 @@ export type NetworksChange = {
 };
 
 /** Their names, in the order of the configuration, with what they are made of. */
-type Plan = Pick<Config, "data" | "limits" | "networks">;
+type Plan = Pick<Config, "data" | "limits" | "networks" | "unidentified">;
 
 /** How long a network that is new is waited for, in milliseconds. */
 const TIMEOUT_MS = 5_000;
@@ -24,6 +24,7 @@ const LOOK_AGAIN_MS = 50;
 export class Networks {
   readonly #byName: Map<string, Network>;
   #nameOfHost: (host: string | undefined) => string | undefined;
+  #unidentified: Plan["unidentified"];
   readonly #leaving: LeavingNetworks;
   /** undefined where another process looks after the filters. */
   readonly #unserved: UnservedFilters | undefined;
@@ -34,6 +35,7 @@ export class Networks {
     const made = Object.keys(plan.networks).map((name) => [name, this.#make(name, plan)] as const);
     this.#byName = new Map(made);
     this.#nameOfHost = resolverOf(plan);
+    this.#unidentified = plan.unidentified;
     this.#leaving = new LeavingNetworks(parts);
     const { role, filterCount: count } = parts;
     const isServed = (name: string): boolean => this.#byName.has(name);
@@ -71,7 +73,15 @@ export class Networks {
   /** Why some network cannot serve now; empty when all can. */
   async whyNotReady(): Promise<readonly string[]> {
     const reasons = await Promise.all(this.all.map((network) => network.whyNotReady()));
-    return reasons.filter((reason) => reason !== undefined);
+    return [
+      ...reasons.filter((reason) => reason !== undefined),
+      ...whyUnidentified(this.#unidentified),
+    ];
+  }
+
+  /** It is configured, and cannot be served before its nodes said which chain it is. */
+  isUnidentified(name: string | undefined): boolean {
+    return Object.hasOwn(this.#unidentified ?? {}, name ?? "");
   }
 
   /** How each does, in the order of the configuration. */
@@ -102,6 +112,7 @@ export class Networks {
     this.#byName.clear();
     for (const { name, network } of next) this.#byName.set(name, network);
     this.#nameOfHost = resolverOf(plan);
+    this.#unidentified = plan.unidentified;
     for (const [name, network] of before)
       if (this.#byName.get(name) !== network)
         this.#leaving.letGo(name, network, { withinMs, isReplaced: () => this.#byName.has(name) });
@@ -148,8 +159,17 @@ export class Networks {
 
 type Prepared = NetworksChange & { readonly name: string; readonly network: Network };
 
-const resolverOf = ({ networks }: Plan): ((host: string | undefined) => string | undefined) =>
-  hostResolver(Object.entries(networks).map(([name, { hosts }]) => ({ name, hosts })));
+/** Why networks cannot serve of which nobody knows yet which chain they are. */
+export const whyUnidentified = (unidentified: Config["unidentified"] = {}): string[] =>
+  Object.keys(unidentified).map((name) => `${name}: none of its nodes has said which chain it is`);
+
+const resolverOf = ({
+  networks,
+  unidentified,
+}: Plan): ((host: string | undefined) => string | undefined) =>
+  hostResolver(
+    Object.entries({ ...networks, ...unidentified }).map(([name, { hosts }]) => ({ name, hosts })),
+  );
 
 const isFulfilled = <Value>(
   result: PromiseSettledResult<Value>,

@@ -15,6 +15,9 @@ export type ReloadParts = {
   readonly log: Logger;
 };
 
+/** What the configuration says now. */
+export type ReadAgain = () => ParsedConfig | Promise<ParsedConfig>;
+
 const NOT_RELOADED = "configuration not reloaded: nothing changed";
 const STOPPING = "the gateway is stopping";
 
@@ -41,9 +44,9 @@ export class Reload {
    *
    * @param read undefined where there is no file.
    */
-  async again(read: (() => ParsedConfig) | undefined): Promise<Reloaded> {
+  async again(read: ReadAgain | undefined): Promise<Reloaded> {
     if (!read) return this.#refuse("there is no configuration file: none was named at the start");
-    const parsed = read();
+    const parsed = await read();
     return parsed.kind === "config" ? this.to(parsed.config) : this.#tell(parsed);
   }
 

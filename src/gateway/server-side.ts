@@ -85,6 +85,7 @@ export class ServerSide {
       {
         networks: networks.served,
         networkOfHost: (host) => networks.nameOfHost(host),
+        isUnidentified: (name) => networks.isUnidentified(name),
         keys: this.#keys,
         bodies: this.#bodies,
         clientAddress: from,

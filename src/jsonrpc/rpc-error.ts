@@ -82,6 +82,8 @@ export const errors = {
   /** @param why What the handshake lacks (RFC 6455 §4.2.1). */
   notWebSocket: (why: string) => new RpcError(-32600, `invalid request: ${why}`, { status: 400 }),
   unknownNetwork: () => new RpcError(-32600, "unknown network", { status: 404 }),
+  unidentifiedNetwork: () =>
+    unavailable("none of this network's nodes has said yet which chain it is"),
   unknownPath: () =>
     new RpcError(-32600, "unknown path, want /v1/<api key> or /<network>/v1/<api key>", {
       status: 404,

@@ -3,12 +3,12 @@
 import { type AddressInfo, createServer } from "node:net";
 import type { Logger } from "pino";
 import type { Status } from "../admin/schemas.ts";
-import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
 import { Admin } from "../gateway/admin.ts";
+import { whyUnidentified } from "../gateway/networks.ts";
 import { untilStoresAreFree } from "../gateway/process-parts.ts";
-import { Reload } from "../gateway/reload.ts";
+import { type ReadAgain, Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
@@ -22,7 +22,7 @@ export type SupervisorOptions = { readonly servers: number; readonly program: st
 export type SupervisorParts = {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly readAgain?: (() => ParsedConfig) | undefined;
+  readonly readAgain?: ReadAgain | undefined;
 };
 
 /** @throws ChildFailed, or when a port cannot be taken; then nothing keeps running. */
@@ -70,6 +70,7 @@ export async function startSupervisor(
     networks,
     whyNotReady: async () => [
       ...(await networks()).flatMap(({ whyNotReady }) => whyNotReady ?? []),
+      ...whyUnidentified(current.unidentified),
       ...whyStateNotWritable(state),
     ],
     reload: () => reload.again(parts.readAgain),

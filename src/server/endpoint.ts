@@ -30,6 +30,8 @@ type Route =
 export type EndpointParts = {
   readonly networks: Pick<ReadonlyMap<string, EndpointNetwork>, "get">;
   readonly networkOfHost: (host: string | undefined) => string | undefined;
+  /** Whether a network is configured that cannot be served yet. */
+  readonly isUnidentified?: (name: string | undefined) => boolean;
   readonly keys: Pick<KeyRing, "find">;
   readonly bodies: Pick<BodyAnswerer, "answer">;
   /** Where a request comes from, as far as proxies are believed. */
@@ -241,9 +243,15 @@ export class Endpoint {
 
   #networkOf({ route, request, scope }: EndpointRequest): CallableNetwork {
     const network = this.#findNetwork({ route, request });
-    if (!network) throw errors.unknownNetwork();
+    if (!network) throw this.#whyNoNetwork({ route, request });
     scope.occupy(network.requests);
     return network;
+  }
+
+  #whyNoNetwork({ route, request }: Pick<EndpointRequest, "route" | "request">): RpcError {
+    const { networkOfHost, isUnidentified } = this.#parts;
+    const name = route.network ?? networkOfHost(request.headers.host);
+    return isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
   }
 
   /** Whose a WebSocket is now: the parts that are not there any more are undefined. */

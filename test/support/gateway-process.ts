@@ -123,7 +123,11 @@ const withDefaults = (settings: GatewaySettings): object => ({
 function unprobed(network: { upstreams?: unknown }): object {
   const { upstreams } = network;
   if (!Array.isArray(upstreams)) return network;
-  return { ...network, upstreams: upstreams.map((upstream) => ({ probe: false, ...upstream })) };
+  const isWhole = (upstream: unknown): upstream is object => typeof upstream === "object";
+  return {
+    ...network,
+    upstreams: upstreams.map((each) => (isWhole(each) ? { probe: false, ...each } : each)),
+  };
 }
 
 /** Each line as it comes; what is no JSON is kept as a message. */

@@ -48,10 +48,13 @@ export type Configured = {
 export const configuredIn = ({
   keys,
   networks,
-}: Pick<Config, "keys" | "networks">): Configured => ({
+  unidentified,
+}: Pick<Config, "keys" | "networks" | "unidentified">): Configured => ({
   keys,
-  networks: Object.keys(networks),
-  openMethods: Object.values(networks).flatMap(({ methods }) => methods.allow),
+  networks: Object.keys({ ...networks, ...unidentified }),
+  openMethods: Object.values({ ...networks, ...unidentified }).flatMap(
+    ({ methods }) => methods.allow,
+  ),
 });
 
 export const OVERLAP_MS = 24 * 3_600_000;

@@ -1,0 +1,101 @@
+// Which chain the nodes of a network are, where the configuration does not say it: asked of the nodes, and kept in the
+// state from then on. What is kept counts: a node that says otherwise later is kept out as one of another chain.
+import { z } from "zod";
+import type { ChainFacts } from "../config/known-chains.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Clock } from "../lib/clock.ts";
+import { deadline } from "../lib/waiting.ts";
+import type { State } from "../state/state.ts";
+import type { Connection } from "./connection/connection.ts";
+import { readChainId } from "./identity.ts";
+import { readReply, requestJson } from "./reply.ts";
+
+/** What one node says; or why it says nothing, in plain words without secrets. */
+export type NodeWord = { readonly upstream: string; readonly said: ChainFacts | string };
+
+export type Discovery =
+  | { readonly kind: "chain"; readonly facts: ChainFacts; readonly silent: readonly NodeWord[] }
+  | { readonly kind: "disagree" | "silent"; readonly words: readonly NodeWord[] };
+
+export type NodeToAsk = { readonly upstream: string; readonly connect: () => Connection };
+
+type AskOptions = { readonly timeoutMs: number };
+
+/** Asks all nodes at once. One that is silent leaves the word to others; of two chains neither counts. Never rejects. */
+export async function discoverChain(
+  nodes: readonly NodeToAsk[],
+  options: AskOptions,
+  parts: { readonly clock: Clock },
+): Promise<Discovery> {
+  const words = await Promise.all(nodes.map((node) => wordOf(node, options, parts)));
+  const told = words.flatMap(({ said }) => (typeof said === "string" ? [] : [said]));
+  const [facts, ...others] = told;
+  if (!facts) return { kind: "silent", words };
+  if (others.some((other) => !isSameChain(facts, other))) return { kind: "disagree", words };
+  return { kind: "chain", facts, silent: words.filter(({ said }) => typeof said === "string") };
+}
+
+const isSameChain = (one: ChainFacts, other: ChainFacts): boolean =>
+  one.family === other.family && one.chainId === other.chainId;
+
+/** Asks in the way of block networks first, then of epoch networks. Never rejects. */
+async function wordOf(
+  { upstream, connect }: NodeToAsk,
+  { timeoutMs }: AskOptions,
+  { clock }: { readonly clock: Clock },
+): Promise<NodeWord> {
+  const connection = connect();
+  const { signal, done } = deadline(timeoutMs, new AbortController().signal, clock);
+  let id = 0;
+  const ask = async (method: string) => {
+    id += 1;
+    const own = id;
+    const json = requestJson(own, method, "[]");
+    return readReply(await connection.send({ id: own, json }, signal), own);
+  };
+  try {
+    let why = "";
+    for (const family of ["evm", "conflux"] as const) {
+      const chainId = await readChainId(family, ask);
+      // 0 is the id of no chain.
+      if (typeof chainId === "number" && chainId > 0)
+        return { upstream, said: { family, chainId } };
+      if (family === "evm") why = typeof chainId === "string" ? chainId : "chain id 0";
+      if (signal.aborted) break;
+    }
+    return { upstream, said: why };
+  } catch (error) {
+    return { upstream, said: error instanceof Error ? error.message : "no answer" };
+  } finally {
+    done();
+    await connection.close();
+  }
+}
+
+const kept = z.object({
+  family: z.enum(["evm", "conflux"]),
+  chainId: z.number().int().positive(),
+});
+
+const keyOf = (network: string): string => `chains ${network}`;
+
+/** What is kept of a network; undefined where nothing is. */
+export async function readChainFacts(
+  network: string,
+  state: Pick<State, "get">,
+): Promise<ChainFacts | undefined> {
+  const text = (await state.get(keyOf(network))) ?? "";
+  return kept.safeParse(parsed(text)).data;
+}
+
+/** Keeps what was found. @returns What counts: where another gateway was faster, what it found. */
+export async function keepChainFacts(
+  network: string,
+  facts: ChainFacts,
+  state: Pick<State, "get" | "replace">,
+): Promise<ChainFacts> {
+  const { family, chainId } = facts;
+  if (await state.replace(keyOf(network), undefined, JSON.stringify({ family, chainId })))
+    return facts;
+  return (await readChainFacts(network, state)) ?? facts;
+}

@@ -75,6 +75,7 @@ export async function startGateway(
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
+    calls: async () => serverSide.tailedCalls(),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

@@ -21,6 +21,7 @@ import {
   addressOf,
   logChange,
   readBody,
+  shownCall,
 } from "./admin-parts.ts";
 import { refusalOf, type Token } from "./admission.ts";
 import { adminDocument, verbsOf, version } from "./document.ts";
@@ -217,6 +218,9 @@ function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
     return context.json({ version, uptimeSeconds, networks: await networks() }, 200);
   });
+  app.openapi(operationRoutes.calls, async (context) =>
+    context.json({ calls: (await parts.calls()).map(shownCall) }, 200),
+  );
   app.openapi(operationRoutes.reload, async (context) => {
     const outcome = await parts.reload();
     if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);

@@ -10,6 +10,7 @@ import type { PriceList } from "../access/usage/usage-report.ts";
 import { isMapping } from "../config/units.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { State } from "../state/state.ts";
 import { isJson } from "./admission.ts";
@@ -36,6 +37,8 @@ export type AdminServerParts = {
   readonly networks: () => Promise<Status["networks"]>;
   /** Why some network is not ready; empty when all are. */
   readonly whyNotReady: () => Promise<readonly string[]>;
+  /** The slow and failed calls of late, the newest first. */
+  readonly calls: () => Promise<readonly TailedCall[]>;
   readonly reload: () => Promise<Reloaded>;
   readonly guesses: Pick<Guesses, "judge">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield">;
@@ -102,3 +105,10 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     budget: { perSecond, pausedForMs, monthUsed, monthLeft },
   };
 }
+
+/** A call of the tail: lists that are read only are copied for the answer. */
+export const shownCall = ({ steps, asked, members: _, ...call }: TailedCall) => ({
+  ...call,
+  steps: [...steps],
+  asked: [...asked],
+});

@@ -2,7 +2,7 @@
 // done: admin-app.ts.
 import { STATUS_CODES } from "node:http";
 import { createRoute, z } from "@hono/zod-openapi";
-import { madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";
+import { callTail, madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";
 
 /** An answer in JSON. */
 const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
@@ -171,6 +171,12 @@ export const operationRoutes = {
     ...{ ...get, path: "/status", operationId: "readStatus" },
     summary: "How the networks and their upstreams do.",
     responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
+  }),
+  calls: createRoute({
+    ...{ ...get, path: "/calls", operationId: "readCalls" },
+    summary: "The slow and failed calls of late, with their stories.",
+    description: "As many as `tail.calls` says, of each process; none where nothing is configured.",
+    responses: { 200: json(callTail, "The newest first."), ...failures(503) },
   }),
   reload: createRoute({
     ...{ ...tagged, method: "post", path: "/reload", operationId: "reload" },

@@ -19,6 +19,7 @@ const settings = z.strictObject({
   addresses: texts,
   contracts: texts,
   readOnly: z.boolean().optional(),
+  explain: z.boolean().optional(),
   expires: time.optional(),
   rate: z.strictObject({ computeUnits: z.number(), burst: z.number().optional() }).optional(),
   computeUnits: z.strictObject({ perDay: count.optional(), perMonth: count.optional() }).optional(),
@@ -144,6 +145,57 @@ export const status = z
     ),
   })
   .openapi("Status");
+
+const ms = z.number().describe("In milliseconds.");
+const sinceBegin = z.number().describe("From the call's beginning, in milliseconds.");
+
+const tailedCall = z
+  .strictObject({
+    at: time.describe("When it came."),
+    network: z.string(),
+    key: z.string(),
+    request: z.string().describe("As `X-Request-Id` said, and the log."),
+    trace: z.string().optional(),
+    method: z.string().describe("Of the catalogue, or `other`."),
+    id: z.string().describe("As the caller wrote it, in JSON."),
+    outcome: z.enum(["ok", "refused", "unavailable", "failed"]),
+    code: z.int().optional().describe("Of the error that was answered."),
+    source: z
+      .enum(["store", "upstream", "local", "merged"])
+      .describe(
+        "What the answer stands on; `merged`: the answer to an equal call that was under way.",
+      ),
+    proof: z.enum(["none", "partial", "full"]).optional(),
+    block: z.strictObject({ number: z.int(), hash: z.string() }).optional(),
+    staleMs: z.number().optional(),
+    computeUnits: z.number().optional(),
+    bytes: count,
+    ms,
+    steps: z.array(
+      z.strictObject({ step: z.enum(["authorized", "charged", "merged"]), atMs: sinceBegin }),
+    ),
+    asked: z
+      .array(
+        z.strictObject({
+          upstream: z.string(),
+          method: z.string(),
+          why: z
+            .string()
+            .optional()
+            .describe("Why a further one was asked: `failed`, `cross-check` or `slow`."),
+          atMs: sinceBegin,
+          ms: ms.optional().describe("Left out: it had not answered when the call ended."),
+          kind: z.string().optional().describe("What its reply was, such as `result`."),
+          code: z.int().optional().describe("Of its refusal."),
+          reason: z.string().optional().describe("Of its failure."),
+        }),
+      )
+      .describe("The upstreams that were asked, in their order."),
+    leftOut: count.describe("Further ones that were asked."),
+  })
+  .openapi("TailedCall");
+
+export const callTail = z.strictObject({ calls: z.array(tailedCall) }).openapi("CallTail");
 
 export const reloaded = z
   .strictObject({

@@ -11,6 +11,7 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
 import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
+import type { AttemptStory, BegunAttempt, Story } from "../observe/story.ts";
 import type { AttemptLedger, CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/node-turns.ts";
 import {
@@ -37,6 +38,8 @@ export class Call implements CallContext, HurriedAsker {
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
   #provenance: Provenance | undefined;
+  /** undefined: nobody wants it. */
+  story: Story | undefined;
   /** What it was charged when it came. */
   chargedUnits = 0;
   /** How often nodes were asked for it, or the head was that they tell. */
@@ -156,6 +159,11 @@ export class Call implements CallContext, HurriedAsker {
     return this.#work?.attempts ?? 0;
   }
 
+  /** All that it wanted of nodes was under way for equal calls. */
+  get hasOnlyJoined(): boolean {
+    return this.#work !== undefined && this.#work.joined > 0 && this.#work.attempts === 0;
+  }
+
   get questionsLeft(): number {
     return this.#ownWork().left;
   }
@@ -223,7 +231,7 @@ export class Call implements CallContext, HurriedAsker {
       const { clock, batch } = this.#parts;
       const { meter } = this.caller.grant;
       const { upstreamCalls: limit } = this.network.limits;
-      this.#work = new CallWork({ limit }, { clock, meter, batch: batch?.work });
+      this.#work = new CallWork({ limit }, { clock, meter, batch: batch?.work, story: this.story });
     }
     return this.#work;
   }
@@ -296,6 +304,7 @@ type CallWorkParts = {
   readonly meter: Pick<Meter, "charge">;
   /** Of all members of a batch; undefined for a lone call. */
   readonly batch: BatchWork | undefined;
+  readonly story?: Story | undefined;
 };
 
 export class CallWork implements AttemptLedger {
@@ -326,12 +335,14 @@ export class CallWork implements AttemptLedger {
     return Math.max(0, Math.min(this.#limit - this.attempts, ofBatch));
   }
 
-  attempted(): void {
+  attempted(attempt?: BegunAttempt, method?: string): AttemptStory | undefined {
     this.attempts += 1;
+    return attempt && method !== undefined ? this.#parts.story?.asked(attempt, method) : undefined;
   }
 
   merged(): void {
     this.joined += 1;
+    this.#parts.story?.reached("merged");
   }
 
   /**

@@ -46,6 +46,8 @@ export type Caller = {
   readonly client: () => string | undefined;
   /** Its WebSocket; undefined over HTTP. */
   readonly channel?: CallContext["channel"];
+  /** Of the request that the calls came with, or that its socket began with. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
 };
 
 /** The network's facts, with the key's own log range where it is the smaller one, and its own calls of nodes. */

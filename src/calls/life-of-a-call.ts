@@ -11,16 +11,22 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import { checkAddresses, checkParams, type Outcome, type Provenance } from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
+import type { Stories } from "../observe/stories.ts";
+import type { Story } from "../observe/story.ts";
 import { AnswerSizes, Batch } from "./batch.ts";
 import { batchWorkOf, Call, type CallParts, forbidden } from "./call.ts";
 import { type Caller, factsFor, type SharedView, viewOf } from "./caller.ts";
-import { type RpcResponse, refusal } from "./response.ts";
+import { explained, type RpcResponse, refusal } from "./response.ts";
 
 export type LifeParts = {
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "callEnded" | "callSaved" | "callBounded">;
   readonly costs: Pick<Costs, "of">;
   readonly memory: Pick<MemoryBudget, "admitsCall" | "admitsBatch" | "isCalmFor">;
+  /** Left out: no call has a story. */
+  readonly stories?:
+    | Pick<Stories, "isOn" | "begin" | "beginBatch" | "ended" | "explanation">
+    | undefined;
   readonly log: Logger;
 };
 
@@ -90,7 +96,10 @@ export class BodyAnswerer {
     const { memory, turns, costs } = this.#parts;
     const { scope, meter } = caller.grant;
     const sizes = this.#sizes;
-    const lives = { caller, callParts: partsOfBatch(caller, messages.length, this.#parts) };
+    const { stories } = this.#parts;
+    const story = stories?.isOn ? stories.beginBatch(caller) : undefined;
+    const callParts = partsOfBatch(caller, messages.length, this.#parts);
+    const lives: Lives = { caller, callParts, isBatch: true, story };
     const costOf = (message: Message): number =>
       message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;
     const dearest = (): number => Math.max(...messages.map(costOf));
@@ -111,7 +120,8 @@ export class BodyAnswerer {
         turns,
       },
     );
-    return batch.answer();
+    const response = batch.answer();
+    return story ? whenAnswered(response, story, messages.length, this.#parts) : response;
   }
 }
 
@@ -119,7 +129,13 @@ export class BodyAnswerer {
 const LARGE = 8_192;
 
 /** Whose calls they are, and what those of one body share. */
-type Lives = { readonly caller: Caller; readonly callParts: CallParts };
+type Lives = {
+  readonly caller: Caller;
+  readonly callParts: CallParts;
+  readonly isBatch?: boolean;
+  /** Of the batch; undefined where nobody wants it. */
+  readonly story?: Story | undefined;
+};
 
 /** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
 function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
@@ -136,15 +152,19 @@ function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifePar
 /** Never throws: what goes wrong is in the response. */
 function answerMessage(
   message: Message,
-  { caller, callParts }: Lives,
+  lives: Lives,
   parts: LifeParts,
 ): RpcResponse | Promise<RpcResponse> {
+  const { caller, callParts } = lives;
   if (message.kind === "invalid") {
     void caller.grant.meter.charge(REFUSED_UNITS, parts.clock.now());
     caller.scope.refused += 1;
     return refusal(message.id, message.error);
   }
   const call = new Call(message, caller, callParts);
+  const { stories } = parts;
+  if (stories?.isOn || caller.grant.scope.mayExplain)
+    call.story = stories?.begin(caller, lives.isBatch === true, lives.story);
   try {
     const outcome = liveCall(call, parts);
     if (!(outcome instanceof Promise)) return succeeded(call, outcome, parts);
@@ -166,19 +186,66 @@ function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcRespons
   const bytes = BYTES_AROUND + bytesOf(call.message.id) + lengthOf([result]);
   call.end();
   recordUsage(call, { bytes }, parts);
-  return { status: 200, provenance: call.provenance ?? MADE_HERE, pieces, bytes };
+  const provenance = call.provenance ?? MADE_HERE;
+  const response = { status: 200, provenance, pieces, bytes };
+  return call.story ? told(call, call.story, { response }, parts) : response;
 }
 
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   const { caller, message } = call;
-  const error = asVisible(thrown, caller, parts.log);
+  const { requestId, scope } = caller;
+  const error = asVisible(thrown, { requestId, scope, story: call.story }, parts.log);
   // A caller that asks too often is refused by its limits alone, and let in as they allow.
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);
   call.end();
   recordUsage(call, { bytes: response.bytes, error }, parts);
-  return response;
+  return call.story ? told(call, call.story, { response, error }, parts) : response;
 }
+
+/** The end of a call that has a story, which its caller is told where it asked for it. */
+function told(
+  call: Call,
+  story: Story,
+  given: { readonly response: RpcResponse; readonly error?: RpcError },
+  { stories }: LifeParts,
+): RpcResponse {
+  const { response, error } = given;
+  const { source = "local", proof, block, staleMs } = call.provenance ?? {};
+  stories?.ended(story, {
+    method: call.label,
+    id: call.message.id.slice(0, MOST_ID),
+    outcome: error ? outcomeOf(error) : "ok",
+    code: error?.code,
+    source: call.hasOnlyJoined ? "merged" : source,
+    proof,
+    block,
+    staleMs,
+    computeUnits: call.computeUnits,
+    bytes: response.bytes,
+  });
+  const { explainedIn } = story.options;
+  return explainedIn && stories
+    ? explained(response, explainedIn, stories.explanation(story))
+    : response;
+}
+
+/** The story of a batch ends when its answer begins: what is streamed is made while it is taken. */
+async function whenAnswered(
+  response: RpcResponse | Promise<RpcResponse>,
+  story: Story,
+  members: number,
+  { stories }: LifeParts,
+): Promise<RpcResponse> {
+  const begun = await response;
+  stories?.ended(story, { ...BATCH, members, bytes: begun.bytes });
+  return begun;
+}
+
+/** In characters: callers choose it. */
+const MOST_ID = 64;
+
+const BATCH = { method: "batch", id: "null", outcome: "ok", source: "local" } as const;
 
 /** @param id JSON text too: the very characters that the caller sent. */
 const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
@@ -193,12 +260,19 @@ const MADE_HERE: Provenance = { source: "local" };
  */
 export function asVisible(
   thrown: unknown,
-  { requestId, scope }: Pick<Caller, "requestId" | "scope">,
+  {
+    requestId,
+    scope,
+    story,
+  }: Pick<Caller, "requestId" | "scope"> & { readonly story?: Story | undefined },
   log: Logger,
 ): RpcError {
   const error = thrown instanceof RpcError ? thrown : errors.internal(requestId, thrown);
   if (error.status >= 500 && error.retryAfter === undefined && !scope.hasEnded) {
-    log.error({ request: requestId, code: error.code, err: error.cause }, error.message);
+    log.error(
+      { request: requestId, ...story?.logged, code: error.code, err: error.cause },
+      error.message,
+    );
   }
   return error;
 }
@@ -212,6 +286,7 @@ export function liveCall(call: Call, parts: LifeParts): Outcome {
   const startedAt = parts.clock.now();
   try {
     authorize(call, startedAt);
+    call.story?.reached("authorized");
     const outcome = charged(call, startedAt, parts);
     if (!(outcome instanceof Promise)) {
       recordEnd(call, { startedAt, outcome: "ok" }, parts);
@@ -289,6 +364,7 @@ const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson>
 
 /** The parameters are checked, and the method answers. */
 function answer(call: Call): Outcome {
+  call.story?.reached("charged");
   if (!call.method) throw call.notFound();
   const { family, chainId } = call.network;
   const { ambiguity } = call.message;
@@ -315,7 +391,8 @@ function recordEnd(call: Call, end: End, { clock, metrics, log }: LifeParts): vo
   if (log.isLevelEnabled("debug")) {
     const { requestId: request, grant } = call.caller;
     const code = error instanceof RpcError ? error.code : undefined;
-    log.debug({ request, network, key: grant.name, method, outcome, code, seconds }, "call");
+    const about = { request, network, key: grant.name, ...call.story?.logged };
+    log.debug({ ...about, method, outcome, code, seconds }, "call");
   }
 }
 

@@ -2,6 +2,7 @@
 import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
+import type { ExplainedIn } from "../observe/story.ts";
 
 /** Pieces of JSON to be written one after the other. */
 export type RpcResponse = {
@@ -15,6 +16,8 @@ export type RpcResponse = {
   readonly retryAfter?: number;
   /** What the answer stands on. */
   readonly provenance?: Provenance | undefined;
+  /** How it came about, for a header. */
+  readonly explanation?: string;
   /** What follows the pieces: made while the caller takes it, of a length that is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
 };
@@ -33,3 +36,18 @@ const failure = (id: string, error: RpcError): string =>
 
 const errorObject = ({ code, message, data }: RpcError): string =>
   JSON.stringify(data === undefined ? { code, message } : { code, message, data });
+
+/** The same, with how it came about. @param explanation JSON, in ASCII. */
+export function explained(
+  response: RpcResponse,
+  where: ExplainedIn,
+  explanation: string,
+): RpcResponse {
+  if (where === "header") return { ...response, explanation };
+  const member = `,"headgate_explain":${explanation}}`;
+  const last = response.pieces.at(-1);
+  // The envelope of one call ends with its brace.
+  const closing = typeof last === "string" ? `${last.slice(0, -1)}${member}` : member;
+  const pieces = [...response.pieces.slice(0, -1), closing];
+  return { ...response, pieces, bytes: response.bytes + member.length - 1 };
+}

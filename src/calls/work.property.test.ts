@@ -31,7 +31,7 @@ function world({
   const counted: CountedCall[] = [];
   let asked = 0;
   const call = async (_: string, json: string, __: AbortSignal, { ledger }: CallOptions = {}) => {
-    ledger?.attempted();
+    ledger?.attempted({ upstream: { name: "node" }, why: undefined }, "eth_test");
     asked += 1;
     const [{ fromBlock, toBlock }] = JSON.parse(json);
     if (Number(toBlock) - Number(fromBlock) < width) return Buffer.from("[]");

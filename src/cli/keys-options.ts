@@ -53,6 +53,7 @@ const terms = {
   addresses: placed("addresses", "10.0.0.0/8", "the IP addresses it may be used from", list),
   contracts: placed("contracts", "0x…,0x…", "the contracts it may ask about", list),
   "read-only": placed("readOnly", undefined, "no transactions"),
+  explain: placed("explain", undefined, "its callers may ask how an answer came about"),
   expires: placed("expires", "2027-01-31T00:00:00Z|90d", "when it stops working", time),
   rate: {
     ...placed("rate.computeUnits", "N", "compute units a second", number),

@@ -28,7 +28,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
 
 /** Settings that running parts take over; all others are what the process was made with. */
 const LIVE = new Set(
-  "keys limits timeouts log networks unidentified costs prices usage admin.token listen.trustedProxies listen.forwardedHeader".split(
+  "keys limits timeouts log networks unidentified costs prices usage tail admin.token listen.trustedProxies listen.forwardedHeader".split(
     " ",
   ),
 );

@@ -106,6 +106,11 @@ const keyTerms = {
   readOnly: trueOrFalse
     .optional()
     .describe("Whether it may send no transactions; left out: it may."),
+  explain: trueOrFalse
+    .optional()
+    .describe(
+      "Whether its callers may ask how an answer came about, with `X-Headgate-Explain: 1`: which upstreams were asked, by their names; left out: they may not.",
+    ),
   expires: z.iso
     .datetime({ offset: true, error: "expected a date and time such as 2027-01-31T00:00:00Z" })
     .transform(readTime)

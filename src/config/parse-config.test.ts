@@ -41,6 +41,7 @@ describe("the shortest configuration", () => {
       admin: { listen: { host: "127.0.0.1", port: 8546 } },
       costs: {},
       usage: { keptDays: 400 },
+      tail: { calls: 0, slowMs: 1_000 },
       data: "./data",
       processes: 1,
       log: { level: "info" },

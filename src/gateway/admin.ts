@@ -11,7 +11,7 @@ import type { State } from "../state/state.ts";
 
 export type AdminParts = Pick<
   AdminServerParts,
-  "metrics" | "networks" | "whyNotReady" | "reload"
+  "metrics" | "networks" | "whyNotReady" | "calls" | "reload"
 > & {
   readonly state: State;
   readonly clock: Clock;

@@ -16,6 +16,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { Stories, type StoriesOptions, type TailedCall } from "../observe/stories.ts";
 import { CallerSockets, type CallerSocketsOptions } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
@@ -47,6 +48,7 @@ export class ServerSide {
   readonly #usages: UsageBook;
   readonly #keys: KeyRing;
   readonly #refusalBudget: RefusalBudget;
+  readonly #stories: Stories;
   readonly #bodies: BodyAnswerer;
   readonly #connections: Connections;
   readonly #endpoint: Endpoint;
@@ -71,8 +73,10 @@ export class ServerSide {
       { state, meters: this.#meters, usages: this.#usages, clock, log },
     );
     const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
+    this.#stories = new Stories(storiesOptions(config), { clock, chance: Math.random });
     this.#bodies = new BodyAnswerer(bodyOptions(config), {
       ...{ clock, log, metrics, memory, turns },
+      stories: this.#stories,
       costs: new Costs(config.costs),
     });
     this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
@@ -138,6 +142,11 @@ export class ServerSide {
     return [...(await networks.whyNotReady()), ...whyStateNotWritable(state)];
   }
 
+  /** The slow and failed calls of late that this process answered, the newest first. */
+  tailedCalls(): readonly TailedCall[] {
+    return this.#stories.tail;
+  }
+
   /** Takes up what is known of keys and their use. */
   async start(): Promise<void> {
     await this.#meters.start();
@@ -155,6 +164,7 @@ export class ServerSide {
     this.#usages.reconfigure(config.usage);
     this.#rules = rulesOf(config);
     this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
+    this.#stories.reconfigure(storiesOptions(config));
     const { limits, timeouts } = config;
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
@@ -181,6 +191,8 @@ const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
   maxBatch: limits.batch,
   batchResponseBytes: limits.batchResponseBytes,
 });
+
+const storiesOptions = ({ tail }: Config): StoriesOptions => ({ tail, tracing: undefined });
 
 const socketOptions = ({ limits, timeouts }: Config): CallerSocketsOptions => ({
   messageBytes: limits.bodyBytes,

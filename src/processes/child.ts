@@ -8,6 +8,7 @@ import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { TailedCall } from "../observe/stories.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import {
   type ChildReply,
@@ -135,6 +136,8 @@ class Child {
         return this.#cancel();
       case "measure":
         return worker.metrics.values();
+      case "calls":
+        return worker.calls?.() ?? [];
       case "status":
         return worker.networks.status();
     }
@@ -177,6 +180,8 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
 type Worker = {
   readonly networks: Pick<Networks, "prepare" | "status">;
   readonly metrics: Pick<Metrics, "values">;
+  /** See `ServerSide.tailedCalls`; the writer answers nobody. */
+  readonly calls?: () => readonly TailedCall[];
   /** Has all parts but the networks take over a configuration, at once. */
   readonly apply: (config: Config) => void;
   /** What comes from the writer, or from servers. */
@@ -254,6 +259,7 @@ async function startServer(
   return {
     networks,
     metrics: common.metrics,
+    calls: () => serverSide.tailedCalls(),
     apply: (next) => {
       reconfigure(next);
       serverSide.reconfigure(next);

@@ -58,6 +58,8 @@ export type Request =
   | { readonly what: "cancel" }
   /** See `Metrics.values`. */
   | { readonly what: "measure" }
+  /** Of a server: see `ServerSide.tailedCalls`. */
+  | { readonly what: "calls" }
   /** See `Networks.status`. */
   | { readonly what: "status" };
 

@@ -5,6 +5,7 @@ import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
+import type { TailedCall } from "../observe/stories.ts";
 import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
 import { Supervised } from "./supervised.ts";
 import type { News } from "./writer-link.ts";
@@ -91,6 +92,19 @@ export class Processes {
   /** How the networks do, as the writer sees them. */
   status(): Promise<unknown> {
     return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
+  }
+
+  /** The slow and failed calls of late, of those servers that answer in time; the newest first. */
+  async calls(): Promise<readonly TailedCall[]> {
+    const told = await Promise.all(
+      this.#servers.map(
+        (server) =>
+          server.request({ what: "calls" }, TIMEOUT_MS).catch(() => []) as Promise<
+            readonly TailedCall[]
+          >,
+      ),
+    );
+    return told.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 
   /** The writer first: servers read the stores that it makes. @throws ChildFailed; then nothing was changed. */

@@ -73,6 +73,7 @@ export async function startSupervisor(
       ...whyUnidentified(current.unidentified),
       ...whyStateNotWritable(state),
     ],
+    calls: () => processes.calls(),
     reload: () => reload.again(parts.readAgain),
     state,
     clock,

@@ -189,7 +189,8 @@ export class Endpoint {
   ): RpcResponse | Promise<RpcResponse> {
     const { request, requestId, scope, channel } = incoming;
     const client = (): string | undefined => this.#parts.clientAddress(request);
-    const caller = { network, grant, requestId, scope, client, channel };
+    const { headers } = request;
+    const caller = { network, grant, requestId, scope, client, channel, headers };
     return this.#parts.bodies.answer(body, caller);
   }
 

@@ -297,6 +297,6 @@ function answerPreflight(
 
 const PREFLIGHT_HEADERS = Object.entries({
   "Access-Control-Allow-Headers":
-    "Content-Type, Content-Encoding, Accept, Authorization, X-Api-Key, Last-Event-ID",
+    "Content-Type, Content-Encoding, Accept, Authorization, X-Api-Key, Last-Event-ID, Traceparent, Tracestate, X-Headgate-Explain",
   "Access-Control-Max-Age": "86400",
 }).flat();

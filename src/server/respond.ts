@@ -29,7 +29,7 @@ export type ResponseOptions = {
 };
 
 const EXPOSED_HEADERS =
-  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Stale, X-Headgate-Truncated, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+  "X-Request-Id, X-Headgate-Block, X-Headgate-Source, X-Headgate-Proof, X-Headgate-Stale, X-Headgate-Truncated, X-Headgate-Explain, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 
 export type RespondParts = {
   readonly turns: Pick<Turns, "join" | "next">;
@@ -97,7 +97,7 @@ function drained(to: Writable | ServerResponse): Promise<void> {
   });
 }
 function headersOf(
-  { status, rateLimit, retryAfter, provenance }: RpcResponse,
+  { status, rateLimit, retryAfter, provenance, explanation }: RpcResponse,
   options: ResponseOptions,
 ): string[] {
   const headers = ["Content-Type", "application/json", "X-Request-Id", options.requestId];
@@ -109,6 +109,7 @@ function headersOf(
   if (provenance?.staleMs !== undefined)
     headers.push("X-Headgate-Stale", String(Math.round(provenance.staleMs / 1000)));
   if (provenance?.isCut) headers.push("X-Headgate-Truncated", "true");
+  if (explanation !== undefined) headers.push("X-Headgate-Explain", explanation);
   if (options.isPage) headers.push("Access-Control-Expose-Headers", EXPOSED_HEADERS);
   if (options.allowOrigin !== "*") headers.push("Vary", "Origin");
   if (options.close) headers.push("Connection", "close");

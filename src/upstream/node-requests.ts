@@ -45,6 +45,8 @@ export type NodeCall = {
   readonly holder?: MemoryHolder | undefined;
   /** See `NodeRequest`. */
   readonly unsubscribe?: string | undefined;
+  /** See `NodeRequest`. */
+  readonly headers?: NodeRequest["headers"];
 };
 
 /** @param prefix Of the names of the family's methods. */
@@ -141,13 +143,24 @@ export class NodeRequests {
   }
 
   #request(call: NodeCall): Sent {
-    const { method, paramsJson, purpose, maxBytes, holder, turn, unsubscribe } = call;
+    const { method, paramsJson, purpose, maxBytes, holder, turn, unsubscribe, headers } = call;
     this.#nextId += 1;
     const id = this.#nextId;
     const json = requestJson(id, method, paramsJson);
     const isForCaller = purpose === "call";
     const sentAtMs = this.#parts.clock.now();
-    const sent = { id, method, purpose, json, turn, isForCaller, holder, maxBytes, sentAtMs };
+    const sent = {
+      id,
+      method,
+      purpose,
+      json,
+      turn,
+      isForCaller,
+      holder,
+      maxBytes,
+      headers,
+      sentAtMs,
+    };
     return unsubscribe === undefined ? sent : { ...sent, unsubscribe };
   }
 

@@ -26,6 +26,8 @@ export type AskOptions = Urgency &
     readonly reader?: BodyReader | undefined;
     /** See `NodeRequest`. */
     readonly maxBytes?: number | undefined;
+    /** See `NodeRequest`. */
+    readonly headers?: Readonly<Record<string, string>> | undefined;
     /** Gets the call when it is sent. */
     readonly attempt?: { call: OpenCall | undefined } | undefined;
     /** On whose behalf; left out: it does not wait for its turn. */

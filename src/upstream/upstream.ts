@@ -150,12 +150,22 @@ export class Upstream {
       if (turn) this.turns.end(turn);
       return Promise.resolve({ kind: "busy", retryAfterMs: waitMs });
     }
-    const { attempt, reader, maxBytes, purpose = "call", asker } = options;
+    const { attempt, reader, maxBytes, purpose = "call", asker, headers } = options;
     const call = this.health.open(traits.workKind);
     if (attempt) attempt.call = call;
     const timeoutMs = purpose === "follow" ? this.#followTimeoutMs(call.workKind) : undefined;
     const holder = asker?.memory;
-    const wanted = { method, paramsJson, turn, purpose, reader, timeoutMs, maxBytes, holder };
+    const wanted = {
+      method,
+      paramsJson,
+      turn,
+      purpose,
+      reader,
+      timeoutMs,
+      maxBytes,
+      holder,
+      headers,
+    };
     return this.#requests.send(wanted, signal).then(({ reply, sentAtMs }) => {
       const sent: SentCall = { asked, turn, call, sentAtMs };
       const judged = this.#belief.judged(reply, method, options);

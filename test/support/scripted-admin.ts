@@ -47,6 +47,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
       prices: () => undefined,
       networks: async () => [],
       whyNotReady: async () => [],
+      calls: async () => [],
       reload: async () => ({ kind: "reloaded", changed: [] }),
       guesses: new Guesses(),
       clock,

@@ -12,6 +12,7 @@ export type ScopeSettings = {
   readonly addresses?: readonly string[] | undefined;
   readonly contracts?: readonly string[] | undefined;
   readonly readOnly?: boolean | undefined;
+  readonly explain?: boolean | undefined;
   readonly limits: {
     readonly logs: { readonly blocks?: number | undefined };
     readonly batch?: number | undefined;
@@ -53,6 +54,8 @@ export class Scope {
   readonly batchResponseBytes: number | undefined;
   readonly logBlocks: number | undefined;
   readonly upstreamCalls: number | undefined;
+  /** Callers may ask how an answer came about. */
+  readonly mayExplain: boolean;
   readonly #networks: ReadonlySet<string> | undefined;
   /** By its full name, or by a pattern. */
   readonly #isMethod: Record<"named" | "fitting", (method: string) => boolean> | undefined;
@@ -63,6 +66,7 @@ export class Scope {
 
   constructor(settings: ScopeSettings) {
     const { networks, methods, origins, addresses, contracts, readOnly, limits } = settings;
+    this.mayExplain = settings.explain === true;
     this.largestBatch = limits.batch;
     this.batchResponseBytes = limits.batchResponse;
     this.logBlocks = limits.logs.blocks;

@@ -130,14 +130,17 @@ export class CallDriver implements Waiting {
     const { method, paramsJson, options } = this.#state.question;
     if (attempt.why) network.askedAgain(attempt.why);
     if (attempt.isHedge) network.hedges.spend();
-    options.ledger?.attempted();
+    const story = options.ledger?.attempted(attempt, method);
     this.#underWay += 1;
     const sentAtMs = clock.now();
-    const heard = (reply: Reply): void => this.#ended(reply, attempt, clock.now() - sentAtMs);
+    const heard = (reply: Reply): void => {
+      story?.ended(reply);
+      this.#ended(reply, attempt, clock.now() - sentAtMs);
+    };
     // It failed, as an answer that cannot be read does.
     const failed = (): void => heard(NOT_ASKED);
     attempt.upstream
-      .ask(method, paramsJson, this.#ending, this.#askOptions(attempt))
+      .ask(method, paramsJson, this.#ending, this.#askOptions(attempt, story?.headers))
       .then(heard, failed);
   }
 
@@ -162,7 +165,7 @@ export class CallDriver implements Waiting {
     this.#step({ kind: "reply", attempt, reply: this.#noted(reply, attempt.upstream) });
   }
 
-  #askOptions(attempt: Attempt): AskOptions {
+  #askOptions(attempt: Attempt, headers: AskOptions["headers"]): AskOptions {
     const { traits, options } = this.#state.question;
     const { block, variant, reader, isFalse, onFalse, asker } = options;
     const head = block === undefined ? undefined : this.#parts.network.headNumber();
@@ -176,6 +179,7 @@ export class CallDriver implements Waiting {
       isInsistent: attempt.isInsistent,
       asker,
       attempt,
+      headers,
     };
   }
 

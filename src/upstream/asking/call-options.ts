@@ -1,5 +1,6 @@
 // How a call to the nodes of a network wants to be made.
 import type { MethodTraits } from "../../namespaces/known-method.ts";
+import type { AttemptStory, BegunAttempt } from "../../observe/story.ts";
 import type { BodyReader } from "../connection/connection.ts";
 import type { Judging } from "../node-requests.ts";
 import type { HurriedAsker } from "../node-turns.ts";
@@ -41,8 +42,8 @@ export type CrossCheckRule = {
 };
 
 export type AttemptLedger = {
-  /** A node is asked: retries, hedges and cross-checks count, too. */
-  attempted(): void;
+  /** A node is asked: retries, hedges and cross-checks count, too. @returns What wants to know what becomes of it. */
+  attempted(attempt: BegunAttempt, method: string): AttemptStory | undefined;
   /** An equal call is in flight already, and its answer is shared. */
   merged(): void;
 };

@@ -104,7 +104,9 @@ export class BatchingConnection implements Connection {
     const { isForCaller, holder } = (calls[0] as BatchedCall).request;
     const maxBytes = this.#parts.sizes.isConfigured ? undefined : LONGEST_TOGETHER;
     const json = `[${calls.map(({ request }) => request.json).join(",")}]`;
-    return { id: 0, json, isForCaller, holder, maxBytes };
+    // It can stand in one trace alone.
+    const headers = calls.find(({ request }) => request.headers)?.request.headers;
+    return { id: 0, json, isForCaller, holder, maxBytes, headers };
   }
 
   /** A slow member does not delay the others for long. @returns How to end it. */

@@ -52,6 +52,8 @@ export type NodeRequest = {
   readonly isForCaller?: boolean | undefined;
   /** The key that it is asked for. */
   readonly holder?: MemoryHolder | undefined;
+  /** Over HTTP, sent beside those of the configuration: where the call stands in a trace. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The method that ends the subscription which it opens; left out: `eth_unsubscribe`. */
   readonly unsubscribe?: string | undefined;
 };

@@ -54,11 +54,8 @@ export class HttpConnection implements Connection {
     });
   }
 
-  send(
-    { json, isForCaller, holder, maxBytes = this.#options.responseBytes }: Omit<NodeRequest, "id">,
-    signal: Signal,
-    reader?: BodyReader,
-  ): Promise<Exchange> {
+  send(request: Omit<NodeRequest, "id">, signal: Signal, reader?: BodyReader): Promise<Exchange> {
+    const { json, isForCaller, holder, maxBytes = this.#options.responseBytes } = request;
     return new Promise((resolve) => {
       if (signal.aborted) return resolve({ kind: "aborted" });
       const responseBytes = Math.min(maxBytes, this.#options.responseBytes);
@@ -66,7 +63,9 @@ export class HttpConnection implements Connection {
       const { timeoutMs } = this.#options;
       const waiting = { whole, reader, timeoutMs, signal, open: this.#open };
       const answer = new HttpAnswer(waiting, this.#parts, resolve);
-      const { path, headers } = this.#target;
+      const { path, headers: own } = this.#target;
+      // What the operator has configured wins.
+      const headers = request.headers === undefined ? own : { ...request.headers, ...own };
       this.#pool.dispatch({ path, headers, method: "POST", body: json }, answer);
     });
   }

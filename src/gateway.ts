@@ -1,6 +1,7 @@
 // The only place that creates and joins the parts. Read from top to bottom, it is the architecture.
 
 import type { Logger } from "pino";
+import { AuditTrail, actorHere } from "./access/audit-trail.ts";
 import { unservedNames } from "./access/limits/meter.ts";
 import type { Reloaded } from "./admin/admin-parts.ts";
 import { WriterThread } from "./chain/thread/writer-thread.ts";
@@ -23,8 +24,8 @@ export type Gateway = {
   reloadFile(): Promise<Reloaded>;
   /** Counts errors that nobody expected. */
   unexpected(kind: UnexpectedKind, times?: number): void;
-  /** Drains: no new connections, running calls end, then everything is closed, the stores last. */
-  stop(): Promise<void>;
+  /** Drains: no new connections, running calls end, then everything is closed, the stores last. @param why A signal, for the audit trail. */
+  stop(why?: string): Promise<void>;
   /** How long running calls are given then. */
   drainMs(): number;
   /** Other processes that it started end at once. */
@@ -70,19 +71,19 @@ export async function startGateway(
     admin.reconfigure(next);
     warnOfUnservedCosts(next, networks, log);
   };
-  const reload = new Reload(config, { networks, apply, log });
+  const audit = new AuditTrail({ state, clock, log });
+  const reload = new Reload(config, { networks, apply, audit, log });
   const admin = new Admin(config, {
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
     calls: async () => serverSide.tailedCalls(),
-    reload: () => reload.again(parts.readAgain),
-    state,
-    clock,
-    log,
+    reload: (by) => reload.again(parts.readAgain, by),
+    ...{ audit, state, clock, log },
   });
 
-  const stop = async (): Promise<void> => {
+  const stop = async (why?: string): Promise<void> => {
+    const noted = why && audit.note(actorHere(why), { what: "the gateway was told to end" });
     thread.callOff();
     await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
@@ -90,6 +91,7 @@ export async function startGateway(
     // Who waits for the stores may begin when they are free.
     await networks.close();
     await thread.close();
+    await noted;
     await state.close();
     stalls.close();
   };
@@ -109,8 +111,8 @@ export async function startGateway(
     log.info({ ...urls, networks: networks.names }, "listening");
     return {
       urls,
-      reload: (next) => reload.to(next),
-      reloadFile: () => reload.again(parts.readAgain),
+      reload: (next) => reload.to(next, actorHere("program")),
+      reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
       unexpected: metrics.unexpected,
       stop,
       drainMs: () => drainMs,

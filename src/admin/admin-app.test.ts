@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
+import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
+import { ROLES } from "../config/server-settings.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
+import { covers } from "./admission.ts";
+import { declaredRoutes } from "./document.ts";
+import { ROLE } from "./routes.ts";
 
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
@@ -81,6 +85,79 @@ describe("administration's way in", () => {
     expect(text).not.toContain("a secret");
     const { requestId } = json as { requestId: string };
     expect(logged).toMatchObject([{ requestId, text: "administration failed" }]);
+  });
+});
+
+describe("a role", () => {
+  const verbOf = ({ method }: (typeof declaredRoutes)[number]) => method.toUpperCase();
+  const matrix = declaredRoutes.flatMap((route) =>
+    ROLES.map((role) => ({ role, route, name: `${verbOf(route)} ${route.path}` })),
+  );
+
+  it.each(matrix)("$role at $name", async ({ role, route }) => {
+    const { ask, logged } = await open();
+    const path = route.path.replace("{name}", "nobody");
+    const token = role === "all" ? TOKEN : `${TOKEN}-${role}`;
+    const headers = { authorization: `Bearer ${token}` };
+    const { status, json } = await ask(verbOf(route), path, { headers });
+    const needed = route[ROLE] ?? "read";
+    if (covers(role, needed)) expect([200, 404, 422, 409]).toContain(status);
+    else {
+      const detail = `this needs a token of the role ${needed}, and this one is of the role ${role}`;
+      expect(json).toMatchObject({ status: 403, detail });
+      expect(logged).toEqual([{ refused: "role" }]);
+    }
+  });
+
+  it("is asked for in whatever way a path is written", async () => {
+    const { app } = await open();
+    const headers = { authorization: `Bearer ${TOKEN}-read`, "content-type": "application/json" };
+    for (const path of ["/keys/a%62c/revoke", "/%6beys/abc/revoke", "/keys/abc/rev%6fke"]) {
+      const { status } = await app.request(path, { method: "POST", headers });
+      expect([403, 404], path).toContain(status);
+    }
+    const head = await app.request("/keys", { method: "HEAD", headers });
+    expect(head.status).toBe(200);
+  });
+});
+
+describe("the audit trail", () => {
+  it("tells who changed which key, page by page, and nothing of a key", async () => {
+    const { ask } = await open();
+    const key = { name: "app", readOnly: true, origins: ["https://app.example.com"] };
+    const made = (await ask("POST", "/keys", { body: key })).json as { key: string };
+    const authorization = `Bearer ${TOKEN}-keys`;
+    await ask("PATCH", "/keys/app", { body: { readOnly: null }, headers: { authorization } });
+    await ask("POST", "/keys/app/revoke", { headers: { authorization } });
+    await ask("POST", "/keys/app/revoke");
+    await ask("POST", "/keys", { body: { name: "app" } });
+    const told = await ask("GET", "/audit?limit=2");
+    const at = expect.any(String);
+    const from = "unknown"; // asked without a socket
+    const ofKeys = { at, from, who: "keys", key: "app" };
+    const what = "a key's settings were changed";
+    expect(told.json).toEqual({
+      entries: [
+        { number: 2, ...ofKeys, what: "a key was revoked" },
+        { number: 1, ...ofKeys, what, details: ["readOnly"] },
+      ],
+      next: 1,
+    });
+    const { json, text } = await ask("GET", "/audit?before=1");
+    const details = ["readOnly", "origins"];
+    const first = {
+      number: 0,
+      at,
+      from,
+      who: "admin",
+      key: "app",
+      what: "a key was made",
+      details,
+    };
+    expect(json).toEqual({ entries: [first] });
+    expect(told.text + text).not.toContain(made.key);
+    for (const wrong of ["limit=0", "limit=1001", "before=-1", "limt=5"])
+      expect((await ask("GET", `/audit?${wrong}`)).status).toBe(422);
   });
 });
 

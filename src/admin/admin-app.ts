@@ -4,6 +4,7 @@
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
+import type { Change } from "../access/audit-trail.ts";
 import type { KeyBook } from "../access/keys/key-book.ts";
 import {
   readUsage,
@@ -18,23 +19,24 @@ import {
   type AdminApp,
   type AdminContext,
   type AdminServerParts,
+  actorOf,
   addressOf,
-  logChange,
+  noteChange,
   readBody,
   shownCall,
 } from "./admin-parts.ts";
-import { refusalOf, type Token } from "./admission.ts";
-import { adminDocument, verbsOf, version } from "./document.ts";
+import { admitted, covers, type Tokens } from "./admission.ts";
+import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
-import { keyRoutes, operationRoutes } from "./routes.ts";
+import { type DeclaredRoute, keyRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
 
-/** @param options.token As it is now: it may be changed by a reload. */
+/** @param options.tokens As they are now: they may be changed by a reload. */
 export function adminApp(
   options: {
-    readonly token: () => Token | undefined;
+    readonly tokens: () => Tokens;
     /** Called with the connection of each request that is let in. */
     readonly onLetIn?: (socket: Socket) => void;
   },
@@ -58,9 +60,13 @@ export function adminApp(
   app.use("*", async (context, next) => {
     const { method: verb } = context.req;
     const header = (name: string): string | undefined => context.req.header(name);
-    const refusal = refusalOf({ verb, header }, options.token());
-    if (refusal?.status === 401) await slowDown(context, parts);
-    if (refusal) throw refusal;
+    const operator = admitted({ verb, header }, options.tokens());
+    if (operator instanceof Problem) {
+      parts.metrics.adminRefused(operator.status === 401 ? "token" : "origin");
+      if (operator.status === 401) await slowDown(context, parts);
+      throw operator;
+    }
+    context.set("operator", operator);
     const socket = context.env?.incoming?.socket;
     if (socket) options.onLetIn?.(socket);
     await next();
@@ -72,6 +78,7 @@ export function adminApp(
       throw problems.bodyTooLarge(MOST_BODY_BYTES);
     await next();
   });
+  for (const route of declaredRoutes) addRoleCheck(app, route, parts);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
   app.notFound(({ req }) => {
@@ -89,6 +96,20 @@ export function adminApp(
     ),
   );
   return app;
+}
+
+/** Found as the answer is: what one of them matches the other one does. */
+function addRoleCheck(app: AdminApp, route: DeclaredRoute, { metrics }: AdminServerParts): void {
+  const needed = route[ROLE];
+  if (needed === undefined) return; // no token is needed
+  app.on(route.method.toUpperCase(), route.getRoutingPath(), async (context, next) => {
+    const { role } = context.get("operator");
+    if (!covers(role, needed)) {
+      metrics.adminRefused("role");
+      throw problems.notOfRole(role, needed);
+    }
+    await next();
+  });
 }
 
 /** A wrong token, or none: the refusal comes the later the more of them an address sends. */
@@ -122,7 +143,7 @@ function problemOf(
 const retryAfterOf = ({ retryAfter }: RpcError) =>
   retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } };
 
-type KeyParts = Pick<AdminServerParts, "keys" | "log">;
+type KeyParts = Pick<AdminServerParts, "keys" | "log" | "audit">;
 
 const OVERLAP_MS = 24 * 3_600_000;
 
@@ -132,8 +153,9 @@ function addKeyAnswers(app: AdminApp, parts: KeyParts): void {
     context.json({ keys: [...(await keys.list())] }, 200),
   );
   app.openapi(keyRoutes.create, async (context) => {
-    const outcome = await keys.create(await readBody(context));
-    return context.json(shownOf(outcome, { context, parts, what: "a key was made" }), 201);
+    const body = await readBody(context);
+    const change = { context, parts, what: "a key was made", details: settingsIn(body) };
+    return context.json(await shownOf(await keys.create(body), change), 201);
   });
   app.openapi(keyRoutes.show, async (context) => {
     const { name } = context.req.valid("param");
@@ -148,14 +170,15 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
   const { keys } = parts;
   app.openapi(keyRoutes.update, async (context) => {
     const { name } = context.req.valid("param");
-    const outcome = await keys.update(name, await readBody(context));
-    const change = { context, parts, what: "a key's settings were changed" };
-    return context.json(shownOf(outcome, change), 200);
+    const body = await readBody(context);
+    const what = "a key's settings were changed";
+    const change = { context, parts, what, details: settingsIn(body) };
+    return context.json(await shownOf(await keys.update(name, body), change), 200);
   });
   app.openapi(keyRoutes.rotate, async (context) => {
     const { name } = context.req.valid("param");
     const outcome = await keys.rotate(name, { overlapMs: overlapOf(await readBody(context)) });
-    return context.json(shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
+    return context.json(await shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
   });
   for (const [act, done] of [
     ["revoke", "revoked"],
@@ -164,24 +187,30 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
   ] as const)
     app.openapi(keyRoutes[act], async (context) => {
       const outcome = await keys[act](context.req.valid("param").name);
-      return context.json(shownOf(outcome, { context, parts, what: `a key was ${done}` }), 200);
+      const change = { context, parts, what: `a key was ${done}` };
+      return context.json(await shownOf(outcome, change), 200);
     });
 }
 
 type KeyChange = {
   readonly context: AdminContext;
   readonly parts: KeyParts;
-  readonly what: string;
-};
+} & Pick<Change, "what" | "details">;
 type Making = Awaited<ReturnType<KeyBook["create"]>>;
 type Changing = Awaited<ReturnType<KeyBook["revoke"]>>;
 type Shown = Extract<Changing, { kind: "changed" }>["key"];
 
-/** The key that an outcome shows, once the change is logged. @throws Problem when nothing was changed. */
-function shownOf(outcome: Making, change: KeyChange): Shown & { key: string };
-function shownOf(outcome: Changing, change: KeyChange): Shown;
-function shownOf(outcome: Making | Changing, change: KeyChange): Shown & { key?: string } {
-  const { context, parts, what } = change;
+/** The settings that a request names: their values are the key's own. */
+const settingsIn = (body: Readonly<Record<string, unknown>>): readonly string[] =>
+  Object.keys(body).filter((name) => name !== "name");
+
+/** The key that an outcome shows, once the change is noted. @throws Problem when nothing was changed. */
+async function shownOf(outcome: Making, change: KeyChange): Promise<Shown & { key: string }>;
+async function shownOf(outcome: Changing, change: KeyChange): Promise<Shown>;
+async function shownOf(
+  outcome: Making | Changing,
+  { context, parts, ...change }: KeyChange,
+): Promise<Shown & { key?: string }> {
   switch (outcome.kind) {
     case "mistakes":
       throw problems.mistakes(outcome.mistakes);
@@ -191,10 +220,10 @@ function shownOf(outcome: Making | Changing, change: KeyChange): Shown & { key?:
     case "refused":
       throw problems.conflict(outcome.why);
     case "changed":
-      logChange(context, parts, { what, key: outcome.key.name });
+      await noteChange(context, parts, { ...change, key: outcome.key.name });
       return outcome.key;
     case "made":
-      logChange(context, parts, { what, key: outcome.key.name });
+      await noteChange(context, parts, { ...change, key: outcome.key.name });
       return { ...outcome.key, key: outcome.text };
   }
 }
@@ -206,6 +235,8 @@ function overlapOf(body: unknown): number {
     read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
   );
 }
+
+const AUDIT_LIMIT = 100;
 
 type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
 
@@ -222,11 +253,20 @@ function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
     context.json({ calls: (await parts.calls()).map(shownCall) }, 200),
   );
   app.openapi(operationRoutes.reload, async (context) => {
-    const outcome = await parts.reload();
+    const outcome = await parts.reload(actorOf(context));
     if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
     if (outcome.kind === "refused") throw problems.conflict(outcome.why);
-    logChange(context, parts, { what: "the configuration was reloaded" });
+    parts.log.info(
+      { who: context.get("operator").name, address: addressOf(context) },
+      "the configuration was reloaded",
+    );
     return context.json({ changed: [...outcome.changed] }, 200);
+  });
+  app.openapi(operationRoutes.audit, async (context) => {
+    const { before, limit = AUDIT_LIMIT } = context.req.valid("query");
+    const { entries, next } = await parts.audit.read({ before, limit });
+    const shown = entries.map((entry) => ({ ...entry, details: entry.details?.slice() }));
+    return context.json({ entries: shown, next }, 200);
   });
   app.openapi(operationRoutes.metrics, async (context) =>
     context.text(await metrics.exposition(), 200, { "Content-Type": metrics.contentType }),

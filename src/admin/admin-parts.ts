@@ -3,6 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Logger } from "pino";
+import type { Actor, AuditTrail, Change } from "../access/audit-trail.ts";
 import type { KeyBook } from "../access/keys/key-book.ts";
 import { plainAddress } from "../access/scope/client-address.ts";
 import type { Guesses } from "../access/scope/guesses.ts";
@@ -13,7 +14,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { State } from "../state/state.ts";
-import { isJson } from "./admission.ts";
+import { isJson, type Operator } from "./admission.ts";
 import { problems } from "./problem.ts";
 import type { Status } from "./schemas.ts";
 
@@ -26,7 +27,7 @@ export type Reloaded =
   | { readonly kind: "refused"; readonly why: string };
 
 export type AdminServerParts = {
-  readonly metrics: Pick<Metrics, "exposition" | "contentType">;
+  readonly metrics: Pick<Metrics, "exposition" | "contentType" | "adminRefused">;
   readonly keys: Pick<
     KeyBook,
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"
@@ -39,7 +40,8 @@ export type AdminServerParts = {
   readonly whyNotReady: () => Promise<readonly string[]>;
   /** The slow and failed calls of late, the newest first. */
   readonly calls: () => Promise<readonly TailedCall[]>;
-  readonly reload: () => Promise<Reloaded>;
+  readonly reload: (by: Actor) => Promise<Reloaded>;
+  readonly audit: Pick<AuditTrail, "note" | "read">;
   readonly guesses: Pick<Guesses, "judge">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
@@ -47,7 +49,7 @@ export type AdminServerParts = {
 
 type AdminEnvironment = {
   Bindings: Partial<HttpBindings>;
-  Variables: { readonly requestId: string };
+  Variables: { readonly requestId: string; readonly operator: Operator };
 };
 export type AdminApp = OpenAPIHono<AdminEnvironment>;
 export type AdminContext = Context<AdminEnvironment>;
@@ -74,14 +76,22 @@ function parse(text: string): unknown {
   }
 }
 
-/** Logs one line for each change: what, which key, from where. */
-export function logChange(
+/** Who asks. */
+export const actorOf = (context: AdminContext): Actor => ({
+  who: context.get("operator").name,
+  from: addressOf(context),
+});
+
+/** One line in the log for each change, and its entry in the audit trail: what, which key, who, from where. */
+export async function noteChange(
   context: AdminContext,
-  { log }: Pick<AdminServerParts, "log">,
-  change: { readonly what: string; readonly key?: string },
-): void {
-  const { what, ...about } = change;
-  log.info({ ...about, address: addressOf(context) }, what);
+  { log, audit }: Pick<AdminServerParts, "log" | "audit">,
+  change: Change,
+): Promise<void> {
+  const { what, details: _, ...about } = change;
+  const { who, from: address } = actorOf(context);
+  log.info({ ...about, who, address }, what);
+  await audit.note({ who, from: address }, change);
 }
 
 type ShownUpstream = Status["networks"][number]["upstreams"][number];

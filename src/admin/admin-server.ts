@@ -5,15 +5,14 @@ import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener, requestIds } from "../server/listener.ts";
 import { adminApp } from "./admin-app.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
-import { Token } from "./admission.ts";
+import { type TokenSettings, type Tokens, tokensOf } from "./admission.ts";
 import { Problem, problemResponse } from "./problem.ts";
 
-export type AdminServerOptions = {
+/** Without any token this machine alone is answered. */
+export type AdminServerOptions = TokenSettings & {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** undefined: this machine alone is answered. */
-  readonly token: string | undefined;
 };
 
 const MOST_CONNECTIONS = 100;
@@ -33,12 +32,12 @@ export class AdminServer {
     { most: MOST_CONNECTIONS, strangers: MOST_CONNECTIONS, perAddress: MOST_CONNECTIONS },
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
   );
-  #token: Token | undefined;
+  #tokens: Tokens;
 
-  constructor({ host, port, token }: AdminServerOptions, parts: AdminServerParts) {
-    this.reconfigure({ token });
+  constructor({ host, port, ...settings }: AdminServerOptions, parts: AdminServerParts) {
+    this.#tokens = tokensOf(settings);
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
-    const app = adminApp({ token: () => this.#token, onLetIn }, parts);
+    const app = adminApp({ tokens: () => this.#tokens, onLetIn }, parts);
     const nextUnreadableId = requestIds();
     const answer = getRequestListener((request, bindings) => app.fetch(request, bindings), {
       overrideGlobalObjects: false,
@@ -58,9 +57,9 @@ export class AdminServer {
     );
   }
 
-  /** The next request needs this token. */
-  reconfigure({ token }: { readonly token?: string | undefined }): void {
-    this.#token = token === undefined ? undefined : new Token(token);
+  /** The next request needs one of these tokens. */
+  reconfigure(settings: TokenSettings): void {
+    this.#tokens = tokensOf(settings);
   }
 
   /** @returns The port, also when any was asked for. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { refusalOf, Token } from "./admission.ts";
+import { type AdminRequest, admitted, covers, Tokens, tokensOf } from "./admission.ts";
+import { Problem } from "./problem.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -8,8 +9,13 @@ const request = (headers: Headers, verb = "GET") => ({
   header: (name: string) => headers[name],
 });
 
+const refusalOf = (asked: AdminRequest, tokens = new Tokens([])): Problem | undefined => {
+  const operator = admitted(asked, tokens);
+  return operator instanceof Problem ? operator : undefined;
+};
+
 describe("with a token", () => {
-  const token = new Token("0123456789abcdef");
+  const token = tokensOf({ token: "0123456789abcdef" });
 
   it.each([
     { authorization: "Bearer 0123456789abcdef", want: undefined },
@@ -44,7 +50,7 @@ describe("without a token", () => {
     "[::1]:8546",
     "LocalHost:1",
   ])("Host %s is this machine", (host) => {
-    expect(refusalOf(request({ host }), undefined)).toBeUndefined();
+    expect(refusalOf(request({ host }))).toBeUndefined();
   });
 
   it.each([
@@ -61,7 +67,7 @@ describe("without a token", () => {
     { host: "localhost:8546", "sec-fetch-site": "cross-site" },
     { host: "localhost:8546", "sec-fetch-site": "same-site" },
   ])("%j is refused", (headers: Headers) => {
-    expect(refusalOf(request(headers), undefined)?.status).toBe(403);
+    expect(refusalOf(request(headers))?.status).toBe(403);
   });
 
   it("a page that came from here is answered", () => {
@@ -70,7 +76,7 @@ describe("without a token", () => {
       origin: "http://localhost:8546",
       "sec-fetch-site": "same-origin",
     };
-    expect(refusalOf(request(headers), undefined)).toBeUndefined();
+    expect(refusalOf(request(headers))).toBeUndefined();
   });
 
   it.each([
@@ -84,6 +90,49 @@ describe("without a token", () => {
   ])("a change sent as $type answers $want", ({ type, want }) => {
     const headers: Headers = { host: "localhost", ...(type ? { "content-type": type } : {}) };
     for (const verb of ["POST", "PATCH", "DELETE"])
-      expect(refusalOf(request(headers, verb), undefined)?.status).toBe(want);
+      expect(refusalOf(request(headers, verb))?.status).toBe(want);
+  });
+});
+
+describe("tokens of several operators", () => {
+  const hash = "sha256:c2fb6fa1f0eb8d4bab5e2bde4eefa8d8c1d3f5f4bb0ea8b0c29cd5fdd5a7ad0e";
+  const tokens = tokensOf({
+    token: "0123456789abcdef",
+    tokens: [
+      { name: "grafana", role: "read", hash },
+      {
+        name: "ci",
+        role: "keys",
+        hash: "sha256:d6d1d4b7b4b1c6221ff82fc68417ffa429118e6087cba617416b2b0a92732607",
+      },
+    ],
+  });
+  const asked = (text: string) => request({ authorization: `Bearer ${text}` });
+
+  it("have a name and a role each", () => {
+    expect(admitted(asked("a-token-of-the-ci"), tokens)).toMatchObject({
+      name: "ci",
+      role: "keys",
+    });
+    expect(admitted(asked("0123456789abcdef"), tokens)).toMatchObject({
+      name: "admin",
+      role: "all",
+    });
+    expect(admitted(asked(hash), tokens)).toBeInstanceOf(Problem);
+    expect(admitted(request({ host: "localhost" }), tokens)).toBeInstanceOf(Problem);
+  });
+
+  it.each([
+    ["read", "read", true],
+    ["read", "keys", false],
+    ["read", "all", false],
+    ["keys", "read", true],
+    ["keys", "keys", true],
+    ["keys", "all", false],
+    ["all", "read", true],
+    ["all", "keys", true],
+    ["all", "all", true],
+  ] as const)("the role %s has what %s needs: %s", (role, needed, want) => {
+    expect(covers(role, needed)).toBe(want);
   });
 });

@@ -1,7 +1,8 @@
-// A request is admitted to admin when it has its token. Without a token admin listens to this machine alone,
+// A request is admitted to admin when it has one of its tokens. Without any admin listens to this machine alone,
 // and then a browser on it is the danger: a page of another site may lead it here.
 import { hash, timingSafeEqual } from "node:crypto";
-import { isLoopback } from "../config/server-settings.ts";
+import { hashOf } from "../config/key-settings.ts";
+import { isLoopback, ROLES, type Role } from "../config/server-settings.ts";
 import { type Problem, problems } from "./problem.ts";
 
 /** What is looked at of a request. */
@@ -11,28 +12,62 @@ export type AdminRequest = {
   readonly header: (name: string) => string | undefined;
 };
 
-/** The token, as its hash: compared in a time that tells nothing of it. */
-export class Token {
-  readonly #digest: Buffer;
+/** Who asks, and what it may do. */
+export type Operator = { readonly name: string; readonly role: Role };
 
-  constructor(text: string) {
-    this.#digest = digestOf(text);
+/** @param hash `sha256:` and hex. */
+export type OperatorToken = Operator & { readonly hash: string };
+
+/** The tokens of all operators, as their hashes: compared in a time that tells nothing of any. */
+export class Tokens {
+  readonly #known: readonly (Operator & { readonly digest: Buffer })[];
+
+  constructor(known: readonly OperatorToken[]) {
+    this.#known = known.map(({ name, role, hash: text }) => ({
+      ...{ name, role },
+      digest: Buffer.from(text.slice("sha256:".length), "hex"),
+    }));
+  }
+
+  get isEmpty(): boolean {
+    return this.#known.length === 0;
   }
 
   /** @param authorization The header of this name. */
-  isIn(authorization: string | undefined): boolean {
+  holderOf(authorization: string | undefined): Operator | undefined {
     const [, presented] = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? "") ?? [];
-    return presented !== undefined && timingSafeEqual(digestOf(presented), this.#digest);
+    if (presented === undefined) return undefined;
+    const digest = hash("sha256", presented, "buffer");
+    // All of them, also behind the one that fits.
+    const [found] = this.#known.filter((each) => timingSafeEqual(digest, each.digest));
+    return found;
   }
 }
 
-const digestOf = (text: string): Buffer => hash("sha256", text, "buffer");
+/** As the configuration has them. */
+export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
+  new Tokens([
+    ...(token === undefined ? [] : [{ name: "admin", role: "all", hash: hashOf(token) } as const]),
+    ...tokens,
+  ]);
 
-/** Why the request is refused, or undefined. No page can make a browser send a token. */
-export function refusalOf(request: AdminRequest, token: Token | undefined): Problem | undefined {
-  if (token) return token.isIn(request.header("authorization")) ? undefined : problems.wrongToken();
-  return otherHost(request) ?? otherSite(request) ?? notAsked(request);
+export type TokenSettings = {
+  readonly token?: string | undefined;
+  readonly tokens?: readonly OperatorToken[];
+};
+
+/** Whoever is on this machine, where there are no tokens. */
+const LOCAL: Operator = { name: "this machine", role: "all" };
+
+/** Whose the request is, or why it is refused. No page can make a browser send a token. */
+export function admitted(request: AdminRequest, tokens: Tokens): Operator | Problem {
+  if (tokens.isEmpty) return otherHost(request) ?? otherSite(request) ?? notAsked(request) ?? LOCAL;
+  return tokens.holderOf(request.header("authorization")) ?? problems.wrongToken();
 }
+
+/** Whether a role has what another one needs. */
+export const covers = (role: Role, needed: Role): boolean =>
+  ROLES.indexOf(role) >= ROLES.indexOf(needed);
 
 /** A name of a stranger that was made to mean 127.0.0.1 (DNS rebinding). */
 function otherHost({ header }: AdminRequest): Problem | undefined {

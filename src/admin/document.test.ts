@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { scriptedAdmin } from "../../test/support/scripted-admin.ts";
 import { adminDocument, declaredRoutes } from "./document.ts";
+import { ROLE } from "./routes.ts";
 
 const document = JSON.parse(JSON.stringify(adminDocument()));
 
@@ -20,6 +21,8 @@ const parameter = z
   })
   .refine((each) => each.in !== "path" || each.required, "a path's parameter is required");
 const operation = z.strictObject({
+  "x-headgate-role": z.enum(["read", "keys", "all"]).optional(),
+  security: z.tuple([]).optional(),
   operationId: z.string(),
   summary: z.string(),
   description: z.string().optional(),
@@ -107,6 +110,18 @@ describe("the OpenAPI document", () => {
         const named = (each.parameters ?? []).filter(({ in: place }) => place === "path");
         expect(named.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
       }
+  });
+
+  it("says which role each route needs, or that it needs no token", () => {
+    const needs = declaredRoutes.map(({ method, path, ...route }) => [
+      `${method} ${path}`,
+      route[ROLE] ?? JSON.stringify(route.security),
+    ]);
+    for (const [route = "", need] of needs) {
+      if (["get /healthz", "get /readyz"].includes(route)) expect(need, route).toBe("[]");
+      else if (route.startsWith("get ")) expect(need, route).toBe("read");
+      else expect(need, route).toBe(route === "post /reload" ? "all" : "keys");
+    }
   });
 
   it("has all that is answered, and nothing else", async () => {

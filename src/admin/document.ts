@@ -3,13 +3,13 @@
 
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import manifest from "../../package.json" with { type: "json" };
-import { keyRoutes, operationRoutes } from "./routes.ts";
+import { type DeclaredRoute, keyRoutes, operationRoutes } from "./routes.ts";
 import { requestSchemas } from "./schemas.ts";
 
 /** The release that runs. */
 export const version: string = manifest.version;
 
-export const declaredRoutes: readonly RouteConfig[] = [
+export const declaredRoutes: readonly DeclaredRoute[] = [
   ...Object.values(keyRoutes),
   ...Object.values(operationRoutes),
 ];
@@ -26,7 +26,7 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
       title: "Headgate administration",
       version,
       description:
-        "On the admin port. With `admin.token` every request carries it; without, only this machine is answered.",
+        "On the admin port. With `admin.token` or `admin.tokens` every request carries one of them, of the role that `x-headgate-role` names or a later one of read, keys, all; without, only this machine is answered.",
       license: { name: "Apache-2.0" },
     },
     servers: [{ url: "http://127.0.0.1:8546" }],

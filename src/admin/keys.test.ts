@@ -97,6 +97,7 @@ describe("a key", () => {
       ["a key was made", "a key was rotated", "a key was revoked"].map((text) => ({
         text,
         key: "app",
+        who: "admin",
         address: "unknown",
       })),
     );

@@ -31,9 +31,15 @@ export class Problem extends Error {
 
 export const problems = {
   wrongToken: () =>
-    new Problem(401, "this needs the administration's token: Authorization: Bearer …", {
+    new Problem(401, "this needs a token of the administration: Authorization: Bearer …", {
       headers: { "WWW-Authenticate": 'Bearer realm="headgate"' },
     }),
+  /** The token is known. */
+  notOfRole: (role: string, needed: string) =>
+    new Problem(
+      403,
+      `this needs a token of the role ${needed}, and this one is of the role ${role}`,
+    ),
   tooManyGuesses: (retryAfterMs: number) =>
     new Problem(429, "too many requests came without the token, try again later", {
       headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) },

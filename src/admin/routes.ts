@@ -1,8 +1,31 @@
 // The declarations of all routes: what can be done with keys, usage, how the gateway does, and the reload. What is
 // done: admin-app.ts.
 import { STATUS_CODES } from "node:http";
-import { createRoute, z } from "@hono/zod-openapi";
-import { callTail, madeKey, problem, reloaded, shownKey, status, usageReport } from "./schemas.ts";
+import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import type { Role } from "../config/server-settings.ts";
+import {
+  auditPage,
+  callTail,
+  madeKey,
+  problem,
+  reloaded,
+  shownKey,
+  status,
+  usageReport,
+} from "./schemas.ts";
+
+/** Under which a declaration says the role that it needs, here and in the document. */
+export const ROLE = "x-headgate-role";
+
+/** A declaration without a role needs no token. */
+export type DeclaredRoute = RouteConfig & {
+  readonly [ROLE]?: Role;
+  getRoutingPath(): string;
+};
+
+const forRead = { [ROLE]: "read" } as const;
+const forKeys = { [ROLE]: "keys" } as const;
+const forAll = { [ROLE]: "all" } as const;
 
 /** An answer in JSON. */
 const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
@@ -51,6 +74,7 @@ const act = <Word extends string>(
 ) =>
   createRoute({
     ...ofOneKey,
+    ...forKeys,
     method: "post",
     path: `/keys/{name}/${word}` as const,
     operationId: `${word}Key`,
@@ -63,6 +87,7 @@ export const keyRoutes = {
     method: "get",
     path: "/keys",
     operationId: "listKeys",
+    ...forRead,
     summary: "All keys, by name.",
     tags,
     responses: {
@@ -74,6 +99,7 @@ export const keyRoutes = {
     method: "post",
     path: "/keys",
     operationId: "createKey",
+    ...forKeys,
     summary: "Makes a key.",
     tags,
     request: { body: body("KeyRequest", true) },
@@ -84,6 +110,7 @@ export const keyRoutes = {
     method: "get",
     path: "/keys/{name}",
     operationId: "showKey",
+    ...forRead,
     summary: "One key.",
     responses: { 200: json(shownKey, "The key, without its text."), ...failures(404, 503) },
   }),
@@ -92,6 +119,7 @@ export const keyRoutes = {
     method: "patch",
     path: "/keys/{name}",
     operationId: "updateKey",
+    ...forKeys,
     summary: "Changes what a key may do.",
     description:
       "A merge patch (RFC 7396): what is left out stays as it is, and null takes a setting away, also within a group such as `limits`.",
@@ -106,6 +134,7 @@ export const keyRoutes = {
     method: "post",
     path: "/keys/{name}/rotate",
     operationId: "rotateKey",
+    ...forKeys,
     summary: "Gives a key a new text.",
     description: "The old text works until the overlap ends.",
     request: { params: keyParameter, body: body("Rotation", false) },
@@ -145,6 +174,12 @@ const plainText = (description: string) => ({
   content: { "text/plain": { schema: z.string() } },
 });
 
+const wholeText = (expected: string, form: RegExp) =>
+  z
+    .string()
+    .regex(form, { error: `expected ${expected}` })
+    .transform(Number);
+
 const tagged = { tags: ["operation"] };
 const get = { ...tagged, method: "get" } as const;
 
@@ -153,6 +188,7 @@ export const operationRoutes = {
     method: "get",
     path: "/usage",
     operationId: "readUsage",
+    ...forRead,
     summary: "The bill of all keys, or of one.",
     tags: ["usage"],
     request: { query: z.strictObject({ ...range, key: z.string().optional() }) },
@@ -162,47 +198,65 @@ export const operationRoutes = {
     method: "get",
     path: "/keys/{name}/usage",
     operationId: "readKeyUsage",
+    ...forRead,
     summary: "The bill of one key.",
     tags: ["keys", "usage"],
     request: { params: keyParameter, query: z.strictObject(range) },
     responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
   status: createRoute({
-    ...{ ...get, path: "/status", operationId: "readStatus" },
+    ...{ ...get, path: "/status", operationId: "readStatus", ...forRead },
     summary: "How the networks and their upstreams do.",
     responses: { 200: json(status, "As this moment knows it."), ...failures(503) },
   }),
   calls: createRoute({
-    ...{ ...get, path: "/calls", operationId: "readCalls" },
+    ...{ ...get, path: "/calls", operationId: "readCalls", ...forRead },
     summary: "The slow and failed calls of late, with their stories.",
     description: "As many as `tail.calls` says, of each process; none where nothing is configured.",
     responses: { 200: json(callTail, "The newest first."), ...failures(503) },
   }),
   reload: createRoute({
-    ...{ ...tagged, method: "post", path: "/reload", operationId: "reload" },
+    ...{ ...tagged, method: "post", path: "/reload", operationId: "reload", ...forAll },
     summary: "Reads the configuration again and applies what changed in it, as one step.",
     responses: {
       200: json(reloaded, "What changed; secrets are not shown."),
       ...failures(409, 422, 503),
     },
   }),
+  audit: createRoute({
+    ...{ ...get, path: "/audit", operationId: "readAudit", ...forRead },
+    summary: "Who changed what, and when; newest first.",
+    description:
+      "Of all gateways over one state, by this API, the command line and signals; the newest 10,000 at least.",
+    request: {
+      query: z.strictObject({
+        before: wholeText("a whole number", /^\d{1,15}$/)
+          .optional()
+          .openapi({ description: "Entries of lower numbers: `next` of the page before." }),
+        limit: wholeText("1 to 1000", /^([1-9]\d{0,2}|1000)$/)
+          .optional()
+          .openapi({ description: "How many; left out: 100." }),
+      }),
+    },
+    responses: { 200: json(auditPage, "A page of it."), ...failures(422, 503) },
+  }),
   metrics: createRoute({
-    ...{ ...get, path: "/metrics", operationId: "readMetrics" },
+    ...{ ...get, path: "/metrics", operationId: "readMetrics", ...forRead },
     summary: "What is counted, for Prometheus.",
     responses: { 200: plainText("The text format."), ...failures(503) },
   }),
   health: createRoute({
-    ...{ ...get, path: "/healthz", operationId: "readHealth" },
+    ...{ ...get, path: "/healthz", operationId: "readHealth", security: [] },
     summary: "Whether the process lives. Needs no token.",
     responses: { 200: plainText("It does.") },
   }),
   readiness: createRoute({
-    ...{ ...get, path: "/readyz", operationId: "readReadiness" },
+    ...{ ...get, path: "/readyz", operationId: "readReadiness", security: [] },
     summary: "Whether every network can be served. Needs no token.",
     responses: { 200: plainText("It can."), 503: plainText("Why not, one line each.") },
   }),
   document: createRoute({
-    ...{ ...get, path: "/openapi.json", operationId: "readDocument" },
+    ...{ ...get, path: "/openapi.json", operationId: "readDocument", ...forRead },
     summary: "This document.",
     responses: { 200: json(z.object({ openapi: z.string() }), "OpenAPI 3.1."), ...failures() },
   }),

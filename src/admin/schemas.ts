@@ -203,6 +203,25 @@ export const reloaded = z
   })
   .openapi("Reloaded");
 
+const auditEntry = z
+  .strictObject({
+    number: count,
+    at: time,
+    who: z.string().describe("The name of a token, `admin` that of admin.token; or a signal."),
+    from: z.string().describe("The address; of a signal or a command the machine."),
+    what: z.string(),
+    key: z.string().optional().describe("The name of the key that was changed."),
+    details: texts.describe("The settings that were given, or what a reload changed."),
+  })
+  .openapi("AuditEntry");
+
+export const auditPage = z
+  .strictObject({
+    entries: z.array(auditEntry),
+    next: count.optional().describe("The `before` of the next page; left out: there is none."),
+  })
+  .openapi("AuditPage");
+
 export type Status = z.output<typeof status>;
 
 const NOTHING = z.literal(["0", "0s"], { error: "expected 0s" }).transform(() => 0);

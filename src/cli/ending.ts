@@ -71,7 +71,7 @@ export class ProcessEnding {
     const drainMs = gateway.drainMs();
     log.info({ why, withinMs: drainMs }, "draining: running calls end, nobody new is let in");
     clock.after(drainMs + GRACE_MS, () => this.#endAtOnce("it did not end within its time"));
-    gateway.stop().then(
+    gateway.stop(why).then(
       () => this.#end(0),
       (error: unknown) => {
         log.error({ err: error }, "the gateway could not be closed in order");

@@ -4,6 +4,7 @@
 
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
+import type { Change } from "../access/audit-trail.ts";
 import {
   configuredIn,
   KeyBook,
@@ -25,6 +26,7 @@ import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { readRange } from "../lib/calendar.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
+import { auditTrailOf, commandLine } from "./audit.ts";
 import {
   options as declared,
   type OptionValues,
@@ -57,8 +59,10 @@ export async function keys(
   const state = await stateOf(config);
   const options = { ...configuredIn(config), secret: config.keySecret };
   const book = new KeyBook(options, { state, clock });
+  const audit = auditTrailOf(state, clock);
+  const note: KeysParts["note"] = (noted) => audit.note(commandLine(), noted);
   try {
-    await command.run(asked, { book, state, config, clock, print });
+    await command.run(asked, { book, note, state, config, clock, print });
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     throw new CommandFailure(error.message, { exitCode: 1, cause: error });
@@ -122,6 +126,8 @@ export const keysHelp = (): string =>
 
 type KeysParts = {
   readonly book: KeyBook;
+  /** Into the audit trail. */
+  readonly note: (change: Change) => Promise<void>;
   readonly state: State;
   readonly config: Config;
   readonly clock: Pick<Clock, "wallTime" | "yield">;
@@ -150,8 +156,9 @@ const change = (
   summary,
   takesName: "always",
   options: ["json"],
-  run: async ({ name, values }, { book, print }) => {
+  run: async ({ name, values }, { book, note, print }) => {
     const { key } = orRefused(await ask(name, book));
+    await note({ what: `a key was ${done.split(" ", 1)[0]}`, key: name });
     print(values["json"] ? json(key) : `The key ${name} is ${done}.`);
   },
 });
@@ -161,9 +168,11 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     summary: "makes a key and shows it once",
     takesName: "always",
     options: [...termNames, "json", "quiet"],
-    run: async ({ name, values }, { book, clock, print }) => {
-      const request = { name, ...requestOf(values, clock.wallTime()) };
-      print(madeAs(values, orRefused(await book.create(request))));
+    run: async ({ name, values }, { book, note, clock, print }) => {
+      const terms = requestOf(values, clock.wallTime());
+      const made = orRefused(await book.create({ name, ...terms }));
+      await note({ what: "a key was made", key: name, details: Object.keys(terms) });
+      print(madeAs(values, made));
     },
   },
   list: {
@@ -189,8 +198,11 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     summary: "changes what a key may do; none takes a setting away",
     takesName: "always",
     options: [...termNames, "json"],
-    run: async ({ name, values }, { book, clock, print }) => {
-      const { key } = orRefused(await book.update(name, requestOf(values, clock.wallTime())));
+    run: async ({ name, values }, { book, note, clock, print }) => {
+      const terms = requestOf(values, clock.wallTime());
+      const { key } = orRefused(await book.update(name, terms));
+      const what = "a key's settings were changed";
+      await note({ what, key: name, details: Object.keys(terms) });
       print(values["json"] ? json(key) : keySheet(key));
     },
   },
@@ -198,9 +210,11 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     summary: "makes a new text for a key; the old one works on for a day, or the overlap",
     takesName: "always",
     options: ["overlap", "json", "quiet"],
-    run: async ({ name, values }, { book, print }) => {
+    run: async ({ name, values }, { book, note, print }) => {
       const overlapMs = overlapOf(values["overlap"]);
-      print(madeAs(values, orRefused(await book.rotate(name, { overlapMs }))));
+      const made = orRefused(await book.rotate(name, { overlapMs }));
+      await note({ what: "a key was rotated", key: name });
+      print(madeAs(values, made));
     },
   },
   revoke: change("ends a key for good", (name, book) => book.revoke(name), "revoked for good"),

@@ -2,6 +2,7 @@
 // command would take twice as long.
 import { parseArgs } from "node:util";
 import type { Environment } from "../config/parse-config.ts";
+import { AUDIT_HELP, audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
 import {
   CommandFailure,
@@ -21,6 +22,7 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
   headgate methods [--key name [--network name] [--config headgate.yaml]]
         lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
+${AUDIT_HELP}
 ${STORE_HELP}
   headgate help
 
@@ -31,6 +33,7 @@ The configuration is the file of --config, else of HEADGATE_CONFIG, else headgat
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   if (argv[0] === "keys") return keys(argv.slice(1), environment, print);
+  if (argv[0] === "audit") return audit(argv.slice(1), environment, print);
   if (argv[0] === "store") {
     const { store } = await import("./store.ts");
     return store(argv.slice(1), environment, print);

@@ -28,7 +28,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
 
 /** Settings that running parts take over; all others are what the process was made with. */
 const LIVE = new Set(
-  "keys limits timeouts log networks unidentified costs prices usage tail admin.token listen.trustedProxies listen.forwardedHeader".split(
+  "keys limits timeouts log networks unidentified costs prices usage tail admin.token admin.tokens listen.trustedProxies listen.forwardedHeader".split(
     " ",
   ),
 );
@@ -123,7 +123,7 @@ const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
 
 /** Texts that are shown. Whatever is not named here may be a secret: then only that it changed is told. */
 const SHOWN = new Set(
-  "level family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
+  "level role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
   ),
 );

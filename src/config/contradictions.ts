@@ -29,6 +29,16 @@ export function contradictionsIn(config: unknown): readonly Contradiction[] {
   );
   return [
     ...tokenNeeded(admin),
+    ...repeats(
+      admin.tokens.map(({ name }, at) => ({ path: ["admin", "tokens", at, "name"], value: name })),
+    ),
+    ...repeats([
+      { path: ["admin", "token"], value: hashOfText(admin.token) },
+      ...admin.tokens.map(({ token, hash }, at) => ({
+        path: ["admin", "tokens", at],
+        value: hashOfText(token) ?? hash?.toLowerCase(),
+      })),
+    ]),
     ...repeats(keys.map((key, at) => ({ path: ["keys", at, "name"], value: key.name }))),
     ...repeats(keys.map((key, at) => secretOf(key, at))),
     ...keys.flatMap((key, at) => unknownNetworks(key.networks, at, Object.keys(networks))),
@@ -50,20 +60,26 @@ const readableNetwork = z
     methods: z.object({ allow: texts }).catch({ allow: [] }),
   })
   .catch({ hosts: [], upstreams: [], methods: { allow: [] } });
+const NO_ADMIN = { listen: {}, tokens: [] };
+const readableToken = z.object({ name: text, token: text, hash: text }).catch({});
 const readableAdmin = z
-  .object({ listen: z.object({ host: text }).catch({}), token: z.unknown().optional() })
-  .catch({ listen: {}, token: undefined });
+  .object({
+    listen: z.object({ host: text }).catch({}),
+    token: z.unknown().optional(),
+    tokens: z.array(readableToken).catch([]),
+  })
+  .catch(NO_ADMIN);
 const readable = z
   .object({
     keys: z.array(readableKey).catch([]),
     networks: z.record(z.string(), readableNetwork).catch({}),
     admin: readableAdmin,
   })
-  .catch({ keys: [], networks: {}, admin: { listen: {}, token: undefined } });
+  .catch({ keys: [], networks: {}, admin: NO_ADMIN });
 
 /** A stranger who reaches the administration can make keys. */
-const tokenNeeded = ({ listen, token }: z.output<typeof readableAdmin>): Contradiction[] =>
-  token !== undefined || listen.host === undefined || isLoopback(listen.host)
+const tokenNeeded = ({ listen, token, tokens }: z.output<typeof readableAdmin>): Contradiction[] =>
+  token !== undefined || tokens.length > 0 || listen.host === undefined || isLoopback(listen.host)
     ? []
     : [
         {
@@ -86,6 +102,9 @@ function repeats(all: readonly Named[]): Contradiction[] {
   }
   return found;
 }
+
+const hashOfText = (value: unknown): string | undefined =>
+  typeof value === "string" ? hashOf(value) : undefined;
 
 /** A key text and the hash of the same key are one key. */
 function secretOf(entry: z.output<typeof readableKey>, at: number): Named {

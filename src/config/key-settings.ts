@@ -73,10 +73,13 @@ const limits = z.strictObject({
     .describe("How often one call may ask nodes; left out: what the network says."),
 });
 
-const keyName = textOf(
+/** Of a key, or of an operator's token. */
+export const ownerName = textOf(
   /^[a-z0-9._-]{1,64}$/,
   "1 to 64 characters of a-z, 0-9, '.', '_' and '-'",
-).describe("What logs, the bill and the dashboard call this key; unique.");
+);
+
+const keyName = ownerName.describe("What logs, the bill and the dashboard call this key; unique.");
 
 const keyTerms = {
   profile: oneOf("browser", "server")
@@ -135,6 +138,11 @@ const keyTerms = {
 
 const terms = z.strictObject({ name: keyName, ...keyTerms });
 
+/** How the configuration writes the hash of a secret. */
+export const sha256 = textOf(/^sha256:[0-9A-Fa-f]{64}$/, "sha256: and 64 hex digits").transform(
+  (text) => text.toLowerCase(),
+);
+
 const configured = terms.extend({
   key: textOf(
     /^[A-Za-z0-9._~-]{4,256}$/,
@@ -142,8 +150,7 @@ const configured = terms.extend({
   )
     .optional()
     .describe("The key itself. Give this or hash."),
-  hash: textOf(/^sha256:[0-9A-Fa-f]{64}$/, "sha256: and 64 hex digits")
-    .transform((text) => text.toLowerCase())
+  hash: sha256
     .optional()
     .describe("`sha256:` and the SHA-256 of the key in hex. Give this or key."),
 });
@@ -225,6 +232,6 @@ function checkProfile(
   if (message) context.addIssue({ code: "custom", message, path: ["origins"] });
 }
 
-/** How the configuration writes the hash of a key. */
+/** The hash of a key, or of an operator's token. */
 export const hashOf = (keyText: string): string =>
   `sha256:${createHash("sha256").update(keyText).digest("hex")}`;

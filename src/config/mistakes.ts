@@ -54,7 +54,8 @@ const mayBeSecret = (path: Path): boolean =>
   path[0] === "keySecret" ||
   path.includes("upstreams") ||
   path[1] === "upstream" ||
-  path.includes("token");
+  path.includes("token") ||
+  path.includes("tokens");
 
 function shown(value: unknown, message: string, isSecret: boolean): string {
   if (value === null || value === undefined) return "nothing";

@@ -38,7 +38,7 @@ describe("the shortest configuration", () => {
         trustedProxies: [],
         forwardedHeader: "x-forwarded-for",
       },
-      admin: { listen: { host: "127.0.0.1", port: 8546 } },
+      admin: { listen: { host: "127.0.0.1", port: 8546 }, tokens: [] },
       costs: {},
       usage: { keptDays: 400 },
       tail: { calls: 0, slowMs: 1_000 },

@@ -1,8 +1,10 @@
 // The settings of the process: where callers and operators reach it, how it logs, and what it takes from callers
 // at most.
 import { z } from "zod";
+import { hashOf, ownerName, sha256 } from "./key-settings.ts";
 import {
   addressOrRange,
+  besideOtherMistakes,
   byteSize,
   duration,
   inMs,
@@ -43,17 +45,47 @@ const proxySettings = {
 /** Where callers come in. */
 export const publicListen = listenOn(8545).extend(proxySettings);
 
-/** Where operators come in. Beyond this machine they need the token (contradictions.ts). */
+const adminToken = textOf(
+  /^[A-Za-z0-9._~+/-]{16,256}=*$/,
+  "16 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~', '+', '/' and '-'",
+);
+
+/** What an operator may do, each all that is before it. */
+export const ROLES = ["read", "keys", "all"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** A token of an operator's own. */
+const operatorToken = z
+  .strictObject({
+    name: ownerName
+      .refine((name) => name !== "admin", { error: "admin is the name of admin.token" })
+      .describe("What the audit trail calls who has it; unique, and not admin."),
+    role: oneOf(...ROLES).describe(
+      "read: to see everything, which holds no secret; keys: to make and change keys too; all.",
+    ),
+    token: adminToken.optional().describe("The token itself, from a variable. Give this or hash."),
+    hash: sha256
+      .optional()
+      .describe("`sha256:` and the SHA-256 of the token in hex. Give this or token."),
+  })
+  .superRefine(({ token, hash }, context) => {
+    if ((token === undefined) === (hash === undefined))
+      context.addIssue({ code: "custom", message: "give one of token and hash, and only one" });
+  }, besideOtherMistakes)
+  .transform(({ name, role, token, hash }) => ({ name, role, hash: hash ?? hashOf(token ?? "") }));
+
+/** Where operators come in. Beyond this machine they need a token (contradictions.ts). */
 export const admin = z.strictObject({
   listen: listenOn(8546).prefault({}).describe("Where metrics and administration listen."),
-  token: textOf(
-    /^[A-Za-z0-9._~+/-]{16,256}=*$/,
-    "16 to 256 characters of A-Z, a-z, 0-9, '.', '_', '~', '+', '/' and '-'",
-  )
+  token: adminToken
     .optional()
     .describe(
-      "What every request must carry as `Authorization: Bearer …`; needed beyond loopback. Take it from a variable.",
+      "What requests carry as `Authorization: Bearer …` that may do everything; this or one of tokens is needed beyond loopback. Take it from a variable.",
     ),
+  tokens: z
+    .array(operatorToken)
+    .prefault([])
+    .describe("Tokens with a name and a role each, beside admin.token."),
 });
 
 /**

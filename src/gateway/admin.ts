@@ -11,7 +11,7 @@ import type { State } from "../state/state.ts";
 
 export type AdminParts = Pick<
   AdminServerParts,
-  "metrics" | "networks" | "whyNotReady" | "calls" | "reload"
+  "metrics" | "networks" | "whyNotReady" | "calls" | "reload" | "audit"
 > & {
   readonly state: State;
   readonly clock: Clock;
@@ -33,9 +33,9 @@ export class Admin {
       { state, clock },
     );
     this.#prices = pricesOf(config);
-    const { listen, token } = config.admin;
+    const { listen, token, tokens } = config.admin;
     this.#admin = new AdminServer(
-      { ...listen, token },
+      { ...listen, token, tokens },
       {
         ...parts,
         keys: this.#keys,

@@ -15,10 +15,12 @@ function configOf(changed: object = {}): Config {
 /** A gateway that notes what is done to it; `hold` makes its networks wait. */
 function running() {
   const done: string[] = [];
+  const audited: object[] = [];
   const held = { until: Promise.resolve() };
   const log = pino({}, { write: (line) => void done.push(`log ${JSON.parse(line).msg}`) });
   const reload = new Reload(configOf(), {
     log,
+    audit: { note: async (by, change) => void audited.push({ ...by, ...change }) },
     apply: ({ limits }) => void done.push(`apply ${limits.batch}`),
     networks: {
       prepare: async ({ limits }) => {
@@ -32,26 +34,38 @@ function running() {
       },
     },
   });
-  return { reload, done, held };
+  return { reload, done, audited, held };
 }
+const BY = { who: "ci", from: "10.0.0.1" };
 const batches = (batch: number): Config => configOf({ limits: { batch } });
 
 describe("a reload", () => {
   it("takes what the file says, and nothing of a bad one", async () => {
     const { reload, done } = running();
     const bad: ParsedConfig = { kind: "mistakes", mistakes: ["limits.batch: x", "keys: y"] };
-    expect(await reload.again(() => bad)).toEqual(bad);
+    expect(await reload.again(() => bad, BY)).toEqual(bad);
     const mistake = "log configuration mistake";
     expect(done).toEqual([mistake, mistake, "log configuration not reloaded: nothing changed"]);
     const good: ParsedConfig = { kind: "config", config: batches(7) };
-    expect(await reload.again(() => good)).toMatchObject({ kind: "reloaded" });
+    expect(await reload.again(() => good, BY)).toMatchObject({ kind: "reloaded" });
     expect(done).toContain("apply 7");
-    expect(await reload.again(undefined)).toMatchObject({ kind: "refused" });
+    expect(await reload.again(undefined, BY)).toMatchObject({ kind: "refused" });
+  });
+
+  it("is in the audit trail when it changed something", async () => {
+    const { reload, audited } = running();
+    await reload.again(() => ({ kind: "mistakes", mistakes: ["keys: y"] }), BY);
+    await reload.to(configOf(), BY);
+    await reload.to(batches(13), BY);
+    expect(audited).toEqual([]);
+    await reload.to(batches(7), BY);
+    const what = "the configuration was reloaded";
+    expect(audited).toEqual([{ ...BY, what, details: ["limits.batch: 1000 → 7"] }]);
   });
 
   it("makes ready, then commits and applies, and tells what changed", async () => {
     const { reload, done } = running();
-    expect(await reload.to(batches(7))).toEqual({
+    expect(await reload.to(batches(7), BY)).toEqual({
       kind: "reloaded",
       changed: ["limits.batch: 1000 → 7"],
     });
@@ -66,7 +80,7 @@ describe("a reload", () => {
 
   it("does nothing where nothing changed", async () => {
     const { reload, done } = running();
-    expect(await reload.to(configOf())).toEqual({ kind: "reloaded", changed: [] });
+    expect(await reload.to(configOf(), BY)).toEqual({ kind: "reloaded", changed: [] });
     expect(done).toEqual(["log configuration reloaded: nothing changed"]);
   });
 
@@ -74,17 +88,17 @@ describe("a reload", () => {
     const { reload, done } = running();
     const next = configOf({ limits: { batch: 7 }, data: "/elsewhere" });
     const mistakes = ["data: needs a restart"];
-    expect(await reload.to(next)).toEqual({ kind: "mistakes", mistakes });
+    expect(await reload.to(next, BY)).toEqual({ kind: "mistakes", mistakes });
     expect(done.at(-1)).toBe("log configuration not reloaded: nothing changed");
     expect(done.every((line) => line.startsWith("log"))).toBe(true);
-    await reload.to(batches(8));
+    await reload.to(batches(8), BY);
     expect(done).toContain("apply 8");
   });
 
   it("changes nothing when a network cannot be made ready", async () => {
     const { reload, done } = running();
     const why = "data: cannot write to ./data";
-    expect(await reload.to(batches(13))).toEqual({ kind: "refused", why });
+    expect(await reload.to(batches(13), BY)).toEqual({ kind: "refused", why });
     expect(done).not.toContain("apply 13");
   });
 
@@ -92,7 +106,7 @@ describe("a reload", () => {
     const { reload, done, held } = running();
     const first = Promise.withResolvers<void>();
     held.until = first.promise;
-    const both = Promise.all([reload.to(batches(7)), reload.to(batches(7))]);
+    const both = Promise.all([reload.to(batches(7), BY), reload.to(batches(7), BY)]);
     held.until = Promise.resolve();
     first.resolve();
     expect((await both).map((each) => each.kind === "reloaded" && each.changed.length)).toEqual([
@@ -105,13 +119,13 @@ describe("a reload", () => {
     const { reload, done, held } = running();
     const ready = Promise.withResolvers<void>();
     held.until = ready.promise;
-    const reloaded = reload.to(batches(7));
+    const reloaded = reload.to(batches(7), BY);
     await Promise.resolve();
     const closed = reload.close();
     ready.resolve();
     expect(await reloaded).toEqual({ kind: "refused", why: "the gateway is stopping" });
     await closed;
     expect(done).toContain("cancel 7");
-    expect((await reload.to(batches(8))).kind).toBe("refused");
+    expect((await reload.to(batches(8), BY)).kind).toBe("refused");
   });
 });

@@ -1,6 +1,7 @@
 // Another configuration for a running gateway: compared, made ready, and taken as one step.
 
 import type { Logger } from "pino";
+import type { Actor, AuditTrail } from "../access/audit-trail.ts";
 import type { Reloaded } from "../admin/admin-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
@@ -12,6 +13,7 @@ export type ReloadParts = {
   readonly networks: { prepare(config: Config): Promise<NetworksChange> };
   /** Has all parts but the networks take over a configuration, at once. */
   readonly apply: (config: Config) => void;
+  readonly audit: Pick<AuditTrail, "note">;
   readonly log: Logger;
 };
 
@@ -35,8 +37,8 @@ export class Reload {
   }
 
   /** Takes the configuration, or leaves everything as it is. Never rejects. */
-  to(config: Config): Promise<Reloaded> {
-    return this.#reloads.run(() => this.#reload(config));
+  to(config: Config, by: Actor): Promise<Reloaded> {
+    return this.#reloads.run(() => this.#reload(config, by));
   }
 
   /**
@@ -44,10 +46,10 @@ export class Reload {
    *
    * @param read undefined where there is no file.
    */
-  async again(read: ReadAgain | undefined): Promise<Reloaded> {
+  async again(read: ReadAgain | undefined, by: Actor): Promise<Reloaded> {
     if (!read) return this.#refuse("there is no configuration file: none was named at the start");
     const parsed = await read();
-    return parsed.kind === "config" ? this.to(parsed.config) : this.#tell(parsed);
+    return parsed.kind === "config" ? this.to(parsed.config, by) : this.#tell(parsed);
   }
 
   /** From now on everything is refused; resolves when nothing is under way. */
@@ -56,9 +58,9 @@ export class Reload {
     await this.#reloads.idle();
   }
 
-  async #reload(config: Config): Promise<Reloaded> {
+  async #reload(config: Config, by: Actor): Promise<Reloaded> {
     if (this.#isStopping) return this.#refuse(STOPPING);
-    const { log, networks, apply } = this.#parts;
+    const { log, networks, apply, audit } = this.#parts;
     const { changes, needRestart } = compareConfigs(this.#config, config);
     if (needRestart.length > 0) return this.#tell({ kind: "mistakes", mistakes: needRestart });
     if (changes.length === 0) {
@@ -86,6 +88,7 @@ export class Reload {
     this.#config = config;
     await committed; // by other processes
     if (!isToldBefore) this.#tellChanges(changed);
+    await audit.note(by, { what: "the configuration was reloaded", details: changed });
     return { kind: "reloaded", changed };
   }
 

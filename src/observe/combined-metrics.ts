@@ -1,7 +1,14 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
 import { AggregatorRegistry, Registry } from "prom-client";
-import { type DeclaredMetric, Tally, UNEXPECTED_ERRORS, type UnexpectedKind } from "./metrics.ts";
+import {
+  ADMIN_REFUSED,
+  type AdminRefusal,
+  type DeclaredMetric,
+  Tally,
+  UNEXPECTED_ERRORS,
+  type UnexpectedKind,
+} from "./metrics.ts";
 
 type Value = { readonly value: number; readonly labels: Readonly<Record<string, string | number>> };
 type Metric = { readonly name: string; readonly type: string; readonly values: readonly Value[] };
@@ -31,6 +38,7 @@ export class CombinedMetrics {
   );
   /** Of all processes: who has one ends before it is asked. */
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#own);
+  readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#own);
   readonly #measure: () => Promise<Measured>;
 
   /** @param parts.measure Of the processes that answer in time. */
@@ -58,6 +66,10 @@ export class CombinedMetrics {
   readonly unexpected = (kind: UnexpectedKind, times = 1): void => {
     if (times > 0) this.#unexpected.add(kind, { kind }, times);
   };
+
+  adminRefused(why: AdminRefusal): void {
+    this.#adminRefused.add(why, { why });
+  }
 
   /** A process of this name is no more; another one may take its place. */
   async processEnded(name: string, why: "hung" | "ended"): Promise<void> {

@@ -37,6 +37,15 @@ export const UNEXPECTED_ERRORS = {
   labelNames: ["kind" as const],
 };
 
+export const ADMIN_REFUSED = {
+  name: "headgate_admin_refused_total",
+  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin.",
+  labelNames: ["why" as const],
+};
+
+/** Why administration refused a request. */
+export type AdminRefusal = "token" | "role" | "origin";
+
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ];
@@ -177,6 +186,7 @@ export class Metrics {
   readonly #most = madeOf(MOST, (declared) => this.#gauge({ ...declared, aggregator: "max" }));
   readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
+  readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#registry);
   #requestsInFlight = 0;
   readonly #requests = {
     byStatus: new Map<number, Count>(),
@@ -297,6 +307,10 @@ export class Metrics {
   readonly keyGuessed = this.#counting<[refused: "at once" | "delayed" | "turned away"]>(
     "key_guesses_total{refused}",
   );
+
+  adminRefused(why: AdminRefusal): void {
+    this.#adminRefused.add(why, { why });
+  }
 
   readonly requestTurnedAway = this.#counting<[]>("requests_turned_away_total");
 

@@ -2,6 +2,7 @@
 
 import { type AddressInfo, createServer } from "node:net";
 import type { Logger } from "pino";
+import { AuditTrail, actorHere } from "../access/audit-trail.ts";
 import type { Status } from "../admin/schemas.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
@@ -63,7 +64,8 @@ export async function startSupervisor(
     levels.set(next.log.level);
     admin.reconfigure(next);
   };
-  const reload = new Reload(config, { networks: { prepare }, apply, log });
+  const audit = new AuditTrail({ state, clock, log });
+  const reload = new Reload(config, { networks: { prepare }, apply, audit, log });
   const networks = () => processes.status() as Promise<Status["networks"]>;
   const admin = new Admin(config, {
     metrics,
@@ -74,17 +76,17 @@ export async function startSupervisor(
       ...whyStateNotWritable(state),
     ],
     calls: () => processes.calls(),
-    reload: () => reload.again(parts.readAgain),
-    state,
-    clock,
-    log,
+    reload: (by) => reload.again(parts.readAgain, by),
+    ...{ audit, state, clock, log },
   });
-  const stop = async (): Promise<void> => {
+  const stop = async (why?: string): Promise<void> => {
+    const noted = why && audit.note(actorHere(why), { what: "the gateway was told to end" });
     await reload.close();
     await processes.stopServers(current.timeouts.drainMs);
     await admin.close();
     // Who waits for the stores may begin when they are free.
     await processes.stopWriter();
+    await noted;
     await state.close();
   };
   try {
@@ -98,8 +100,8 @@ export async function startSupervisor(
     log.info({ ...urls, networks: Object.keys(config.networks), servers }, "listening");
     return {
       urls,
-      reload: (next) => reload.to(next),
-      reloadFile: () => reload.again(parts.readAgain),
+      reload: (next) => reload.to(next, actorHere("program")),
+      reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
       stop,
       unexpected: metrics.unexpected,
       drainMs: () => current.timeouts.drainMs,

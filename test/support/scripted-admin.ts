@@ -4,17 +4,25 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RouteConfig } from "@hono/zod-openapi";
+import { AuditTrail } from "../../src/access/audit-trail.ts";
 import { KeyBook } from "../../src/access/keys/key-book.ts";
 import { Guesses } from "../../src/access/scope/guesses.ts";
 import { adminApp } from "../../src/admin/admin-app.ts";
 import type { AdminServerParts } from "../../src/admin/admin-parts.ts";
-import { Token } from "../../src/admin/admission.ts";
+import { tokensOf } from "../../src/admin/admission.ts";
 import { declaredRoutes, isAt } from "../../src/admin/document.ts";
 import { problem } from "../../src/admin/schemas.ts";
+import { hashOf } from "../../src/config/key-settings.ts";
 import { LmdbState } from "../../src/state/lmdb-state.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export const TOKEN = "a-token-of-the-tests";
+
+/** One of each lesser role. */
+const TOKENS = (["read", "keys"] as const).map((role) => ({
+  ...{ name: role, role },
+  hash: hashOf(`${TOKEN}-${role}`),
+}));
 
 export type Asked = { body?: unknown; headers?: Record<string, string> };
 export type AdminResponse = { status: number; headers: Headers; text: string; json: unknown };
@@ -26,6 +34,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
   const clock = new FakeClock();
   const logged: object[] = [];
   const note = (about: object, text: string): void => void logged.push({ ...about, text });
+  const log = { info: note, warn: note, error: note } as AdminServerParts["log"];
   const keys = new KeyBook(
     {
       keys: [configuredKey],
@@ -36,11 +45,12 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
     { state, clock },
   );
   const app = adminApp(
-    { token: () => new Token(TOKEN) },
+    { tokens: () => tokensOf({ token: TOKEN, tokens: TOKENS }) },
     {
       metrics: {
         exposition: async () => "headgate_up 1\n",
         contentType: "text/plain; version=0.0.4",
+        adminRefused: (why) => void logged.push({ refused: why }),
       },
       keys,
       state,
@@ -48,10 +58,11 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
       networks: async () => [],
       whyNotReady: async () => [],
       calls: async () => [],
+      audit: new AuditTrail({ state, clock, log }),
       reload: async () => ({ kind: "reloaded", changed: [] }),
       guesses: new Guesses(),
       clock,
-      log: { info: note, warn: note, error: note } as AdminServerParts["log"],
+      log,
       ...overrides,
     },
   );

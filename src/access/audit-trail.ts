@@ -1,0 +1,122 @@
+// Who changed what, and when: a journal in the state that all gateways share, kept over restarts, whose oldest entries
+// are forgotten. It has names, addresses and what the log says of a change: no secret.
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Logger } from "pino";
+import { isoText } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
+
+/** Who changes something: the name of an operator's token, a command or a signal, and where it came from. */
+export type Actor = { readonly who: string; readonly from: string };
+
+/** A signal, or the command line, of this machine. */
+export const actorHere = (who: string): Actor => ({ who, from: hostname() });
+
+export type Change = {
+  readonly what: string;
+  /** The name of the key that it is about. */
+  readonly key?: string;
+  /** The settings of a key, or a line each of what a reload changed. */
+  readonly details?: readonly string[];
+};
+
+type AuditEntry = Actor &
+  Change & {
+    /** Rising by one; of all gateways over one state. */
+    readonly number: number;
+    /** ISO 8601. */
+    readonly at: string;
+  };
+
+export type AuditPage = {
+  /** Newest first. */
+  readonly entries: readonly AuditEntry[];
+  /** Where the next page ends; undefined: there is none. */
+  readonly next: number | undefined;
+};
+
+const JOURNAL = "audit trail";
+const MOST_DETAILS = 50;
+/** In characters. */
+const LONGEST_DETAIL = 200;
+/** So many gateways at most are faster, one after the other. */
+const TRIES = 100;
+const NEWEST = 2 ** 40;
+
+/** So many entries are kept at least. */
+export const KEPT_ENTRIES = 10_000;
+export const MOST_ENTRIES = 1_000;
+
+export type AuditTrailParts = {
+  readonly state: Pick<State, "append" | "readFrom">;
+  readonly clock: Pick<Clock, "wallTime">;
+  readonly log: Pick<Logger, "error">;
+};
+
+export class AuditTrail {
+  /** The number of the next entry, as far as is known here. */
+  #end: number | undefined;
+  readonly #parts: AuditTrailParts;
+
+  constructor(parts: AuditTrailParts) {
+    this.#parts = parts;
+  }
+
+  /** Of what was done. Never rejects: where the state does not take the entry, the log has it. */
+  async note(actor: Actor, change: Change): Promise<void> {
+    try {
+      await this.#append(actor, change);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#parts.log.error({ ...actor, ...change, reason }, "not in the audit trail");
+    }
+  }
+
+  async #append({ who, from }: Actor, { what, key, details }: Change): Promise<void> {
+    const { state, clock } = this.#parts;
+    const at = isoText(clock.wallTime());
+    const shown = details?.slice(0, MOST_DETAILS).map((line) => line.slice(0, LONGEST_DETAIL));
+    // What makes it unlike all others: whose turn it was is told by comparing.
+    const id = randomBytes(6).toString("base64url");
+    const text = JSON.stringify({ at, who, from, what, key, details: shown, id });
+    this.#end ??= (await state.readFrom(JOURNAL, NEWEST)).end;
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const place: number = this.#end;
+      const part = await state.append(JOURNAL, { at: place, items: [text], kept: KEPT_ENTRIES });
+      this.#end = part.end;
+      if (part.from === place && part.items[0] === text) return;
+    }
+    throw new Error("the audit trail is written to by too many at once");
+  }
+
+  /**
+   * @param asked.before The number of the first entry that is too new; left out: none is.
+   * @throws RpcError while the state is away.
+   */
+  async read(asked: {
+    readonly before?: number | undefined;
+    readonly limit: number;
+  }): Promise<AuditPage> {
+    const { first, end } = await this.#parts.state.readFrom(JOURNAL, NEWEST);
+    const until = Math.min(end, asked.before ?? end);
+    const wanted = Math.max(first, until - Math.min(asked.limit, MOST_ENTRIES));
+    if (wanted >= until) return { entries: [], next: undefined };
+    const { from, items } = await this.#parts.state.readFrom(JOURNAL, wanted);
+    const entries = items
+      .slice(0, Math.max(0, until - from))
+      .flatMap((text, index) => readEntry(text, from + index))
+      .reverse();
+    return { entries, next: from > first ? from : undefined };
+  }
+}
+
+/** What another version wrote otherwise is left out. */
+function readEntry(text: string, number: number): AuditEntry[] {
+  try {
+    const { id: _, ...entry } = JSON.parse(text) as Omit<AuditEntry, "number"> & { id: string };
+    return [{ number, ...entry }];
+  } catch {
+    return [];
+  }
+}

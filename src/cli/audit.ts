@@ -1,0 +1,66 @@
+// `headgate audit`: who changed what, and when, from the state that the gateways share. A gateway may be running meanwhile.
+
+import { userInfo } from "node:os";
+import { parseArgs } from "node:util";
+import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
+import type { Environment } from "../config/parse-config.ts";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import type { State } from "../state/state.ts";
+import { CommandFailure, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
+import { table } from "./table.ts";
+
+const OPTIONS = {
+  config: { type: "string", short: "c", default: "headgate.yaml" },
+  limit: { type: "string", default: "100" },
+  json: { type: "boolean" },
+} as const;
+
+export const AUDIT_HELP = `  headgate audit [--config headgate.yaml] [--limit N] [--json]
+        tells who changed keys and the configuration, and when; newest first`;
+
+/** @param argv What follows `audit`. @throws CommandFailure */
+export async function audit(
+  argv: readonly string[],
+  environment: Environment,
+  print: (text: string) => void,
+): Promise<void> {
+  const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
+  const { config, limit, json } = orWrongUsage(parse, AUDIT_HELP);
+  if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
+    throw new CommandFailure(`--limit: want a number from 1 to ${MOST_ENTRIES}`, { exitCode: 2 });
+  const state = await stateOf(readConfig(config, environment));
+  try {
+    const { entries } = await auditTrailOf(state, systemClock).read({ limit: Number(limit) });
+    if (json) return print(JSON.stringify(entries, null, 2));
+    const rows = entries.map(({ at, who, from, what, key = "", details = [] }) => [
+      at.slice(0, "2026-11-21T10:00:00".length),
+      ...[who, from, key, details.length > 0 ? `${what}: ${details.join(", ")}` : what],
+    ]);
+    print(table([["WHEN (UTC)", "WHO", "FROM", "KEY", "WHAT"], ...rows]));
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    throw new CommandFailure(error.message, { exitCode: 1, cause: error });
+  } finally {
+    await state.close();
+  }
+}
+
+/** What it cannot keep is said on stderr: the change was made. */
+export const auditTrailOf = (state: State, clock: Pick<Clock, "wallTime">): AuditTrail =>
+  new AuditTrail({
+    ...{ state, clock },
+    log: {
+      error: (about: object) =>
+        void process.stderr.write(`not in the audit trail: ${JSON.stringify(about)}\n`),
+    },
+  });
+
+/** The operating system's user, who ran a command. */
+export function commandLine(): Actor {
+  try {
+    return actorHere(`command line (${userInfo().username})`);
+  } catch {
+    return actorHere(`command line (user ${process.getuid?.() ?? "unknown"})`); // without a name
+  }
+}

@@ -24,10 +24,11 @@ const measured = globSync([
 const kills = globSync([
   "test/chain/{crash,writer-thread}.test.ts",
   "test/devnet/devnet.test.ts",
+  "test/disk/{damaged,full-disk}.test.ts",
   "test/epochs/{failover,old-node}.test.ts",
   "test/filters/survival.test.ts",
   "test/fleet/limits.test.ts",
-  "test/processes/{ending,stale-head}.test.ts",
+  "test/processes/{ending,stale-head,unexpected-errors}.test.ts",
   "test/state/redis-failover.test.ts",
   "test/subscriptions/{many-sockets,resuming,slow-readers}.test.ts",
 ]);

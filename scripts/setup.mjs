@@ -42,7 +42,15 @@ if (!isInstalled()) {
   }
 }
 
-if (!withoutDev && !isThere("redis-server")) installRedis();
+/** What tests need of the system, and Debian's packages that have it. Without one they are skipped, or fail where CI is set. */
+const NEEDED = {
+  "redis-server": { of: "redis-server", for: "the shared state" },
+  "systemd-notify": { of: "systemd", for: "what systemd is told" },
+};
+
+if (!withoutDev)
+  for (const [command, what] of Object.entries(NEEDED))
+    if (!isThere(command)) installForTests(command, what);
 
 // By our own Node.js, which npm finds first from now on. Without a bundle the gateway begins with its sources.
 spawnSync("node", ["scripts/bundle.mjs"], {
@@ -50,26 +58,24 @@ spawnSync("node", ["scripts/bundle.mjs"], {
   shell: process.platform === "win32",
 });
 
-/** The tests of the shared state need a real Redis. Without one they are skipped, or fail where CI is set. */
-function installRedis() {
+function installForTests(command, { of, for: subject }) {
   const isPossible = process.getuid?.() === 0 && existsSync("/etc/debian_version");
-  if (isPossible) console.error("headgate: installing redis-server for the tests, once …");
+  if (isPossible) console.error(`headgate: installing ${of} for the tests, once …`);
   // A list that is missing or old lacks the package or names files that are gone.
-  if (isPossible && !aptInstall() && apt("update")) aptInstall();
-  if (isThere("redis-server")) return;
-  console.error(
-    "headgate: WARNING: there is no redis-server; install one to test the shared state",
-  );
+  if (isPossible && !aptInstall(of) && apt("update")) aptInstall(of);
+  if (isThere(command)) return;
+  console.error(`headgate: WARNING: there is no ${command}; install one to test ${subject}`);
 }
 
-/** Installed only: a Redis that is started, or starts with the machine, is not for tests to bring about. */
-function aptInstall() {
+/** Installed only: what is started, or starts with the machine, is not for tests to bring about. */
+function aptInstall(name) {
   const policy = "/usr/sbin/policy-rc.d"; // Debian asks it before a package starts its service
   const isMine = !existsSync(policy);
   if (isMine) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
-  const isDone = apt("install", "--yes", "--no-install-recommends", "redis-server");
+  const isDone = apt("install", "--yes", "--no-install-recommends", name);
   if (isMine) rmSync(policy);
-  if (existsSync("/run/systemd/system")) spawnSync("systemctl", ["disable", "redis-server"]);
+  if (name === "redis-server" && existsSync("/run/systemd/system"))
+    spawnSync("systemctl", ["disable", name]);
   return isDone;
 }
 

@@ -26,6 +26,8 @@ export type Gateway = {
   unexpected(kind: UnexpectedKind, times?: number): void;
   /** Drains: no new connections, running calls end, then everything is closed, the stores last. @param why A signal, for the audit trail. */
   stop(why?: string): Promise<void>;
+  /** Whether somebody answers callers: while nobody does, and for long, starting it anew may help. */
+  readonly isAlive: () => boolean;
   /** How long running calls are given then. */
   drainMs(): number;
   /** Other processes that it started end at once. */
@@ -115,6 +117,7 @@ export async function startGateway(
       reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
       unexpected: metrics.unexpected,
       stop,
+      isAlive: () => true, // who asks runs on the thread that answers
       drainMs: () => drainMs,
       kill: () => undefined,
     };

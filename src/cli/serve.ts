@@ -19,6 +19,7 @@ import { DamagedState } from "../state/lmdb-state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { Identifying } from "./identify.ts";
 import { CommandFailure, findConfig, orMistakes, readAgain } from "./read-config.ts";
+import { SdNotify } from "./sd-notify.ts";
 
 export type ServeOptions = {
   /** Left out: development nodes of our own. */
@@ -39,6 +40,7 @@ const LOOK_EVERY_MS = 500;
 export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
   const log = createLog({ level: "info", readable: isOnTerminal });
+  const systemd = new SdNotify(environment, { clock: systemClock, log });
   const replacing = new Replacing(environment, { clock: systemClock });
   const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
   let gateway: Gateway | undefined;
@@ -53,6 +55,7 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
   const signalled = (signal: string): void => {
     // A process that is about to be replaced ends as it was going to, and is not started again.
     if (!replacing.callOff()) ending.signalled(signal);
+    systemd.stops();
   };
   process.on("SIGTERM", signalled);
   process.on("SIGINT", signalled);
@@ -60,12 +63,13 @@ export async function serve(options: ServeOptions, environment: Environment): Pr
     // Nobody would end what nobody sees any more.
     if (isOnTerminal && isTerminalGone()) ending.begin("the terminal was closed");
     // A gateway that is being started has read its configuration a moment ago.
-    else if (!ending.hasBegun) void gateway?.reloadFile();
+    else if (!ending.hasBegun && gateway) systemd.reloads(gateway.reloadFile());
   });
   if (environment["npm_lifecycle_event"] !== undefined) endWithParent(ending);
   gateway = await startServing(options, { environment, log });
   replacing.tellOfEarlier(gateway);
   ending.serves(gateway);
+  systemd.serves(gateway.isAlive);
 }
 
 /** npm passes on SIGTERM and SIGINT, but not what ends it otherwise: left behind, we would hold the ports. */

@@ -64,6 +64,11 @@ export class Processes {
     await Promise.all(this.#servers.map((server) => server.start()));
   }
 
+  /** Whether any server answers, as far as is known. */
+  get isAlive(): boolean {
+    return this.#servers.some((server) => server.isServing);
+  }
+
   /** Running calls end: until then servers read what the writer has written. @param withinMs For the calls. */
   async stopServers(withinMs: number): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.stop(withinMs + CLOSING_MS)));

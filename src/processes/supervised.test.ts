@@ -73,6 +73,26 @@ describe("a process that is supervised", () => {
     await started;
   });
 
+  it("serves from when it is ready until it ends, while it gives signs of life", async () => {
+    const { supervised, last, pass, clock } = place();
+    const started = supervised.start();
+    expect(supervised.isServing).toBe(false);
+    last().emit("message", { kind: "alive" });
+    expect(supervised.isServing).toBe(false);
+    last().ready();
+    await started;
+    await pass(9_500);
+    expect(supervised.isServing).toBe(true);
+    await pass(500);
+    expect(supervised.isServing).toBe(false);
+    last().emit("message", { kind: "alive" });
+    last().end();
+    await clock.advance(0);
+    expect(supervised.isServing).toBe(false);
+    last().ready();
+    expect(supervised.isServing).toBe(true);
+  });
+
   it("that cannot begin at all is not tried again, and says why", async () => {
     const { supervised, last, children } = place();
     const started = supervised.start();

@@ -43,6 +43,8 @@ export class Supervised {
   readonly #restarts = new Restarts();
   #isStopping = false;
   #hasBeenReady = false;
+  /** The process that is there now. */
+  #isReady = false;
   /** Why the last one could not begin. */
   #failure: string | undefined;
   /** How often its heart should have beaten since it was heard last. */
@@ -63,6 +65,11 @@ export class Supervised {
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** Whether it was ready, and gave a sign of life lately. */
+  get isServing(): boolean {
+    return this.#isReady && this.#missedBeats * HEARTBEAT_MS < this.#parts.silenceMs();
   }
 
   /** Resolves when the first process is ready. @throws ChildFailed */
@@ -156,6 +163,7 @@ export class Supervised {
       child.once("exit", (code, signal) => {
         stopListening();
         this.#child = undefined;
+        this.#isReady = false;
         for (const settle of [...this.#waiting.values()]) settle(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
       });
@@ -187,6 +195,7 @@ export class Supervised {
     if (message.kind === "alive") return;
     if (message.kind === "ready") {
       this.#hasBeenReady = true;
+      this.#isReady = true;
       this.#firstReady.resolve();
     } else if (message.kind === "failed") this.#failure = message.why;
     else if (message.kind === "told to end") this.#endAlone();

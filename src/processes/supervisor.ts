@@ -104,6 +104,7 @@ export async function startSupervisor(
       reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
       stop,
       unexpected: metrics.unexpected,
+      isAlive: () => processes.isAlive,
       drainMs: () => current.timeouts.drainMs,
       kill: () => processes.kill(),
     };

@@ -20,8 +20,9 @@ const measured = globSync([
   "test/chain/huge-block.test.ts",
   "test/bench/*.test.ts",
 ]);
-/** They kill, and wait for what comes back: in `npm run test:deep` only. */
+/** They kill, and wait for what comes back, or for npm: in `npm run test:deep` only. */
 const kills = globSync([
+  "test/package/*.test.ts",
   "test/chain/{crash,writer-thread}.test.ts",
   "test/devnet/devnet.test.ts",
   "test/disk/{damaged,full-disk}.test.ts",

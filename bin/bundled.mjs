@@ -1,6 +1,6 @@
 // Where the code of these sources is in a few files, with which a process begins in little more than half the
 // processor time; scripts/bundle.mjs writes them. Each state of the sources has a folder of its own, so that no
-// process begins with an old one.
+// process begins with an old one. The published package has one bundle, and no sources.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { SourceMap } from "node:module";
@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const ROOT = join(import.meta.dirname, "..");
+
+export const IS_PACKAGE = !existsSync(join(ROOT, "src"));
 
 /** In here, where nobody else writes: bundles, and what V8 compiled. */
 export const CACHE = join(ROOT, "node_modules/.cache/headgate");
@@ -18,6 +20,7 @@ const BESIDE = ["node_modules/.package-lock.json", "bin/bundled.mjs", "scripts/b
 
 /** The folder of the bundle of the sources as they are now, whether or not it is there. */
 export function bundleFolder() {
+  if (IS_PACKAGE) return join(ROOT, "dist");
   const sources = readdirSync(join(ROOT, "src"), { recursive: true })
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
     .map((path) => join("src", path));

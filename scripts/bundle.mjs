@@ -16,19 +16,10 @@ import { BUNDLES, bundleFolder } from "../bin/bundled.mjs";
 const ROOT = join(import.meta.dirname, "..");
 
 /** What a process begins with, and a thread of it. */
-const ENTRIES = ["src/main.ts", "src/chain/thread/thread-main.ts"];
+export const ENTRIES = ["src/main.ts", "src/chain/thread/thread-main.ts"];
 
-/** They have native code, or look for files of their own. */
-const APART = [
-  "lmdb",
-  "pino",
-  "pino-pretty",
-  "ioredis",
-  "@xcfx/node",
-  "cive",
-  "bufferutil",
-  "utf-8-validate",
-];
+/** They have native code. The last two are nowhere: `ws` looks for them, and goes on without. */
+const APART = ["lmdb", "@xcfx/node", "bufferutil", "utf-8-validate"];
 
 /** A process may still read an older one; and what a killed writer left is here too. */
 const KEPT = 6;
@@ -37,12 +28,11 @@ const KEPT = 6;
 export async function setup() {
   const folder = bundleFolder();
   if (existsSync(folder)) return;
-  const { rolldown } = await import("rolldown").catch(() => ({}));
-  if (!rolldown) return;
+  if (!(await hasRolldown())) return;
   mkdirSync(BUNDLES, { recursive: true });
   const written = mkdtempSync(join(BUNDLES, "written-"));
   chmodSync(written, 0o755); // a gateway may run as another user than who installed it
-  await write(rolldown, written);
+  await write(written, ENTRIES, [placesOfSources(written)]);
   // Several may write at once, and sources may change meanwhile: only what is whole gets the name.
   if (bundleFolder() === folder && !existsSync(folder)) {
     try {
@@ -55,16 +45,24 @@ export async function setup() {
   removeOld();
 }
 
-async function write(rolldown, folder) {
+const hasRolldown = () =>
+  import("rolldown").then(
+    () => true,
+    () => false,
+  );
+
+/** @param entries Paths from the root of the repository. @returns The files that are in it. */
+export async function write(folder, entries, plugins = []) {
+  const { rolldown } = await import("rolldown");
   const build = await rolldown({
     cwd: ROOT,
-    input: ENTRIES.filter((path) => existsSync(join(ROOT, path))),
+    input: entries.filter((path) => existsSync(join(ROOT, path))),
     platform: "node",
     logLevel: "silent",
     external: APART,
-    plugins: [placesOfSources(folder)],
+    plugins,
   });
-  await build.write({
+  const { output } = await build.write({
     dir: folder,
     format: "esm",
     entryFileNames: "[name].mjs",
@@ -73,10 +71,11 @@ async function write(rolldown, folder) {
     sourcemapExcludeSources: true,
   });
   await build.close();
+  return output;
 }
 
 /** What a source finds beside itself it finds there still. */
-const placesOfSources = (folder) => ({
+export const placesOfSources = (folder) => ({
   name: "places-of-sources",
   transform: {
     filter: { id: /\.ts$/, code: /import\.meta\.(dirname|url)/ },

@@ -5,10 +5,14 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 /** What only tests and tools need: `npm start` has its first answer sooner without. */
 const withoutDev = process.argv.includes("--without-dev");
+const isForTests = !withoutDev && !process.argv.includes("--to-pack");
 
 const packagesIn = (file) => JSON.parse(readFileSync(file, "utf8")).packages;
 
-/** npm writes the second file when it is done. Packages for other platforms are never installed. */
+/**
+ * npm writes the second file when it is done, but also when it writes the lock file only. Packages for other platforms
+ * are never installed.
+ */
 function isInstalled() {
   const installed = "node_modules/.package-lock.json";
   if (!existsSync(installed)) return false;
@@ -16,11 +20,11 @@ function isInstalled() {
   return Object.entries(packagesIn("package-lock.json")).every(
     ([path, { version, link, optional, extraneous, dev, devOptional }]) =>
       path === "" ||
-      (link && existsSync(path)) ||
       optional ||
       extraneous ||
       (withoutDev && (dev || devOptional)) ||
-      (!link && (!path.includes("node_modules/") || have[path]?.version === version)),
+      (existsSync(path) &&
+        (link || !path.includes("node_modules/") || have[path]?.version === version)),
   );
 }
 
@@ -48,7 +52,7 @@ const NEEDED = {
   "systemd-notify": { of: "systemd", for: "what systemd is told" },
 };
 
-if (!withoutDev)
+if (isForTests)
   for (const [command, what] of Object.entries(NEEDED))
     if (!isThere(command)) installForTests(command, what);
 

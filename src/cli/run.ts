@@ -24,7 +24,10 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
 ${keysHelp()}
 ${AUDIT_HELP}
 ${STORE_HELP}
+  headgate dev [--port N]
+        runs the gateway over development nodes of its own, which are the package headgate-devnet
   headgate help
+  headgate --version
 
 The configuration is the file of --config, else of HEADGATE_CONFIG, else headgate.yaml in this folder.
 `;
@@ -38,12 +41,21 @@ export async function run(argv: readonly string[], environment: Environment): Pr
     const { store } = await import("./store.ts");
     return store(argv.slice(1), environment, print);
   }
-  const { command, configPath, port, key, network, help } = readArguments(argv);
+  const { command, configPath, port, key, network, help, version } = readArguments(argv);
   if (help) return print(HELP);
+  if (version) {
+    const { versionLine } = await import("./version.ts");
+    return print(versionLine());
+  }
   switch (command) {
+    case "dev": {
+      if (configPath) throw new CommandFailure("dev: takes no --config", { exitCode: 2 });
+      const { serve } = await import("./serve.ts");
+      return serve({ configPath, port, isOverDevnet: true }, environment);
+    }
     case "serve": {
       const { serve } = await import("./serve.ts");
-      return serve({ configPath, port }, environment);
+      return serve({ configPath, port, isOverDevnet: false }, environment);
     }
     case "check": {
       const { path } = configOf("check", configPath, environment);
@@ -73,8 +85,16 @@ function readArguments(argv: readonly string[]) {
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
     throw new CommandFailure("--port: want a whole number from 0 to 65534", { exitCode: 2 });
   }
-  const { config: configPath, key, network } = values;
-  return { command, configPath, port, key, network, help: values.help || command === "help" };
+  const { config: configPath, key, network, version } = values;
+  return {
+    command,
+    configPath,
+    port,
+    key,
+    network,
+    version,
+    help: values.help || command === "help",
+  };
 }
 
 const parse = (argv: readonly string[]) =>
@@ -87,5 +107,6 @@ const parse = (argv: readonly string[]) =>
       key: { type: "string" },
       network: { type: "string" },
       help: { type: "boolean", short: "h", default: false },
+      version: { type: "boolean", short: "v", default: false },
     },
   });

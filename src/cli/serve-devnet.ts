@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import manifest from "../../package.json" with { type: "json" };
 import type { SampleCall } from "../../packages/devnet/src/activity.ts";
 import type { Devnet, DevnetNode, startDevnet } from "../../packages/devnet/src/devnet.ts";
 import { parseConfig } from "../config/parse-config.ts";
@@ -106,6 +107,15 @@ function pasteable({ title, method, params }: SampleCall, url: string): string {
 
 const DEVNET = "headgate-devnet";
 
+/** Beside this package, wherever npm put that. */
+function howToInstall(): string {
+  const here = import.meta.dirname;
+  const devnet = `${DEVNET}@${manifest.version}`;
+  if (here.includes("/_npx/")) return `npx --package headgate --package ${devnet} headgate dev`;
+  const isLocal = here.startsWith(process.cwd());
+  return `npm install ${isLocal ? "" : "--global "}${devnet}`;
+}
+
 /** @throws CommandFailure where the development nodes are not installed. */
 async function devnetStarter(): Promise<typeof startDevnet> {
   try {
@@ -113,7 +123,7 @@ async function devnetStarter(): Promise<typeof startDevnet> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new CommandFailure(
-      `the development nodes are a package of their own, which is not installed: npm install ${DEVNET}`,
+      `the development nodes are a package of their own, which is not installed: ${howToInstall()}\nOver nodes of your own: headgate --config headgate.yaml`,
       { exitCode: 1, cause },
     );
   }

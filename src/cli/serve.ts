@@ -26,6 +26,8 @@ export type ServeOptions = {
   readonly configPath: string | undefined;
   /** Overrides the configured port. */
   readonly port: number | undefined;
+  /** Over development nodes, whatever files there are. */
+  readonly isOverDevnet: boolean;
 };
 
 /** How often the process looks whether npm is still there, in milliseconds. */
@@ -39,7 +41,7 @@ const LOOK_EVERY_MS = 500;
  */
 export async function serve(options: ServeOptions, environment: Environment): Promise<void> {
   const isOnTerminal = process.stdout.isTTY;
-  const log = createLog({ level: "info", readable: isOnTerminal });
+  const log = createLog({ level: "info" });
   const systemd = new SdNotify(environment, { clock: systemClock, log });
   const replacing = new Replacing(environment, { clock: systemClock });
   const ending = new ProcessEnding({ log, clock: systemClock, end: (code) => replacing.end(code) });
@@ -92,10 +94,10 @@ function isTerminalGone(): boolean {
 }
 
 async function startServing(
-  { configPath, port }: ServeOptions,
+  { configPath, port, isOverDevnet }: ServeOptions,
   { environment, log }: { readonly environment: Environment; readonly log: Logger },
 ): Promise<Gateway> {
-  const found = findConfig(configPath, environment);
+  const found = isOverDevnet ? undefined : findConfig(configPath, environment);
   if (found === undefined) {
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
     return serveDevnet({

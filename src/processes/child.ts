@@ -81,8 +81,7 @@ class Child {
   constructor(start: Start, send: Send) {
     this.#send = send;
     const { config, role } = start;
-    const readable = process.stdout.isTTY;
-    const log = createLog({ level: config.log.level, readable, process: nameOf(role) });
+    const log = createLog({ level: config.log.level, process: nameOf(role) });
     listenForUnexpectedErrors({
       log,
       onUnexpected: (kind) => {

@@ -1,0 +1,123 @@
+// The packages as they are published, installed into empty folders. They are packed once for all tests of a run.
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, readdirSync, rmSync } from "node:fs";
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { until } from "../support/processes.ts";
+
+const run = promisify(execFile);
+
+/** Of a program: `npm` says what it did, also when that failed. */
+export async function npm(
+  folder: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  // What is in npm's cache is not asked for: most of it is there since the repository was installed.
+  const quiet = ["--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+  const env = { ...withoutNpm(process.env), ...environment };
+  const { stdout } = await run("npm", [...args, ...quiet], { cwd: folder, env });
+  return stdout;
+}
+
+/** vitest may be run by npm, which tells what it runs of its own settings and scripts. */
+const withoutNpm = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith("npm_")));
+
+const packing = new Map<string, Promise<string>>();
+
+/** The path of the tarball of the package in that folder of the repository. */
+export function packed(from: "." | "packages/devnet" = "."): Promise<string> {
+  const tarball = packing.get(from) ?? pack(from);
+  packing.set(from, tarball);
+  return tarball;
+}
+
+async function pack(from: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "headgate-packed-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await npm(from, ["pack", "--pack-destination", folder]);
+  const [name = ""] = readdirSync(folder);
+  return join(folder, name);
+}
+
+const folders: string[] = [];
+
+/** An empty folder of that name, with a manifest. */
+export async function emptyFolder(name: string): Promise<string> {
+  const above = await mkdtemp(join(tmpdir(), "headgate-package-"));
+  folders.push(above);
+  const folder = join(above, name);
+  await mkdir(folder);
+  await writeFile(join(folder, "package.json"), '{ "private": true }');
+  return folder;
+}
+
+export function removeFolders(): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}
+
+/** The folder of a Node.js of another version, from the registry, which has them for Linux. */
+export async function nodeOf(version: string): Promise<string> {
+  const name = `node-linux-${process.arch}`;
+  const folder = await emptyFolder("node");
+  await npm(folder, ["install", "--ignore-scripts", `${name}@${version}`]);
+  const bin = join(folder, "bin");
+  cpSync(join(folder, "node_modules", name, "bin"), bin, { recursive: true });
+  return bin;
+}
+
+export type Started = {
+  readonly url: string;
+  readonly printed: () => string;
+  /** SIGTERM to the process that was started; its exit code. */
+  stop(): Promise<number | null>;
+};
+
+/** Starts a command line that runs a gateway, and waits until that listens. */
+export async function start(
+  [file = "", ...args]: readonly string[],
+  options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },
+): Promise<Started> {
+  const child = spawn(file, args, {
+    cwd: options.cwd,
+    env: { ...withoutNpm(process.env), ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  child.stdout.on("data", (chunk) => {
+    printed += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    printed += chunk;
+  });
+  const listening = new Promise<string>((resolve) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const { msg, server } = line.startsWith("{") ? JSON.parse(line) : {};
+      if (msg === "listening") resolve(server);
+    });
+  });
+  const ended = once(child, "exit");
+  const failed = ended.then(() => Promise.reject(new Error(`it ended: ${printed}`)));
+  failed.catch(() => undefined);
+  const url = await Promise.race([listening, failed]);
+  return {
+    url,
+    printed: () => printed,
+    stop: async () => {
+      child.kill("SIGTERM");
+      const [code] = (await ended) as [number | null];
+      await until("nobody listens", () =>
+        fetch(`${url}/healthz`).then(
+          () => false,
+          () => true,
+        ),
+      );
+      return code;
+    },
+  };
+}

@@ -7,11 +7,11 @@ import type { Environment } from "../config/parse-config.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
-import { CommandFailure, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
+import { CommandFailure, configOf, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
 import { table } from "./table.ts";
 
 const OPTIONS = {
-  config: { type: "string", short: "c", default: "headgate.yaml" },
+  config: { type: "string", short: "c" },
   limit: { type: "string", default: "100" },
   json: { type: "boolean" },
 } as const;
@@ -29,7 +29,8 @@ export async function audit(
   const { config, limit, json } = orWrongUsage(parse, AUDIT_HELP);
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
     throw new CommandFailure(`--limit: want a number from 1 to ${MOST_ENTRIES}`, { exitCode: 2 });
-  const state = await stateOf(readConfig(config, environment));
+  const { path } = configOf("audit", config, environment);
+  const state = await stateOf(readConfig(path, environment));
   try {
     const { entries } = await auditTrailOf(state, systemClock).read({ limit: Number(limit) });
     if (json) return print(JSON.stringify(entries, null, 2));

@@ -50,7 +50,17 @@ export function findConfig(
   return { path, because: "it is in this folder" };
 }
 
-/** @throws CommandFailure where there is none. */
+/** Where a gateway that was started without a file leaves what its configuration would be, for the other commands. */
+export const leftConfigPath = (
+  environment: Environment,
+  over: "nodes" | "devnet" = "nodes",
+): string =>
+  join(
+    environment["HEADGATE_DATA"] || "data",
+    { nodes: "quick-start.yaml", devnet: "devnet.json" }[over],
+  );
+
+/** As `findConfig`, for the commands beside a gateway. @throws CommandFailure where there is none. */
 export function configOf(
   command: string,
   given: string | undefined,
@@ -58,6 +68,11 @@ export function configOf(
 ): ConfigSource {
   const found = findConfig(given, environment);
   if (found) return found;
+  const devnet = leftConfigPath(environment, "devnet");
+  if (isOfRunning(devnet))
+    return { path: devnet, because: "a gateway runs over development nodes here" };
+  const left = leftConfigPath(environment);
+  if (existsSync(left)) return { path: left, because: "a gateway was started without a file" };
   const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, and there is no ${DEFAULT_CONFIG} in this folder`;
   throw new CommandFailure(message, { exitCode: 2 });
 }
@@ -124,6 +139,21 @@ export async function stateOf(config: Config): Promise<State> {
 export async function keptStateOf(config: Config): Promise<State | undefined> {
   return config.state || existsSync(lmdbPath(config.data)) ? stateOf(config) : undefined;
 }
+
+/** Whether the process that left the configuration is still there: its first line names it. */
+function isOfRunning(path: string): boolean {
+  try {
+    const pid = Number(/^# process (\d+)\n/.exec(readFileSync(path, "utf8"))?.[1]);
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** How the person who reads this starts commands. */
+export const programName = (environment: Environment): string =>
+  ({ start: "npm start --", npx: "npx headgate" })[environment["npm_lifecycle_event"] ?? ""] ??
+  "headgate";
 
 /** Reads a command line. @throws CommandFailure with the help. */
 export function orWrongUsage<Read>(read: () => Read, help: string): Read {

@@ -17,6 +17,10 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
   headgate [serve] [--config headgate.yaml] [--port N]
         runs the gateway; without a configuration, over development nodes of its own
+  headgate [serve] https://… wss://… ipc:///… [--port N]
+        runs the gateway over these nodes: asks them which chains they are, and makes a key
+  headgate init [https://… …] [--config headgate.yaml]
+        writes a configuration, over these nodes or to be filled in
   headgate check [--config headgate.yaml]
         checks the configuration and tries each upstream
   headgate methods [--key name [--network name] [--config headgate.yaml]]
@@ -41,7 +45,7 @@ export async function run(argv: readonly string[], environment: Environment): Pr
     const { store } = await import("./store.ts");
     return store(argv.slice(1), environment, print);
   }
-  const { command, configPath, port, key, network, help, version } = readArguments(argv);
+  const { command, urls, configPath, port, key, network, help, version } = readArguments(argv);
   if (help) return print(HELP);
   if (version) {
     const { versionLine } = await import("./version.ts");
@@ -51,11 +55,15 @@ export async function run(argv: readonly string[], environment: Environment): Pr
     case "dev": {
       if (configPath) throw new CommandFailure("dev: takes no --config", { exitCode: 2 });
       const { serve } = await import("./serve.ts");
-      return serve({ configPath, port, isOverDevnet: true }, environment);
+      return serve({ configPath, port, urls, isOverDevnet: true }, environment);
     }
     case "serve": {
       const { serve } = await import("./serve.ts");
-      return serve({ configPath, port, isOverDevnet: false }, environment);
+      return serve({ configPath, port, urls, isOverDevnet: false }, environment);
+    }
+    case "init": {
+      const { init } = await import("./first-start.ts");
+      return init({ urls, configPath }, environment, print);
     }
     case "check": {
       const { path } = configOf("check", configPath, environment);
@@ -78,23 +86,22 @@ export async function run(argv: readonly string[], environment: Environment): Pr
 
 function readArguments(argv: readonly string[]) {
   const { values, positionals } = orWrongUsage(() => parse(argv), HELP);
-  const [command = "serve", ...more] = positionals;
-  if (more.length > 0)
-    throw new CommandFailure(`unknown argument ${more[0]}\n\n${HELP}`, { exitCode: 2 });
+  const isUrl = (text: string): boolean => /^[a-z]+:/i.test(text);
+  const [first = "serve", ...rest] = positionals;
+  const [command, more] = isUrl(first) ? ["serve", positionals] : [first, rest];
+  const stray = more.find((text) => !isUrl(text) || !["serve", "init"].includes(command));
+  if (stray !== undefined) {
+    // A URL may hold a secret.
+    const shown = isUrl(stray) ? "a URL" : stray;
+    throw new CommandFailure(`unknown argument ${shown}\n\n${HELP}`, { exitCode: 2 });
+  }
   const port = values.port === undefined ? undefined : Number(values.port);
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_534)) {
     throw new CommandFailure("--port: want a whole number from 0 to 65534", { exitCode: 2 });
   }
   const { config: configPath, key, network, version } = values;
-  return {
-    command,
-    configPath,
-    port,
-    key,
-    network,
-    version,
-    help: values.help || command === "help",
-  };
+  const isHelp = values.help || command === "help";
+  return { command, urls: more, configPath, port, key, network, version, help: isHelp };
 }
 
 const parse = (argv: readonly string[]) =>

@@ -1,8 +1,8 @@
 // `headgate serve` without a configuration: two real development nodes, the gateway over them, and what a person who
 // has just arrived wants to see: URLs, a key, and calls to paste.
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import manifest from "../../package.json" with { type: "json" };
 import type { SampleCall } from "../../packages/devnet/src/activity.ts";
@@ -12,14 +12,17 @@ import type { Config } from "../config/schema.ts";
 import type { Gateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { type RpcCaller, rpcCaller } from "../upstream/connection/connect.ts";
-import { CommandFailure } from "./read-config.ts";
+import { CommandFailure, orMistakes } from "./read-config.ts";
 
 /** Two real nodes, a demo key, and calls to paste. */
 export async function serveDevnet({
   log,
+  leftPath,
   startOver,
 }: {
   readonly log: Logger;
+  /** Where other commands find the configuration while it runs. */
+  readonly leftPath: string;
   readonly startOver: (config: Config) => Promise<Gateway>;
 }): Promise<Gateway> {
   const clock = systemClock;
@@ -31,9 +34,14 @@ export async function serveDevnet({
   const end = async (): Promise<void> => {
     await devnet.stop();
     await rm(data, { recursive: true, force: true });
+    await rm(leftPath, { force: true });
   };
   try {
-    const gateway = await startOver(devnetConfig(devnet, data));
+    const text = devnetConfig(devnet, data);
+    const gateway = await startOver(orMistakes(parseConfig(text, {})));
+    await leave(leftPath, text).catch(() =>
+      log.warn("this folder cannot be written: headgate keys finds no configuration"),
+    );
     announce(devnet, gateway.urls);
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
     return {
@@ -49,20 +57,21 @@ export async function serveDevnet({
   }
 }
 
-function devnetConfig({ nodes }: Devnet, data: string): Config {
+/** JSON is YAML: the development configuration passes the same checks as everybody's. */
+function devnetConfig({ nodes }: Devnet, data: string): string {
   const networks = Object.fromEntries(
     nodes.map(({ network, family, chainId, url }) => [
       network,
       { family, chainId, upstreams: [{ url: pushingUrl(family, url), name: "devnet" }] },
     ]),
   );
-  // JSON is YAML: the development configuration passes the same checks as everybody's.
-  const parsed = parseConfig(
-    JSON.stringify({ data, keys: [{ name: "demo", key: "demo" }], networks }),
-    {},
-  );
-  if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join("\n"));
-  return parsed.config;
+  return JSON.stringify({ data, keys: [{ name: "demo", key: "demo" }], networks });
+}
+
+/** Until this process ends: `headgate keys` works on the keys of this gateway. */
+async function leave(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, `# process ${process.pid}\n${text}\n`, { mode: 0o600 });
 }
 
 /** anvil speaks WebSocket on the same port, and tells of its blocks there as they are mined. */

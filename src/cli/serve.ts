@@ -18,7 +18,14 @@ import { canSharePorts } from "../processes/supervisor.ts";
 import { DamagedState } from "../state/lmdb-state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { Identifying } from "./identify.ts";
-import { CommandFailure, findConfig, orMistakes, readAgain } from "./read-config.ts";
+import {
+  CommandFailure,
+  type ConfigSource,
+  findConfig,
+  leftConfigPath,
+  orMistakes,
+  readAgain,
+} from "./read-config.ts";
 import { SdNotify } from "./sd-notify.ts";
 
 export type ServeOptions = {
@@ -28,6 +35,8 @@ export type ServeOptions = {
   readonly port: number | undefined;
   /** Over development nodes, whatever files there are. */
   readonly isOverDevnet: boolean;
+  /** The nodes that are served without a configuration; then no file is read. */
+  readonly urls: readonly string[];
 };
 
 /** How often the process looks whether npm is still there, in milliseconds. */
@@ -94,18 +103,35 @@ function isTerminalGone(): boolean {
 }
 
 async function startServing(
-  { configPath, port, isOverDevnet }: ServeOptions,
+  { configPath, port, urls, isOverDevnet }: ServeOptions,
   { environment, log }: { readonly environment: Environment; readonly log: Logger },
 ): Promise<Gateway> {
+  if (urls.length > 0) {
+    if (configPath !== undefined)
+      throw new CommandFailure("give URLs or --config, not both", { exitCode: 2 });
+    const { prepareFirstStart } = await import("./first-start.ts");
+    const first = await prepareFirstStart(urls, environment);
+    const gateway = await startOver(first, port, { environment, log });
+    first.announce(gateway.urls.server);
+    return gateway;
+  }
   const found = isOverDevnet ? undefined : findConfig(configPath, environment);
   if (found === undefined) {
     const { serveDevnet } = await import("./serve-devnet.ts"); // only then: it takes memory
     return serveDevnet({
       log,
+      leftPath: leftConfigPath(environment, "devnet"),
       startOver: (devnet) => start(withPort(devnet, port), { log, servers: 1 }),
     });
   }
-  const { path, because } = found;
+  return startOver(found, port, { environment, log });
+}
+
+async function startOver(
+  { path, because }: ConfigSource,
+  port: number | undefined,
+  { environment, log }: { readonly environment: Environment; readonly log: Logger },
+): Promise<Gateway> {
   log.info({ path, because }, "configuration");
   const read = (facts: Facts): ParsedConfig => readAgain(path, environment, facts);
   const identifying = new Identifying(read, { clock: systemClock, log });

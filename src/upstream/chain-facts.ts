@@ -39,7 +39,7 @@ const isSameChain = (one: ChainFacts, other: ChainFacts): boolean =>
   one.family === other.family && one.chainId === other.chainId;
 
 /** Asks in the way of block networks first, then of epoch networks. Never rejects. */
-async function wordOf(
+export async function wordOf(
   { upstream, connect }: NodeToAsk,
   { timeoutMs }: AskOptions,
   { clock }: { readonly clock: Clock },

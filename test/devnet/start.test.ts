@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Envelope, post } from "../support/ask.ts";
+import { runCommand } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
 
 const PASTED = /curl -s (\S+) -H 'content-type: application\/json' -d '(.*)'/g;
@@ -52,6 +53,17 @@ it("the printed Conflux calls do, a little later", { timeout: 90_000 }, async ()
   const answers = await paste("cfx-devnet");
   expect(answers.get("cfx_getLogs")?.result).not.toEqual([]);
   expect(answers.get("cfx_epochNumber")?.result).toMatch(/^0x/);
+});
+
+it("its keys are changed by headgate keys, in the same folder", async () => {
+  const { code, stdout } = await runCommand(["keys", "create", "web", "--quiet"]);
+  expect(code).toBe(0);
+  const [, url = "", body = ""] = [...printed.matchAll(PASTED)][0] ?? [];
+  const own = url.replace(/demo$/, stdout.trim());
+  await until(
+    "the new key works",
+    async () => "result" in ((await (await post(own, body)).json()) as Envelope),
+  );
 });
 
 it("SIGHUP neither ends it nor stops its nodes: there is nothing to read again", async () => {

@@ -36,22 +36,28 @@ type InspectParts = CapabilitiesParts & { readonly connection: Connection };
 
 type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
 
-/** Never rejects: what went wrong is in the inspection. @param options.secrets What is left out of it. */
-export async function inspect(
-  options: { family: Family; chainId: number; secrets?: readonly string[] },
-  parts: InspectParts,
-): Promise<Inspection> {
+type InspectOptions = {
+  readonly family: Family;
+  readonly chainId: number;
+  /** What is left out of what is told. */
+  readonly secrets?: readonly string[];
+  /** Whether only a few questions are asked: nothing of methods, and of old blocks no more than whether they are there. */
+  readonly isBrief?: boolean;
+};
+
+/** Never rejects: what went wrong is in the inspection. */
+export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
   const ask = asker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
-  const { family } = options;
+  const { family, isBrief = false } = options;
   const head = await readHead(family, ask);
   if (!head) return { kind: "unusable", reason: "no newest block in its answer" };
   const clientVersion = versionIn(await ask(VERSION_METHODS[family]));
-  const methods = await askMethods(family, ask);
+  const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);
-  await askReaches({ family, head: head.number }, { ask, capabilities });
+  await askReaches({ family, head: head.number, isBrief }, { ask, capabilities });
   return {
     kind: "usable",
     clientVersion,
@@ -90,11 +96,12 @@ async function askMethods(family: Family, ask: Ask): Promise<MethodReply[]> {
 }
 
 async function askReaches(
-  { family, head }: { family: Family; head: number },
+  { family, head, isBrief }: { family: Family; head: number; isBrief: boolean },
   { ask, capabilities }: { ask: Ask; capabilities: Capabilities },
 ): Promise<void> {
   for (const probe of reachProbes(family, head))
     learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, capabilities });
+  if (isBrief) return;
   for (const reach of ["state", "history"] as const)
     await findReach({ family, head, reach }, { ask, capabilities });
 }

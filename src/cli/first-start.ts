@@ -1,0 +1,316 @@
+// What a person does first: starts the gateway over URLs alone, or has a configuration written for them (`headgate init`).
+// The nodes are asked who they are. A start without a file leaves its configuration in the data folder, where the
+// other commands find it.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
+import { type ChainFacts, chainOf } from "../config/known-chains.ts";
+import { type Environment, parseConfig } from "../config/parse-config.ts";
+import type { Config } from "../config/schema.ts";
+import { systemClock } from "../lib/clock.ts";
+import { traitsOf } from "../methods/catalogue.ts";
+import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
+import { type NodeWord, wordOf } from "../upstream/chain-facts.ts";
+import { connect } from "../upstream/connection/connect.ts";
+import type { Connection } from "../upstream/connection/connection.ts";
+import { secretsOf } from "../upstream/redact.ts";
+import {
+  CommandFailure,
+  type ConfigSource,
+  leftConfigPath,
+  orMistakes,
+  programName,
+  stateOf,
+} from "./read-config.ts";
+
+/** For each answer, in milliseconds. */
+const TIMEOUT_MS = 5_000;
+/** Of a newest block without its transactions. */
+const ANSWER_BYTES = 8_388_608;
+
+type Print = (line: string) => void;
+
+type MetNode = {
+  readonly url: string;
+  /** For people: a URL may hold secrets. */
+  readonly host: string;
+  /** Which chain it is, as it says, or as it said at the last start. */
+  readonly facts?: ChainFacts;
+  readonly found?: Extract<Inspection, { kind: "usable" }>;
+  /** What is to be told where nothing was found. */
+  readonly why: string;
+};
+
+/** All at once. Never rejects. */
+const meet = (urls: readonly string[]): Promise<readonly MetNode[]> =>
+  Promise.all([...new Set(urls)].map(meetNode));
+
+async function meetNode(url: string): Promise<MetNode> {
+  const clock = systemClock;
+  const open = (): Connection =>
+    connect(
+      { url, headers: {}, connections: 2, timeoutMs: TIMEOUT_MS, responseBytes: ANSWER_BYTES },
+      { clock },
+    );
+  const host = hostOf(url);
+  const word: NodeWord = await wordOf(
+    { upstream: host, connect: open },
+    { timeoutMs: TIMEOUT_MS },
+    { clock },
+  );
+  if (typeof word.said === "string") return { url, host, why: word.said };
+  const connection = open();
+  const options = { ...word.said, secrets: secretsOf({ url, headers: {} }), isBrief: true };
+  const found = await inspect(options, {
+    ...{ connection, clock, traitsOf: traitsOf(word.said.family) },
+  });
+  await connection.close();
+  if (found.kind === "usable") return { url, host, facts: word.said, found, why: "" };
+  const why = found.kind === "unusable" ? found.reason : "it says two chain ids";
+  return { url, host, why };
+}
+
+function hostOf(url: string): string {
+  const { protocol, host = "", pathname = "" } = URL.parse(url) ?? {};
+  return protocol === "ipc:" ? (pathname.split("/").at(-1) ?? "ipc") : host;
+}
+
+/** The name that a network of this chain gets. */
+const networkNameOf = (facts: ChainFacts): string =>
+  chainOf(facts)?.name ?? `${facts.family === "evm" ? "chain" : "conflux"}-${facts.chainId}`;
+
+/** What a person reads of a node. */
+const describe = (node: MetNode): string =>
+  node.found && node.facts
+    ? `✓ ${node.host}: ${networkNameOf(node.facts)}, ${whatItIs(node)}`
+    : `✗ ${node.host}: ${node.why}`;
+
+function whatItIs({ found, why }: MetNode): string {
+  if (!found) return why;
+  const { clientVersion, chainId, head, reaches } = found;
+  const old = { all: ", state of old blocks too", part: ", no archive", unknown: "" };
+  return `${clientVersion.slice(0, 60)}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old${old[reaches.state.kind]}`;
+}
+
+/** @throws CommandFailure for what is no node's URL, without showing it. */
+function checkUrls(urls: readonly string[]): void {
+  if (urls.length === 0) return;
+  const networks = { each: { family: "evm", chainId: 1, upstreams: urls } };
+  const escaped = JSON.stringify({ networks }).replaceAll("$", () => "$$");
+  const parsed = parseConfig(escaped, {});
+  if (parsed.kind === "config") return;
+  const lines = parsed.mistakes.map((line) => line.replace(/^networks\.each\.upstreams/, "URL "));
+  throw new CommandFailure(lines.join("\n"), { exitCode: 2 });
+}
+
+/** A network of each chain, with the nodes of it. */
+function byNetwork(nodes: readonly MetNode[]): ReadonlyMap<string, readonly MetNode[]> {
+  const networks = new Map<string, MetNode[]>();
+  for (const node of nodes)
+    if (node.facts)
+      networks.set(networkNameOf(node.facts), [
+        ...(networks.get(networkNameOf(node.facts)) ?? []),
+        node,
+      ]);
+  return networks;
+}
+
+const quoted = (text: string): string => JSON.stringify(text.replaceAll("$", () => "$$"));
+
+/** The configuration over these nodes, with what a person may want to change next. */
+function configText(nodes: readonly MetNode[], program: string): string {
+  const networks = [...byNetwork(nodes)].flatMap(([name, members]) => networkLines(name, members));
+  const silent = nodes.filter(({ facts }) => !facts);
+  return [
+    `# Every setting: docs/configuration.md. \${VAR} is read from the environment, $$ is a dollar sign.`,
+    "# This file may hold secrets: the keys in the URLs of providers.",
+    "",
+    "# listen: { host: 127.0.0.1, port: 8545 } # 0.0.0.0: reached from other machines",
+    "# admin: { listen: { host: 127.0.0.1, port: 8546 } } # metrics, keys, reload",
+    "# data: ./data # blocks, keys and counts",
+    `# Keys are made and changed with: ${program} keys create web`,
+    '# keys: [{ name: web, key: "${WEB_KEY}" }] # or written here',
+    "",
+    "# defaults: # of all networks, and of all upstreams",
+    "#   network: { window: { blocks: 10000 } }",
+    "#   upstream: { timeout: 20s }",
+    "",
+    "networks:",
+    ...networks,
+    ...(silent.length > 0 ? ["  # These did not say which chain they are:"] : []),
+    ...silent.map(({ url, host }) => `  #   ${quoted(url)} # ${host}`),
+    "",
+  ].join("\n");
+}
+
+function networkLines(name: string, members: readonly MetNode[]): string[] {
+  const [first] = members;
+  if (!first?.facts) return [];
+  const { family, chainId } = first.facts;
+  const known = chainOf(first.facts);
+  const about = [
+    known?.isTestnet ? "a test network" : "",
+    known?.blockMs ? `a block every ${known.blockMs / 1000} s` : "",
+  ].filter((text) => text !== "");
+  return [
+    `  ${name}:${about.length > 0 ? ` # ${about.join(", ")}` : ""}`,
+    `    family: ${family}`,
+    `    chainId: ${chainId} # a node of another chain is kept out`,
+    "    upstreams:",
+    ...members.flatMap((node) => [`      # ${whatItIs(node)}`, `      - ${quoted(node.url)}`]),
+    "    # window: { blocks: 10000, size: 8GiB } # the newest blocks, followed and kept",
+    ...(family === "evm"
+      ? [
+          "    # methods: { groups: [debugTrace, txpool] } # more than eth_*, net_*, web3_*, trace_*",
+        ]
+      : []),
+  ];
+}
+
+/** What is written where nobody names a node. */
+const TEMPLATE_NODES: readonly MetNode[] = [
+  {
+    url: "http://127.0.0.1:8555",
+    host: "127.0.0.1:8555",
+    facts: { family: "evm", chainId: 1 },
+    why: "your node, or a provider's URL: https, wss, or ipc:///path/to/node.ipc",
+  },
+];
+
+/** `headgate init`: never over a file that is there. @throws CommandFailure */
+export async function init(
+  {
+    urls,
+    configPath = "headgate.yaml",
+  }: { urls: readonly string[]; configPath: string | undefined },
+  environment: Environment,
+  print: Print,
+): Promise<void> {
+  const program = programName(environment);
+  checkUrls(urls);
+  if (existsSync(configPath)) throw new CommandFailure(isThere(configPath), { exitCode: 2 });
+  const nodes = urls.length > 0 ? await meet(urls) : TEMPLATE_NODES;
+  if (urls.length > 0) for (const node of nodes) print(describe(node));
+  orSilent(nodes);
+  await writeFile(configPath, configText(nodes, program), { flag: "wx", mode: 0o600 }).catch(
+    (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === "EEXIST"
+          ? isThere(configPath)
+          : `${configPath}: cannot be written (${cause.code})`;
+      throw new CommandFailure(why, { exitCode: 2, cause });
+    },
+  );
+  const config = configPath === "headgate.yaml" ? "" : ` --config ${configPath}`;
+  print(`${configPath} is written. Next:`);
+  print(`  ${program} check${config}         # what the nodes can do, and what is missing`);
+  print(`  ${program} keys create web${config}`);
+  print(`  ${program}${config ? ` serve${config}` : program.endsWith("--") ? " serve" : ""}`);
+}
+
+const isThere = (path: string): string =>
+  `${path} is there already, and stays as it is: remove it, or name another file with --config`;
+
+/** @throws CommandFailure where no node said which chain it is. */
+function orSilent(nodes: readonly MetNode[]): void {
+  if (nodes.some(({ facts }) => facts)) return;
+  const lines = nodes.map(describe);
+  throw new CommandFailure(["none of these nodes says which chain it is:", ...lines].join("\n"), {
+    exitCode: 1,
+  });
+}
+
+export type FirstStart = ConfigSource & {
+  /** Prints where callers go, and what to paste. */
+  readonly announce: (serverUrl: string) => void;
+};
+
+/** Asks the nodes, writes the configuration into the data folder, and makes a key where there is none. @throws CommandFailure */
+export async function prepareFirstStart(
+  urls: readonly string[],
+  environment: Environment,
+): Promise<FirstStart> {
+  const print: Print = (line) => void process.stdout.write(`${line}\n`);
+  checkUrls(urls);
+  const path = leftConfigPath(environment);
+  const before = await readFile(path, "utf8").catch(() => "");
+  const nodes = (await meet(urls)).map((node) => asBefore(node, before));
+  for (const node of nodes) print(describe(node));
+  orSilent(nodes);
+  const text = configText(nodes, programName(environment));
+  const config = orMistakes(parseConfig(text, environment));
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text, { mode: 0o600 });
+  const key = await firstKey(config);
+  const networks = [...byNetwork(nodes)].map(
+    ([name, [first]]) => [name, first?.facts?.family ?? "evm"] as const,
+  );
+  return {
+    path,
+    because: "the nodes were named on the command line",
+    announce: (server) =>
+      announce({ server, key, networks, program: programName(environment) }, print),
+  };
+}
+
+/** A node that is away now is of the network that it was of at the last start. */
+function asBefore(node: MetNode, before: string): MetNode {
+  if (node.facts || before === "") return node;
+  const parsed = parseConfig(before, {});
+  if (parsed.kind === "mistakes") return node;
+  const network = Object.values(parsed.config.networks).find(({ upstreams }) =>
+    upstreams.some(({ url }) => url === node.url),
+  );
+  if (!network) return node;
+  const { family, chainId } = network;
+  return { ...node, facts: { family, chainId }, why: `${node.why}; it is tried again` };
+}
+
+const FIRST_KEY = "first";
+
+/** The text of a new key; undefined where there is a key already, which works on. */
+async function firstKey(config: Config): Promise<string | undefined> {
+  const state = await stateOf(config);
+  try {
+    const options = { ...configuredIn(config), secret: config.keySecret };
+    const book = new KeyBook(options, { state, clock: systemClock });
+    const all = await book.list();
+    if (all.some(({ status }) => status === "active")) return undefined;
+    let name = FIRST_KEY;
+    for (let count = 2; all.some((key) => key.name === name); count += 1)
+      name = `${FIRST_KEY}-${count}`;
+    const made = await book.create({ name });
+    return made.kind === "made" ? made.text : undefined;
+  } finally {
+    await state.close();
+  }
+}
+
+type Announced = {
+  readonly server: string;
+  readonly key: string | undefined;
+  readonly networks: readonly (readonly [string, "evm" | "conflux"])[];
+  readonly program: string;
+};
+
+function announce({ server, key, networks, program }: Announced, print: Print): void {
+  const shown = key ?? "<key>";
+  print("");
+  print(
+    key === undefined
+      ? `The key of the first start works on; another one: ${program} keys create web`
+      : `A key, which is shown this once and works at the next start too:  ${key}`,
+  );
+  for (const [name, family] of networks) {
+    const url = `${server}/${name}/v1/${shown}`;
+    const method = family === "evm" ? "eth_blockNumber" : "cfx_epochNumber";
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: [] });
+    print("");
+    print(`${name}  ${url}`);
+    print(`curl -s '${url}' -H 'content-type: application/json' -d '${body}'`);
+  }
+  print("");
+  print(`To keep this as a file that you can change: ${program} init <the same URLs>`);
+}

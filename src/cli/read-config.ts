@@ -2,6 +2,7 @@
 // the state that it names.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { namesNetworks } from "../config/environment-settings.ts";
 import { type Environment, type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Facts } from "../config/short-forms.ts";
@@ -25,7 +26,8 @@ export class CommandFailure extends Error {
 
 /** Where a configuration is taken from. */
 export type ConfigSource = {
-  readonly path: string;
+  /** undefined: the environment is all there is. */
+  readonly path: string | undefined;
   /** Why this one, for a person. */
   readonly because: string;
 };
@@ -35,7 +37,7 @@ const DEFAULT_CONFIG = "headgate.yaml";
 
 /**
  * The configuration of every command: the file that `--config` names, else that of `HEADGATE_CONFIG`, else
- * `headgate.yaml` in this folder; undefined where there is none. A file that is named need not be there.
+ * `headgate.yaml` in this folder, else the environment alone where that names networks; undefined where there is none. A file that is named need not be there.
  */
 export function findConfig(
   given: string | undefined,
@@ -46,8 +48,9 @@ export function findConfig(
   const named = environment["HEADGATE_CONFIG"];
   if (named) return { path: named, because: "HEADGATE_CONFIG names it" };
   const path = join(folder, DEFAULT_CONFIG);
-  if (!existsSync(path)) return undefined;
-  return { path, because: "it is in this folder" };
+  if (existsSync(path)) return { path, because: "it is in this folder" };
+  if (!namesNetworks(environment)) return undefined;
+  return { path: undefined, because: "there is no file, and the environment names networks" };
 }
 
 /** Where a gateway that was started without a file leaves what its configuration would be, for the other commands. */
@@ -73,12 +76,16 @@ export function configOf(
     return { path: devnet, because: "a gateway runs over development nodes here" };
   const left = leftConfigPath(environment);
   if (existsSync(left)) return { path: left, because: "a gateway was started without a file" };
-  const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, and there is no ${DEFAULT_CONFIG} in this folder`;
+  const message = `${command}: --config is missing, HEADGATE_CONFIG names no file, there is no ${DEFAULT_CONFIG} in this folder, and no HEADGATE_UPSTREAMS_… is set; headgate init writes a file`;
   throw new CommandFailure(message, { exitCode: 2 });
 }
 
 /** As `readConfig`; a file that cannot be read is a mistake too. For a gateway that runs already. */
-export function readAgain(path: string, environment: Environment, facts: Facts = {}): ParsedConfig {
+export function readAgain(
+  path: string | undefined,
+  environment: Environment,
+  facts: Facts = {},
+): ParsedConfig {
   try {
     return parseConfig(readText(path), environment, facts);
   } catch (error) {
@@ -92,7 +99,10 @@ export function readAgain(path: string, environment: Environment, facts: Facts =
  *
  * @throws CommandFailure with one line per mistake.
  */
-export async function readKnownConfig(path: string, environment: Environment): Promise<Config> {
+export async function readKnownConfig(
+  path: string | undefined,
+  environment: Environment,
+): Promise<Config> {
   const config = readConfig(path, environment);
   const names = Object.keys(config.unidentified ?? {});
   if (names.length === 0) return config;
@@ -106,8 +116,11 @@ export async function readKnownConfig(path: string, environment: Environment): P
 }
 
 /** @throws CommandFailure with one line per mistake. */
-export const readConfig = (path: string, environment: Environment, facts: Facts = {}): Config =>
-  orMistakes(parseConfig(readText(path), environment, facts));
+export const readConfig = (
+  path: string | undefined,
+  environment: Environment,
+  facts: Facts = {},
+): Config => orMistakes(parseConfig(readText(path), environment, facts));
 
 /** @throws CommandFailure with one line per mistake. */
 export function orMistakes(parsed: ParsedConfig): Config {
@@ -116,7 +129,8 @@ export function orMistakes(parsed: ParsedConfig): Config {
   return parsed.config;
 }
 
-function readText(path: string): string {
+function readText(path: string | undefined): string {
+  if (path === undefined) return "{}";
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {

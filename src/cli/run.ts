@@ -33,7 +33,8 @@ ${STORE_HELP}
   headgate help
   headgate --version
 
-The configuration is the file of --config, else of HEADGATE_CONFIG, else headgate.yaml in this folder.
+The configuration is the file of --config, else of HEADGATE_CONFIG, else headgate.yaml in this folder; on top of it, or without
+a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…, HEADGATE_LISTEN__PORT=8080, …
 `;
 
 /** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */

@@ -39,7 +39,7 @@ export async function store(
   const { path } = configOf(`store ${word}`, values.config, environment);
   const config = await readKnownConfig(path, environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))
-    throw wrong(`there is no network ${values.network} in ${path}`);
+    throw wrong(`there is no network ${values.network} in ${path ?? "the environment"}`);
   return word === "show" ? show(values, config, print) : forget(values, config, print);
 }
 

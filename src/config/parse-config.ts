@@ -17,6 +17,7 @@ import {
   visit,
   type YAMLError,
 } from "yaml";
+import { withEnvironment } from "./environment-settings.ts";
 import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { type Path, pathText } from "./setting-names.ts";
@@ -44,11 +45,18 @@ export function parseConfig(
   const { mistakes: unset, substituted } = substitute(document, environment);
   const read = toValue(document);
   if (!read) return { kind: "mistakes", mistakes: ["the file: its aliases expand to too much"] };
-  const value = writtenOut(read.value, facts);
+  const overlaid = withEnvironment(read.value, environment);
+  const value = writtenOut(overlaid.value, facts);
   const parsed = configSchema.safeParse(value, { error: plainWords });
   if (parsed.success && unset.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
-  const found = mistakesOf(issues, value, (path) => substituted.has(locate(document, path).node));
+  const variableOf = (path: Path): string | undefined =>
+    overlaid.settings.findLast((setting) => isAtOrBelow(path, setting.path))?.variable;
+  const found = mistakesOf(
+    issues,
+    value,
+    (path) => variableOf(path) !== undefined || substituted.has(locate(document, path).node),
+  ).map(({ path, message }) => ({ path, message: message + fromVariable(variableOf(path)) }));
   return {
     kind: "mistakes",
     mistakes: inFileOrder(
@@ -57,6 +65,12 @@ export function parseConfig(
     ),
   };
 }
+
+const isAtOrBelow = (path: Path, above: Path): boolean =>
+  above.every((step, at) => path[at] === step);
+
+const fromVariable = (variable: string | undefined): string =>
+  variable === undefined ? "" : ` (${variable})`;
 
 /** A setting whose variable is not set is wrong in no other way. */
 function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[] {

@@ -145,10 +145,18 @@ type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
 /** The names of the settings that the mapping at this path may have. */
-export function knownSettings(path: Path): readonly string[] {
-  const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, settingsSchema());
-  return typeof found === "object" ? Object.keys(found.properties ?? {}) : [];
+export const knownSettings = (path: Path): readonly string[] =>
+  Object.keys(schemaAt(path)?.properties ?? {});
+
+/** What may stand at this path; undefined where nothing is known of it. */
+export function schemaAt(path: Path): JsonSchema | undefined {
+  schemaOnce ??= settingsSchema();
+  const found = path.reduce<JsonSchemaOrBoolean | undefined>(within, schemaOnce);
+  return typeof found === "object" ? found : undefined;
 }
+
+/** It takes a while to make. */
+let schemaOnce: JsonSchema | undefined;
 
 /** JSON Schema (draft 2020-12) of the settings, when variables are replaced. */
 export const settingsSchema = (): JsonSchema =>

@@ -140,6 +140,38 @@ describe("headgate <urls>", () => {
   });
 });
 
+describe("the environment alone", () => {
+  it("is a configuration, for the gateway and for the commands beside it", async () => {
+    const environment = {
+      HEADGATE_UPSTREAMS_LOCAL: anvil.url,
+      HEADGATE_DATA: join(folder, "of environment"),
+      HEADGATE_KEYS__0__NAME: "web",
+      HEADGATE_KEYS__0__KEY: "text-of-web",
+      HEADGATE_LISTEN__PORT: "0",
+      HEADGATE_ADMIN__LISTEN__PORT: "0",
+    };
+    const gateway = headgate([], environment);
+    const [, url = ""] = await until(
+      "it listens",
+      async () => /"server":"([^"]+)"/.exec(gateway.said.out) ?? undefined,
+    );
+    expect(gateway.said.out).toContain("the environment names networks");
+    expect(await ask(`${url}/local/v1/text-of-web`, "eth_chainId")).toMatchObject({
+      result: "0x7a69",
+    });
+    const listed = headgate(["keys", "list"], environment);
+    expect(await listed.ended).toBe(0);
+    expect(listed.said.out).toMatch(/^web +active +file/m);
+    const wrong = headgate(["check"], { ...environment, HEADGATE_LISTEN__PORT: "x" });
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.said.err).toContain(
+      "listen.port: expected a whole number from 0 to 65535, got a text (HEADGATE_LISTEN__PORT)",
+    );
+    gateway.child.kill("SIGTERM");
+    expect(await gateway.ended).toBe(0);
+  });
+});
+
 describe("headgate init", () => {
   it("writes a configuration that check takes and serve finds, and never over another", async () => {
     const made = await command("init", anvil.url, other.url, "http://127.0.0.1:1");

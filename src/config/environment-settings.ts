@@ -1,0 +1,96 @@
+// Settings from the environment alone: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
+// `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` the upstreams of eth-mainnet. They count more than the file.
+import { parseDocument } from "yaml";
+import type { z } from "zod";
+import { schemaAt } from "./schema.ts";
+import type { Path } from "./setting-names.ts";
+import { isMapping } from "./units.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type JsonSchema = z.core.JSONSchema.JSONSchema;
+
+export type EnvironmentSetting = { readonly variable: string; readonly path: Path };
+
+const PREFIX = "HEADGATE_";
+const UPSTREAMS = "HEADGATE_UPSTREAMS_";
+
+/** Whether the environment names a network, so that it can be all there is. */
+export const namesNetworks = (environment: Environment): boolean =>
+  Object.entries(environment).some(
+    ([name, value]) =>
+      value !== undefined && (name.startsWith(UPSTREAMS) || /^HEADGATE_NETWORKS(__|$)/.test(name)),
+  );
+
+/** The configuration with what the environment sets, and which settings those are. Names that begin no setting are others'. */
+export function withEnvironment(
+  config: unknown,
+  environment: Environment,
+): { value: unknown; settings: readonly EnvironmentSetting[] } {
+  const settings: EnvironmentSetting[] = [];
+  let value = config;
+  // In the order of names: HEADGATE_NETWORKS comes before what is set of one network.
+  for (const [variable, text] of Object.entries(environment).sort()) {
+    const path = text === undefined ? undefined : pathOf(variable);
+    if (path === undefined || text === undefined) continue;
+    settings.push({ variable, path });
+    value = put(value ?? {}, path, settingOf(text, path));
+  }
+  return { value, settings };
+}
+
+/** undefined where it begins no setting. */
+function pathOf(variable: string): Path | undefined {
+  if (!variable.startsWith(PREFIX)) return undefined;
+  if (variable.startsWith(UPSTREAMS))
+    return ["networks", networkName(variable.slice(UPSTREAMS.length)), "upstreams"];
+  const words = variable.slice(PREFIX.length).split("__");
+  const path: PropertyKey[] = [];
+  for (const word of words) {
+    const known = Object.keys(schemaAt(path)?.properties ?? {});
+    const name = known.find(
+      (each) => each.toLowerCase() === word.toLowerCase().replaceAll("_", ""),
+    );
+    if (path.length === 0 && name === undefined) return undefined;
+    if (name !== undefined) path.push(name);
+    else if (/^\d{1,4}$/.test(word)) path.push(Number(word));
+    else path.push(path.at(-1) === "networks" ? networkName(word) : word.toLowerCase());
+  }
+  return path;
+}
+
+const networkName = (word: string): string => word.toLowerCase().replaceAll("_", "-");
+
+/** As it would stand in the file; a text stays one, and a list of texts needs only commas. */
+function settingOf(text: string, path: Path): unknown {
+  const schema = schemaAt(path) ?? {};
+  if (isListOfTexts(schema, path) && !/^\s*\[/.test(text))
+    return text.split(",").flatMap((each) => each.trim() || []);
+  if (schema.type === "string") return text;
+  const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
+  // What is no YAML stays a text, of which the schema says what it should be.
+  return document.errors.length > 0 ? text : document.toJS({ maxAliasCount: 0 });
+}
+
+const isListOfTexts = ({ type, items }: JsonSchema, path: Path): boolean =>
+  (path.length === 1 && path[0] === "networks") ||
+  path.at(-1) === "upstreams" ||
+  (type === "array" && isMapping(items) && items["type"] !== "object");
+
+/** A copy in which the value stands at the path. */
+function put(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
+  if (step === undefined) return value;
+  if (typeof step === "number") {
+    const list = Array.isArray(config) ? [...config] : [];
+    list[step] = put(list[step], rest, value);
+    return Array.from(list, (each) => each ?? null);
+  }
+  const mapping = mappingOf(config);
+  return { ...mapping, [step]: put(mapping[String(step)], rest, value) };
+}
+
+/** A list of names, as networks may be given, is a mapping of them. */
+function mappingOf(config: unknown): Record<string, unknown> {
+  if (isMapping(config)) return config;
+  const areNames = Array.isArray(config) && config.every((name) => typeof name === "string");
+  return areNames ? Object.fromEntries(config.map((name) => [name, {}])) : {};
+}

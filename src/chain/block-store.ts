@@ -8,9 +8,11 @@ import {
   BlockTables,
   compressed,
   type LogSegment,
+  MADE_FOR,
   noteKey,
   packed,
   positionBytes,
+  STORE_FORMAT,
   type StoredTracePosition,
   traceKey,
 } from "./block-tables.ts";
@@ -19,9 +21,6 @@ import { ColdBlocks } from "./cold-blocks.ts";
 import { type Forgotten, KeptSegments, type UpstreamLogs } from "./kept-segments.ts";
 import { inTransactions, LeavingBlocks, StoreRoom, type StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
-
-/** Raised when what is stored could not be read any more. */
-const SCHEMA = 1;
 
 /** As much as a small block. */
 const PROBE_BYTES = 16_384;
@@ -86,10 +85,10 @@ export class BlockStore {
     });
   }
 
-  /** Throws away what is stored when it is of another chain, or of a version that wrote it otherwise. */
+  /** Throws away what is stored when it is of another chain, or of an older format. */
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
-    const wanted = `${SCHEMA} ${chainId}`;
-    const found = this.tables.note("made for");
+    const wanted = `${STORE_FORMAT} ${chainId}`;
+    const found = this.tables.note(MADE_FOR);
     if (found === wanted) {
       await this.#clearStaged();
       await this.#leaving.finish();
@@ -97,7 +96,7 @@ export class BlockStore {
       return { wasCleared: false };
     }
     await this.clear();
-    await this.setNote("made for", wanted);
+    await this.setNote(MADE_FOR, wanted);
     return { wasCleared: found !== undefined };
   }
 

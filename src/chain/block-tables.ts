@@ -3,7 +3,7 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
-import { makePrivateFolder } from "../disk/environment-folder.ts";
+import { makePrivateFolder, StoreUnavailable } from "../disk/environment-folder.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import {
   decodeOutline,
@@ -15,6 +15,11 @@ import {
 import { UnpackedParts } from "./unpacked-parts.ts";
 
 export type Table = Database<Buffer, Buffer>;
+
+/** Raised when what is stored could not be read any more: an older store is built anew, a newer one is refused. */
+export const STORE_FORMAT = 2;
+/** The note of the format and the chain, which each version finds where this one does. */
+export const MADE_FOR = "made for";
 
 export class BlockTables {
   readonly root: RootDatabase<Buffer, Buffer>;
@@ -47,7 +52,7 @@ export class BlockTables {
 
   readonly #unpacked = new UnpackedParts();
 
-  /** @throws When the folder cannot be read or written. */
+  /** @throws StoreUnavailable where it is of a newer format; when the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
@@ -59,6 +64,7 @@ export class BlockTables {
     if (!readOnly) makePrivateFolder(path); // what was made in it just now, too
     const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
     this.notes = table("notes");
+    this.#refuseNewer(path);
     this.parts = table("parts");
     this.canonical = table("canonical");
     this.transactions = table("transactions");
@@ -68,6 +74,16 @@ export class BlockTables {
     this.traces = table("traces");
     this.segments = table("segments");
     this.segmentOrder = table("segment order");
+  }
+
+  #refuseNewer(path: string): void {
+    const format = Number(this.note(MADE_FOR)?.split(" ")[0] ?? 0);
+    if (format <= STORE_FORMAT) return;
+    void this.root.close();
+    throw new StoreUnavailable(
+      `data: the store in ${path} is of format ${format}, and this version of Headgate knows formats up to ${STORE_FORMAT}: a newer one has written it. ` +
+        "Run that one or a later one, or move the folder away to have it built anew from the nodes (docs/upgrading.md)",
+    );
   }
 
   async close(): Promise<void> {

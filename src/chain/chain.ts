@@ -114,7 +114,9 @@ export class Chain implements ChainWriter {
       },
     );
     const run: RunWrite = (write) => writable.run(write);
-    const { store, take } = this.#openStore({ path, windowBlocks, bytes }, run);
+    const { store, take } = this.#orClosed(() =>
+      this.#openStore({ path, windowBlocks, bytes }, run),
+    );
     this.#opening.opened();
     this.#storeId = fileIdOf(path);
     this.#cancelOfUse = clock.after(OF_USE_AFTER_MS, () => this.#opening.confirmUse());
@@ -161,7 +163,16 @@ export class Chain implements ChainWriter {
     });
   }
 
-  /** @throws When the folder cannot be read or written. */
+  #orClosed<Store>(open: () => Store): Store {
+    try {
+      return open();
+    } catch (error) {
+      this.#opening.closed();
+      throw error;
+    }
+  }
+
+  /** @throws StoreUnavailable where it is of a newer format; when the folder cannot be read or written. */
   #openStore(
     options: StoreSize & { readonly path: string },
     run: RunWrite,
@@ -303,7 +314,6 @@ export class Chain implements ChainWriter {
     this.#forgetLogs({ of: upstream }, `${upstream} was caught`);
   }
 
-  /** Also what is of nobody: it was kept by an earlier version. */
   #forgetStrangers(): void {
     const { upstreams } = this.#options;
     this.#forgetLogs({ ofOthersThan: upstreams }, "their upstream is not configured");

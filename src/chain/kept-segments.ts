@@ -19,7 +19,6 @@ const SHARE = 0.05;
 export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
 type SegmentOrigin = LogRange & {
-  /** None: it was kept by a version that did not note it. */
   readonly upstreams: readonly string[];
 };
 
@@ -34,18 +33,16 @@ function isForgotten({ from, to, upstreams }: SegmentOrigin, forgotten: Forgotte
   if (forgotten === "all") return true;
   if ("of" in forgotten) return upstreams.includes(forgotten.of);
   if ("within" in forgotten) return from <= forgotten.within.to && to >= forgotten.within.from;
-  // What is of nobody was kept by an earlier version.
-  return upstreams.length === 0 || upstreams.some((name) => !forgotten.ofOthersThan.includes(name));
+  return upstreams.some((name) => !forgotten.ofOthersThan.includes(name));
 }
 
 export type KeptSegment = SegmentOrigin & { readonly bytes: number };
 
 function originIn(entry: Buffer): SegmentOrigin {
-  const names = entry.toString("utf8", SEGMENT_KEY_BYTES);
   return {
     from: entry.readUInt32BE(32),
     to: entry.readUInt32BE(36),
-    upstreams: names === "" ? [] : (JSON.parse(names) as string[]),
+    upstreams: JSON.parse(entry.toString("utf8", SEGMENT_KEY_BYTES)) as string[],
   };
 }
 

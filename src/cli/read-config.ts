@@ -7,9 +7,8 @@ import { type Environment, type ParsedConfig, parseConfig } from "../config/pars
 import type { Config } from "../config/schema.ts";
 import type { Facts } from "../config/short-forms.ts";
 import { systemClock } from "../lib/clock.ts";
-import { DamagedState } from "../state/lmdb-state.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
-import type { State } from "../state/state.ts";
+import { RefusedState, type State } from "../state/state.ts";
 import { readChainFacts } from "../upstream/chain-facts.ts";
 
 /** A reason to end that a person can act on: shown as it is, without a stack. */
@@ -140,11 +139,11 @@ function readText(path: string | undefined): string {
   }
 }
 
-/** Without a word in the log. @throws CommandFailure when it is damaged. */
+/** Without a word in the log. @throws CommandFailure when it is damaged, or of a newer format. */
 export async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
   return openState(config, { clock: systemClock, log }).catch((cause: unknown) => {
-    if (!(cause instanceof DamagedState)) throw cause;
+    if (!(cause instanceof RefusedState)) throw cause;
     throw new CommandFailure(cause.message, { exitCode: 1, cause });
   });
 }

@@ -15,7 +15,7 @@ import { createLog } from "../observe/log.ts";
 import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.ts";
 import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
-import { DamagedState } from "../state/lmdb-state.ts";
+import { RefusedState } from "../state/state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { Identifying } from "./identify.ts";
 import {
@@ -195,7 +195,7 @@ const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
 
 /** In a person's words; undefined for a bug. */
 function whyNotStarted(error: unknown, { data }: Config): string | undefined {
-  const isForPeople = [StoreUnavailable, ChildFailed, DamagedState].some(
+  const isForPeople = [StoreUnavailable, ChildFailed, RefusedState].some(
     (kind) => error instanceof kind,
   );
   if (isForPeople) return (error as Error).message;

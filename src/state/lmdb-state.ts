@@ -20,16 +20,17 @@ import {
   takeIn,
   updateIn,
 } from "./operations.ts";
-import type {
-  Addition,
-  AppendRequest,
-  Entry,
-  JournalPart,
-  Next,
-  State,
-  TakeResult,
-  Updated,
-  UpdateOptions,
+import {
+  type Addition,
+  type AppendRequest,
+  type Entry,
+  type JournalPart,
+  type Next,
+  RefusedState,
+  type State,
+  type TakeResult,
+  type Updated,
+  type UpdateOptions,
 } from "./state.ts";
 
 export type LmdbStateParts = {
@@ -62,10 +63,10 @@ export class LmdbState implements State {
     },
   };
 
-  /** @param options.path A folder; made when it is not there. @throws DamagedState, or when it cannot be read or written. */
+  /** @param options.path A folder; made when it is not there. @throws RefusedState, or when it cannot be read or written. */
   constructor({ path }: { path: string }, parts: LmdbStateParts = SILENT) {
     makePrivateFolder(path);
-    refuseDamagedState(path);
+    refuseRefusedState(path);
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },
@@ -183,16 +184,11 @@ export class LmdbState implements State {
   }
 }
 
-/** A damaged state is not opened: only a person can say what is to become of the keys in it. The message says what is wrong, and what can be done. */
-export class DamagedState extends Error {
-  override readonly name = "DamagedState";
-}
-
-/** @throws DamagedState, or what the file system says. */
-function refuseDamagedState(folder: string): void {
+/** @throws RefusedState, or what the file system says. */
+function refuseRefusedState(folder: string): void {
   const check = checkEnvironment(folder, { mayGoOn: () => true });
   if (check.kind !== "damaged") return;
-  throw new DamagedState(
+  throw new RefusedState(
     `data: the state in ${folder} is damaged (${check.why}). It has the keys that were made, the filters, and what was counted: ` +
       "put a copy of the folder in its place, or move it away to begin without these",
   );

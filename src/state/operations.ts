@@ -133,8 +133,6 @@ class JournalRow {
     this.#keyOf = (number) => keys.items + number.toString(16).padStart(12, "0");
     this.first = numberAt(keys.first);
     this.end = Math.max(this.first, numberAt(keys.end));
-    // Versions before this one do not note the end.
-    while (table.get(this.#keyOf(this.end)) !== undefined) this.end += 1;
   }
 
   add(item: string): void {

@@ -139,7 +139,6 @@ local kept, least = tonumber(ARGV[6]), tonumber(ARGV[7])
 local function nameOf(number) return prefix .. string.format('%012x', number) end
 local first = tonumber(get(ARGV[2]) or '0', 16)
 local last = math.max(first, tonumber(get(ARGV[3]) or '0', 16))
-while get(nameOf(last)) do last = last + 1 end
 local function forgetBefore(number)
   while first < number do
     set(nameOf(first), false)

@@ -46,6 +46,14 @@ export type State = {
   close(): Promise<void>;
 };
 
+/**
+ * It is not opened: damaged, or of a newer format. Only a person can say what is to become of the keys in it. The message
+ * says what is wrong, and what can be done.
+ */
+export class RefusedState extends Error {
+  override readonly name = "RefusedState";
+}
+
 export type Entry = { readonly key: string; readonly text: string };
 
 /** Of the keys of an update, in their order; undefined: nothing is there. */

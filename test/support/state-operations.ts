@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { OperationId } from "../../src/lib/outbox.ts";
 import { type TakeRequest, takeFrom } from "../../src/lib/token-bucket.ts";
+import { migrateState } from "../../src/state/formats.ts";
 import { addIn } from "../../src/state/operations.ts";
 import type { Addition, CounterTree, State } from "../../src/state/state.ts";
 
@@ -216,6 +217,7 @@ export function describeOperations(name: string, current: () => State): void {
       const keys = [10, 11, 12].map((n) => `pending main ${n.toString(16).padStart(12, "0")}`);
       await state.update(keys, () => ["a", "b", "c"]);
       await state.replace("pending _first main", undefined, "a");
+      await migrateState(state, { where: "the state", log: { info: () => undefined } });
       expect(await state.readFrom("pending main", 0)).toMatchObject({ first: 10, end: 13 });
       const part = await state.append("pending main", { at: 13, items: ["d"], kept });
       expect(part).toEqual({ first: 10, end: 14, from: 13, items: ["d"] });

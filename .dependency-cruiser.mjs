@@ -106,7 +106,7 @@ const config = {
     {
       name: "product-does-not-import-dev-dependencies",
       severity: "error",
-      from: { path: "^(src|packages)/", pathNot: "\\.test\\.ts$" },
+      from: { path: "^src/", pathNot: "\\.test\\.ts$" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "unknown"],
         dependencyTypesNot: ["type-only"],

@@ -37,7 +37,7 @@ export default {
     src: {
       entry: ["main.ts", "chain/thread/thread-main.ts"],
       project: "**/*.ts",
-      ignoreDependencies: ["conflux-v3", "node-.*"],
+      ignoreDependencies: ["cive", "conflux-v3", "node-.*"],
     },
     "packages/devnet": {
       entry: ["src/devnet.ts", "src/conflux-process.ts"],

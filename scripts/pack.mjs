@@ -27,7 +27,8 @@ async function packGateway(folder) {
 async function packDevnet(folder) {
   rmSync(join(folder, "dist"), { recursive: true, force: true });
   const entries = ["devnet", "conflux-process"].map((name) => `packages/devnet/src/${name}.ts`);
-  await write(join(folder, "dist"), entries);
+  const files = await write(join(folder, "dist"), entries);
+  writeFileSync(join(folder, "dist/THIRD-PARTY-LICENSES.txt"), licencesOf(files));
   copyFileSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
 }
 

@@ -53,7 +53,7 @@ export function anvilCommand(options: AnvilOptions): Command | undefined {
 /** The command that runs conflux-rust, or undefined when there is none for this platform. */
 export function confluxCommand(settings: object): Command | undefined {
   const libc = process.platform === "linux" ? "-gnu" : "";
-  const packages = ["@xcfx/node", `@xcfx/node-${process.platform}-${process.arch}${libc}`, "cive"];
+  const packages = ["@xcfx/node", `@xcfx/node-${process.platform}-${process.arch}${libc}`];
   if (!packages.every(folderOf)) return undefined;
   return { file: process.execPath, args: [CONFLUX_PROCESS, JSON.stringify(settings)] };
 }

@@ -116,8 +116,7 @@ const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^upstream\/(capabilities\/(probes|inspect)|identity|head)\./, "nodes are asked who they are"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
-  [/^cli\/check\./, "as by hand"],
-  [/^devnet\//, "what the development nodes are told to do"],
+  [/^cli\/(check|first-start)\./, "as by hand, and in calls to paste"],
   [/^upstream\/error-dialects\/|^evm\/log-refusals\./, "what nodes say"],
   [
     /^methods\/(?!catalogue|method|passing-on)/,

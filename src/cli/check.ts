@@ -1,9 +1,12 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
 import type { Config } from "../config/schema.ts";
+import { logBlocksOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import type { State } from "../state/state.ts";
+import { adviceFor, type CheckedUpstream } from "../upstream/capabilities/advice.ts";
 import {
+  type Inspection,
   inspect,
   renderBatches,
   renderInspection,
@@ -41,9 +44,11 @@ export async function check(config: Config, print: (line: string) => void): Prom
     if (found.kind === "chain") networks[network] = { ...settings, ...found.facts };
     else unusable += settings.upstreams.length;
   }
+  const advice: string[] = [];
   for (const [network, settings] of Object.entries(networks)) {
+    const checked: CheckedUpstream[] = [];
     for (const upstream of settings.upstreams) {
-      const { isUsable, lines } = await checkUpstream(`${network} / ${upstream.name}`, {
+      const { found, takesBatches, lines } = await checkUpstream(`${network} / ${upstream.name}`, {
         settings,
         upstream,
       });
@@ -51,9 +56,17 @@ export async function check(config: Config, print: (line: string) => void): Prom
       const kept = { network, upstream: upstream.name, url: upstream.url };
       const memory = state && (await readCapabilities(kept, state).catch(() => undefined));
       for (const line of memory ? renderMemory(memory) : []) print(line);
-      if (!isUsable) unusable += 1;
+      if (found.kind !== "usable") unusable += 1;
+      const { name, url, vendor } = upstream;
+      const learned = { takesBatches, widestLogs: memory?.widestLogs };
+      checked.push({ name, url, vendor, found, ...learned, vendorLogBlocks: logBlocksOf(vendor) });
     }
+    const { family, limits } = settings;
+    const of = { network, family, logBlocks: limits.logs.blocks, upstreams: checked };
+    advice.push(...adviceFor(of));
   }
+  print(advice.length > 0 ? "Advice:" : "There is nothing to advise.");
+  for (const line of advice) print(`  ${line}`);
   await state?.close();
   if (unusable > 0) {
     throw new CommandFailure(`${unusable} of the upstreams cannot be used`, { exitCode: 1 });
@@ -74,27 +87,32 @@ function discoveryText(network: string, found: Discovery): string {
 async function checkUpstream(
   name: string,
   { settings, upstream }: { settings: Settings; upstream: UpstreamSettings },
-): Promise<{ isUsable: boolean; lines: readonly string[] }> {
+): Promise<{
+  found: Inspection;
+  takesBatches: TakesBatches | undefined;
+  lines: readonly string[];
+}> {
   const { responseBytes } = settings.limits;
   // Each call by itself, whatever is configured: a batch is a question of its own.
   const connection = connect({ ...upstream, batch: 1, responseBytes }, { clock: systemClock });
   try {
     const options = { ...settings, secrets: secretsOf(upstream) };
-    const inspection = await inspect(options, {
+    const found = await inspect(options, {
       ...{ connection, clock: systemClock, traitsOf: traitsOf(settings.family) },
     });
-    const lines = renderInspection(name, inspection);
-    const isUsable = inspection.kind === "usable";
-    if (isUsable && upstream.url.startsWith("http"))
-      lines.push(renderBatches(await takesBatches(settings.family, connection)));
-    return { isUsable, lines };
+    const lines = renderInspection(name, found);
+    if (found.kind !== "usable" || !upstream.url.startsWith("http"))
+      return { found, takesBatches: undefined, lines };
+    const batches = await takesBatchesOf(settings.family, connection);
+    lines.push(renderBatches(batches));
+    return { found, takesBatches: batches, lines };
   } finally {
     await connection.close();
   }
 }
 
 /** Two questions in one request. */
-async function takesBatches(
+async function takesBatchesOf(
   family: Settings["family"],
   connection: Connection,
 ): Promise<TakesBatches> {

@@ -9,6 +9,7 @@ import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { type ChainFacts, chainOf } from "../config/known-chains.ts";
 import { type Environment, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import { type Inspection, inspect } from "../upstream/capabilities/inspect.ts";
@@ -97,6 +98,8 @@ function whatItIs({ found, why }: MetNode): string {
 /** @throws CommandFailure for what is no node's URL, without showing it. */
 function checkUrls(urls: readonly string[]): void {
   if (urls.length === 0) return;
+  if (urls.some((url) => resolveVendor(url, undefined)))
+    throw new CommandFailure(VENDORS_NEED_NETWORKS, { exitCode: 2 });
   const networks = { each: { family: "evm", chainId: 1, upstreams: urls } };
   const escaped = JSON.stringify({ networks }).replaceAll("$", () => "$$");
   const parsed = parseConfig(escaped, {});
@@ -104,6 +107,9 @@ function checkUrls(urls: readonly string[]): void {
   const lines = parsed.mistakes.map((line) => line.replace(/^networks\.each\.upstreams/, "URL "));
   throw new CommandFailure(lines.join("\n"), { exitCode: 2 });
 }
+
+const VENDORS_NEED_NETWORKS =
+  "a vendor has many networks: say which, as in HEADGATE_NETWORKS=eth-mainnet,base HEADGATE_DEFAULTS__UPSTREAMS=alchemy://KEY headgate, or in a file (defaults.upstreams)";
 
 /** A network of each chain, with the nodes of it. */
 function byNetwork(nodes: readonly MetNode[]): ReadonlyMap<string, readonly MetNode[]> {

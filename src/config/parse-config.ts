@@ -46,9 +46,14 @@ export function parseConfig(
   const read = toValue(document);
   if (!read) return { kind: "mistakes", mistakes: ["the file: its aliases expand to too much"] };
   const overlaid = withEnvironment(read.value, environment);
-  const value = writtenOut(overlaid.value, facts);
+  const { value, mistakes: shortened } = writtenOut(overlaid.value, {
+    facts,
+    vendorsThrough: environment["HEADGATE_VENDORS_THROUGH"],
+  });
   const parsed = configSchema.safeParse(value, { error: plainWords });
-  if (parsed.success && unset.length === 0) return { kind: "config", config: parsed.data };
+  // What stands for a vendor that cannot be resolved is no URL to the schema: told once.
+  const first = [...unset, ...shortened];
+  if (parsed.success && first.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
   const variableOf = (path: Path): string | undefined =>
     overlaid.settings.findLast((setting) => isAtOrBelow(path, setting.path))?.variable;
@@ -60,7 +65,7 @@ export function parseConfig(
   return {
     kind: "mistakes",
     mistakes: inFileOrder(
-      [...unset, ...without(found, unset)],
+      [...first, ...without(found, first)],
       (path) => locate(document, path).offset,
     ),
   };
@@ -72,7 +77,7 @@ const isAtOrBelow = (path: Path, above: Path): boolean =>
 const fromVariable = (variable: string | undefined): string =>
   variable === undefined ? "" : ` (${variable})`;
 
-/** A setting whose variable is not set is wrong in no other way. */
+/** A setting of which something is told already is wrong in no other way. */
 function without(found: readonly Mistake[], unset: readonly Mistake[]): Mistake[] {
   const paths = new Set(unset.map(({ path }) => pathText(path)));
   return found.filter(({ path }) => !paths.has(pathText(path)));

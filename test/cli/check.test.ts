@@ -44,6 +44,9 @@ describe("headgate check", () => {
     expect(stdout).toContain("blocks and receipts of all blocks");
     expect(stdout).toContain("batches: yes");
     expect(stdout).not.toContain("remembered");
+    expect(stdout).toMatch(
+      /Advice:\n {2}local: new blocks are polled for, .*\n {2}local: anvil is the only node/,
+    );
     expect(code).toBe(0);
   });
 

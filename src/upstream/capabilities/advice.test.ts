@@ -1,0 +1,108 @@
+// What a person is told to do about the nodes of a network.
+import { describe, expect, it } from "vitest";
+import { adviceFor, type CheckedUpstream } from "./advice.ts";
+import type { Inspection } from "./inspect.ts";
+
+const whole: Extract<Inspection, { kind: "usable" }> = {
+  kind: "usable",
+  clientVersion: "geth",
+  chainId: 1,
+  head: { number: 1_000_000, ageSeconds: 1 },
+  has: ["eth_getBlockReceipts", "trace_transaction"],
+  lacks: [],
+  unclear: [],
+  reaches: { state: { kind: "all" }, history: { kind: "all" }, traces: { kind: "all" } },
+};
+
+const node = (
+  name: string,
+  changed: Partial<CheckedUpstream> = {},
+  found: Partial<typeof whole> = {},
+): CheckedUpstream => ({
+  name,
+  url: "wss://x",
+  vendor: name,
+  takesBatches: "yes",
+  widestLogs: undefined,
+  vendorLogBlocks: undefined,
+  ...changed,
+  found: changed.found ?? { ...whole, ...found },
+});
+
+const advice = (...upstreams: CheckedUpstream[]): string[] =>
+  adviceFor({ network: "eth", family: "evm", logBlocks: 10_000, upstreams });
+
+const recent = (atMost: number) =>
+  ({ kind: "part", newest: atMost, atMost, since: undefined, notAt: 5 }) as const;
+
+describe("the advice for a network", () => {
+  it("is none where nothing is missing", () => {
+    expect(advice(node("a"), node("b", { url: "https://b" }))).toEqual([]);
+  });
+
+  it("begins with the limit that makes most calls of one", () => {
+    expect(
+      advice(node("a", { widestLogs: 5_000 }), node("b", { widestLogs: 10, takesBatches: "no" })),
+    ).toEqual([
+      "eth: b takes 10 blocks in a log query, so that one of 10000 costs 1000 calls. Add a node that takes more, or lower limits.logs.blocks.",
+      "eth: a takes 5000 blocks in a log query, so that one of 10000 costs 2 calls. Add a node that takes more, or lower limits.logs.blocks.",
+      "eth: b takes no batches: each call is a request there.",
+    ]);
+  });
+
+  it("tells that another node takes more, and what a vendor says of itself", () => {
+    expect(
+      advice(node("a", { widestLogs: 10 }), node("b", { vendorLogBlocks: "5 in a trial" })),
+    ).toEqual([
+      expect.stringContaining("Others take more, and are asked first."),
+      "eth: b takes log queries of 5 in a trial.",
+    ]);
+  });
+
+  it.each([
+    { what: "traces", found: { has: ["eth_getBlockReceipts"] }, says: "no node has traces" },
+    {
+      what: "traces but debug_*",
+      found: { has: ["eth_getBlockReceipts", "debug_traceTransaction"] },
+      says: "made from debug_*",
+    },
+    {
+      what: "receipts of a block",
+      found: { has: ["trace_transaction"] },
+      says: "a call a transaction",
+    },
+    {
+      what: "old states",
+      found: { reaches: { ...whole.reaches, state: recent(128) } },
+      says: "older than the newest 128",
+    },
+  ])("says that $what are missing", ({ found, says }) => {
+    expect(advice(node("a", {}, found), node("b", {}, found))).toEqual([
+      expect.stringContaining(says),
+    ]);
+    expect(advice(node("a", {}, found), node("b"))).toEqual([]);
+  });
+
+  it("says what one node, one vendor and polling mean", () => {
+    expect(advice(node("a", { url: "https://a" }))).toEqual([
+      expect.stringContaining("wss://"),
+      expect.stringContaining("a is the only node in use"),
+    ]);
+    expect(advice(node("a", { vendor: "v" }), node("b", { vendor: "v" }))).toEqual([
+      expect.stringContaining("all nodes are v's"),
+    ]);
+  });
+
+  it("is to put right what is wrong where no node can be used", () => {
+    const found = { kind: "unusable", reason: "away" } as const;
+    expect(advice(node("a", { found }))).toEqual([
+      "eth: no node can be used: put right what is said above.",
+    ]);
+  });
+
+  it("asks no methods of block networks of an epoch network", () => {
+    const upstreams = [node("a", {}, { has: [] }), node("b", {}, { has: [] })];
+    const options = { network: "cfx", family: "conflux", logBlocks: undefined, upstreams } as const;
+    expect(adviceFor(options)).toEqual([]);
+  });
+});

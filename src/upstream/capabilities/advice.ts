@@ -1,0 +1,119 @@
+// What `headgate check` says at its end: what the nodes of each network lack, which of their limits costs most, and
+// what to do about it. Pure.
+import type { Family } from "../../namespaces/known-method.ts";
+import type { Inspection, TakesBatches } from "./inspect.ts";
+
+export type CheckedUpstream = {
+  readonly name: string;
+  readonly url: string;
+  readonly vendor: string;
+  readonly found: Inspection;
+  readonly takesBatches: TakesBatches | undefined;
+  /** The most blocks of one log query, as was learned earlier. */
+  readonly widestLogs: number | undefined;
+  /** The same as the vendor tells it, in words. */
+  readonly vendorLogBlocks: string | undefined;
+};
+
+export type CheckedNetwork = {
+  readonly network: string;
+  readonly family: Family;
+  /** The widest log query that callers may send, in blocks; undefined: any. */
+  readonly logBlocks: number | undefined;
+  readonly upstreams: readonly CheckedUpstream[];
+};
+
+type Usable = CheckedUpstream & { readonly found: Extract<Inspection, { kind: "usable" }> };
+
+/** One short sentence or two for each thing to do, the dearest limits first; empty where all is well. */
+export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetwork): string[] {
+  const usable = upstreams.filter((each): each is Usable => each.found.kind === "usable");
+  if (usable.length === 0)
+    return [`${network}: no node can be used: put right what is said above.`];
+  const has = (method: string): boolean => usable.some(({ found }) => found.has.includes(method));
+  const lines = [
+    ...limits(usable, logBlocks),
+    ...(family === "evm" ? missingMethods(has) : []),
+    ...archive(usable),
+    ...push(usable),
+    ...others(usable),
+  ];
+  return lines.map((line) => `${network}: ${line}`);
+}
+
+/** By how many calls a limit makes of one, the most first. */
+function limits(usable: readonly Usable[], logBlocks: number | undefined): string[] {
+  const narrow = usable.flatMap(({ name, widestLogs }) =>
+    widestLogs === undefined || logBlocks === undefined || widestLogs >= logBlocks
+      ? []
+      : [{ name, widestLogs, calls: Math.ceil(logBlocks / widestLogs) }],
+  );
+  const widest = narrow.length === usable.length;
+  return [
+    ...narrow
+      .toSorted((one, other) => other.calls - one.calls)
+      .map(
+        ({ name, widestLogs, calls }) =>
+          `${name} takes ${widestLogs} blocks in a log query, so that one of ${logBlocks} costs ${calls} calls.${widest ? " Add a node that takes more, or lower limits.logs.blocks." : " Others take more, and are asked first."}`,
+      ),
+    ...usable
+      .filter(({ vendorLogBlocks, widestLogs }) => vendorLogBlocks && widestLogs === undefined)
+      .map(({ name, vendorLogBlocks }) => `${name} takes log queries of ${vendorLogBlocks}.`),
+    ...usable
+      .filter(({ takesBatches }) => takesBatches === "no")
+      .map(({ name }) => `${name} takes no batches: each call is a request there.`),
+  ];
+}
+
+function missingMethods(has: (method: string) => boolean): string[] {
+  const hasReceipts = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"].some(has);
+  const hasTraces = has("trace_transaction") || has("trace_replayTransaction");
+  const hasDebug = has("debug_traceTransaction");
+  return [
+    ...(hasReceipts
+      ? []
+      : [
+          "no node has the receipts of a block in one call: each block costs a call a transaction. Add one with eth_getBlockReceipts.",
+        ]),
+    ...(hasTraces || hasDebug
+      ? []
+      : [
+          "no node has traces, and trace_* is refused. Open debug_* at a node of yours (geth --http.api …,debug), or add one with trace_* (Erigon, reth, Nethermind).",
+        ]),
+    ...(!hasTraces && hasDebug
+      ? [
+          "trace_* is made from debug_*, which nodes take longer for. With many traces, add a node with trace_* (Erigon, reth, Nethermind).",
+        ]
+      : []),
+  ];
+}
+
+function archive(usable: readonly Usable[]): string[] {
+  const reaches = usable.map(({ found }) => found.reaches.state);
+  const newest = reaches.flatMap((reach) => (reach.kind === "part" ? [reach.atMost] : []));
+  if (newest.length < usable.length) return [];
+  return [
+    `no node has the state of blocks older than the newest ${Math.max(...newest)}: calls about older ones are refused. Add an archive node if callers need them.`,
+  ];
+}
+
+const push = (usable: readonly Usable[]): string[] =>
+  usable.some(({ url }) => /^(wss?|ipc):/i.test(url))
+    ? []
+    : [
+        "new blocks are polled for, since no node is reached over WebSocket or IPC. Write the wss:// URL of one, and they are pushed.",
+      ];
+
+function others(usable: readonly Usable[]): string[] {
+  const [only] = usable;
+  if (usable.length === 1)
+    return [
+      `${only?.name} is the only node in use: when it fails, the network does. Add a second one.`,
+    ];
+  const vendors = new Set(usable.map(({ vendor }) => vendor));
+  return vendors.size > 1
+    ? []
+    : [
+        `all nodes are ${only?.vendor}'s: what fails there fails here. Add one of another vendor, or of your own.`,
+      ];
+}

@@ -19,7 +19,7 @@ export default {
         "test/support/failing-thread.ts",
         "scripts/*.{ts,mjs}",
         "bench/servers/*.ts",
-        "bench/{access,budget,processes}.ts",
+        "bench/{access,budget,processes,tls}.ts",
         "test/state/increment.ts",
         "test/subscriptions/many-sockets.ts",
         "test/support/devnet-process.ts",

@@ -107,8 +107,8 @@ export async function startGateway(
     thread.start();
     stalls.start();
     const urls = {
-      server: urlOf(config.listen.host, serverPort),
-      admin: urlOf(config.admin.listen.host, adminPort),
+      server: urlOf(config.listen, serverPort),
+      admin: urlOf(config.admin.listen, adminPort),
     };
     log.info({ ...urls, networks: networks.names }, "listening");
     return {

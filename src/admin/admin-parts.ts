@@ -43,7 +43,7 @@ export type AdminServerParts = {
   readonly reload: (by: Actor) => Promise<Reloaded>;
   readonly audit: Pick<AuditTrail, "note" | "read">;
   readonly guesses: Pick<Guesses, "judge">;
-  readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield" | "after">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 

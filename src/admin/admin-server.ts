@@ -3,6 +3,8 @@ import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Connections } from "../server/connections.ts";
 import { hasOneHost, Listener, requestIds } from "../server/listener.ts";
+import { Handshakes } from "../server/refusals.ts";
+import type { CertificateFiles } from "../server/tls-front.ts";
 import { adminApp } from "./admin-app.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
 import { type TokenSettings, type Tokens, tokensOf } from "./admission.ts";
@@ -13,6 +15,8 @@ export type AdminServerOptions = TokenSettings & {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Left out: plain HTTP. */
+  readonly tls?: CertificateFiles | undefined;
 };
 
 const MOST_CONNECTIONS = 100;
@@ -25,6 +29,9 @@ const BOUNDS = {
   silenceMs: HEADERS_MS + BODY_MS, // an operator that stops reading its answer is cut off
 };
 
+/** Connections of an address on which no token was right, a second; twenty times as many at once. */
+const HANDSHAKES = { perSecond: 10 };
+
 export class AdminServer {
   readonly #listener: Listener;
   /** As at callers' port: a connection that was not let in makes room for others. */
@@ -34,7 +41,7 @@ export class AdminServer {
   );
   #tokens: Tokens;
 
-  constructor({ host, port, ...settings }: AdminServerOptions, parts: AdminServerParts) {
+  constructor({ host, port, tls, ...settings }: AdminServerOptions, parts: AdminServerParts) {
     this.#tokens = tokensOf(settings);
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
     const app = adminApp({ tokens: () => this.#tokens, onLetIn }, parts);
@@ -43,23 +50,48 @@ export class AdminServer {
       overrideGlobalObjects: false,
       errorHandler: () => unreadable(nextUnreadableId()),
     });
+    const { clock } = parts;
+    const handshakes = new Handshakes(HANDSHAKES, {
+      connections: {
+        subscriberOf: ({ remoteAddress }) => remoteAddress,
+        isKnown: (socket) => this.#connections.isKnown(socket),
+      },
+      clock,
+    });
     this.#listener = new Listener(
-      { host, port, bounds: BOUNDS },
+      { host, port, tls, bounds: BOUNDS },
       {
         serve: ({ request, response, requestId }) => {
           if (hasOneHost(request)) return void answer(request, response);
           response.writeHead(400, { "X-Request-Id": requestId, Connection: "close" }).end();
         },
         onConnection: (socket) => {
-          if (this.#connections.admit(socket) !== "admitted") socket.destroy();
+          const isAdmitted =
+            (tls === undefined || handshakes.begin(socket)) &&
+            this.#connections.admit(socket) === "admitted";
+          if (!isAdmitted) socket.destroy();
+          return isAdmitted;
+        },
+        onCarried: (socket, by, as) => this.#connections.carry(socket, by, as),
+        tls: {
+          onHandshake: (outcome) => {
+            if (outcome !== "done") parts.metrics.adminRefused("handshake");
+          },
+          onCertificate: noop,
+          onEnded: noop,
+          ...parts,
         },
       },
     );
   }
 
   /** The next request needs one of these tokens. */
-  reconfigure(settings: TokenSettings): void {
+  reconfigure({
+    listen,
+    ...settings
+  }: TokenSettings & { readonly listen?: Pick<AdminServerOptions, "tls"> }): void {
     this.#tokens = tokensOf(settings);
+    this.#listener.certify(listen?.tls);
   }
 
   /** @returns The port, also when any was asked for. */

@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { logBlocksOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
+import { certificateMistakes } from "../server/tls-front.ts";
 import type { State } from "../state/state.ts";
 import { adviceFor, type CheckedUpstream } from "../upstream/capabilities/advice.ts";
 import {
@@ -28,6 +29,8 @@ type UpstreamSettings = Settings["upstreams"][number];
 
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: (line: string) => void): Promise<void> {
+  const mistakes = certificateMistakes(config);
+  if (mistakes.length > 0) throw new CommandFailure(mistakes.join("\n"), { exitCode: 2 });
   print("The configuration is valid.");
   // The command works without the state: nothing is lost when it cannot be read.
   const state = await keptStateOf(config).catch(() => undefined);

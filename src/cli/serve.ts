@@ -15,6 +15,7 @@ import { createLog } from "../observe/log.ts";
 import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.ts";
 import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
+import { certificateMistakes } from "../server/tls-front.ts";
 import { RefusedState } from "../state/state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { Identifying } from "./identify.ts";
@@ -133,7 +134,8 @@ async function startOver(
   { environment, log }: { readonly environment: Environment; readonly log: Logger },
 ): Promise<Gateway> {
   log.info({ path, because }, "configuration");
-  const read = (facts: Facts): ParsedConfig => readAgain(path, environment, facts);
+  const read = (facts: Facts): ParsedConfig =>
+    withCertificates(readAgain(path, environment, facts));
   const identifying = new Identifying(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;
@@ -148,6 +150,12 @@ async function startOver(
     return { ...parsed, config: withPort(parsed.config, port) };
   };
   return identifying.watch(await start(withPort(config, port), { log, servers, again }));
+}
+
+/** A certificate that cannot be used is a mistake of the configuration. */
+function withCertificates(parsed: ParsedConfig): ParsedConfig {
+  const mistakes = parsed.kind === "config" ? certificateMistakes(parsed.config) : [];
+  return mistakes.length > 0 ? { kind: "mistakes", mistakes } : parsed;
 }
 
 /** How many processes answer; 1: one that does everything. */

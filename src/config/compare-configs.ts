@@ -28,7 +28,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
 
 /** Settings that running parts take over; all others are what the process was made with. */
 const LIVE = new Set(
-  "keys limits timeouts log networks unidentified costs prices usage tail admin.token admin.tokens listen.trustedProxies listen.forwardedHeader".split(
+  "keys limits timeouts log networks unidentified costs prices usage tail admin.token admin.tokens listen.trustedProxies listen.forwardedHeader listen.tls.certificate listen.tls.key admin.listen.tls.certificate admin.listen.tls.key admin.listen.tls.clients".split(
     " ",
   ),
 );
@@ -36,7 +36,7 @@ const LIVE = new Set(
 function isAppliedLive(path: Path, before: Config, after: Config): boolean {
   const [root, name, setting] = path;
   if (root !== "networks")
-    return LIVE.has(String(root)) || LIVE.has(`${String(root)}.${String(name)}`);
+    return [1, 2, path.length].some((length) => LIVE.has(path.slice(0, length).join(".")));
   if (setting === undefined) return true;
   if (setting !== "chainId" && setting !== "family") return true;
   // What is stored of one chain is of no use for another, and calls still read it.
@@ -123,7 +123,7 @@ const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
 
 /** Texts that are shown. Whatever is not named here may be a secret: then only that it changed is told. */
 const SHOWN = new Set(
-  "level role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
+  "level certificate role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
   ),
 );

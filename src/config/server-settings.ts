@@ -24,8 +24,18 @@ const listenOn = (port: number) =>
   });
 
 /** Where the process listens, as a URL; an IPv6 address stands in brackets. */
-export const urlOf = (host: string, port: number): string =>
-  `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+export const urlOf = (
+  { host, tls }: { readonly host: string; readonly tls?: object | undefined },
+  port: number,
+): string => `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+const path = z.string({ error: "expected a path" }).min(1, { error: "expected a path" });
+
+/** Files in PEM, which are read again when they change. */
+const certificateFiles = {
+  certificate: path.describe("The file of the certificate, with its chain, in PEM."),
+  key: path.describe("The file of its private key, in PEM."),
+};
 
 /** Which proxies between callers and the server are believed. */
 const proxySettings = {
@@ -43,7 +53,16 @@ const proxySettings = {
 };
 
 /** Where callers come in. */
-export const publicListen = listenOn(8545).extend(proxySettings);
+export const publicListen = listenOn(8545).extend({
+  ...proxySettings,
+  tls: z
+    .strictObject({
+      ...certificateFiles,
+      http2: trueOrFalse.prefault(true).describe("Whether callers are offered HTTP/2 as well."),
+    })
+    .optional()
+    .describe("TLS; left out: plain HTTP."),
+});
 
 const adminToken = textOf(
   /^[A-Za-z0-9._~+/-]{16,256}=*$/,
@@ -76,7 +95,22 @@ const operatorToken = z
 
 /** Where operators come in. Beyond this machine they need a token (contradictions.ts). */
 export const admin = z.strictObject({
-  listen: listenOn(8546).prefault({}).describe("Where metrics and administration listen."),
+  listen: listenOn(8546)
+    .extend({
+      tls: z
+        .strictObject({
+          ...certificateFiles,
+          clients: path
+            .optional()
+            .describe(
+              "The file of an authority, in PEM: only who has a certificate that it signed is answered, with a token as without.",
+            ),
+        })
+        .optional()
+        .describe("TLS; left out: plain HTTP."),
+    })
+    .prefault({})
+    .describe("Where metrics and administration listen."),
   token: adminToken
     .optional()
     .describe(

@@ -22,7 +22,7 @@ import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
 import { EventStreams } from "../server/event-streams.ts";
 import { HttpServer } from "../server/http-server.ts";
-import { RefusalBudget, Refusals } from "../server/refusals.ts";
+import { Handshakes, RefusalBudget, Refusals } from "../server/refusals.ts";
 import { type State, whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
@@ -51,6 +51,7 @@ export class ServerSide {
   readonly #stories: Stories;
   readonly #bodies: BodyAnswerer;
   readonly #connections: Connections;
+  readonly #handshakes: Handshakes;
   readonly #endpoint: Endpoint;
   readonly #sockets: CallerSockets;
   readonly #server: HttpServer;
@@ -84,6 +85,10 @@ export class ServerSide {
       isProxy: (address) => this.#rules.isProxy(address),
       metrics,
     });
+    this.#handshakes = new Handshakes(
+      { perSecond: config.limits.refusals },
+      { connections: this.#connections, clock },
+    );
     this.#endpoint = new Endpoint(
       { bodyBytes: config.limits.bodyBytes },
       {
@@ -128,6 +133,7 @@ export class ServerSide {
       {
         endpoint: this.#endpoint,
         connections: this.#connections,
+        handshakes: this.#handshakes,
         sockets: this.#sockets,
         streams,
         whyNotReady: () => this.whyNotReady(),
@@ -168,6 +174,8 @@ export class ServerSide {
     const { limits, timeouts } = config;
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
+    this.#handshakes.reconfigure({ perSecond: limits.refusals });
+    this.#server.certify(config.listen.tls);
     this.#connections.reconfigure(connectionLimits(config));
     this.#sockets.reconfigure(socketOptions(config));
     this.#server.reconfigure({ reading: limits.reading, timeouts });

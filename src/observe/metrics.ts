@@ -39,12 +39,12 @@ export const UNEXPECTED_ERRORS = {
 
 export const ADMIN_REFUSED = {
   name: "headgate_admin_refused_total",
-  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin.",
+  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate.",
   labelNames: ["why" as const],
 };
 
 /** Why administration refused a request. */
-export type AdminRefusal = "token" | "role" | "origin";
+export type AdminRefusal = "token" | "role" | "origin" | "handshake";
 
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -63,6 +63,10 @@ const COUNTERS = {
     "Requests of callers that had too many refused, turned away before they were read.",
   "connections_ended_total{why}":
     "Connections of callers that were ended to make room, or not let in, and why.",
+  "tls_handshakes_total{outcome}":
+    "TLS handshakes with callers: done, failed, slow, or turned away before they began.",
+  "http2_ended_total{why}":
+    "HTTP/2 sessions and streams that were ended: idle, too slow, or against the protocol.",
   "calls_saved_total{network,how}":
     "Calls answered without a call of a node for them, and why none was needed.",
   "http_requests_total{status}": "HTTP responses to callers.",
@@ -122,6 +126,7 @@ const MOST = {
 
 /** Of several processes, the least. */
 const LEAST = {
+  tls_certificate_expires_timestamp_seconds: "When the certificate for callers expires.",
   "store_writable{network}":
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
   state_writable:
@@ -310,6 +315,15 @@ export class Metrics {
 
   adminRefused(why: AdminRefusal): void {
     this.#adminRefused.add(why, { why });
+  }
+
+  readonly tlsHandshake = this.#counting<[outcome: string]>("tls_handshakes_total{outcome}");
+
+  readonly http2Ended = this.#counting<[why: string]>("http2_ended_total{why}");
+
+  /** @param seconds Since 1970. */
+  certificateExpires(seconds: number): void {
+    this.#least.tls_certificate_expires_timestamp_seconds.set(seconds);
   }
 
   readonly requestTurnedAway = this.#counting<[]>("requests_turned_away_total");

@@ -93,8 +93,8 @@ export async function startSupervisor(
     await processes.start();
     const adminPort = await admin.listen();
     const urls = {
-      server: urlOf(config.listen.host, port),
-      admin: urlOf(config.admin.listen.host, adminPort),
+      server: urlOf(config.listen, port),
+      admin: urlOf(config.admin.listen, adminPort),
     };
     const { servers } = options;
     log.info({ ...urls, networks: Object.keys(config.networks), servers }, "listening");

@@ -28,7 +28,8 @@ const RESERVED = 8;
 const LOOKED_AT = 100;
 
 type Place = {
-  readonly socket: Socket;
+  /** What TLS made of it, once it did. */
+  socket: Socket;
   /** undefined: it has no bound. */
   readonly subscriber: string | undefined;
   /** The requests that are being answered on it. */
@@ -65,7 +66,7 @@ export class Connections {
 
   /** A connection was made. Others are ended to make room for it; when that cannot be, it is to be refused. */
   admit(socket: Socket): Admission {
-    const subscriber = this.#subscriberOf(socket);
+    const subscriber = this.subscriberOf(socket);
     const place: Place = { socket, subscriber, running: new Set(), isKnown: false };
     const admission = this.#roomFor(place);
     if (admission !== "admitted") {
@@ -83,6 +84,22 @@ export class Connections {
    */
   requestsOn(socket: Socket): Set<RunningRequest> | undefined {
     return this.#places.get(socket)?.running;
+  }
+
+  /**
+   * What is carried by a connection that was let in counts as that connection: what TLS makes of it, which is ended in
+   * its place, or a stream of HTTP/2.
+   */
+  carry(socket: Socket, by: Socket, as: "connection" | "stream"): void {
+    const place = this.#places.get(by);
+    if (!place) return;
+    this.#places.set(socket, place);
+    if (as === "connection") place.socket = socket;
+  }
+
+  /** Whether a valid key was seen on it. */
+  isKnown(socket: Socket): boolean {
+    return this.#places.get(socket)?.isKnown === true;
   }
 
   /** A valid key was seen on it. */
@@ -164,7 +181,8 @@ export class Connections {
     if (own?.delete(place) && own.size === 0) this.#bySubscriber.delete(subscriber ?? "");
   }
 
-  #subscriberOf({ remoteAddress = "" }: Socket): string | undefined {
+  /** Whose bounds a connection counts against; undefined: a trusted proxy's has none. */
+  subscriberOf({ remoteAddress = "" }: Socket): string | undefined {
     const address = plainAddress(remoteAddress);
     return address === undefined || this.#parts.isProxy(address)
       ? undefined

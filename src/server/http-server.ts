@@ -22,6 +22,7 @@ import {
   type ListenerBounds,
   type ListenerOptions,
 } from "./listener.ts";
+import type { Handshakes } from "./refusals.ts";
 import { type RespondParts, respond } from "./respond.ts";
 import { SlowReaders, type SlowReadersOptions } from "./slow-readers.ts";
 
@@ -44,9 +45,18 @@ export type HttpServerParts = {
   readonly whyNotReady: () => Promise<readonly string[]>;
   readonly memory: Pick<MemoryBudget, "hold" | "release">;
   readonly turns: Pick<Turns, "join" | "next">;
-  readonly metrics: Pick<Metrics, "requestStarted" | "requestEnded" | "answerCut">;
+  readonly handshakes: Pick<Handshakes, "begin">;
+  readonly metrics: Pick<
+    Metrics,
+    | "requestStarted"
+    | "requestEnded"
+    | "answerCut"
+    | "tlsHandshake"
+    | "http2Ended"
+    | "certificateExpires"
+  >;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "debug">;
+  readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
 };
 
 export class HttpServer {
@@ -79,6 +89,16 @@ export class HttpServer {
       {
         serve: (exchange) => this.#serve(exchange),
         onConnection: (socket) => this.#admit(socket),
+        onCarried: (socket, by, as) => {
+          parts.connections.carry(socket, by, as);
+          this.#slowReaders.watch(socket);
+        },
+        tls: {
+          onHandshake: parts.metrics.tlsHandshake,
+          onEnded: parts.metrics.http2Ended,
+          onCertificate: (ms) => parts.metrics.certificateExpires(ms / 1000),
+          ...parts,
+        },
         upgrade: (upgrade) => this.#upgrade(upgrade),
         tunnelHeaders: ["Allow: POST, OPTIONS"],
       },
@@ -95,10 +115,22 @@ export class HttpServer {
     else sockets.refuse(upgrade, errors.unknownPath());
   }
 
-  #admit(socket: Socket): void {
-    const admission = this.#parts.connections.admit(socket);
-    if (admission === "admitted") this.#slowReaders.watch(socket);
-    else this.#listener.answer(socket, NOT_ADMITTED[admission], ["Retry-After: 1"]);
+  #admit(socket: Socket): boolean {
+    const { connections, handshakes } = this.#parts;
+    const { isSecure } = this.#listener;
+    if (isSecure && !handshakes.begin(socket)) return false;
+    const admission = connections.admit(socket);
+    if (admission !== "admitted") {
+      if (!isSecure) this.#listener.answer(socket, NOT_ADMITTED[admission], ["Retry-After: 1"]);
+      return false;
+    }
+    if (!isSecure) this.#slowReaders.watch(socket);
+    return true;
+  }
+
+  /** Other files, for connections that are made from now on. */
+  certify(files: HttpServerOptions["tls"]): void {
+    this.#listener.certify(files);
   }
 
   /** Other bounds: for connections that are made, and requests that come, from now on. */

@@ -1,9 +1,18 @@
 // Listens for HTTP on one port, for callers or for operators: bounds in time and size, an id for each request, and
 // the answers for which node has no response object, since the request was none or never came.
 import { randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { Http2Front, type Http2FrontParts } from "./http2-front.ts";
+import { type CertificateFiles, TlsFront, type TlsFrontParts } from "./tls-front.ts";
 
 export type ListenerOptions = {
   readonly host: string;
@@ -12,6 +21,13 @@ export type ListenerOptions = {
   /** Other processes listen on the same port. */
   readonly reusePort?: boolean;
   readonly bounds: ListenerBounds;
+  /** Left out: plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
+};
+
+export type ListenerTls = CertificateFiles & {
+  /** Whether HTTP/2 is offered; left out: not. */
+  readonly http2?: boolean | undefined;
 };
 
 /** In milliseconds. */
@@ -42,8 +58,12 @@ export type HttpUpgrade = {
 
 export type ListenerParts = {
   readonly serve: (exchange: HttpExchange) => void;
-  /** Called for each connection that was made. */
-  readonly onConnection: (socket: Socket) => void;
+  /** Called for each connection that was made. @returns Whether it was let in. */
+  readonly onConnection: (socket: Socket) => boolean;
+  /** Called for what is carried by a connection that was let in: what TLS makes of it, a stream of HTTP/2. */
+  readonly onCarried: (socket: Socket, by: Socket, as: "connection" | "stream") => void;
+  readonly tls: Pick<TlsFrontParts, "onHandshake" | "onCertificate" | "clock" | "log"> &
+    Pick<Http2FrontParts, "onEnded">;
   /** Called for each request to turn its connection into a WebSocket; left out: they are requests as all others. */
   readonly upgrade?: (upgrade: HttpUpgrade) => void;
   /** The headers of a refused CONNECT. */
@@ -54,29 +74,41 @@ export type ListenerParts = {
 const CHECK_EVERY_MS = 1_000;
 
 export class Listener {
-  readonly #server: Server;
+  readonly #server: Server | SecureServer;
   readonly #nextRequestId = requestIds();
+  readonly #front: TlsFront | undefined;
+  readonly #http2: Http2Front | undefined;
   readonly #options: ListenerOptions;
+  #bounds: ListenerBounds;
 
+  /** @throws Error when the certificate cannot be used. */
   constructor(options: ListenerOptions, parts: ListenerParts) {
     this.#options = options;
-    this.#server = createServer(
-      {
-        connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, options.bounds.headersMs),
-        maxHeaderSize: 16_384,
-        requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
-        // Other protocols that are offered (h2c) are passed over, as HTTP allows.
-        shouldUpgradeCallback: (request) =>
-          parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
-      },
-      (request, response) => parts.serve({ request, response, requestId: this.#nextRequestId() }),
-    );
+    this.#bounds = options.bounds;
+    const http: ServerOptions = {
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, options.bounds.headersMs),
+      maxHeaderSize: 16_384,
+      requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
+      // Other protocols that are offered (h2c) are passed over, as HTTP allows.
+      shouldUpgradeCallback: (request) =>
+        parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
+    };
+    const serve = (request: IncomingMessage, response: ServerResponse): void =>
+      parts.serve({ request, response, requestId: this.#nextRequestId() });
+    if (options.tls?.http2) this.#http2 = this.#http2For(serve, parts);
+    this.#front =
+      options.tls &&
+      this.#frontFor(options.tls, {
+        ...parts,
+        createServer: (tls) => createSecureServer({ ...tls, ...http }, serve),
+      });
+    this.#server = this.#front?.server ?? createServer(http, serve);
     this.bound(options.bounds);
     this.#server.on("upgrade", (request, socket, head) =>
       parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
     );
     const headers = parts.tunnelHeaders ?? [];
-    this.#server.on("connection", parts.onConnection);
+    if (!this.#front) this.#server.on("connection", parts.onConnection);
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
     this.#server.on("connect", (_, socket) =>
       this.answer(socket as Socket, "405 Method Not Allowed", headers),
@@ -86,8 +118,47 @@ export class Listener {
     });
   }
 
+  #frontFor(
+    tls: ListenerTls,
+    parts: ListenerParts & Pick<TlsFrontParts, "createServer">,
+  ): TlsFront {
+    const { onConnection, onCarried, createServer: create } = parts;
+    const handshakeMs = (): number => this.#bounds.headersMs;
+    return new TlsFront(
+      { ...tls, http2: tls.http2 ?? false, handshakeMs },
+      {
+        ...parts.tls,
+        createServer: create,
+        admit: onConnection,
+        onSecured: (secured, raw) => {
+          onCarried(secured, raw, "connection");
+          if (secured.alpnProtocol !== "h2") return false;
+          this.#http2?.take(secured, raw);
+          return true;
+        },
+      },
+    );
+  }
+
+  #http2For(serve: Http2FrontParts["serve"], { onCarried, tls }: ListenerParts): Http2Front {
+    const onStream = (socket: Socket, by: Socket): void => onCarried(socket, by, "stream");
+    return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, ...tls });
+  }
+
+  /** Whether what is written before a handshake would be read by nobody. */
+  get isSecure(): boolean {
+    return this.#front !== undefined;
+  }
+
+  /** Other files, for connections that are made from now on. */
+  certify(files: CertificateFiles | undefined): void {
+    if (files) this.#front?.reconfigure(files);
+  }
+
   /** Other bounds: for connections that are made, and requests that come, from now on. */
-  bound({ headersMs, bodyMs, idleMs, silenceMs }: ListenerBounds): void {
+  bound(bounds: ListenerBounds): void {
+    const { headersMs, bodyMs, idleMs, silenceMs } = bounds;
+    this.#bounds = bounds;
     this.#server.headersTimeout = headersMs;
     this.#server.requestTimeout = headersMs + bodyMs;
     this.#server.keepAliveTimeout = idleMs;
@@ -109,12 +180,15 @@ export class Listener {
   /** No new connections, and idle ones end. Resolves when the last one has ended. */
   close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#front?.close();
+    this.#http2?.close();
     this.#server.closeIdleConnections();
     return closed;
   }
 
   /** Ends all connections, also those on which a request is answered. */
   cut(): void {
+    this.#http2?.cut();
     this.#server.closeAllConnections();
   }
 

@@ -3,6 +3,7 @@
 // any: no stranger keeps a neighbour's key out.
 
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Grant } from "../access/keys/key-ring.ts";
 import { subscriberOf } from "../access/scope/client-address.ts";
 import type { Guesses } from "../access/scope/guesses.ts";
@@ -12,6 +13,7 @@ import type { Clock } from "../lib/clock.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { unitsOfBytes } from "./body.ts";
+import type { Connections } from "./connections.ts";
 
 export type RefusalsParts = {
   readonly budget: Pick<RefusalBudget, "exhausted" | "refusedForMs" | "charge" | "perSecond">;
@@ -176,6 +178,42 @@ export class RefusalBudget {
       if (untilMs <= nowMs) this.#exhausted.delete(caller);
       return;
     }
+  }
+}
+
+export type HandshakesParts = {
+  readonly connections: Pick<Connections, "subscriberOf" | "isKnown">;
+  readonly clock: Pick<Clock, "now">;
+};
+
+/**
+ * Connections over TLS that ended before a valid key was seen on them, each of which cost a handshake: who makes too
+ * many is turned away before the next one.
+ */
+export class Handshakes {
+  readonly #budget: RefusalBudget;
+  readonly #parts: HandshakesParts;
+
+  constructor(limits: RefusalLimits, parts: HandshakesParts) {
+    this.#budget = new RefusalBudget(limits);
+    this.#parts = parts;
+  }
+
+  reconfigure(limits: RefusalLimits): void {
+    this.#budget.reconfigure(limits);
+  }
+
+  /** A connection was made. @returns Whether it may begin a handshake. */
+  begin(socket: Socket): boolean {
+    const { connections, clock } = this.#parts;
+    const caller = connections.subscriberOf(socket);
+    if (caller === undefined) return true;
+    const { exhausted } = this.#budget;
+    if (exhausted.size > 0 && this.#budget.refusedForMs(caller, clock.now()) > 0) return false;
+    socket.once("close", () => {
+      if (!connections.isKnown(socket)) this.#budget.charge(caller, 1, clock.now());
+    });
+    return true;
   }
 }
 

@@ -1,0 +1,247 @@
+// TLS before HTTP on one port: handshakes within bounds, the certificate as its files are now, and each connection
+// handed on to what its protocol is (ALPN).
+import { constants, X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import type { Server } from "node:https";
+import type { Socket } from "node:net";
+import {
+  createSecureContext,
+  type SecureContextOptions,
+  type TLSSocket,
+  type TlsOptions,
+} from "node:tls";
+import type { Logger } from "pino";
+import { isoText } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+
+export type CertificateFiles = {
+  /** In PEM, with its chain. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Whose certificates callers must have; left out: none is asked for. */
+  readonly clients?: string | undefined;
+};
+
+export type TlsFrontOptions = CertificateFiles & {
+  readonly http2: boolean;
+  /** For a handshake, in milliseconds. */
+  readonly handshakeMs: () => number;
+};
+
+export type HandshakeOutcome = "done" | "failed" | "slow" | "turned away";
+
+export type TlsFrontParts = {
+  readonly createServer: (options: TlsOptions) => Server;
+  /** A connection was made, and nothing is known of it. It may be destroyed. @returns Whether it may begin a handshake. */
+  readonly admit: (raw: Socket) => boolean;
+  /** @returns Whether it is taken; else it is HTTP/1.1. */
+  readonly onSecured: (secured: TLSSocket, raw: Socket) => boolean;
+  readonly onHandshake: (outcome: HandshakeOutcome) => void;
+  /** Of the certificate that is used from now on, in milliseconds since 1970. */
+  readonly onCertificate: (expiresAtMs: number) => void;
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+};
+
+const LOOK_EVERY_MS = 1_000;
+
+type Certificate = { readonly context: SecureContextOptions; readonly expiresAtMs: number };
+
+type ListenTls = { readonly tls?: CertificateFiles | undefined };
+
+/** One line for each certificate that cannot be used, with the path of the setting that names its file. */
+export const certificateMistakes = (config: {
+  readonly listen: ListenTls;
+  readonly admin: { readonly listen: ListenTls };
+}): readonly string[] => [
+  ...mistakeOf("listen", config.listen),
+  ...mistakeOf("admin.listen", config.admin.listen),
+];
+
+function mistakeOf(path: string, { tls }: ListenTls): readonly string[] {
+  try {
+    if (tls) readCertificate(tls);
+    return [];
+  } catch (error) {
+    return [`${path}.tls.${(error as Error).message}`];
+  }
+}
+
+/** @throws Error in words for a person; nothing in them is of a key. */
+function readCertificate({ certificate, key, clients }: CertificateFiles): Certificate {
+  const cert = textOf("certificate", certificate);
+  const ca = clients === undefined ? undefined : textOf("clients", clients);
+  const context = { cert, key: textOf("key", key), ...(ca && { ca }), ...VERSIONS };
+  const expiresAtMs = expiryOf("certificate", cert);
+  if (ca) expiryOf("clients", ca);
+  try {
+    createSecureContext(context);
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const isOther = code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH";
+    const why = isOther
+      ? "is of another certificate"
+      : "is no private key in PEM, or has a password";
+    throw new Error(`key: ${key} ${why}`, { cause });
+  }
+  return { context, expiresAtMs };
+}
+
+/** TLS 1.2 at least; and nobody has keys negotiated again and again over one connection. */
+const VERSIONS = {
+  minVersion: "TLSv1.2",
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
+
+function textOf(setting: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    throw new Error(`${setting}: ${path}: ${why}`, { cause });
+  }
+}
+
+function expiryOf(setting: string, pem: string): number {
+  try {
+    return new X509Certificate(pem).validToDate.getTime();
+  } catch (cause) {
+    throw new Error(`${setting}: this is no certificate in PEM`, { cause });
+  }
+}
+
+type Handshake = { readonly raw: Socket; readonly begunAtMs: number };
+
+export class TlsFront {
+  /** Listens. */
+  readonly server: Server;
+  /** Those that are under way, by the address and port of their callers. */
+  readonly #handshakes = new Map<string, Handshake>();
+  #files: CertificateFiles;
+  /** What tells the files as they were read from others. */
+  #stamp: string;
+  readonly #use: (certificate: Certificate) => void;
+  #stopLooking: () => void = () => undefined;
+  readonly #options: TlsFrontOptions;
+  readonly #parts: TlsFrontParts;
+
+  /** @throws Error when the certificate cannot be used. */
+  constructor(options: TlsFrontOptions, parts: TlsFrontParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#files = options;
+    this.#stamp = stampOf(options);
+    const certificate = readCertificate(options);
+    const server = parts.createServer({
+      ...certificate.context,
+      ALPNProtocols: options.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
+      ...(options.clients !== undefined && { requestCert: true, rejectUnauthorized: true }),
+    });
+    this.#use = ({ context, expiresAtMs }) => {
+      server.setSecureContext(context);
+      parts.onCertificate(expiresAtMs);
+    };
+    parts.onCertificate(certificate.expiresAtMs);
+    // Node's own take every connection for HTTP/1.1, and a broken handshake for a request.
+    const [overHttp1] = server.listeners("secureConnection");
+    server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
+    server.on("connection", (raw: Socket) => this.#begin(raw));
+    server.on("secureConnection", (secured) => {
+      if (this.#secured(secured) === "HTTP/1.1") overHttp1?.call(server, secured);
+    });
+    server.on("tlsClientError", (_, secured) => secured.destroy());
+    this.server = server;
+    this.#lookLater();
+  }
+
+  /** Other files, from the next handshake on. */
+  reconfigure(files: CertificateFiles): void {
+    this.#files = files;
+    this.#look();
+  }
+
+  /** Ends the handshakes that are under way, and what would be begun. */
+  close(): void {
+    this.#stopLooking();
+    for (const { raw } of this.#handshakes.values()) raw.destroy();
+  }
+
+  #begin(raw: Socket): void {
+    const { admit, onHandshake, clock } = this.#parts;
+    raw.on("error", () => raw.destroy());
+    if (!admit(raw)) {
+      onHandshake("turned away");
+      raw.destroy();
+      return;
+    }
+    const peer = peerOf(raw);
+    this.#handshakes.set(peer, { raw, begunAtMs: clock.now() });
+    raw.once("close", () => {
+      if (this.#handshakes.get(peer)?.raw !== raw) return;
+      this.#handshakes.delete(peer);
+      onHandshake("failed");
+    });
+  }
+
+  #secured(secured: TLSSocket): "HTTP/1.1" | "taken" {
+    const peer = peerOf(secured);
+    const handshake = this.#handshakes.get(peer);
+    secured.on("error", () => secured.destroy());
+    if (!handshake) {
+      secured.destroy(); // it ended meanwhile
+      return "taken";
+    }
+    this.#handshakes.delete(peer);
+    this.#parts.onHandshake("done");
+    return this.#parts.onSecured(secured, handshake.raw) ? "taken" : "HTTP/1.1";
+  }
+
+  #lookLater(): void {
+    this.#stopLooking = this.#parts.clock.after(LOOK_EVERY_MS, () => {
+      this.#look();
+      this.#endSlow();
+      this.#lookLater();
+    });
+  }
+
+  /** Whatever is sent, and however slowly. */
+  #endSlow(): void {
+    const { clock, onHandshake } = this.#parts;
+    const before = clock.now() - this.#options.handshakeMs();
+    for (const [peer, { raw, begunAtMs }] of this.#handshakes) {
+      if (begunAtMs > before) return; // those behind it began later
+      this.#handshakes.delete(peer);
+      onHandshake("slow");
+      raw.destroy();
+    }
+  }
+
+  /** A certificate that cannot be used changes nothing; it is told once. */
+  #look(): void {
+    const { log } = this.#parts;
+    const stamp = stampOf(this.#files);
+    if (stamp === this.#stamp) return;
+    this.#stamp = stamp;
+    const { certificate: file } = this.#files;
+    try {
+      const read = readCertificate(this.#files);
+      this.#use(read);
+      log.info({ file, expires: isoText(read.expiresAtMs) }, "the certificate was replaced");
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      log.error({ why }, "the new certificate cannot be used: the one before it stays");
+    }
+  }
+}
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+/** Of all files: which they are, and when they were written. */
+const stampOf = ({ certificate, key, clients }: CertificateFiles): string =>
+  [certificate, key, clients]
+    .map((path) => {
+      const stat = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+      return stat ? `${path} ${stat.ino} ${stat.size} ${stat.mtimeMs}` : "none";
+    })
+    .join("\n");

@@ -70,9 +70,9 @@ export class Identifying {
       if (this.#waiting < waiting && !stopping.signal.aborted) await gateway.reloadFile();
     };
     void repeat(LOOK_AGAIN_MS, look, { clock: this.#parts.clock, signal: stopping.signal });
-    const stop = (): Promise<void> => {
+    const stop = (why?: string): Promise<void> => {
       stopping.abort();
-      return gateway.stop();
+      return gateway.stop(why);
     };
     return { ...gateway, stop };
   }

@@ -46,8 +46,8 @@ export async function serveDevnet({
     for (const node of devnet.nodes) void printSamples(node, gateway.urls.server, connect);
     return {
       ...gateway,
-      stop: async () => {
-        await gateway.stop();
+      stop: async (why) => {
+        await gateway.stop(why);
         await end();
       },
     };

@@ -33,7 +33,7 @@ export type Http2FrontParts = {
 };
 
 /** Why a session was ended by us: nothing was asked over it, a request did not become whole, or it broke the protocol. */
-export type SessionEnd = "idle" | "slow" | "protocol";
+type SessionEnd = "idle" | "slow" | "protocol";
 
 /** What clients open before they are told, and RFC 9113 asks for at least. */
 const STREAMS_AT_ONCE = 100;

@@ -28,7 +28,7 @@ export type TlsFrontOptions = CertificateFiles & {
   readonly handshakeMs: () => number;
 };
 
-export type HandshakeOutcome = "done" | "failed" | "slow" | "turned away";
+type HandshakeOutcome = "done" | "failed" | "slow" | "turned away";
 
 export type TlsFrontParts = {
   readonly createServer: (options: TlsOptions) => Server;

@@ -247,7 +247,7 @@ export async function prepareFirstStart(
   orSilent(nodes);
   const text = configText(nodes, programName(environment));
   const config = orMistakes(parseConfig(text, environment));
-  await mkdir(dirname(path), { recursive: true });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeFile(path, text, { mode: 0o600 });
   const key = await firstKey(config);
   const networks = [...byNetwork(nodes)].map(

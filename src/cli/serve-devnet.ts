@@ -1,6 +1,6 @@
 // `headgate serve` without a configuration: two real development nodes, the gateway over them, and what a person who
 // has just arrived wants to see: URLs, a key, and calls to paste.
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
@@ -35,6 +35,7 @@ export async function serveDevnet({
     await devnet.stop();
     await rm(data, { recursive: true, force: true });
     await rm(leftPath, { force: true });
+    await rmdir(dirname(leftPath)).catch(() => undefined); // where nothing else is in it
   };
   try {
     const text = devnetConfig(devnet, data);
@@ -70,7 +71,7 @@ function devnetConfig({ nodes }: Devnet, data: string): string {
 
 /** Until this process ends: `headgate keys` works on the keys of this gateway. */
 async function leave(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await writeFile(path, `# process ${process.pid}\n${text}\n`, { mode: 0o600 });
 }
 

@@ -1,0 +1,114 @@
+// Who a node is, as it says: asked in the ways of both families, compared with others, and kept.
+import { describe, expect, it } from "vitest";
+import { MemoryState } from "../../test/support/memory-state.ts";
+import { systemClock } from "../lib/clock.ts";
+import { discoverChain, keepChainFacts, type NodeToAsk, readChainFacts } from "./chain-facts.ts";
+import type { Connection, Exchange } from "./connection/connection.ts";
+
+type Answers = Readonly<Record<string, unknown>>;
+
+/** @param answers Results by method; others are unknown to it. undefined: it never answers. */
+function node(
+  upstream: string,
+  answers: Answers | undefined,
+): NodeToAsk & { closed: () => number } {
+  let closed = 0;
+  const send: Connection["send"] = async ({ id, json }, signal): Promise<Exchange> => {
+    if (!answers)
+      return new Promise((resolve) =>
+        signal.addEventListener("abort", () => resolve({ kind: "timeout" }), { once: true }),
+      );
+    const { method } = JSON.parse(json) as { method: string };
+    const answer = Object.hasOwn(answers, method)
+      ? { result: answers[method] }
+      : { error: { code: -32_601, message: `the method ${method} does not exist` } };
+    return {
+      kind: "answered",
+      status: 200,
+      body: Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, ...answer })),
+    };
+  };
+  const close = async (): Promise<void> => {
+    closed += 1;
+  };
+  return {
+    upstream,
+    connect: () => ({ send, close }) as unknown as Connection,
+    closed: () => closed,
+  };
+}
+
+const evm = (chainId: string) => ({ eth_chainId: chainId });
+const conflux = { cfx_getStatus: { chainId: "0x405" } };
+
+const found = (...nodes: NodeToAsk[]) =>
+  discoverChain(nodes, { timeoutMs: 20 }, { clock: systemClock });
+
+describe("the nodes of a network", () => {
+  it.each([
+    { what: "a block network's", answers: evm("0x2105"), facts: { family: "evm", chainId: 8453 } },
+    { what: "an epoch network's", answers: conflux, facts: { family: "conflux", chainId: 1029 } },
+  ])("say that they are $what", async ({ answers, facts }) => {
+    expect(await found(node("a", answers), node("b", answers))).toEqual({
+      kind: "chain",
+      facts,
+      silent: [],
+    });
+  });
+
+  it("leave the word to those that answer, and are let go", async () => {
+    const silent = node("b", undefined);
+    const all = await found(node("a", evm("0x1")), silent, node("c", {}));
+    expect(all).toMatchObject({
+      kind: "chain",
+      facts: { family: "evm", chainId: 1 },
+      silent: [{ upstream: "b" }, { upstream: "c" }],
+    });
+    expect(silent.closed()).toBe(1);
+  });
+
+  it("count for nothing where they are of different chains, or families", async () => {
+    expect((await found(node("a", evm("0x1")), node("b", evm("0x5")))).kind).toBe("disagree");
+    expect((await found(node("a", evm("0x405")), node("b", conflux))).kind).toBe("disagree");
+  });
+
+  it.each([
+    { what: "nothing", answers: undefined },
+    { what: "no method", answers: {} },
+    { what: "no number", answers: evm("mainnet") },
+    { what: "zero", answers: evm("0x0") },
+    { what: "a number that is too large", answers: evm(`0x${"f".repeat(64)}`) },
+    { what: "null", answers: { eth_chainId: null } },
+  ])("are silent that say $what", async ({ answers }) => {
+    const all = await found(node("a", answers));
+    expect(all).toMatchObject({
+      kind: "silent",
+      words: [{ upstream: "a", said: expect.any(String) }],
+    });
+  });
+});
+
+describe("what is kept of a network", () => {
+  const facts = { family: "evm", chainId: 1 } as const;
+
+  it("is what the first one wrote", async () => {
+    const state = new MemoryState();
+    expect(await readChainFacts("a", state)).toBeUndefined();
+    expect(await keepChainFacts("a", facts, state)).toEqual(facts);
+    expect(await keepChainFacts("a", { family: "evm", chainId: 5 }, state)).toEqual(facts);
+    expect(await readChainFacts("a", state)).toEqual(facts);
+    expect(await readChainFacts("b", state)).toBeUndefined();
+  });
+
+  it.each([
+    "",
+    "{",
+    '{"family":"evm"}',
+    '{"family":"evm","chainId":-1}',
+    '{"family":"sol","chainId":1}',
+  ])("is nothing where %j stands", async (text) => {
+    const state = new MemoryState();
+    await state.replace("chains a", undefined, text);
+    expect(await readChainFacts("a", state)).toBeUndefined();
+  });
+});

@@ -1,7 +1,8 @@
 // Installs what is missing, with any Node.js that npm itself runs on, so that `npm start` and
 // `npm test` need no step before them. Plain JavaScript: it runs before our own Node.js is there.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { installFromDebian } from "./apt-install.mjs";
 
 /** What only tests and tools need: `npm start` has its first answer sooner without. */
 const withoutDev = process.argv.includes("--without-dev");
@@ -63,33 +64,10 @@ spawnSync("node", ["scripts/bundle.mjs"], {
 });
 
 function installForTests(command, { of, for: subject }) {
-  const isPossible = process.getuid?.() === 0 && existsSync("/etc/debian_version");
-  if (isPossible) console.error(`headgate: installing ${of} for the tests, once …`);
-  // A list that is missing or old lacks the package or names files that are gone.
-  if (isPossible && !aptInstall(of) && apt("update")) aptInstall(of);
+  console.error(`headgate: installing ${of} for the tests, once …`);
+  installFromDebian(of);
   if (isThere(command)) return;
   console.error(`headgate: WARNING: there is no ${command}; install one to test ${subject}`);
-}
-
-/** Installed only: what is started, or starts with the machine, is not for tests to bring about. */
-function aptInstall(name) {
-  const policy = "/usr/sbin/policy-rc.d"; // Debian asks it before a package starts its service
-  const isMine = !existsSync(policy);
-  if (isMine) writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
-  const isDone = apt("install", "--yes", "--no-install-recommends", name);
-  if (isMine) rmSync(policy);
-  if (name === "redis-server" && existsSync("/run/systemd/system"))
-    spawnSync("systemctl", ["disable", name]);
-  return isDone;
-}
-
-function apt(...args) {
-  const { status } = spawnSync("apt-get", ["--quiet", ...args], {
-    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-    stdio: ["ignore", "ignore", "inherit"],
-    timeout: 180_000,
-  });
-  return status === 0;
 }
 
 function isThere(command) {

@@ -1,0 +1,37 @@
+{{- define "headgate.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end -}}
+{{- end }}
+
+{{- define "headgate.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: gateway
+{{- end }}
+
+{{- define "headgate.redisSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: redis
+{{- end }}
+
+{{- define "headgate.labels" -}}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "headgate.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "headgate.name" .) }}{{ else }}{{ .Values.serviceAccount.name | default "default" }}{{ end -}}
+{{- end }}
+
+{{- /* headgate.yaml: what the chart sets, under what is configured. */ -}}
+{{- define "headgate.config" -}}
+{{- $own := dict "listen" (dict "host" "0.0.0.0" "port" 8545) "admin" (dict "listen" (dict "host" "0.0.0.0" "port" 8546) "token" "${HEADGATE_ADMIN_TOKEN}") "data" "/data" -}}
+{{- if .Values.redis.enabled }}{{ $_ := set $own "state" (printf "redis://%s-redis:6379" (include "headgate.name" .)) }}{{ end -}}
+{{- toYaml (mergeOverwrite $own (deepCopy .Values.config)) -}}
+{{- end }}
+
+{{- /* Which secret has the administration's token: Prometheus needs it too. */ -}}
+{{- define "headgate.adminToken" -}}
+{{- range .Values.secrets }}{{ if eq .name "HEADGATE_ADMIN_TOKEN" }}{{ toYaml (dict "name" .secret "key" .key) }}{{ end }}{{ end -}}
+{{- end }}

@@ -1,0 +1,169 @@
+// `npm run check:deploy`: all that can be said of deploy/ without a cluster, a container engine or a Grafana. Tools that a
+// system has not are installed from Debian where that may be; what cannot be checked is named at the end.
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parse, parseAllDocuments } from "yaml";
+import { parseConfig } from "../src/config/parse-config.ts";
+
+/** The schemas and linters that npm has, in a folder of their own: nothing else needs them. */
+const CHECKS = "deploy/checks";
+const CHART = "deploy/helm/headgate";
+/** The oldest that the chart says it runs on, and a recent one. */
+const KUBERNETES = ["1.25.0", "1.34.0"];
+
+const failures: string[] = [];
+const skipped: string[] = [];
+
+function run(command: string, ...args: readonly string[]): SpawnSyncReturns<string> {
+  return spawnSync(command, args, { encoding: "utf8", maxBuffer: 2 ** 26 });
+}
+
+function expectSuccess(command: string, ...args: readonly string[]): void {
+  const { status, stdout, stderr } = run(command, ...args);
+  if (status !== 0) failures.push(`${command} ${args.join(" ")}\n${stdout}${stderr}`.trim());
+}
+
+const isThere = (command: string): boolean => run("sh", "-c", `command -v ${command}`).status === 0;
+
+/** @param debian The package that has it, where Debian has one. */
+function hasTool(command: string, debian?: string): boolean {
+  if (!isThere(command) && debian) run("node", "scripts/apt-install.mjs", debian);
+  if (isThere(command)) return true;
+  // In CI all that Debian has must be there.
+  (debian && process.env["CI"] ? failures : skipped).push(`there is no ${command}`);
+  return false;
+}
+
+function checkAlerts(): void {
+  expectSuccess("node", "scripts/named-metrics.ts");
+  if (!hasTool("promtool", "prometheus")) return;
+  expectSuccess("promtool", "check", "rules", "deploy/prometheus/alerts.yaml");
+  expectSuccess("promtool", "test", "rules", "deploy/prometheus/alerts.test.yaml");
+}
+
+function checkUnit(): void {
+  if (!hasTool("systemd-analyze", "systemd")) return;
+  expectSuccess("systemd-analyze", "verify", "deploy/systemd/headgate.service");
+  const most = ["--offline=true", "--threshold=20"]; // tenths of what it calls exposure
+  expectSuccess("systemd-analyze", "security", ...most, "deploy/systemd/headgate.service");
+}
+
+const load = <Module>(path: string): Promise<Module> =>
+  import(pathToFileURL(join(CHECKS, "node_modules", path)).href) as Promise<Module>;
+
+type Linting = (text: string) => readonly { readonly message: string }[];
+
+async function checkImage(): Promise<void> {
+  const { validate } = await load<{ validate: Linting }>("dockerfile-utils/lib/main.js");
+  for (const { message } of validate(readFileSync("deploy/Dockerfile", "utf8")))
+    failures.push(`deploy/Dockerfile: ${message}`);
+  expectSuccess(join(CHECKS, "node_modules/.bin/dclint"), "--quiet", "deploy/compose.yaml");
+  skipped.push("the image is not built: docs/production.md#the-image tells how");
+}
+
+type Kind = new (manifest: object) => { validate(): void };
+type Manifest = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly data?: Readonly<Record<string, string>>;
+};
+
+async function checkChart(): Promise<void> {
+  if (!hasTool("helm")) return;
+  for (const values of globSync(`${CHART}/ci/*.yaml`)) {
+    for (const version of KUBERNETES) {
+      const given = [CHART, "--values", values, "--kube-version", version];
+      expectSuccess("helm", "lint", "--strict", ...given);
+      const { status, stdout, stderr } = run("helm", "template", "prod", ...given);
+      if (status !== 0) failures.push(`helm template: ${values}\n${stderr}`);
+      else for (const mistake of await mistakesIn(stdout)) failures.push(`${values}: ${mistake}`);
+    }
+  }
+  // What has to be said is asked for.
+  if (run("helm", "lint", CHART).status === 0)
+    failures.push("helm lint took a chart without networks");
+}
+
+/** Against the schemas of Kubernetes and of the Prometheus operator; and what the gateway is configured with. */
+async function mistakesIn(text: string): Promise<string[]> {
+  const found: string[] = [];
+  const manifests = parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((manifest) => manifest !== null);
+  for (const manifest of manifests) {
+    const { apiVersion, kind, data } = manifest;
+    if (kind === "ConfigMap") found.push(...configMistakes(data?.["headgate.yaml"]));
+    const models = await load<Record<string, Kind>>(`${schemasOf(apiVersion)}/index.js`);
+    const Model = models[kind];
+    try {
+      if (Model) new Model(manifest).validate();
+      else found.push(`${apiVersion} has no ${kind}`);
+    } catch (error) {
+      found.push(`${kind}: ${(error as Error).message}`);
+    }
+  }
+  return [...found, ...unknownFields(manifests)];
+}
+
+const schemasOf = (apiVersion: string): string =>
+  apiVersion.startsWith("monitoring.coreos.com/")
+    ? `@kubernetes-models/prometheus-operator/${apiVersion}`
+    : `kubernetes-models/${apiVersion}`;
+
+/** Schemas take fields that nobody knows. Types do not, of what is written out. */
+function unknownFields(manifests: readonly Manifest[]): string[] {
+  const source = manifests.map(
+    ({ apiVersion, kind, ...fields }, at) =>
+      `import type { I${kind} as Of${at} } from "${schemasOf(apiVersion)}";
+export const manifest${at}: Of${at} = ${JSON.stringify({ apiVersion, kind, ...fields })};\n`,
+  );
+  const file = join(CHECKS, "node_modules/manifests.ts");
+  writeFileSync(file, source.join(""));
+  const options = [
+    "--ignoreConfig",
+    "--noEmit",
+    "--strict",
+    "--skipLibCheck",
+    "--module",
+    "nodenext",
+  ];
+  const { status, stdout } = run("node", "node_modules/typescript-7/bin/tsc", ...options, file);
+  return status === 0 ? [] : stdout.split("\n").filter((line) => line.includes("error"));
+}
+
+/** As the gateway would say them. */
+function configMistakes(text = ""): readonly string[] {
+  const parsed = parseConfig(text, VARIABLES);
+  return parsed.kind === "mistakes" ? parsed.mistakes : [];
+}
+
+/** That deployments name. */
+const VARIABLES = {
+  HEADGATE_ADMIN_TOKEN: "0123456789abcdef",
+  NODE_KEY: "key",
+  ETH_NODE_URL: "http://127.0.0.1:1",
+  REDIS_URL: "redis://127.0.0.1:1",
+};
+
+function checkConfigs(): void {
+  for (const mistake of configMistakes(readFileSync("deploy/compose.headgate.yaml", "utf8")))
+    failures.push(`deploy/compose.headgate.yaml: ${mistake}`);
+  const { configs } = parse(readFileSync("deploy/compose.yaml", "utf8"), { merge: true }) as {
+    configs: Record<string, { file?: string }>;
+  };
+  for (const { file } of Object.values(configs))
+    if (file && !existsSync(join("deploy", file))) failures.push(`deploy/compose.yaml: no ${file}`);
+}
+
+expectSuccess("npm", "ci", "--prefix", CHECKS, "--ignore-scripts", "--no-audit", "--no-fund");
+checkAlerts();
+checkUnit();
+await checkImage();
+await checkChart();
+checkConfigs();
+for (const what of skipped) console.warn(`check:deploy: SKIPPED: ${what}`);
+for (const what of failures) console.error(`check:deploy: ${what}`);
+if (failures.length > 0) process.exitCode = 1;
+else console.log("check:deploy: all that was checked is well");

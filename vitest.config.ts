@@ -30,6 +30,7 @@ const kills = globSync([
   "test/filters/survival.test.ts",
   "test/fleet/limits.test.ts",
   "test/processes/{ending,stale-head,unexpected-errors}.test.ts",
+  "test/server/tracing-collector.test.ts",
   "test/state/redis-failover.test.ts",
   "test/subscriptions/{many-sockets,resuming,slow-readers}.test.ts",
 ]);

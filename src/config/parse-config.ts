@@ -22,6 +22,7 @@ import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts
 import { type Config, configSchema } from "./schema.ts";
 import { type Path, pathText } from "./setting-names.ts";
 import { type Facts, writtenOut } from "./short-forms.ts";
+import { withTracingVariables } from "./story-settings.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,10 +47,13 @@ export function parseConfig(
   const read = toValue(document);
   if (!read) return { kind: "mistakes", mistakes: ["the file: its aliases expand to too much"] };
   const overlaid = withEnvironment(read.value, environment);
-  const { value, mistakes: shortened } = writtenOut(overlaid.value, {
-    facts,
-    vendorsThrough: environment["HEADGATE_VENDORS_THROUGH"],
-  });
+  const { value, mistakes: shortened } = writtenOut(
+    withTracingVariables(overlaid.value, environment),
+    {
+      facts,
+      vendorsThrough: environment["HEADGATE_VENDORS_THROUGH"],
+    },
+  );
   const parsed = configSchema.safeParse(value, { error: plainWords });
   // What stands for a vendor that cannot be resolved is no URL to the schema: told once.
   const first = [...unset, ...shortened];

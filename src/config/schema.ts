@@ -8,7 +8,7 @@ import { admin, log, processes, publicListen, serverLimits, timeouts } from "./s
 import type { Path } from "./setting-names.ts";
 import { defaults } from "./short-forms.ts";
 import { state } from "./state-settings.ts";
-import { tail } from "./story-settings.ts";
+import { tail, tracing } from "./story-settings.ts";
 import {
   amount,
   besideOtherMistakes,
@@ -113,6 +113,9 @@ export const configSchema = z
       .optional()
       .describe("What networks, and upstreams, have in common; what one has itself counts more."),
     tail: tail.prefault({}).describe("The slow and failed calls that operators can look at."),
+    tracing: tracing
+      .optional()
+      .describe("Where traces of calls go, by OpenTelemetry; left out: nowhere."),
     networks: networks.describe("The networks by name; the name is the first label of its host."),
   })
   .superRefine((value, context) => {

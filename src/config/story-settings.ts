@@ -1,6 +1,15 @@
-// Who is told how calls went.
+// Who is told how calls went: operators by the tail of slow and failed ones, and a collector of traces. What
+// OpenTelemetry's own variables say stands in for what is not written.
 import { z } from "zod";
-import { duration, wholeNumber } from "./units.ts";
+import {
+  amount,
+  duration,
+  isMapping,
+  mappingOf,
+  textOf,
+  trueOrFalse,
+  wholeNumber,
+} from "./units.ts";
 
 /** The slow and failed calls that operators can look at. */
 export const tail = z
@@ -11,3 +20,125 @@ export const tail = z
     slow: duration.prefault("1s").describe("From which time on a call is slow."),
   })
   .transform(({ calls, slow }) => ({ calls, slowMs: slow }));
+
+const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+
+const endpointExpected =
+  "expected a URL such as http://127.0.0.1:4318, here or in OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/** Where traces go. */
+export const tracing = z
+  .strictObject({
+    endpoint: z
+      .string({ error: endpointExpected })
+      .refine(isHttpUrl, { error: endpointExpected })
+      .describe(
+        "The collector, which is sent OTLP over HTTP; to one without a path, /v1/traces is added.",
+      ),
+    protocol: z
+      .literal("http/protobuf", { error: "expected http/protobuf: nothing else is spoken" })
+      .prefault("http/protobuf")
+      .describe("What is spoken with it."),
+    headers: mappingOf(
+      /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/,
+      z.string({ error: "expected a text" }),
+      "one of the names is no header's",
+    )
+      .prefault({})
+      .describe("What it is sent with each request, such as a token; never shown."),
+    sample: amount(0, 1)
+      .prefault(0.01)
+      .describe("Which share of the calls is traced that come without a trace; 1: all."),
+    callers: trueOrFalse
+      .prefault(true)
+      .describe("Whether a caller that comes with a trace (`traceparent`) decides for its calls."),
+    failed: trueOrFalse
+      .prefault(true)
+      .describe("Whether calls are traced in any case that the gateway or its upstreams failed."),
+    slow: duration.prefault("5s").describe("Calls that take as long are traced in any case."),
+    upstreams: trueOrFalse
+      .prefault(true)
+      .describe("Whether upstreams are sent `traceparent` and `tracestate`, over HTTP."),
+    queue: wholeNumber(1, 100_000)
+      .prefault(2_048)
+      .describe("How many calls wait at most to be sent, in each process; more are dropped."),
+    timeout: duration.prefault("10s").describe("For the collector to take what it is sent."),
+    service: textOf(/^.{1,128}$/, "1 to 128 characters")
+      .prefault("headgate")
+      .describe("`service.name` of what is sent."),
+    attributes: z
+      .record(z.string(), z.string({ error: "expected a text" }))
+      .prefault({})
+      .describe("What else is said of the gateway, such as `deployment.environment.name`."),
+  })
+  .transform(({ endpoint, slow, timeout, protocol: _, ...rest }) => {
+    const url = new URL(endpoint);
+    if (url.pathname === "/") url.pathname = "/v1/traces";
+    return { ...rest, url: url.href, slowMs: slow, timeoutMs: timeout };
+  });
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** The settings as they are written, with what OpenTelemetry's variables say of traces beside them. */
+export function withTracingVariables(settings: unknown, variables: Variables): unknown {
+  const said = tracingIn(variables);
+  if (!isMapping(settings)) return settings;
+  const { tracing: written } = settings;
+  const isOn = written !== undefined || said["endpoint"] !== undefined;
+  if (!isOn || (written !== undefined && !isMapping(written))) return settings;
+  return { ...settings, tracing: { ...said, ...written } };
+}
+
+function tracingIn(variables: Variables): Record<string, unknown> {
+  const named = (name: string): string | undefined => variables[name]?.trim() || undefined;
+  /** Of traces alone, or of all that is exported. */
+  const exported = (name: string): string | undefined =>
+    named(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? named(`OTEL_EXPORTER_OTLP_${name}`);
+  const isOff =
+    named("OTEL_SDK_DISABLED")?.toLowerCase() === "true" ||
+    named("OTEL_TRACES_EXPORTER") === "none";
+  const base = named("OTEL_EXPORTER_OTLP_ENDPOINT")?.replace(/\/+$/, "");
+  const timeout = exported("TIMEOUT");
+  const said = {
+    endpoint: isOff
+      ? undefined
+      : (named("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? (base && `${base}/v1/traces`)),
+    protocol: exported("PROTOCOL"),
+    timeout: timeout && `${timeout}ms`,
+    headers: pairsIn(exported("HEADERS")),
+    service: named("OTEL_SERVICE_NAME"),
+    attributes: pairsIn(named("OTEL_RESOURCE_ATTRIBUTES")),
+    ...samplingIn(named("OTEL_TRACES_SAMPLER"), named("OTEL_TRACES_SAMPLER_ARG")),
+  };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+}
+
+/** A sampler that is not known is no share: the check of settings says so. */
+function samplingIn(sampler: string | undefined, argument = "1") {
+  if (sampler === undefined) return {};
+  const [, parent, name] = /^(parentbased_)?(\w+)$/.exec(sampler) ?? [];
+  const shares: Readonly<Record<string, number>> = {
+    always_on: 1,
+    always_off: 0,
+    traceidratio: Number(argument),
+  };
+  return { sample: shares[name ?? ""] ?? Number.NaN, callers: parent !== undefined };
+}
+
+/** `name=value,…`, percent-encoded. */
+function pairsIn(text: string | undefined): Record<string, string> | undefined {
+  if (text === undefined) return undefined;
+  const pairs = text.split(",").map((pair) => {
+    const at = pair.indexOf("=");
+    return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const;
+  });
+  return Object.fromEntries(pairs.filter(([name]) => name.length > 0));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,5 +1,7 @@
 // What stands between callers and the networks, joined: keys, limits, usage, and the server itself.
+import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
+import manifest from "../../package.json" with { type: "json" };
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { memberId } from "../access/limits/members.ts";
 import { Costs, Meters } from "../access/limits/meter.ts";
@@ -17,6 +19,11 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { Stories, type StoriesOptions, type TailedCall } from "../observe/stories.ts";
+import {
+  type SpanExporter,
+  TraceSender,
+  type TraceSenderOptions,
+} from "../observe/trace-sender.ts";
 import { CallerSockets, type CallerSocketsOptions } from "../server/caller-sockets.ts";
 import { type ConnectionLimits, Connections } from "../server/connections.ts";
 import { Endpoint } from "../server/endpoint.ts";
@@ -49,6 +56,7 @@ export class ServerSide {
   readonly #keys: KeyRing;
   readonly #refusalBudget: RefusalBudget;
   readonly #stories: Stories;
+  #traces: TraceSender | undefined;
   readonly #bodies: BodyAnswerer;
   readonly #connections: Connections;
   readonly #handshakes: Handshakes;
@@ -58,6 +66,9 @@ export class ServerSide {
   #drainMs: number;
   /** What follows the configuration while calls come in. */
   #rules: ReturnType<typeof rulesOf>;
+  #tracing: Config["tracing"];
+  /** Under which this process is known among all of the gateway. */
+  readonly #member: string;
   readonly #parts: ServerSideParts;
 
   constructor(config: Config, options: ServerSideOptions, parts: ServerSideParts) {
@@ -74,7 +85,12 @@ export class ServerSide {
       { state, meters: this.#meters, usages: this.#usages, clock, log },
     );
     const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
-    this.#stories = new Stories(storiesOptions(config), { clock, chance: Math.random });
+    this.#member = member;
+    this.#stories = new Stories(storiesOptions(config), {
+      ...{ clock, chance: Math.random },
+      onTraced: (story) => this.#traces?.add(story),
+    });
+    this.#takeTracing(config);
     this.#bodies = new BodyAnswerer(bodyOptions(config), {
       ...{ clock, log, metrics, memory, turns },
       stories: this.#stories,
@@ -171,6 +187,7 @@ export class ServerSide {
     this.#rules = rulesOf(config);
     this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
     this.#stories.reconfigure(storiesOptions(config));
+    this.#takeTracing(config);
     const { limits, timeouts } = config;
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
@@ -182,6 +199,15 @@ export class ServerSide {
     this.#drainMs = timeouts.drainMs;
   }
 
+  #takeTracing({ tracing }: Config): void {
+    if (isDeepStrictEqual(tracing, this.#tracing)) return;
+    this.#tracing = tracing;
+    void this.#traces?.close();
+    const instance = this.#member;
+    const options = tracing && { ...tracing, version, instance };
+    this.#traces = options && new TraceSender(options, { ...this.#parts, load: loadExporter });
+  }
+
   /** No new connections; running calls end. */
   drain(): Promise<void> {
     return this.#server.drain(this.#drainMs);
@@ -189,6 +215,7 @@ export class ServerSide {
 
   /** After it was drained. */
   async close(): Promise<void> {
+    await this.#traces?.close();
     await this.#keys.close();
     await this.#usages.close();
     await this.#meters.close();
@@ -200,7 +227,22 @@ const bodyOptions = ({ limits }: Config): AnswerBodyOptions => ({
   batchResponseBytes: limits.batchResponseBytes,
 });
 
-const storiesOptions = ({ tail }: Config): StoriesOptions => ({ tail, tracing: undefined });
+const storiesOptions = ({ tail, tracing }: Config): StoriesOptions => ({
+  tail,
+  tracing: tracing && {
+    share: tracing.sample,
+    followsCallers: tracing.callers,
+    failed: tracing.failed,
+    slowMs: tracing.slowMs,
+    tellsUpstreams: tracing.upstreams,
+  },
+});
+
+const { version } = manifest;
+
+/** What traces are made of takes time and memory: it is loaded with the first one. */
+const loadExporter = async (options: TraceSenderOptions): Promise<SpanExporter> =>
+  (await import("../observe/otlp-exporter.ts")).spanExporter(options);
 
 const socketOptions = ({ limits, timeouts }: Config): CallerSocketsOptions => ({
   messageBytes: limits.bodyBytes,

@@ -95,6 +95,8 @@ const COUNTERS = {
     "Blocks that a node gave otherwise than their hash says.",
   "blocks_too_large_total{network,upstream}":
     "Blocks that were not taken in since they are larger than limits.block.",
+  "traces_total{outcome}":
+    "Calls whose trace was sent to the collector, failed to arrive, or was dropped since too many waited.",
   "stores_set_aside_total{network}": "Stores that were damaged, and are built anew.",
   stood_still_seconds_total:
     "Time in which the process did nothing but one thing, for a second or longer.",
@@ -308,6 +310,10 @@ export class Metrics {
   readonly callBounded = this.#counting<[network: string, why: "work" | "waiting"]>(
     "calls_bounded_total{network,why}",
   );
+
+  traced(outcome: "sent" | "failed" | "dropped", calls: number): void {
+    this.#counters["traces_total{outcome}"].add(outcome, { outcome }, calls);
+  }
 
   readonly keyGuessed = this.#counting<[refused: "at once" | "delayed" | "turned away"]>(
     "key_guesses_total{refused}",

@@ -1,0 +1,120 @@
+// Sends stories of calls that have ended to a collector: a few times a second, from a bounded queue. Whatever the
+// collector does, nobody waits for it, and what it does not take is dropped and counted.
+import type { Logger } from "pino";
+import type { Clock } from "../lib/clock.ts";
+import { within } from "../lib/waiting.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Story } from "./story.ts";
+
+export type TraceSenderOptions = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** The most calls that wait. */
+  readonly queue: number;
+  readonly service: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly version: string;
+  /** Which process of which gateway this is. */
+  readonly instance: string;
+};
+
+export type SpanExporter = {
+  /** Never rejects. @returns Why they did not arrive; undefined when they did. */
+  send(stories: readonly Story[]): Promise<string | undefined>;
+  /** Whatever is under way ends. */
+  cut(): void;
+};
+
+export type TraceSenderParts = {
+  /** Loads what it is made of. */
+  readonly load: (options: TraceSenderOptions) => Promise<SpanExporter>;
+  readonly metrics: Pick<Metrics, "traced">;
+  readonly clock: Pick<Clock, "now" | "after" | "sleep">;
+  readonly log: Pick<Logger, "warn" | "info">;
+};
+
+const SEND_AFTER_MS = 500;
+/** Calls of one request to the collector: a few milliseconds of work. */
+const AT_ONCE = 100;
+/** So much longer than it has, a collector is waited for before its connection is cut. */
+const GRACE_MS = 1_000;
+/** How long the end of the gateway waits for the collector. */
+const FLUSH_MS = 1_000;
+const LOG_AGAIN_AFTER_MS = 60_000;
+
+export class TraceSender {
+  #waiting: Story[] = [];
+  #exporter: Promise<SpanExporter> | undefined;
+  #sending: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+  readonly #options: TraceSenderOptions;
+  readonly #parts: TraceSenderParts;
+
+  constructor(options: TraceSenderOptions, parts: TraceSenderParts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Takes the story of a call that has ended; it costs the call no more than this. */
+  add(story: Story): void {
+    if (this.#isClosed || this.#waiting.length >= this.#options.queue) {
+      this.#parts.metrics.traced("dropped", 1);
+      return;
+    }
+    this.#waiting.push(story);
+    if (!this.#sending) this.#cancelTimer ??= this.#parts.clock.after(SEND_AFTER_MS, this.#begin);
+  }
+
+  /** What waits is sent, as far as the collector takes it within a second. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#begin();
+    await within(FLUSH_MS, this.#sending ?? Promise.resolve(), this.#parts);
+    if (this.#waiting.length > 0) this.#parts.metrics.traced("dropped", this.#waiting.length);
+    this.#waiting = [];
+    (await this.#exporter?.catch(() => undefined))?.cut();
+  }
+
+  readonly #begin = (): void => {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#waiting.length > 0) this.#sending ??= this.#sendAll();
+  };
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const stories = this.#waiting.splice(0, AT_ONCE);
+      const why = await this.#send(stories);
+      this.#parts.metrics.traced(why === undefined ? "sent" : "failed", stories.length);
+      if (why !== undefined) this.#logSeldom(why);
+    }
+    this.#sending = undefined;
+  }
+
+  /** @returns Why they did not arrive. */
+  async #send(stories: readonly Story[]): Promise<string | undefined> {
+    const { clock, load } = this.#parts;
+    let cancel = (): void => undefined;
+    try {
+      this.#exporter ??= load(this.#options);
+      const exporter = await this.#exporter;
+      // It limits the time of each answer itself, but not of one that comes byte by byte.
+      cancel = clock.after(this.#options.timeoutMs + GRACE_MS, () => exporter.cut());
+      return await exporter.send(stories);
+    } catch (error) {
+      return error instanceof Error ? error.name : "it could not be sent";
+    } finally {
+      cancel();
+    }
+  }
+
+  #logSeldom(why: string): void {
+    const now = this.#parts.clock.now();
+    if (now - this.#loggedAtMs < LOG_AGAIN_AFTER_MS) return;
+    this.#loggedAtMs = now;
+    this.#parts.log.warn({ why }, "traces do not reach their collector: see headgate_traces_total");
+  }
+}

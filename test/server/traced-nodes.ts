@@ -1,0 +1,97 @@
+// What the tests of traces stand on: a real node behind two others, which note, hold and fail what they are told to.
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
+import { post } from "../support/ask.ts";
+import { textOf } from "../support/request-text.ts";
+
+/** In front of the node: it notes what it is sent, holds some methods for good, and fails at others. */
+type FrontNode = {
+  readonly url: string;
+  readonly asked: { readonly method: string; readonly headers: IncomingHttpHeaders }[];
+  holds: string | undefined;
+  fails: string | undefined;
+  close(): void;
+};
+
+async function startFront(behind: string): Promise<FrontNode> {
+  const server = createServer(async (request, response) => {
+    const body = await textOf(request);
+    const method = /"method":"(\w+)"/.exec(body)?.[1] ?? "";
+    front.asked.push({ method, headers: request.headers });
+    if (method === front.holds) return;
+    if (method === front.fails) return void response.writeHead(500).end("out of order");
+    const answer = await (await post(behind, body)).text();
+    response.writeHead(200, { "content-type": "application/json" }).end(answer);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const front: FrontNode = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    holds: undefined,
+    fails: undefined,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+  return front;
+}
+
+export type TracedNodes = {
+  readonly anvil: AnvilNode;
+  readonly fronts: Readonly<Record<"first" | "second", FrontNode>>;
+  /** For a gateway over both. */
+  settingsWith(tracing: object | undefined, more?: object): { readonly networks: object };
+  /** Nothing is held or fails, and nothing was asked. */
+  reset(): void;
+  close(): void;
+};
+
+/** @throws Where there is no anvil for this machine. */
+export async function startTracedNodes(): Promise<TracedNodes> {
+  const anvil = await startAnvil();
+  if (!anvil) throw new Error("no anvil for this machine");
+  const fronts = { first: await startFront(anvil.url), second: await startFront(anvil.url) };
+  return {
+    anvil,
+    fronts,
+    settingsWith: (tracing, more = {}) => ({
+      networks: {
+        main: {
+          ...{ family: "evm", chainId: anvil.chainId, window: { blocks: 0 } },
+          hedging: { share: 1, least: "20ms", most: "20ms" },
+          upstreams: [
+            { name: "first", url: fronts.first.url, price: 1 },
+            { name: "second", url: fronts.second.url, price: 10 },
+          ],
+        },
+      },
+      ...(tracing && { tracing }),
+      ...more,
+    }),
+    reset: () => {
+      for (const front of Object.values(fronts)) {
+        front.holds = undefined;
+        front.fails = undefined;
+        front.asked.length = 0;
+      }
+    },
+    close: () => {
+      for (const front of Object.values(fronts)) front.close();
+      anvil.close();
+    },
+  };
+}
+
+let traces = 0;
+
+/** A new trace of a caller, and the headers that say so. */
+export const callersTrace = (flags: "00" | "01") => {
+  traces += 1;
+  const traceId = traces.toString(16).padStart(32, "a");
+  const headers = { traceparent: `00-${traceId}-${"b".repeat(16)}-${flags}`, tracestate: "app=7" };
+  return { traceId, headers };
+};

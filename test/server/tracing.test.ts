@@ -1,0 +1,210 @@
+// Traces of calls, over the real process, a real node, and a collector that reads what it is sent: who was asked for
+// a call, and where it stands in its caller's trace.
+import { once } from "node:events";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { post } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
+import {
+  type CollectedSpan,
+  startTraceCollector,
+  type TraceCollector,
+  taken,
+} from "../support/trace-collector.ts";
+import { callersTrace, startTracedNodes, type TracedNodes } from "./traced-nodes.ts";
+
+let nodes: TracedNodes;
+let collector: TraceCollector;
+let gateway: RunningGateway;
+
+const KEY = "test-key";
+const TOKEN = "a-token-for-the-collector";
+const TRACING = () => ({
+  endpoint: collector.url,
+  headers: { "x-collector-token": TOKEN },
+  sample: 0,
+  slow: "1h",
+  timeout: "2s",
+  attributes: { "deployment.environment.name": "test" },
+});
+
+beforeAll(async () => {
+  nodes = await startTracedNodes();
+  collector = await startTraceCollector();
+  gateway = await startGatewayProcess(nodes.settingsWith(TRACING()));
+});
+afterAll(async () => {
+  await gateway.stop();
+  await collector.close();
+  nodes.close();
+});
+beforeEach(() => {
+  nodes.reset();
+  collector.answer = taken;
+});
+
+const call = (method: string, id: number | string = 1) => ({
+  ...{ jsonrpc: "2.0", id, method },
+  params: method === "eth_gasPrice" ? [] : [nodes.anvil.sender, "latest"],
+});
+const send = async (body: object, headers: Record<string, string> = {}) =>
+  (await post(gateway.endpoint("main"), JSON.stringify(body), headers)).json() as Promise<unknown>;
+
+/** What the nodes were sent of traces with calls of the method. */
+const askedFor = (wanted: string) =>
+  Object.values(nodes.fronts)
+    .flatMap(({ asked }) => asked)
+    .filter(({ method }) => method === wanted)
+    .map(({ headers }) => headers["traceparent"]);
+
+const rootOf = (spans: readonly CollectedSpan[]) =>
+  spans.find(({ kind }) => kind === "SPAN_KIND_SERVER");
+const attemptsIn = (spans: readonly CollectedSpan[]) =>
+  spans
+    .filter(({ kind }) => kind === "SPAN_KIND_CLIENT")
+    .sort((one, other) => one.startMs - other.startMs);
+
+describe("the trace of a call", () => {
+  it("stands in its caller's, and shows both nodes that were asked, who are told where they stand", async () => {
+    nodes.fronts.first.holds = "eth_getBalance";
+    const { traceId, headers } = callersTrace("01");
+    const before = Date.now();
+    expect(await send(call("eth_getBalance", "x".repeat(500)), headers)).toHaveProperty("result");
+    const spans = await collector.trace(traceId, 3);
+    const root = rootOf(spans);
+    expect(root).toMatchObject({
+      ...{ name: "eth_getBalance", parentSpanId: "b".repeat(16), traceState: "app=7" },
+      ...{ status: "STATUS_CODE_UNSET", events: ["authorized", "charged"] },
+      attributes: {
+        ...{ "rpc.system": "jsonrpc", "rpc.system.name": "jsonrpc" },
+        ...{ "rpc.method": "eth_getBalance", "jsonrpc.request.id": `"${"x".repeat(63)}` },
+        ...{ "headgate.network": "main", "headgate.key": "test", "headgate.outcome": "ok" },
+        ...{ "headgate.source": "upstream", "headgate.proof": "none" },
+        "headgate.compute_units": "2",
+      },
+      resource: {
+        ...{ "service.name": "headgate", "service.version": expect.stringMatching(/^\d/) },
+        "service.instance.id": expect.stringMatching(/./),
+        "deployment.environment.name": "test",
+      },
+    });
+    expect(root?.startMs).toBeGreaterThan(before - 2);
+    expect(root?.endMs).toBeGreaterThanOrEqual((root?.startMs ?? 0) + 20);
+    const [first, second] = attemptsIn(spans);
+    expect(first?.attributes).toMatchObject({
+      ...{ "headgate.upstream": "first", "headgate.attempt.outcome": "outrun" },
+    });
+    expect(second?.attributes).toMatchObject({
+      ...{ "headgate.upstream": "second", "headgate.attempt.why": "slow" },
+      "headgate.attempt.outcome": "result",
+    });
+    for (const [front, span] of [
+      [nodes.fronts.first, first],
+      [nodes.fronts.second, second],
+    ] as const) {
+      expect(span?.parentSpanId).toBe(root?.spanId);
+      const asked = front.asked.filter(({ method }) => method === "eth_getBalance");
+      expect(asked.map(({ headers: sent }) => [sent["traceparent"], sent["tracestate"]])).toEqual([
+        [`00-${traceId}-${span?.spanId}-01`, "app=7"],
+      ]);
+    }
+    expect(JSON.stringify(spans)).not.toContain(KEY);
+    expect(collector.headers.at(-1)).toMatchObject({ "x-collector-token": TOKEN });
+    expect(gateway.log.find((line) => line["trace_id"] === traceId)).toMatchObject({
+      ...{ msg: "call", span_id: root?.spanId, method: "eth_getBalance" },
+    });
+  });
+
+  it("shows the node that failed, and the one that was asked then", async () => {
+    nodes.fronts.first.fails = "eth_getTransactionCount";
+    const { traceId, headers } = callersTrace("01");
+    await send(call("eth_getTransactionCount"), headers);
+    const [first, second] = attemptsIn(await collector.trace(traceId, 3));
+    expect(first).toMatchObject({
+      status: "STATUS_CODE_ERROR",
+      attributes: { "headgate.upstream": "first", "error.type": "failed" },
+    });
+    expect(second?.attributes).toMatchObject({
+      ...{ "headgate.attempt.why": "failed", "headgate.attempt.outcome": "result" },
+    });
+  });
+
+  it("is not sent when its caller decided so, and nodes are told; unless the call fails", async () => {
+    const { traceId, headers } = callersTrace("00");
+    await send(call("eth_getCode"), headers);
+    expect(askedFor("eth_getCode")).toEqual([
+      expect.stringMatching(new RegExp(`^00-${traceId}-[0-9a-f]{16}-00$`)),
+    ]);
+    for (const front of Object.values(nodes.fronts)) front.fails = "eth_gasPrice";
+    const other = callersTrace("00");
+    await send(call("eth_gasPrice"), other.headers);
+    const root = rootOf(await collector.trace(other.traceId, 2));
+    expect(root).toMatchObject({
+      status: "STATUS_CODE_ERROR",
+      attributes: { "error.type": "unavailable", "rpc.response.status_code": "-32603" },
+    });
+    expect(gateway.log.filter((line) => line["trace_id"] === other.traceId)).toContainEqual(
+      expect.objectContaining({ level: 50 }),
+    );
+    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+  });
+
+  it("of a batch holds its members together", async () => {
+    const { traceId, headers } = callersTrace("01");
+    await send([call("eth_chainId", 1), call("eth_getCode", 2), { id: 3 }], headers);
+    const spans = await collector.trace(traceId, 4);
+    const batch = spans.find(({ name }) => name === "batch");
+    expect(batch).toMatchObject({
+      parentSpanId: "b".repeat(16),
+      attributes: { "headgate.batch.members": "3" },
+    });
+    for (const name of ["eth_chainId", "eth_getCode"])
+      expect(spans.filter((span) => span.parentSpanId === batch?.spanId)).toContainEqual(
+        expect.objectContaining({ name }),
+      );
+  });
+
+  it("of a socket's message begins with it, and points to where the socket was opened", async () => {
+    const { traceId, headers } = callersTrace("01");
+    for (const front of Object.values(nodes.fronts)) front.fails = "eth_gasPrice";
+    const socket = new WebSocket(gateway.endpoint("main").replace("http:", "ws:"), { headers });
+    socket.on("open", () => socket.send(JSON.stringify(call("eth_gasPrice", 99))));
+    await once(socket, "message");
+    socket.terminate();
+    const root = await until("the trace is there", async () =>
+      collector.spans.find(({ attributes }) => attributes["jsonrpc.request.id"] === "99"),
+    );
+    expect(root).toMatchObject({ parentSpanId: "", links: [`${traceId}-${"b".repeat(16)}`] });
+    expect(root.traceId).not.toBe(traceId);
+  });
+
+  it("has no method that only its caller knows as its name", async () => {
+    const { traceId, headers } = callersTrace("01");
+    await send(call(`eth_${"invented".repeat(9)}`), headers);
+    expect(await collector.trace(traceId, 1)).toMatchObject([{ name: "other" }]);
+  });
+});
+
+describe("the packages that traces are made of", () => {
+  const HOOK = new URL("../support/loaded-modules.mjs", import.meta.url).href;
+  const loadedBy = async (tracing: object | undefined) => {
+    const own = await startGatewayProcess(nodes.settingsWith(tracing), {
+      NODE_OPTIONS: `--import ${HOOK}`,
+      HEADGATE_UNBUNDLED: "1",
+    });
+    const body = JSON.stringify(call("eth_chainId"));
+    await post(own.endpoint("main"), body, callersTrace("01").headers);
+    if (tracing) await until("a trace is sent", async () => collector.headers.length > requests);
+    expect(await own.stop()).toBe(0);
+    return own.log.map(({ ["url"]: url }) => String(url)).filter((url) => SDK.test(url));
+  };
+  const SDK = /node_modules\/@opentelemetry\/(?!api\/)/;
+  let requests = 0;
+
+  it("are loaded where traces are configured, and only there", async () => {
+    requests = collector.headers.length;
+    expect(await loadedBy(undefined)).toEqual([]);
+    expect((await loadedBy({ endpoint: collector.url, sample: 1 })).length).toBeGreaterThan(5);
+  });
+});

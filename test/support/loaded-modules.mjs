@@ -1,0 +1,10 @@
+// Runs inside a gateway: writes one log line for each of its packages' modules that is loaded.
+import { registerHooks } from "node:module";
+
+registerHooks({
+  load: (url, context, next) => {
+    if (url.includes("/node_modules/"))
+      process.stdout.write(`${JSON.stringify({ msg: "loaded", url })}\n`);
+    return next(url, context);
+  },
+});

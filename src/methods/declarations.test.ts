@@ -114,6 +114,7 @@ describe("what is done by asking", () => {
 const NAMED_BESIDE: readonly (readonly [path: RegExp, why: string])[] = [
   [/^chain\//, "the chain is followed by calls of the gateway's own"],
   [/^upstream\/(capabilities\/(probes|inspect)|identity|head)\./, "nodes are asked who they are"],
+  [/^upstream\/capabilities\/advice\./, "operators are told what a node lacks"],
   [/^upstream\/(node-requests|connection\/conversation)\./, "and to announce heads"],
   [/^upstream\/asking\/node-order\./, "for whom blocks are read from"],
   [/^cli\/(check|first-start)\./, "as by hand, and in calls to paste"],

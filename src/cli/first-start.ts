@@ -74,8 +74,8 @@ async function meetNode(url: string): Promise<MetNode> {
 }
 
 function hostOf(url: string): string {
-  const { protocol, host = "", pathname = "" } = URL.parse(url) ?? {};
-  return protocol === "ipc:" ? (pathname.split("/").at(-1) ?? "ipc") : host;
+  const { protocol = "", host = "", pathname = "" } = URL.parse(url) ?? {};
+  return protocol === "ipc:" ? (pathname.split("/").at(-1) ?? "ipc") : `${protocol}//${host}`;
 }
 
 /** The name that a network of this chain gets. */
@@ -179,7 +179,7 @@ function networkLines(name: string, members: readonly MetNode[]): string[] {
 const TEMPLATE_NODES: readonly MetNode[] = [
   {
     url: "http://127.0.0.1:8555",
-    host: "127.0.0.1:8555",
+    host: "http://127.0.0.1:8555",
     facts: { family: "evm", chainId: 1 },
     why: "your node, or a provider's URL: https, wss, or ipc:///path/to/node.ipc",
   },
@@ -213,7 +213,7 @@ export async function init(
   print(`${configPath} is written. Next:`);
   print(`  ${program} check${config}         # what the nodes can do, and what is missing`);
   print(`  ${program} keys create web${config}`);
-  print(`  ${program}${config ? ` serve${config}` : program.endsWith("--") ? " serve" : ""}`);
+  print(`  ${config ? `${program} serve${config}` : program.replace(/ --$/, "")}`);
 }
 
 const isThere = (path: string): string =>

@@ -41,6 +41,8 @@ export class Identifying {
   readonly #parts: IdentifyParts;
   /** How many networks wait. */
   #waiting = 0;
+  /** Open while networks wait. */
+  #state: State | undefined;
 
   /** @param read The configuration of now, with these facts. */
   constructor(read: (facts: Facts) => ParsedConfig, parts: IdentifyParts) {
@@ -57,7 +59,14 @@ export class Identifying {
     const whole = Object.keys(facts).length === 0 ? parsed : this.#read(facts);
     if (whole.kind === "config")
       this.#waiting = Object.keys(whole.config.unidentified ?? {}).length;
+    if (this.#waiting === 0) await this.#closeState();
     return whole;
+  }
+
+  async #closeState(): Promise<void> {
+    const state = this.#state;
+    this.#state = undefined;
+    await state?.close();
   }
 
   /** Has the gateway take the configuration again when more of its networks are known; until it is stopped. */
@@ -70,9 +79,10 @@ export class Identifying {
       if (this.#waiting < waiting && !stopping.signal.aborted) await gateway.reloadFile();
     };
     void repeat(LOOK_AGAIN_MS, look, { clock: this.#parts.clock, signal: stopping.signal });
-    const stop = (why?: string): Promise<void> => {
+    const stop = async (why?: string): Promise<void> => {
       stopping.abort();
-      return gateway.stop(why);
+      await gateway.stop(why);
+      await this.#closeState();
     };
     return { ...gateway, stop };
   }
@@ -81,14 +91,14 @@ export class Identifying {
     const { clock } = this.#parts;
     const log = { info: () => undefined, warn: () => undefined };
     // Where it cannot be opened the gateway does not start, and says why.
-    const state = await openState(config, { clock, log }).catch(() => undefined);
+    this.#state ??= await openState(config, { clock, log }).catch(() => undefined);
+    const state = this.#state;
     const found = await Promise.all(
       Object.entries(networks).map(async ([name, settings]) => {
         const facts = await this.#factsOf(name, settings, state);
         return facts ? [[name, facts] as const] : [];
       }),
     );
-    await state?.close();
     return Object.fromEntries(found.flat());
   }
 

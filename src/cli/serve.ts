@@ -139,7 +139,7 @@ async function startOver(
   const identifying = new Identifying(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;
-  if (config.keys.length === 0)
+  if (config.keys.length === 0 && path !== leftConfigPath(environment))
     log.warn(
       "no keys are configured: only keys that are made let callers in (headgate keys create)",
     );

@@ -28,6 +28,25 @@ const lines = (changed: object, from: object = {}): string[] =>
   compare(changed, from).changes.map(({ line }) => line);
 const network = (changed: object): object => ({ networks: { main: { ...mainnet, ...changed } } });
 
+describe("a network of which nobody knew which chain it is", () => {
+  it("is added when it is known, while the gateway runs", () => {
+    const networks = { main: mainnet, mine: { upstreams: [A] } };
+    const facts = { mine: { family: "evm", chainId: 5 } } as const;
+    const [before, after] = [{}, facts].map((known) => {
+      const parsed = parseConfig(JSON.stringify({ ...written, networks }), {}, known);
+      if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join("\n"));
+      return parsed.config;
+    }) as [Config, Config];
+    expect(compareConfigs(before, after)).toMatchObject({
+      needRestart: [],
+      changes: [
+        { line: "networks.mine: added" },
+        { line: "networks of which nobody knows yet which chain they are: changed" },
+      ],
+    });
+  });
+});
+
 describe("what a changed configuration changes", () => {
   it.each<{ of: string; changed: object; want: string[] }>([
     { of: "a number", changed: { limits: { batch: 7 } }, want: ["limits.batch: 1000 → 7"] },

@@ -73,9 +73,12 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   return found.length === 0 && isReordered ? [change(path, "another order")] : found;
 }
 
+/** The file has them among its networks. */
+const UNIDENTIFIED = "networks of which nobody knows yet which chain they are: changed";
+
 const change = (path: Path, what: string): ConfigChange => ({
   path,
-  line: `${writtenPath(path)}: ${what}`,
+  line: path[0] === "unidentified" ? UNIDENTIFIED : `${writtenPath(path)}: ${what}`,
 });
 
 type Mapping = Readonly<Record<string, unknown>>;

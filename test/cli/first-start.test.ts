@@ -84,9 +84,9 @@ describe("headgate <urls>", () => {
     const gateway = await startOver(anvil.url, other.url, gone);
     const out = gateway.out();
     key = keyIn(out);
-    expect(out).toMatch(/✓ 127.0.0.1:\d+: anvil, anvil\/v\S+, chain 31337, head \d+/);
-    expect(out).toMatch(/✓ 127.0.0.1:\d+: eth-mainnet, .*chain 1, head 16/);
-    expect(out).toMatch(/✗ 127.0.0.1:1: .*(refused|ECONNREFUSED)/i);
+    expect(out).toMatch(/✓ http:\/\/127.0.0.1:\d+: anvil, anvil\/v\S+, chain 31337, head \d+/);
+    expect(out).toMatch(/✓ http:\/\/127.0.0.1:\d+: eth-mainnet, .*chain 1, head 16/);
+    expect(out).toMatch(/✗ http:\/\/127.0.0.1:1: .*(refused|ECONNREFUSED)/i);
     expect(out).not.toContain("secret-path");
     const calls = [...out.matchAll(PASTED)];
     expect(calls).toHaveLength(2);
@@ -119,7 +119,7 @@ describe("headgate <urls>", () => {
     const text = await readFile(left, "utf8");
     await writeFile(left, text.replace(anvil.url, "http://127.0.0.1:1"));
     const without = await startOver("http://127.0.0.1:1");
-    expect(without.out()).toMatch(/✗ 127.0.0.1:1: .*it is tried again/);
+    expect(without.out()).toMatch(/✗ http:\/\/127.0.0.1:1: .*it is tried again/);
     await without.stop();
   });
 
@@ -127,7 +127,7 @@ describe("headgate <urls>", () => {
     {
       args: ["http://127.0.0.1:2"],
       code: 1,
-      says: "none of these nodes says which chain it is:\n✗ 127.0.0.1:2: ",
+      says: "none of these nodes says which chain it is:\n✗ http://127.0.0.1:2: ",
     },
     { args: ["http://user:secret"], code: 2, says: "URL [0].url: expected a URL" },
     { args: ["gopher://secret"], code: 2, says: "URL [0].url: expected a URL" },
@@ -176,11 +176,13 @@ describe("headgate init", () => {
   it("writes a configuration that check takes and serve finds, and never over another", async () => {
     const made = await command("init", anvil.url, other.url, "http://127.0.0.1:1");
     expect([made.code, made.err]).toEqual([0, ""]);
-    expect(made.out).toContain("headgate.yaml is written. Next:\n  headgate check");
+    expect(made.out).toMatch(
+      /headgate.yaml is written. Next:\n {2}headgate check .*\n {2}headgate keys create web\n {2}headgate\n$/,
+    );
     const text = await readFile(join(folder, "headgate.yaml"), "utf8");
     expect(text).toMatch(/ {2}anvil:\n {4}family: evm\n {4}chainId: 31337/);
     expect(text).toMatch(/ {2}eth-mainnet: # a block every 12 s\n/);
-    expect(text).toMatch(/# {3}"http:\/\/127.0.0.1:1" # 127.0.0.1:1/);
+    expect(text).toMatch(/# {3}"http:\/\/127.0.0.1:1" # http:\/\/127.0.0.1:1/);
     const again = await command("init", anvil.url);
     expect([again.code, again.err]).toEqual([2, expect.stringContaining("is there already")]);
     expect(await readFile(join(folder, "headgate.yaml"), "utf8")).toBe(text);

@@ -25,9 +25,9 @@ export type AnvilNode = {
 };
 
 /** undefined where there is no anvil for this machine. */
-export async function startAnvil(): Promise<AnvilNode | undefined> {
+export async function startAnvil(chainId = EVM_CHAIN_ID): Promise<AnvilNode | undefined> {
   const { port } = await freePorts("port");
-  const command = anvilCommand({ port, chainId: EVM_CHAIN_ID });
+  const command = anvilCommand({ port, chainId });
   if (!command) return undefined;
   const parts = { clock: systemClock, log: pino({ level: "silent" }) };
   const supervised = new SupervisedNode({ name: "anvil", command }, parts);
@@ -35,12 +35,12 @@ export async function startAnvil(): Promise<AnvilNode | undefined> {
   const url = `http://127.0.0.1:${port}`;
   await until("anvil answers", () =>
     ask(url, "eth_chainId").then(
-      ({ result }) => result === `0x${EVM_CHAIN_ID.toString(16)}`,
+      ({ result }) => result === `0x${chainId.toString(16)}`,
       () => false,
     ),
   );
   const activity = await fill(fetchCaller(url));
-  return { url, chainId: EVM_CHAIN_ID, ...activity, close: () => supervised.stop() };
+  return { url, chainId, ...activity, close: () => supervised.stop() };
 }
 
 /** anvil mines each transaction as it comes, into a block of its own. */

@@ -28,7 +28,7 @@ const kills = globSync([
   "test/disk/{damaged,full-disk}.test.ts",
   "test/epochs/{failover,old-node}.test.ts",
   "test/filters/survival.test.ts",
-  "test/fleet/limits.test.ts",
+  "test/fleet/{limits,rolling-restart}.test.ts",
   "test/processes/{ending,stale-head,unexpected-errors}.test.ts",
   "test/server/tracing-collector.test.ts",
   "test/state/redis-failover.test.ts",

@@ -28,7 +28,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
 
 /** Settings that running parts take over; all others are what the process was made with. */
 const LIVE = new Set(
-  "keys limits timeouts log networks unidentified costs prices usage tail tracing admin.token admin.tokens listen.trustedProxies listen.forwardedHeader listen.tls.certificate listen.tls.key admin.listen.tls.certificate admin.listen.tls.key admin.listen.tls.clients".split(
+  "keys jwt limits timeouts log networks unidentified costs prices usage tail tracing admin.token admin.tokens listen.trustedProxies listen.forwardedHeader listen.tls.certificate listen.tls.key admin.listen.tls.certificate admin.listen.tls.key admin.listen.tls.clients".split(
     " ",
   ),
 );

@@ -4,7 +4,15 @@ import { z } from "zod";
 import { contradictionsIn } from "./contradictions.ts";
 import { apiKey, hashedKey, keySecret } from "./key-settings.ts";
 import { network, UNKNOWN_CHAIN } from "./network-settings.ts";
-import { admin, log, processes, publicListen, serverLimits, timeouts } from "./server-settings.ts";
+import {
+  admin,
+  jwt,
+  log,
+  processes,
+  publicListen,
+  serverLimits,
+  timeouts,
+} from "./server-settings.ts";
 import type { Path } from "./setting-names.ts";
 import { defaults } from "./short-forms.ts";
 import { state } from "./state-settings.ts";
@@ -96,6 +104,9 @@ export const configSchema = z
     log: log.prefault({}).describe("The log on stdout."),
     keys: z.array(apiKey).prefault([]).describe("API keys."),
     keySecret: keySecret.optional(),
+    jwt: jwt
+      .optional()
+      .describe("Tokens of an identity provider (JWT) in the place of keys; left out: none."),
     costs: costs
       .prefault({})
       .describe(

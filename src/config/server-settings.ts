@@ -122,6 +122,45 @@ export const admin = z.strictObject({
     .describe("Tokens with a name and a role each, beside admin.token."),
 });
 
+/** Of asymmetric keys alone: nobody who may verify a token can make one. */
+const algorithm = oneOf(
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"],
+  ...["EdDSA", "Ed25519"],
+);
+
+const anyText = z.string({ error: "expected a text" }).min(1, { error: "expected a text" });
+
+/** Tokens of an identity provider in the place of keys. */
+export const jwt = z
+  .strictObject({
+    issuer: anyText.describe("What `iss` of a token must be."),
+    audience: anyText.describe("What `aud` of a token must be, or have among others."),
+    keys: textOf(
+      /^(https:\/\/.+|http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])([:/].*)?|(?!\w+:\/\/).+)$/,
+      "an https URL of the provider's signing keys (JWKS), or the path of a file of them",
+    ).describe(
+      "The https URL of the signing keys (JWKS), or their file; read every five minutes, a file when it changes.",
+    ),
+    algorithms: z
+      .array(algorithm)
+      .min(1, { error: "name one at least, such as RS256" })
+      .describe("The algorithms of signatures that are believed."),
+    claim: textOf(/^[\w:./-]{1,128}$/, "1 to 128 characters of A-Z, a-z, 0-9, _ : . / -")
+      .prefault("headgate_key")
+      .describe("The claim whose value is the name of the key that a token stands for."),
+    clockTolerance: duration
+      .prefault("30s")
+      .describe("How far the provider's clock and this one may be apart."),
+    staleAfter: duration
+      .prefault("24h")
+      .describe("How long the signing keys are believed while they cannot be read again."),
+  })
+  .transform(({ clockTolerance, staleAfter, ...rest }) => ({
+    ...rest,
+    clockToleranceMs: clockTolerance,
+    staleAfterMs: staleAfter,
+  }));
+
 /**
  * Whether only this machine reaches the address. Other names than localhost are not looked up: what
  * they mean is decided elsewhere, and may change.

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import manifest from "../../package.json" with { type: "json" };
+import { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import { KeyRing } from "../access/keys/key-ring.ts";
 import { memberId } from "../access/limits/members.ts";
 import { Costs, Meters } from "../access/limits/meter.ts";
@@ -53,6 +54,7 @@ export type ServerSideParts = {
 export class ServerSide {
   readonly #meters: Meters;
   readonly #usages: UsageBook;
+  readonly #tokens: IdentityTokens;
   readonly #keys: KeyRing;
   readonly #refusalBudget: RefusalBudget;
   readonly #stories: Stories;
@@ -80,9 +82,13 @@ export class ServerSide {
     this.#rules = rulesOf(config);
     this.#meters = new Meters({ memberId: member, isAlone: !hasOthers }, { state, clock });
     this.#usages = new UsageBook({ member, ...config.usage }, { state, clock, log });
+    this.#tokens = new IdentityTokens(config.jwt, {
+      onForgotten: () => this.#keys.forgetTexts(),
+      ...{ metrics, clock, log },
+    });
     this.#keys = new KeyRing(
       { configured: config.keys, secret: config.keySecret },
-      { state, meters: this.#meters, usages: this.#usages, clock, log },
+      { tokens: this.#tokens, state, meters: this.#meters, usages: this.#usages, clock, log },
     );
     const from = (request: RequestSource): string | undefined => this.#rules.clientAddress(request);
     this.#member = member;
@@ -112,6 +118,7 @@ export class ServerSide {
         networkOfHost: (host) => networks.nameOfHost(host),
         isUnidentified: (name) => networks.isUnidentified(name),
         keys: this.#keys,
+        tokens: this.#tokens,
         bodies: this.#bodies,
         clientAddress: from,
         guesses: new Guesses(),
@@ -173,6 +180,7 @@ export class ServerSide {
   async start(): Promise<void> {
     await this.#meters.start();
     await this.#keys.start();
+    this.#tokens.start();
     this.#usages.start();
   }
 
@@ -183,6 +191,7 @@ export class ServerSide {
 
   reconfigure(config: Config): void {
     this.#keys.reconfigure(config.keys);
+    this.#tokens.reconfigure(config.jwt);
     this.#usages.reconfigure(config.usage);
     this.#rules = rulesOf(config);
     this.#bodies.reconfigure(bodyOptions(config), new Costs(config.costs));
@@ -216,6 +225,7 @@ export class ServerSide {
   /** After it was drained. */
   async close(): Promise<void> {
     await this.#traces?.close();
+    this.#tokens.close();
     await this.#keys.close();
     await this.#usages.close();
     await this.#meters.close();

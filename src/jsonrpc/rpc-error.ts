@@ -97,6 +97,9 @@ export const errors = {
     ),
   missingKey: () => new RpcError(-32000, "missing API key", { status: 401 }),
   invalidKey: () => new RpcError(-32000, "invalid API key", { status: 401 }),
+  /** The keys of the identity provider are not known, or too many tokens are verified. */
+  tokensUnavailable: () =>
+    unavailable("tokens cannot be verified now, try again", { retryAfter: 5 }),
   /** Too many unknown keys came from the caller's address, and too many callers wait for their refusal. */
   tooManyGuesses: (limit: number, retryAfter: number) =>
     tooMany("too many unknown API keys", { rule: "guesses", limit, remaining: 0, retryAfter }),

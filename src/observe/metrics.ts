@@ -58,6 +58,7 @@ const COUNTERS = {
   "compute_units_total{network}": "What the calls cost.",
   "key_guesses_total{refused}":
     "Unknown keys that callers sent, and whether their refusal was delayed.",
+  "tokens_refused_total{why}": "Tokens of the identity provider that were refused, and why.",
   "calls_bounded_total{network,why}": "Calls refused for what they would ask of nodes, and why.",
   requests_turned_away_total:
     "Requests of callers that had too many refused, turned away before they were read.",
@@ -322,6 +323,8 @@ export class Metrics {
   adminRefused(why: AdminRefusal): void {
     this.#adminRefused.add(why, { why });
   }
+
+  readonly tokenRefused = this.#counting<[why: string]>("tokens_refused_total{why}");
 
   readonly tlsHandshake = this.#counting<[outcome: string]>("tls_handshakes_total{outcome}");
 

@@ -1,5 +1,6 @@
 // From an HTTP request on the endpoint to a response: path and host, network, key, origin, body, then the calls.
 import type { IncomingMessage } from "node:http";
+import type { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
@@ -33,6 +34,8 @@ export type EndpointParts = {
   /** Whether a network is configured that cannot be served yet. */
   readonly isUnidentified?: (name: string | undefined) => boolean;
   readonly keys: Pick<KeyRing, "find">;
+  /** Of an identity provider, in the place of keys; left out: there are none. */
+  readonly tokens?: Pick<IdentityTokens, "isOne" | "verify"> | undefined;
   readonly bodies: Pick<BodyAnswerer, "answer">;
   /** Where a request comes from, as far as proxies are believed. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
@@ -100,14 +103,17 @@ export class Endpoint {
   async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, scope } = incoming;
     const { refusals } = this.#parts;
-    const grant = this.#grantOf(incoming.route);
+    let grant = this.#grantOf(incoming.route);
     const turnedAway = this.#turnedAway(request, grant);
     if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
       const network = this.#networkOf(incoming);
       if (!incoming.route.key) throw errors.missingKey();
-      if (!grant) throw await this.#refuseKey(incoming);
+      if (!grant) {
+        grant = await this.#verifiedGrant(incoming);
+        if (request.destroyed) return undefined;
+      }
       const holder = grant.meter.memory;
       scope.holdFor(holder);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
@@ -130,14 +136,14 @@ export class Endpoint {
   /** Whether a request may turn its connection into a WebSocket. Never throws. @returns Whose it is, or the refusal. */
   async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
     const { request, route } = incoming;
-    const grant = this.#grantOf(route);
+    let grant = this.#grantOf(route);
     const turnedAway = this.#turnedAway(request, grant);
     if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
       const network = this.#networkOf(incoming);
       if (!route.key) throw errors.missingKey();
-      if (!grant) throw await this.#refuseKey(incoming);
+      grant ??= await this.#verifiedGrant(incoming);
       read.allowOrigin = grant.scope.allowedOrigin(request.headers.origin);
       this.#letIn(request, grant, network);
       return { grant, allowOrigin: read.allowOrigin };
@@ -231,8 +237,9 @@ export class Endpoint {
     incoming: Omit<EndpointRequest, "requestId">,
   ): Promise<string | undefined> {
     const { route, request } = incoming;
-    const grant = this.#grantOf(route);
-    if (route.key && !grant) await this.#refuseKey(incoming);
+    const known = this.#grantOf(route);
+    const grant =
+      route.key && !known ? await this.#verifiedGrant(incoming).catch(() => undefined) : known;
     return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
@@ -265,6 +272,19 @@ export class Endpoint {
   /** undefined for a key that is missing, unknown or expired. */
   #grantOf({ key }: EndpointRequest["route"]): Grant | undefined {
     return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
+  }
+
+  /** Of a token that was not seen before. @throws RpcError for an unknown key, later and later. */
+  async #verifiedGrant(incoming: Omit<EndpointRequest, "requestId">): Promise<Grant> {
+    const { tokens } = this.#parts;
+    const { key = "" } = incoming.route;
+    if (tokens?.isOne(key)) {
+      const outcome = await tokens.verify(key);
+      if (outcome === "unavailable") throw errors.tokensUnavailable();
+      const grant = outcome === "verified" ? this.#grantOf(incoming.route) : undefined;
+      if (grant) return grant;
+    }
+    throw await this.#refuseKey(incoming);
   }
 
   #refuseKey({ request, scope }: Omit<EndpointRequest, "requestId">): Promise<RpcError> {

@@ -10,6 +10,7 @@ import type { Entry, State } from "../../state/state.ts";
 import type { LimitSettings, Meter } from "../limits/meter.ts";
 import { Scope } from "../scope/scope.ts";
 import type { KeyUsage } from "../usage/key-usage.ts";
+import type { IdentityTokens } from "./identity-tokens.ts";
 import { isKeyText, KEY_PREFIX, type KeyHasher, openKeyHasher } from "./key-hash.ts";
 import { type KeyRecord, RECORDS, readRecord, VERSION } from "./key-record.ts";
 
@@ -23,6 +24,8 @@ export type Grant = {
 };
 
 export type KeyRingParts = {
+  /** Tokens of an identity provider, in the place of keys; left out: there are none. */
+  readonly tokens?: Pick<IdentityTokens, "known"> | undefined;
   readonly meters: { of(name: string, settings: LimitSettings): Meter };
   readonly usages: { of(name: string): KeyUsage };
   readonly state: Pick<State, "get" | "replace" | "list">;
@@ -51,6 +54,8 @@ export class KeyRing {
   #configuredNames: ReadonlySet<string> = new Set();
   /** By the HMAC of the key. */
   #made: OpenKeys = new Map();
+  /** Those that let callers in, by their names. */
+  #named: ReadonlyMap<string, OpenKey> = new Map();
   #hasher: KeyHasher | undefined;
   /** Keys that were found, by their texts. */
   readonly #recent = new Map<string, OpenKey>();
@@ -118,8 +123,14 @@ export class KeyRing {
     return open.grant;
   }
 
+  /** Texts that were found are looked for again: what they mean has changed. */
+  forgetTexts(): void {
+    this.#recent.clear();
+  }
+
   #open(keyText: string, wallTimeMs: number): OpenKey | undefined {
-    if (!keyText.startsWith(KEY_PREFIX)) return this.#findConfigured(keyText, wallTimeMs);
+    if (!keyText.startsWith(KEY_PREFIX))
+      return this.#ofToken(keyText, wallTimeMs) ?? this.#findConfigured(keyText, wallTimeMs);
     if (!isKeyText(keyText)) return undefined;
     const open =
       (this.#hasher && findOpen(this.#made, this.#hasher.hash(keyText), wallTimeMs)) ??
@@ -127,6 +138,14 @@ export class KeyRing {
     // A key that nobody knows: perhaps it is there at the next try.
     if (!open && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
     return open;
+  }
+
+  /** Of the key that a token names, while both of them work. */
+  #ofToken(text: string, wallTimeMs: number): OpenKey | undefined {
+    const known = this.#parts.tokens?.known(text, wallTimeMs);
+    const key = known && this.#named.get(known.name);
+    if (!known || !key || wallTimeMs >= key.untilMs) return undefined;
+    return { ...key, untilMs: Math.min(known.untilMs, key.untilMs) };
   }
 
   #findConfigured(keyText: string, wallTimeMs: number): OpenKey | undefined {
@@ -206,6 +225,9 @@ export class KeyRing {
     }
     this.#known = known;
     this.#made = openKeysOf(known.values());
+    // The text of a made key from after a rotation stands behind the one before it.
+    const open = [...this.#made.values(), ...this.#configured.values()];
+    this.#named = new Map(open.map((key) => [key.grant.name, key]));
     this.#recent.clear();
   }
 

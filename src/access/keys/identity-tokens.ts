@@ -1,0 +1,286 @@
+// Tokens of an identity provider (JWT, RFC 7519) in the place of a key's text: a claim names the key whose grant their
+// holder has. A token is verified once, and known until it expires or its signing key is gone.
+import { readFile } from "node:fs/promises";
+import { get } from "node:http";
+import { get as getSecurely } from "node:https";
+import {
+  createLocalJWKSet,
+  decodeProtectedHeader,
+  type JSONWebKeySet,
+  errors as joseErrors,
+  jwtVerify,
+} from "jose";
+import type { Logger } from "pino";
+import type { Clock } from "../../lib/clock.ts";
+import { TokenBucket } from "../../lib/token-bucket.ts";
+import type { Metrics } from "../../observe/metrics.ts";
+
+export type IdentitySettings = {
+  readonly issuer: string;
+  readonly audience: string;
+  /** The URL of the signing keys (JWKS, RFC 7517), or their file. */
+  readonly keys: string;
+  /** Of asymmetric keys alone. */
+  readonly algorithms: readonly string[];
+  /** Its value is the name of a key. */
+  readonly claim: string;
+  readonly clockToleranceMs: number;
+  /** Keys that could not be read again for so long are not believed any more. */
+  readonly staleAfterMs: number;
+};
+
+export type IdentityTokensParts = {
+  /** Called when tokens that were known may not be known any more. */
+  readonly onForgotten: () => void;
+  readonly metrics: Pick<Metrics, "tokenRefused">;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+  readonly log: Pick<Logger, "info" | "warn" | "debug">;
+};
+
+export type KnownToken = {
+  /** Of a key. */
+  readonly name: string;
+  readonly untilMs: number;
+};
+
+type Verified = KnownToken & { readonly signer: string };
+
+type SigningKeys = {
+  readonly text: string;
+  readonly resolve: ReturnType<typeof createLocalJWKSet>;
+  /** Each as text. */
+  readonly signers: ReadonlySet<string>;
+  /** The same by its id. */
+  readonly signerById: ReadonlyMap<string, string>;
+};
+
+/** In characters. */
+const LONGEST_TOKEN = 8_192;
+const FORM = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
+const MOST_KNOWN = 10_000;
+const MOST_AT_ONCE = 64;
+const READ_EVERY_MS = 300_000;
+/** After a failure. */
+const READ_AGAIN_MS = 10_000;
+const READS = { size: 5, perSecond: 0.1 };
+const FILE_EVERY_MS = 2_000;
+const FETCH_MS = 5_000;
+const MOST_BYTES = 256 * 1024;
+
+export class IdentityTokens {
+  /** By their texts, oldest first. */
+  readonly #known = new Map<string, Verified>();
+  #keys: SigningKeys | undefined;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+  /** For tokens whose signing key nobody knows: anybody can make them. */
+  readonly #readsLeft: TokenBucket;
+  #reading: Promise<void> | undefined;
+  #underWay = 0;
+  #isTold = false;
+  #stopTimer: () => void = () => undefined;
+  #settings: IdentitySettings | undefined;
+  readonly #parts: IdentityTokensParts;
+
+  /** @param settings undefined: no token is believed. */
+  constructor(settings: IdentitySettings | undefined, parts: IdentityTokensParts) {
+    this.#settings = settings;
+    this.#parts = parts;
+    this.#readsLeft = new TokenBucket(READS, parts.clock.now());
+  }
+
+  /** Reads the signing keys, and goes on doing so. */
+  start(): void {
+    if (this.#settings) void this.#read().then(() => this.#readLater());
+  }
+
+  close(): void {
+    this.#stopTimer();
+    this.#settings = undefined;
+  }
+
+  /** What other settings would refuse is forgotten. */
+  reconfigure(settings: IdentitySettings | undefined): void {
+    if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
+    this.#stopTimer();
+    this.#settings = settings;
+    this.#keys = undefined;
+    this.#readAtMs = Number.NEGATIVE_INFINITY;
+    this.#known.clear();
+    this.#parts.onForgotten();
+    this.start();
+  }
+
+  /** Whether a text in the place of a key is to be verified. */
+  isOne(text: string): boolean {
+    return this.#settings !== undefined && text.length <= LONGEST_TOKEN && FORM.test(text);
+  }
+
+  /** What is known of a token that was verified. */
+  known(text: string, wallTimeMs: number): KnownToken | undefined {
+    const verified = this.#known.get(text);
+    return verified && wallTimeMs < verified.untilMs ? verified : undefined;
+  }
+
+  /** Never rejects. @returns unavailable: nobody can tell now. */
+  async verify(text: string): Promise<"verified" | "refused" | "unavailable"> {
+    const settings = this.#settings;
+    if (!settings) return "refused";
+    if (this.#underWay >= MOST_AT_ONCE) return "unavailable";
+    this.#underWay += 1;
+    try {
+      return await this.#verify(text, settings);
+    } catch (error) {
+      this.#parts.metrics.tokenRefused(whyOf(error));
+      this.#parts.log.debug({ why: whyOf(error) }, "a token was refused");
+      return "refused";
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  async #verify(text: string, settings: IdentitySettings): Promise<"verified" | "unavailable"> {
+    const { kid, alg = "" } = decodeProtectedHeader(text);
+    // Before anything is read or computed for it.
+    if (!settings.algorithms.includes(alg)) throw new joseErrors.JOSEAlgNotAllowed();
+    await this.#keysFor(kid);
+    const { clock } = this.#parts;
+    const keys = this.#keys;
+    if (!keys || clock.now() - this.#readAtMs > settings.staleAfterMs) {
+      this.#parts.metrics.tokenRefused("no keys");
+      return "unavailable";
+    }
+    const { payload } = await jwtVerify(text, keys.resolve, {
+      issuer: settings.issuer,
+      audience: settings.audience,
+      algorithms: [...settings.algorithms],
+      clockTolerance: settings.clockToleranceMs / 1000,
+      requiredClaims: ["exp", settings.claim],
+    });
+    const name = payload[settings.claim];
+    if (typeof name !== "string" || settings !== this.#settings)
+      throw new joseErrors.JWTClaimValidationFailed("the claim is no text", payload);
+    const untilMs = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
+    this.#remember(text, { name, untilMs, signer: (kid && keys.signerById.get(kid)) ?? "" });
+    return "verified";
+  }
+
+  #remember(text: string, verified: Verified): void {
+    this.#known.set(text, verified);
+    if (this.#known.size <= MOST_KNOWN) return;
+    const now = this.#parts.clock.wallTime();
+    for (const [each, { untilMs }] of this.#known) if (untilMs <= now) this.#known.delete(each);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  /** They are read again for a key that they do not have: providers begin with new ones at any time. */
+  async #keysFor(kid: string | undefined): Promise<void> {
+    const isKnown = kid === undefined || this.#keys?.signerById.has(kid) === true;
+    if (this.#keys && isKnown) return;
+    if (this.#reading !== undefined || this.#readsLeft.take(1, this.#parts.clock.now()))
+      await this.#read();
+  }
+
+  #readLater(): void {
+    const { clock } = this.#parts;
+    if (!this.#settings) return;
+    const isFresh = clock.now() - this.#readAtMs < READ_EVERY_MS;
+    const isFile = !this.#settings.keys.includes("://");
+    const everyMs = isFile ? FILE_EVERY_MS : isFresh ? READ_EVERY_MS : READ_AGAIN_MS;
+    this.#stopTimer();
+    this.#stopTimer = clock.after(everyMs, () => void this.#read().then(() => this.#readLater()));
+  }
+
+  /** Never rejects: what is known stays, for its time. */
+  #read(): Promise<void> {
+    const settings = this.#settings;
+    if (!settings) return Promise.resolve();
+    const { clock, log } = this.#parts;
+    this.#reading ??= textOf(settings.keys, this.#parts.clock)
+      .then((text) => {
+        if (settings !== this.#settings) return;
+        this.#take(text);
+        this.#readAtMs = clock.now();
+        if (this.#isTold) log.info("the keys of the identity provider can be read again");
+        this.#isTold = false;
+      })
+      .catch((error: unknown) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        if (!this.#isTold) log.warn({ reason }, "the keys of the identity provider cannot be read");
+        this.#isTold = true;
+      })
+      .finally(() => {
+        this.#reading = undefined;
+      });
+    return this.#reading;
+  }
+
+  /** Tokens of keys that are gone are forgotten. */
+  #take(text: string): void {
+    if (text === this.#keys?.text) return;
+    this.#keys = signingKeys(text);
+    let isForgotten = false;
+    for (const [token, { signer }] of this.#known)
+      if (!this.#keys.signers.has(signer)) isForgotten = this.#known.delete(token);
+    if (isForgotten) this.#parts.onForgotten();
+  }
+}
+
+/** @throws Error when the text is no set of keys, or has none that can be used. */
+function signingKeys(text: string): SigningKeys {
+  const { keys } = JSON.parse(text) as JSONWebKeySet;
+  // A secret that several know signs nothing that is believed here.
+  const usable = keys.filter(({ kty }) => kty !== "oct");
+  if (usable.length === 0) throw new Error("there is no public key in it");
+  const named = usable.map((key) => [key.kid ?? "", JSON.stringify(key)] as const);
+  return {
+    text,
+    resolve: createLocalJWKSet({ keys: usable }),
+    signers: new Set(named.map(([, key]) => key)),
+    signerById: new Map(named),
+  };
+}
+
+/** Of a URL or a file, bounded in time and size. @throws Error */
+async function textOf(place: string, clock: Pick<Clock, "after">): Promise<string> {
+  if (!place.includes("://")) return readFile(place, "utf8");
+  const from = place.startsWith("https:") ? getSecurely : get;
+  return new Promise((resolve, reject) => {
+    const asked = from(place, { headers: { accept: "application/json" }, agent: false });
+    const cancel = clock.after(FETCH_MS, () => asked.destroy(new Error("it takes too long")));
+    asked.on("error", reject).on("close", cancel);
+    asked.on("response", (response) => {
+      if (response.statusCode !== 200)
+        asked.destroy(new Error(`it answers ${response.statusCode}`));
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes > MOST_BYTES) asked.destroy(new Error(`it is larger than ${MOST_BYTES} bytes`));
+        else chunks.push(chunk);
+      });
+      response.on("end", () => resolve(Buffer.concat(chunks).toString()));
+      response.on("error", reject);
+    });
+  });
+}
+
+type TokenRefusal =
+  | "expired"
+  | "claim"
+  | "signature"
+  | "algorithm"
+  | "unknown signer"
+  | "no keys"
+  | "malformed";
+
+const REASONS: Readonly<Record<string, TokenRefusal | undefined>> = {
+  ERR_JWT_EXPIRED: "expired",
+  ERR_JWT_CLAIM_VALIDATION_FAILED: "claim",
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
+  ERR_JOSE_ALG_NOT_ALLOWED: "algorithm",
+  ERR_JWKS_NO_MATCHING_KEY: "unknown signer",
+};
+
+const whyOf = (error: unknown): TokenRefusal =>
+  REASONS[(error as { code?: string }).code ?? ""] ?? "malformed";

@@ -20,8 +20,8 @@ export type Gateway = {
   readonly urls: { readonly server: string; readonly admin: string };
   /** Takes another configuration as one step, without dropping calls; or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
-  /** The same with what the configuration file says now. */
-  reloadFile(): Promise<Reloaded>;
+  /** The same with what the configuration file says now. @param who For the audit trail; left out: SIGHUP. */
+  reloadFile(who?: string): Promise<Reloaded>;
   /** Counts errors that nobody expected. */
   unexpected(kind: UnexpectedKind, times?: number): void;
   /** Drains: no new connections, running calls end, then everything is closed, the stores last. @param why A signal, for the audit trail. */
@@ -114,7 +114,7 @@ export async function startGateway(
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),
-      reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
+      reloadFile: (who = "SIGHUP") => reload.again(parts.readAgain, actorHere(who)),
       unexpected: metrics.unexpected,
       stop,
       isAlive: () => true, // who asks runs on the thread that answers

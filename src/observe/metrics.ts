@@ -129,7 +129,7 @@ const MOST = {
 
 /** Of several processes, the least. */
 const LEAST = {
-  tls_certificate_expires_timestamp_seconds: "When the certificate for callers expires.",
+  "tls_certificate_expires_timestamp_seconds{port}": "When the certificate for callers expires.",
   "store_writable{network}":
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
   state_writable:
@@ -332,7 +332,10 @@ export class Metrics {
 
   /** @param seconds Since 1970. */
   certificateExpires(seconds: number): void {
-    this.#least.tls_certificate_expires_timestamp_seconds.set(seconds);
+    this.#least["tls_certificate_expires_timestamp_seconds{port}"].set(
+      { port: "callers" },
+      seconds,
+    );
   }
 
   readonly requestTurnedAway = this.#counting<[]>("requests_turned_away_total");

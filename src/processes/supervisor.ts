@@ -101,7 +101,7 @@ export async function startSupervisor(
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),
-      reloadFile: () => reload.again(parts.readAgain, actorHere("SIGHUP")),
+      reloadFile: (who = "SIGHUP") => reload.again(parts.readAgain, actorHere(who)),
       stop,
       unexpected: metrics.unexpected,
       isAlive: () => processes.isAlive,

@@ -23,6 +23,7 @@ const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_gasPrice"}';
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x10"}';
 const TOKEN = "a-token-of-the-tests";
 const HEADERS_MS = 1_500;
+const EXPIRY = /headgate_tls_certificate_expires_timestamp_seconds\{port="callers"\} 1\d{9}/;
 
 describe.skipIf(!hasOpenssl)("TLS", () => {
   let made: Certificates;
@@ -185,7 +186,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     for (const wrong of [stranger, undefined])
       await expect(operator(wrong, `Bearer ${TOKEN}`)).rejects.toThrow();
     expect(await metrics()).toMatch(/headgate_admin_refused_total\{why="handshake"\} [2-9]/);
-    expect(await metrics()).toMatch(/headgate_tls_certificate_expires_timestamp_seconds 1\d{9}/);
+    expect(await metrics()).toMatch(EXPIRY);
   });
 
   it("ends handshakes that do not end, and what is none, and turns away who makes many", async () => {
@@ -244,6 +245,34 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
       `listen.tls.key: ${other.key} is of another certificate`,
     );
     expect(await mistakes({ key: used.certificate })).toContain("is no private key in PEM");
+  });
+
+  it("is spoken by several processes on one port, which all take a new certificate", async () => {
+    const own = made.signed("several", "ca");
+    const several = await startGatewayProcess({
+      ...settings(own),
+      processes: 2,
+      admin: { listen: { port: 0 } },
+    });
+    const names = async (): Promise<Set<string>> => {
+      const sockets = Array.from({ length: 20 }, async () => {
+        const port = Number(new URL(several.url).port);
+        const socket = connect({ host: "127.0.0.1", port, servername: "localhost", ca });
+        await once(socket, "secureConnect");
+        const { CN } = socket.getPeerCertificate().subject;
+        socket.destroy();
+        return String(CN);
+      });
+      return new Set(await Promise.all(sockets));
+    };
+    expect(await names()).toEqual(new Set(["several"]));
+    made.replace(own, made.signed("fresh", "ca"));
+    await until("both have it", async () => {
+      const seen = await names();
+      return seen.size === 1 && seen.has("fresh");
+    });
+    expect(await (await fetch(several.metricsUrl)).text()).toMatch(EXPIRY);
+    expect(await several.stop()).toBe(0);
   });
 
   it("takes other files by a reload, and says which are wrong", async () => {

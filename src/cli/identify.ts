@@ -76,7 +76,8 @@ export class Identifying {
       const waiting = this.#waiting;
       if (waiting === 0) return;
       await this.read();
-      if (this.#waiting < waiting && !stopping.signal.aborted) await gateway.reloadFile("the gateway, which found a network");
+      if (this.#waiting < waiting && !stopping.signal.aborted)
+        await gateway.reloadFile("the gateway, which found a network");
     };
     void repeat(LOOK_AGAIN_MS, look, { clock: this.#parts.clock, signal: stopping.signal });
     const stop = async (why?: string): Promise<void> => {

@@ -1,10 +1,12 @@
+import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
 import { RequestScope } from "../calls/caller.ts";
 import { MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
-import { RefusalBudget, refuseKey } from "./refusals.ts";
+import { Handshakes, RefusalBudget, refuseKey } from "./refusals.ts";
 
 const INVALID = { code: -32000, status: 401, message: "invalid API key" };
 
@@ -108,4 +110,38 @@ it("without a limit, nobody is refused", () => {
   const budget = new RefusalBudget({ perSecond: 0 });
   budget.charge("a", 1e9, 0);
   expect(budget.exhausted.size).toBe(0);
+});
+
+describe("handshakes", () => {
+  const clock = { now: () => nowMs };
+  let nowMs = 0;
+  const known = new Set<object>();
+  const handshakes = new Handshakes(
+    { perSecond: 2 },
+    {
+      connections: {
+        subscriberOf: ({ remoteAddress }) =>
+          remoteAddress === "proxy" ? undefined : remoteAddress,
+        isKnown: (socket) => known.has(socket),
+      },
+      clock,
+    },
+  );
+  const connect = (remoteAddress: string, hasKey = false): boolean => {
+    const socket = Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
+    const isLetIn = handshakes.begin(socket);
+    if (hasKey) known.add(socket);
+    socket.emit("close");
+    return isLetIn;
+  };
+
+  it("without a key are so many a second, of each address; those with one are not counted", () => {
+    const many = Array.from({ length: 60 }, () => connect("10.0.0.1"));
+    expect(many.lastIndexOf(true)).toBe(40); // twenty seconds' worth, and the one that went over
+    expect(connect("10.0.0.2")).toBe(true);
+    expect(Array.from({ length: 60 }, () => connect("10.0.0.3", true))).not.toContain(false);
+    expect(Array.from({ length: 60 }, () => connect("proxy"))).not.toContain(false);
+    nowMs += 1_000;
+    expect(connect("10.0.0.1")).toBe(true);
+  });
 });

@@ -49,13 +49,14 @@ if (!isInstalled()) {
 
 /** What tests need of the system, and Debian's packages that have it. Without one they are skipped, or fail where CI is set. */
 const NEEDED = {
+  openssl: { of: "openssl", for: "TLS", says: "version" },
   "redis-server": { of: "redis-server", for: "the shared state" },
   "systemd-notify": { of: "systemd", for: "what systemd is told" },
 };
 
 if (isForTests)
   for (const [command, what] of Object.entries(NEEDED))
-    if (!isThere(command)) installForTests(command, what);
+    if (!isThere(command, what)) installForTests(command, what);
 
 // By our own Node.js, which npm finds first from now on. Without a bundle the gateway begins with its sources.
 spawnSync("node", ["scripts/bundle.mjs"], {
@@ -63,13 +64,14 @@ spawnSync("node", ["scripts/bundle.mjs"], {
   shell: process.platform === "win32",
 });
 
-function installForTests(command, { of, for: subject }) {
+function installForTests(command, what) {
+  const { of, for: subject } = what;
   console.error(`headgate: installing ${of} for the tests, once …`);
   installFromDebian(of);
-  if (isThere(command)) return;
+  if (isThere(command, what)) return;
   console.error(`headgate: WARNING: there is no ${command}; install one to test ${subject}`);
 }
 
-function isThere(command) {
-  return spawnSync(command, ["--version"]).status === 0;
+function isThere(command, { says = "--version" } = {}) {
+  return spawnSync(command, [says]).status === 0;
 }

@@ -82,6 +82,9 @@ function hostOf(url: string): string {
 const networkNameOf = (facts: ChainFacts): string =>
   chainOf(facts)?.name ?? `${facts.family === "evm" ? "chain" : "conflux"}-${facts.chainId}`;
 
+/** So many blocks' states are kept by some nodes that are no archives. */
+const YOUNG = 100_000;
+
 /** What a person reads of a node. */
 const describe = (node: MetNode): string =>
   node.found && node.facts
@@ -91,7 +94,9 @@ const describe = (node: MetNode): string =>
 function whatItIs({ found, why }: MetNode): string {
   if (!found) return why;
   const { clientVersion, chainId, head, reaches } = found;
-  const old = { all: ", state of old blocks too", part: ", no archive", unknown: "" };
+  // Every node has all of a young chain.
+  const all = head.number >= YOUNG ? ", an archive" : "";
+  const old = { all, part: ", no archive", unknown: "" };
   return `${clientVersion.slice(0, 60)}, chain ${chainId}, head ${head.number}, ${head.ageSeconds} s old${old[reaches.state.kind]}`;
 }
 

@@ -35,3 +35,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "headgate.adminToken" -}}
 {{- range .Values.secrets }}{{ if eq .name "HEADGATE_ADMIN_TOKEN" }}{{ toYaml (dict "name" .secret "key" .key) }}{{ end }}{{ end -}}
 {{- end }}
+
+{{- define "headgate.scheme" -}}
+{{- if dig "listen" "tls" false .Values.config }}HTTPS{{ else }}HTTP{{ end -}}
+{{- end }}

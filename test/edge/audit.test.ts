@@ -8,6 +8,7 @@ import {
   runCommand,
   startGatewayProcess,
 } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 
 const TOKENS = {
   admin: "a-token-of-the-admin",
@@ -75,6 +76,8 @@ describe("the audit trail", () => {
       changed: ["limits.batch: 100 → 99"],
     });
     await gateway.reload(settings(98));
+    // The log tells of a reload first.
+    await until("all are in it", async () => (await trail()).length === 4);
     const reloaded = "the configuration was reloaded";
     const from = "127.0.0.1";
     const here = expect.any(String);

@@ -27,6 +27,7 @@ import {
 } from "./admin-parts.ts";
 import { admitted, covers, type Tokens } from "./admission.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
+import { addLiveAnswer } from "./live-feed.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 import { type DeclaredRoute, keyRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
@@ -81,6 +82,7 @@ export function adminApp(
   for (const route of declaredRoutes) addRoleCheck(app, route, parts);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
+  addLiveAnswer(app, options, parts);
   app.notFound(({ req }) => {
     const verbs = verbsOf(req.path);
     return problemResponse(

@@ -27,7 +27,7 @@ export type Reloaded =
   | { readonly kind: "refused"; readonly why: string };
 
 export type AdminServerParts = {
-  readonly metrics: Pick<Metrics, "exposition" | "contentType" | "adminRefused">;
+  readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused">;
   readonly keys: Pick<
     KeyBook,
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"

@@ -9,7 +9,7 @@ const document = JSON.parse(JSON.stringify(adminDocument()));
 /** What OpenAPI 3.1.0 demands of the parts that we use. */
 const schema = z.looseObject({});
 const media = z.strictObject({ schema });
-const content = z.record(z.string().regex(/^[a-z]+\/[a-z+]+$/), media);
+const content = z.record(z.string().regex(/^[a-z]+\/[a-z+-]+$/), media);
 const parameter = z
   .strictObject({
     name: z.string(),

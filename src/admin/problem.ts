@@ -44,6 +44,8 @@ export const problems = {
     new Problem(429, "too many requests came without the token, try again later", {
       headers: { "Retry-After": String(Math.ceil(retryAfterMs / 1000)) },
     }),
+  tooManyWatching: (most: number) =>
+    new Problem(503, `${most} streams are open already`, { headers: { "Retry-After": "10" } }),
   elsewhere: (detail: string) => new Problem(403, detail),
   notJson: () => new Problem(415, "send Content-Type: application/json"),
   malformed: (cause: unknown) => new Problem(400, "the body is no JSON object", { cause }),

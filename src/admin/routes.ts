@@ -6,6 +6,7 @@ import type { Role } from "../config/server-settings.ts";
 import {
   auditPage,
   callTail,
+  liveStatus,
   madeKey,
   problem,
   reloaded,
@@ -214,6 +215,19 @@ export const operationRoutes = {
     summary: "The slow and failed calls of late, with their stories.",
     description: "As many as `tail.calls` says, of each process; none where nothing is configured.",
     responses: { 200: json(callTail, "The newest first."), ...failures(503) },
+  }),
+  events: createRoute({
+    ...{ ...get, path: "/events", operationId: "watchStatus", ...forRead },
+    summary: "How the networks do, each second: server-sent events.",
+    description:
+      "The data of each event `status` is a LiveStatus. Who reads slowly misses some; one that the gateway cannot make is an event `unknown`.",
+    responses: {
+      200: {
+        description: "Until the caller or the gateway ends it.",
+        content: { "text/event-stream": { schema: liveStatus } },
+      },
+      ...failures(503),
+    },
   }),
   reload: createRoute({
     ...{ ...tagged, method: "post", path: "/reload", operationId: "reload", ...forAll },

@@ -128,21 +128,21 @@ const upstreamStatus = z
   })
   .openapi("UpstreamStatus");
 
+const networkStatus = z.strictObject({
+  network: z.string(),
+  family: z.enum(["evm", "conflux"]),
+  chainId: z.int(),
+  isReady: z.boolean(),
+  whyNotReady: z.string().optional(),
+  head: z.int().optional().describe("The newest block or epoch of the followed chain."),
+  upstreams: z.array(upstreamStatus),
+});
+
 export const status = z
   .strictObject({
     version: z.string(),
     uptimeSeconds: z.number(),
-    networks: z.array(
-      z.strictObject({
-        network: z.string(),
-        family: z.enum(["evm", "conflux"]),
-        chainId: z.int(),
-        isReady: z.boolean(),
-        whyNotReady: z.string().optional(),
-        head: z.int().optional().describe("The newest block or epoch of the followed chain."),
-        upstreams: z.array(upstreamStatus),
-      }),
-    ),
+    networks: z.array(networkStatus),
   })
   .openapi("Status");
 
@@ -195,6 +195,51 @@ const tailedCall = z
   })
   .openapi("TailedCall");
 
+const rate = z.number().describe("A second, over the last ten.");
+
+const liveUpstream = upstreamStatus
+  .extend({
+    callsPerSecond: rate.describe("A second, for callers."),
+    failedPerSecond: rate.describe("Of these, those without a result or a refusal."),
+    caught: z
+      .strictObject({ lies: count, proofFailures: count, dissents: count })
+      .describe(
+        "False answers, blocks whose proof failed, answers that others did not agree with.",
+      ),
+  })
+  .openapi("LiveUpstream");
+
+export const liveStatus = z
+  .strictObject({
+    at: time,
+    networks: z.array(
+      networkStatus.extend({
+        headAgeSeconds: z.number().optional(),
+        isStale: z.boolean(),
+        reorganisations: count.describe("Since the gateway began."),
+        perSecond: z
+          .strictObject({
+            calls: rate.describe("Answered, with a result or an error."),
+            store: rate.describe("From the store."),
+            merged: rate.describe("With the answer to an equal call."),
+            here: rate.describe("Computed by the gateway."),
+            failed: rate.describe("No upstream could answer, or the gateway is at fault."),
+            refused: rate.describe(
+              "Answered with another error: the caller's, or of what was called.",
+            ),
+            medianMs: ms.optional(),
+            p99Ms: ms.optional(),
+          })
+          .describe("Calls a second, over the last ten."),
+        upstreams: z.array(liveUpstream),
+      }),
+    ),
+    calls: z
+      .array(tailedCall)
+      .describe("Slow and failed ones that came since the last event, the newest first."),
+  })
+  .openapi("LiveStatus");
+
 export const callTail = z.strictObject({ calls: z.array(tailedCall) }).openapi("CallTail");
 
 export const reloaded = z
@@ -223,6 +268,7 @@ export const auditPage = z
   .openapi("AuditPage");
 
 export type Status = z.output<typeof status>;
+export type LiveStatus = z.output<typeof liveStatus>;
 
 const NOTHING = z.literal(["0", "0s"], { error: "expected 0s" }).transform(() => 0);
 

@@ -48,14 +48,20 @@ export class CombinedMetrics {
 
   /** The Prometheus text format. */
   async exposition(): Promise<string> {
-    for (const [name, values] of await this.#measure()) this.#last.set(name, values);
-    const combined = combine([
-      await this.#own.getMetricsAsJSON(),
-      this.#ended,
-      ...this.#last.values(),
-    ]);
+    const combined = await this.#combined();
     const metrics = (await combined.getMetricsAsJSON()) as unknown as Metric[];
     return `${await combined.metrics()}${callsPerCall(metrics)}`;
+  }
+
+  /** The same as values. */
+  async values(): Promise<readonly object[]> {
+    return (await this.#combined()).getMetricsAsJSON();
+  }
+
+  async #combined(): Promise<Registry> {
+    for (const [name, values] of await this.#measure()) this.#last.set(name, values);
+    const own = await this.#own.getMetricsAsJSON();
+    return combine([own, this.#ended, ...this.#last.values()]);
   }
 
   /** What only a supervisor counts. */

@@ -49,6 +49,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
     {
       metrics: {
         exposition: async () => "headgate_up 1\n",
+        values: async () => [],
         contentType: "text/plain; version=0.0.4",
         adminRefused: (why) => void logged.push({ refused: why }),
       },
@@ -100,9 +101,10 @@ export const asker =
         ? {}
         : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
-    const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
-    const json: unknown = /json/.test(type) ? JSON.parse(text) : undefined;
+    const isStream = type.startsWith("text/event-stream");
+    const text = isStream ? await firstEvent(response) : await response.text();
+    const json: unknown = isStream || /json/.test(type) ? JSON.parse(text) : undefined;
     check({
       verb,
       path: path.replace(/\?.*/, ""),
@@ -112,6 +114,14 @@ export const asker =
     });
     return { status: response.status, headers: response.headers, text, json };
   };
+
+/** The data of a stream's first event; the rest is not wanted. */
+async function firstEvent({ body }: Response): Promise<string> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const { value = "" } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return /^data: (.*)$/m.exec(value)?.[1] ?? "";
+}
 
 type Answer = { verb: string; path: string; status: number; type: string; value: unknown };
 

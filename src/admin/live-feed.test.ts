@@ -1,0 +1,138 @@
+import { expect, it, onTestFinished } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
+import { Metrics } from "../observe/metrics.ts";
+import type { AdminServerParts } from "./admin-parts.ts";
+import { LiveFeed } from "./live-feed.ts";
+import type { LiveStatus, Status } from "./schemas.ts";
+
+const upstream = {
+  ...{ upstream: "a", isUsable: true, head: 7, lagBlocks: 0, lagSeconds: 0, isElsewhere: false },
+  ...{ inFlight: 0, groups: [], budget: { pausedForMs: 0 }, lackedMethods: 0 },
+};
+const network: Status["networks"][number] = {
+  ...{ network: "main", family: "evm", chainId: 1, isReady: true, head: 7, upstreams: [upstream] },
+};
+const call = { network: "main", method: "eth_chainId", computeUnits: 1, seconds: 0.001 } as const;
+
+function feedOf(overrides: Partial<Pick<AdminServerParts, "networks" | "calls">> = {}) {
+  const clock = new FakeClock();
+  const metrics = new Metrics();
+  let looks = 0;
+  const feed = new LiveFeed({
+    networks: async () => {
+      looks += 1;
+      return [network];
+    },
+    calls: async () => [],
+    ...{ metrics, clock, ...overrides },
+  });
+  return { feed, metrics, clock, looks: () => looks };
+}
+
+/** All that it tells; and a promise of the next event while time passes. */
+function watching({ feed, clock }: { feed: LiveFeed; clock: FakeClock }) {
+  const told: (LiveStatus | undefined)[] = [];
+  let heard: () => void = () => undefined;
+  const end = feed.watch((json) => {
+    told.push(json === undefined ? undefined : (JSON.parse(json) as LiveStatus));
+    heard();
+  });
+  const next = async (ms: number): Promise<void> => {
+    const event = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    await clock.advance(ms);
+    await event;
+  };
+  return { told, next, end };
+}
+
+it("is made once a second for all who look, and not at all while nobody does", async () => {
+  const { feed, metrics, clock, looks } = feedOf();
+  const first = watching({ feed, clock });
+  await first.next(0);
+  const second = watching({ feed, clock }); // it is told what was told last
+  expect([first.told.length, second.told.length, looks()]).toEqual([1, 1, 1]);
+  for (let calls = 0; calls < 4; calls += 1) metrics.callEnded({ ...call, outcome: "ok" });
+  await second.next(1_000);
+  expect([first.told.length, second.told.length, looks()]).toEqual([2, 2, 2]);
+  const [told, later] = first.told;
+  expect(told?.networks[0]).toMatchObject({ network: "main", head: 7, reorganisations: 0 });
+  expect(later?.networks[0]?.perSecond).toMatchObject({ calls: 4, failed: 0 });
+  first.end();
+  second.end();
+  await clock.advance(5_000);
+  expect([looks(), clock.waiting, feed.watching]).toEqual([2, 0, 0]);
+});
+
+it("tells rates over ten seconds", async () => {
+  const { feed, metrics, clock } = feedOf();
+  const { told, next } = watching({ feed, clock });
+  await next(0);
+  for (let second = 0; second < 30; second += 1) {
+    metrics.callEnded({ ...call, outcome: "ok" });
+    await next(1_000);
+  }
+  expect(told.at(-1)?.networks[0]?.perSecond.calls).toBe(1);
+});
+
+it("says when it cannot be made, and goes on", async () => {
+  let isAway = true;
+  const { feed, clock } = feedOf({
+    networks: async () => {
+      if (isAway) throw new Error("the state is away");
+      return [network];
+    },
+  });
+  const { told, next } = watching({ feed, clock });
+  await next(0);
+  isAway = false;
+  await next(1_000);
+  expect(told).toEqual([undefined, expect.objectContaining({ calls: [] })]);
+});
+
+it("tells each slow or failed call once", async () => {
+  const tailed = (id: string) => ({ at: "2026", request: "r", id, steps: [], asked: [] });
+  let tail = [tailed("1")];
+  const { feed, clock } = feedOf({ calls: async () => tail as never });
+  const { told, next } = watching({ feed, clock });
+  await next(0);
+  tail = [tailed("3"), tailed("2"), ...tail];
+  await next(1_000);
+  await next(1_000);
+  const ids = told.map((each) => each?.calls.map(({ id }) => id));
+  expect(ids).toEqual([["1"], ["3", "2"], []]);
+});
+
+async function openStream(overrides: Partial<AdminServerParts> = {}, token = TOKEN) {
+  const admin = await scriptedAdmin(overrides);
+  onTestFinished(admin.close);
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await admin.app.request("/events", { headers, signal: leaving.signal });
+  const clock = admin.clock as FakeClock;
+  return { admin, response, clock, leave: () => leaving.abort() };
+}
+
+it("is an event stream, which ends with its reader", async () => {
+  const { response, clock, leave } = await openStream({ networks: async () => [network] });
+  expect(response.headers.get("content-type")).toBe("text/event-stream");
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  await clock.advance(0);
+  const { value = "" } = (await reader?.read()) ?? {};
+  expect(value).toMatch(/^event: status\ndata: \{"at":"[^\n]*"network":"main"[^\n]*\}\n\n$/);
+  leave();
+  await clock.advance(1_000);
+  expect(clock.waiting).toBe(0);
+});
+
+it("refuses more streams than it can hold, and callers without a token", async () => {
+  const { admin, response } = await openStream();
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  expect(response.status).toBe(200);
+  for (let more = 1; more < 50; more += 1)
+    expect((await admin.app.request("/events", { headers })).status).toBe(200);
+  expect((await admin.app.request("/events", { headers })).status).toBe(503);
+  expect((await admin.app.request("/events")).status).toBe(401);
+});

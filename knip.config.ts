@@ -32,7 +32,16 @@ export default {
         "dependency-cruiser",
         "typescript-7",
       ],
-      ignoreBinaries: ["apt-get", "mount", "perl", "redis-server", "umount", "taskset", "openssl"],
+      ignoreBinaries: [
+        "apt-get",
+        "mount",
+        "perl",
+        "redis-server",
+        "script",
+        "umount",
+        "taskset",
+        "openssl",
+      ],
     },
     src: {
       entry: ["main.ts", "chain/thread/thread-main.ts"],

@@ -12,6 +12,7 @@ import {
   readKnownConfig,
 } from "./read-config.ts";
 import { STORE_HELP } from "./store-text.ts";
+import { TOP_HELP } from "./top-text.ts";
 
 const HELP = `headgate: a self-hosted gateway to blockchain nodes
 
@@ -26,6 +27,7 @@ const HELP = `headgate: a self-hosted gateway to blockchain nodes
   headgate methods [--key name [--network name] [--config headgate.yaml]]
         lists the methods with their prices; or what a key may call, and why not the rest
 ${keysHelp()}
+${TOP_HELP}
 ${AUDIT_HELP}
 ${STORE_HELP}
   headgate dev [--port N]
@@ -42,6 +44,10 @@ export async function run(argv: readonly string[], environment: Environment): Pr
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
   if (argv[0] === "keys") return keys(argv.slice(1), environment, print);
   if (argv[0] === "audit") return audit(argv.slice(1), environment, print);
+  if (argv[0] === "top") {
+    const { top } = await import("./top.ts");
+    return top(argv.slice(1), environment);
+  }
   if (argv[0] === "store") {
     const { store } = await import("./store.ts");
     return store(argv.slice(1), environment, print);

@@ -84,8 +84,9 @@ export async function startGatewayProcess(
 /** The command line, run to its end. */
 export async function runCommand(
   args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = runMain(args);
+  const child = runMain(args, environment);
   let stdout = "";
   let stderr = "";
   child.stdout?.on("data", (chunk) => {

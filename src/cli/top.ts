@@ -1,0 +1,165 @@
+// `headgate top`: how a running gateway and its nodes do, refreshed each second, from its administration's events.
+import { once as eventOf } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { get as getOverTls } from "node:https";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { LiveStatus } from "../admin/schemas.ts";
+import type { Environment } from "../config/parse-config.ts";
+import { urlOf } from "../config/server-settings.ts";
+import { systemClock as clock } from "../lib/clock.ts";
+import { CommandFailure, configOf, orWrongUsage, readKnownConfig } from "./read-config.ts";
+import { TOP_HELP, topLines } from "./top-text.ts";
+
+const OPTIONS = {
+  config: { type: "string", short: "c" },
+  url: { type: "string" },
+  once: { type: "boolean" },
+} as const;
+
+type Admin = { readonly url: string; readonly token: string | undefined };
+
+/** @param argv What follows `top`. @throws CommandFailure */
+export async function top(argv: readonly string[], environment: Environment): Promise<void> {
+  const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
+  const { config, url, once } = orWrongUsage(parse, TOP_HELP);
+  const admin = await adminOf({ config, url }, environment);
+  if (once || !process.stdout.isTTY) return showOnce(admin);
+  const screen = new Screen(admin.url);
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, end);
+  process.stdout.on("resize", () => screen.draw());
+  screen.open();
+  try {
+    while (!ending.signal.aborted) {
+      await follow(admin, ending.signal, (status) => screen.show(status)).catch((error: unknown) =>
+        screen.complain(whyOf(error)),
+      );
+      await clock.sleep(RETRY_MS, ending.signal).catch(() => undefined);
+    }
+  } finally {
+    screen.close();
+  }
+}
+
+const RETRY_MS = 1_000;
+
+async function adminOf(
+  { config: given, url }: { readonly config: string | undefined; readonly url: string | undefined },
+  environment: Environment,
+): Promise<Admin> {
+  const { HEADGATE_ADMIN__TOKEN: token } = environment;
+  if (url !== undefined) {
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+      throw new CommandFailure("--url: want http://host:port of the administration", {
+        exitCode: 2,
+      });
+    return { url: url.replace(/\/$/, ""), token };
+  }
+  const { path } = configOf("top", given, environment);
+  const { admin } = await readKnownConfig(path, environment);
+  return { url: urlOf(admin.listen, admin.listen.port), token: token ?? admin.token };
+}
+
+async function showOnce(admin: Admin): Promise<void> {
+  const enough = new AbortController();
+  let last: LiveStatus | undefined;
+  let told = 0;
+  const show = (status: LiveStatus | undefined): void => {
+    last = status;
+    told += 1;
+    if (told === ENOUGH) enough.abort();
+  };
+  await follow(admin, enough.signal, show).catch((error: unknown) => {
+    if (!enough.signal.aborted)
+      throw new CommandFailure(whyOf(error), { exitCode: 1, cause: error });
+  });
+  const shown = { url: admin.url, columns: 1_000, rows: 1_000, isColoured: false };
+  for (const line of topLines(last, last ? undefined : UNKNOWN, shown))
+    process.stdout.write(`${line}\n`);
+}
+
+/** Rates are between events. */
+const ENOUGH = 3;
+const UNKNOWN = "the gateway cannot tell how its networks do: its log says why";
+
+/** @param onStatus Called with each event; undefined: the gateway cannot tell. @throws When the stream ends. */
+async function follow(
+  { url, token }: Admin,
+  signal: AbortSignal,
+  onStatus: (status: LiveStatus | undefined) => void,
+): Promise<void> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const ask = url.startsWith("https:") ? getOverTls : get;
+  const request = ask(`${url}/events`, { headers, signal });
+  const [response] = (await eventOf(request, "response")) as [IncomingMessage];
+  if (response.statusCode !== 200) throw new Error(await refusalIn(response));
+  const events = (Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>)
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream());
+  for await (const { event, data } of events)
+    onStatus(event === "status" ? (JSON.parse(data) as LiveStatus) : undefined);
+  throw new Error("the gateway ended the stream");
+}
+
+async function refusalIn(response: IncomingMessage): Promise<string> {
+  const body = await text(response);
+  const { detail } = (body.startsWith("{") ? JSON.parse(body) : {}) as { detail?: unknown };
+  return `${response.statusCode}: ${typeof detail === "string" ? detail : "no administration of a gateway answers there"}`;
+}
+
+/** Where several addresses were tried, what the first one said. */
+function whyOf(error: unknown): string {
+  const { message, errors } = error as AggregateError;
+  return message || whyOf(errors[0]);
+}
+
+/** Slow and failed ones that are shown. */
+const CALLS = 20;
+
+/** The terminal's other page, which leaves the first one as it was. */
+class Screen {
+  #status: LiveStatus | undefined;
+  #problem: string | undefined;
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  open(): void {
+    process.stdout.write("\u001b[?1049h\u001b[?25l");
+    this.draw();
+  }
+
+  close(): void {
+    process.stdout.write("\u001b[?25h\u001b[?1049l");
+  }
+
+  show(status: LiveStatus | undefined): void {
+    this.#problem = status ? undefined : UNKNOWN;
+    const { calls = [] } = this.#status ?? {};
+    if (status) this.#status = { ...status, calls: [...status.calls, ...calls].slice(0, CALLS) };
+    this.draw();
+  }
+
+  complain(why: string): void {
+    this.#problem = this.#status ? `${why}; what is shown is from before` : why;
+    this.draw();
+  }
+
+  draw(): void {
+    const { columns, rows } = process.stdout;
+    const lines = topLines(this.#status, this.#problem, {
+      url: this.#url,
+      // Some terminals say 0.
+      columns: columns || 80,
+      rows: rows || 24,
+      isColoured: process.stdout.hasColors(),
+    });
+    process.stdout.write(`\u001b[H${lines.join("\u001b[K\r\n")}\u001b[K\u001b[J`);
+  }
+}

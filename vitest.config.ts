@@ -9,8 +9,8 @@ const asksForDepth = globSync("test/**/*.test.ts").filter((path) =>
   readFileSync(path, "utf8").includes("atDepth("),
 );
 
-/** They tell how long others wait, and what is held for them: one by one, after all others. */
-const oneByOne = { fileParallelism: false, sequence: { groupOrder: 1 } };
+/** They tell how long others wait, and what is held for them: one by one, after all others, in `npm run test:deep` only. */
+const oneByOne = (groupOrder: number) => ({ fileParallelism: false, sequence: { groupOrder } });
 const alone = globSync(["test/fairness/*.test.ts", "test/memory/*.test.ts"]);
 
 /** What they measure is of the whole machine. */
@@ -20,19 +20,22 @@ const measured = globSync([
   "test/chain/huge-block.test.ts",
   "test/bench/*.test.ts",
 ]);
-/** They kill, and wait for what comes back, or for npm: in `npm run test:deep` only. */
-const kills = globSync([
+/** In `npm run test:deep` only: they kill and wait for what comes back, wait for npm, or try much. */
+const long = globSync([
   "test/package/*.test.ts",
+  "test/access/{keys-fleet,usage-kill}.test.ts",
   "test/chain/{crash,writer-thread}.test.ts",
+  "test/cli/identify.test.ts",
   "test/devnet/devnet.test.ts",
   "test/disk/{damaged,full-disk}.test.ts",
-  "test/epochs/{failover,old-node}.test.ts",
+  "test/epochs/{clients,failover,old-node}.test.ts",
   "test/filters/survival.test.ts",
-  "test/fleet/{limits,rolling-restart}.test.ts",
-  "test/processes/{ending,stale-head,unexpected-errors}.test.ts",
-  "test/server/tracing-collector.test.ts",
+  "test/fleet/{limits,redis-away,rolling-restart,servers}.test.ts",
+  "test/processes/{ending,signals,stale-head,unexpected-errors}.test.ts",
+  "test/server/{patience,tracing-collector}.test.ts",
   "test/state/redis-failover.test.ts",
   "test/subscriptions/{many-sockets,resuming,slow-readers}.test.ts",
+  "test/traces/live/{geth,live}.test.ts",
 ]);
 const without = (some: readonly string[], others: readonly string[]): string[] =>
   some.filter((path) => !others.includes(path));
@@ -67,7 +70,7 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          exclude: [...without(measured, asksForDepth), ...kills, ...alone],
+          exclude: [...without(measured, asksForDepth), ...long, ...alone],
           ...overProcesses,
         },
       },
@@ -75,14 +78,14 @@ export default defineConfig({
         extends: true,
         test: {
           name: "deep",
-          include: [...without(asksForDepth, [...measured, ...alone, ...kills]), ...kills],
+          include: [...without(asksForDepth, [...measured, ...alone, ...long]), ...long],
           provide: { isDeep: true, seed: seedOf("deep") },
           ...overProcesses,
         },
       },
       {
         extends: true,
-        test: { name: "alone", include: alone, ...oneByOne, ...overProcesses },
+        test: { name: "alone", include: alone, ...oneByOne(1), ...overProcesses },
       },
       {
         extends: true,
@@ -90,7 +93,7 @@ export default defineConfig({
           name: "measured",
           include: measured,
           provide: { isDeep: true, seed: seedOf("deep") },
-          ...oneByOne,
+          ...oneByOne(2),
           ...overProcesses,
         },
       },

@@ -10,7 +10,7 @@ type Vendor = {
   readonly chains: string;
   /** In the vendor's credits, by method or pattern. Left out: each call counts as one. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** The widest log query that it takes, in blocks, by plan; for people. */
+  /** The largest log query that it takes, by plan; for people. */
   readonly logBlocks?: string;
   /** Where the above is from. */
   readonly sources: readonly string[];
@@ -35,8 +35,11 @@ const table: Readonly<Record<string, Vendor>> = {
       eth_sendRawTransaction: 40,
       debug_traceCall: 40,
     },
+    logBlocks:
+      "10 blocks in the free plan; in others of any width on the large chains, of 10000 blocks elsewhere, and of 150 MB",
     sources: [
       "https://www.alchemy.com/docs/reference/compute-unit-costs",
+      "https://www.alchemy.com/docs/chains/boba/boba-api-endpoints/eth-get-logs (log queries by chain and plan)",
       "https://github.com/erpc/erpc thirdparty/alchemy.go (names of chains)",
     ],
   },
@@ -61,8 +64,10 @@ const table: Readonly<Record<string, Vendor>> = {
       "trace_*": 300,
       "debug_*": 1000,
     },
+    logBlocks: "10000 blocks and 10000 logs",
     sources: [
       "https://docs.metamask.io/services/get-started/pricing/credit-cost/",
+      "https://github.com/INFURA/infura/issues/237 (log queries, as they are documented and as they are)",
       "https://github.com/erpc/erpc thirdparty/infura.go (names of chains)",
     ],
   },
@@ -79,7 +84,7 @@ const table: Readonly<Record<string, Vendor>> = {
       trace_replayTransaction: 80,
       trace_replayBlockTransactions: 80,
     },
-    logBlocks: "5 in a free trial, 10000 in paid plans",
+    logBlocks: "5 blocks in a free trial, 10000 in paid plans",
     sources: [
       "https://www.quicknode.com/api-credits",
       "https://www.quicknode.com/docs/ethereum/eth_getLogs",
@@ -91,7 +96,9 @@ const table: Readonly<Record<string, Vendor>> = {
     chains:
       "1 eth, 10 optimism, 56 bsc, 100 gnosis, 137 polygon, 250 fantom, 324 zksync_era, 1101 polygon_zkevm, 5000 mantle, 8453 base, 42161 arbitrum, 42170 arbitrum_nova, 42220 celo, 43114 avalanche, 59144 linea, 81457 blast, 534352 scroll, 167000 taiko",
     costs: { "*": 200 },
+    logBlocks: "200000 logs",
     sources: [
+      "https://www.ankr.com/docs/changelog/eth-getlogs-result-limit-2026-10-07/",
       "https://www.ankr.com/docs/rpc-service/pricing",
       "https://github.com/erpc/erpc thirdparty/ankr.go (names of chains)",
     ],

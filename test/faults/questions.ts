@@ -52,7 +52,8 @@ export class Questions {
       case 8:
         return this.#forwarded("eth_getTransactionReceipt", [this.#random.hex(32)]);
       case 9:
-        return this.#forwarded("eth_sendRawTransaction", [this.#random.hex(120)]);
+        // Of type 2: what looks like a transaction with blobs would be hashed without them.
+        return this.#forwarded("eth_sendRawTransaction", [`0x02${this.#random.hex(119).slice(2)}`]);
       case 10:
       case 11:
       case 12:

@@ -254,8 +254,9 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
       processes: 2,
       admin: { listen: { port: 0 } },
     });
+    /** Few, again and again: an address may not begin any number of handshakes. */
     const names = async (): Promise<Set<string>> => {
-      const sockets = Array.from({ length: 20 }, async () => {
+      const sockets = Array.from({ length: 8 }, async () => {
         const port = Number(new URL(several.url).port);
         const socket = connect({ host: "127.0.0.1", port, servername: "localhost", ca });
         await once(socket, "secureConnect");
@@ -268,7 +269,7 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     expect(await names()).toEqual(new Set(["several"]));
     made.replace(own, made.signed("fresh", "ca"));
     await until("both have it", async () => {
-      const seen = await names();
+      const seen = await names().catch(() => new Set());
       return seen.size === 1 && seen.has("fresh");
     });
     expect(await (await fetch(several.metricsUrl)).text()).toMatch(EXPIRY);

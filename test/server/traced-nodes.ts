@@ -4,7 +4,9 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { post } from "../support/ask.ts";
+import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
 import { textOf } from "../support/request-text.ts";
+import { startTraceCollector, type TraceCollector, taken } from "../support/trace-collector.ts";
 
 /** In front of the node: it notes what it is sent, holds some methods for good, and fails at others. */
 type FrontNode = {
@@ -40,7 +42,7 @@ async function startFront(behind: string): Promise<FrontNode> {
   return front;
 }
 
-export type TracedNodes = {
+type TracedNodes = {
   readonly anvil: AnvilNode;
   readonly fronts: Readonly<Record<"first" | "second", FrontNode>>;
   /** For a gateway over both. */
@@ -51,7 +53,7 @@ export type TracedNodes = {
 };
 
 /** @throws Where there is no anvil for this machine. */
-export async function startTracedNodes(): Promise<TracedNodes> {
+async function startTracedNodes(): Promise<TracedNodes> {
   const anvil = await startAnvil();
   if (!anvil) throw new Error("no anvil for this machine");
   const fronts = { first: await startFront(anvil.url), second: await startFront(anvil.url) };
@@ -84,6 +86,63 @@ export async function startTracedNodes(): Promise<TracedNodes> {
       anvil.close();
     },
   };
+}
+
+export const COLLECTOR_TOKEN = "a-token-for-the-collector";
+
+/** A gateway over both nodes, whose traces go to a collector. */
+export class TracedGateway {
+  readonly nodes: TracedNodes;
+  readonly collector: TraceCollector;
+  readonly gateway: RunningGateway;
+
+  private constructor(parts: Pick<TracedGateway, "nodes" | "collector" | "gateway">) {
+    this.nodes = parts.nodes;
+    this.collector = parts.collector;
+    this.gateway = parts.gateway;
+  }
+
+  static async start(): Promise<TracedGateway> {
+    const nodes = await startTracedNodes();
+    const collector = await startTraceCollector();
+    const tracing = {
+      endpoint: collector.url,
+      headers: { "x-collector-token": COLLECTOR_TOKEN },
+      ...{ sample: 0, slow: "1h", timeout: "2s" },
+      attributes: { "deployment.environment.name": "test" },
+    };
+    const gateway = await startGatewayProcess(nodes.settingsWith(tracing));
+    return new TracedGateway({ nodes, collector, gateway });
+  }
+
+  call(method: string, id: number | string = 1) {
+    const params = method === "eth_gasPrice" ? [] : [this.nodes.anvil.sender, "latest"];
+    return { jsonrpc: "2.0", id, method, params };
+  }
+
+  async send(body: object, headers: Record<string, string> = {}): Promise<unknown> {
+    return (await post(this.gateway.endpoint("main"), JSON.stringify(body), headers)).json();
+  }
+
+  /** What the nodes were sent of traces with calls of the method. */
+  askedFor(wanted: string) {
+    return Object.values(this.nodes.fronts)
+      .flatMap(({ asked }) => asked)
+      .filter(({ method }) => method === wanted)
+      .map(({ headers }) => headers["traceparent"]);
+  }
+
+  /** The collector takes what it is sent; nothing is held or fails, and nothing was asked. */
+  reset(): void {
+    this.nodes.reset();
+    this.collector.answer = taken;
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.stop();
+    await this.collector.close();
+    this.nodes.close();
+  }
 }
 
 let traces = 0;

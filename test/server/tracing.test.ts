@@ -4,59 +4,19 @@ import { once } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { post } from "../support/ask.ts";
-import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { startGatewayProcess } from "../support/gateway-process.ts";
 import { until } from "../support/processes.ts";
-import {
-  type CollectedSpan,
-  startTraceCollector,
-  type TraceCollector,
-  taken,
-} from "../support/trace-collector.ts";
-import { callersTrace, startTracedNodes, type TracedNodes } from "./traced-nodes.ts";
+import type { CollectedSpan } from "../support/trace-collector.ts";
+import { COLLECTOR_TOKEN, callersTrace, TracedGateway } from "./traced-nodes.ts";
 
-let nodes: TracedNodes;
-let collector: TraceCollector;
-let gateway: RunningGateway;
+let traced: TracedGateway;
 
 const KEY = "test-key";
-const TOKEN = "a-token-for-the-collector";
-const TRACING = () => ({
-  endpoint: collector.url,
-  headers: { "x-collector-token": TOKEN },
-  sample: 0,
-  slow: "1h",
-  timeout: "2s",
-  attributes: { "deployment.environment.name": "test" },
-});
-
 beforeAll(async () => {
-  nodes = await startTracedNodes();
-  collector = await startTraceCollector();
-  gateway = await startGatewayProcess(nodes.settingsWith(TRACING()));
+  traced = await TracedGateway.start();
 });
-afterAll(async () => {
-  await gateway.stop();
-  await collector.close();
-  nodes.close();
-});
-beforeEach(() => {
-  nodes.reset();
-  collector.answer = taken;
-});
-
-const call = (method: string, id: number | string = 1) => ({
-  ...{ jsonrpc: "2.0", id, method },
-  params: method === "eth_gasPrice" ? [] : [nodes.anvil.sender, "latest"],
-});
-const send = async (body: object, headers: Record<string, string> = {}) =>
-  (await post(gateway.endpoint("main"), JSON.stringify(body), headers)).json() as Promise<unknown>;
-
-/** What the nodes were sent of traces with calls of the method. */
-const askedFor = (wanted: string) =>
-  Object.values(nodes.fronts)
-    .flatMap(({ asked }) => asked)
-    .filter(({ method }) => method === wanted)
-    .map(({ headers }) => headers["traceparent"]);
+afterAll(() => traced.close());
+beforeEach(() => traced.reset());
 
 const rootOf = (spans: readonly CollectedSpan[]) =>
   spans.find(({ kind }) => kind === "SPAN_KIND_SERVER");
@@ -67,11 +27,13 @@ const attemptsIn = (spans: readonly CollectedSpan[]) =>
 
 describe("the trace of a call", () => {
   it("stands in its caller's, and shows both nodes that were asked, who are told where they stand", async () => {
-    nodes.fronts.first.holds = "eth_getBalance";
+    traced.nodes.fronts.first.holds = "eth_getBalance";
     const { traceId, headers } = callersTrace("01");
     const before = Date.now();
-    expect(await send(call("eth_getBalance", "x".repeat(500)), headers)).toHaveProperty("result");
-    const spans = await collector.trace(traceId, 3);
+    expect(
+      await traced.send(traced.call("eth_getBalance", "x".repeat(500)), headers),
+    ).toHaveProperty("result");
+    const spans = await traced.collector.trace(traceId, 3);
     const root = rootOf(spans);
     expect(root).toMatchObject({
       ...{ name: "eth_getBalance", parentSpanId: "b".repeat(16), traceState: "app=7" },
@@ -100,8 +62,8 @@ describe("the trace of a call", () => {
       "headgate.attempt.outcome": "result",
     });
     for (const [front, span] of [
-      [nodes.fronts.first, first],
-      [nodes.fronts.second, second],
+      [traced.nodes.fronts.first, first],
+      [traced.nodes.fronts.second, second],
     ] as const) {
       expect(span?.parentSpanId).toBe(root?.spanId);
       const asked = front.asked.filter(({ method }) => method === "eth_getBalance");
@@ -110,17 +72,17 @@ describe("the trace of a call", () => {
       ]);
     }
     expect(JSON.stringify(spans)).not.toContain(KEY);
-    expect(collector.headers.at(-1)).toMatchObject({ "x-collector-token": TOKEN });
-    expect(gateway.log.find((line) => line["trace_id"] === traceId)).toMatchObject({
+    expect(traced.collector.headers.at(-1)).toMatchObject({ "x-collector-token": COLLECTOR_TOKEN });
+    expect(traced.gateway.log.find((line) => line["trace_id"] === traceId)).toMatchObject({
       ...{ msg: "call", span_id: root?.spanId, method: "eth_getBalance" },
     });
   });
 
   it("shows the node that failed, and the one that was asked then", async () => {
-    nodes.fronts.first.fails = "eth_getTransactionCount";
+    traced.nodes.fronts.first.fails = "eth_getTransactionCount";
     const { traceId, headers } = callersTrace("01");
-    await send(call("eth_getTransactionCount"), headers);
-    const [first, second] = attemptsIn(await collector.trace(traceId, 3));
+    await traced.send(traced.call("eth_getTransactionCount"), headers);
+    const [first, second] = attemptsIn(await traced.collector.trace(traceId, 3));
     expect(first).toMatchObject({
       status: "STATUS_CODE_ERROR",
       attributes: { "headgate.upstream": "first", "error.type": "failed" },
@@ -132,28 +94,31 @@ describe("the trace of a call", () => {
 
   it("is not sent when its caller decided so, and nodes are told; unless the call fails", async () => {
     const { traceId, headers } = callersTrace("00");
-    await send(call("eth_getCode"), headers);
-    expect(askedFor("eth_getCode")).toEqual([
+    await traced.send(traced.call("eth_getCode"), headers);
+    expect(traced.askedFor("eth_getCode")).toEqual([
       expect.stringMatching(new RegExp(`^00-${traceId}-[0-9a-f]{16}-00$`)),
     ]);
-    for (const front of Object.values(nodes.fronts)) front.fails = "eth_gasPrice";
+    for (const front of Object.values(traced.nodes.fronts)) front.fails = "eth_gasPrice";
     const other = callersTrace("00");
-    await send(call("eth_gasPrice"), other.headers);
-    const root = rootOf(await collector.trace(other.traceId, 2));
+    await traced.send(traced.call("eth_gasPrice"), other.headers);
+    const root = rootOf(await traced.collector.trace(other.traceId, 2));
     expect(root).toMatchObject({
       status: "STATUS_CODE_ERROR",
       attributes: { "error.type": "unavailable", "rpc.response.status_code": "-32603" },
     });
-    expect(gateway.log.filter((line) => line["trace_id"] === other.traceId)).toContainEqual(
+    expect(traced.gateway.log.filter((line) => line["trace_id"] === other.traceId)).toContainEqual(
       expect.objectContaining({ level: 50 }),
     );
-    expect(collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
+    expect(traced.collector.spans.filter((span) => span.traceId === traceId)).toEqual([]);
   });
 
   it("of a batch holds its members together", async () => {
     const { traceId, headers } = callersTrace("01");
-    await send([call("eth_chainId", 1), call("eth_getCode", 2), { id: 3 }], headers);
-    const spans = await collector.trace(traceId, 4);
+    await traced.send(
+      [traced.call("eth_chainId", 1), traced.call("eth_getCode", 2), { id: 3 }],
+      headers,
+    );
+    const spans = await traced.collector.trace(traceId, 4);
     const batch = spans.find(({ name }) => name === "batch");
     expect(batch).toMatchObject({
       parentSpanId: "b".repeat(16),
@@ -167,13 +132,15 @@ describe("the trace of a call", () => {
 
   it("of a socket's message begins with it, and points to where the socket was opened", async () => {
     const { traceId, headers } = callersTrace("01");
-    for (const front of Object.values(nodes.fronts)) front.fails = "eth_gasPrice";
-    const socket = new WebSocket(gateway.endpoint("main").replace("http:", "ws:"), { headers });
-    socket.on("open", () => socket.send(JSON.stringify(call("eth_gasPrice", 99))));
+    for (const front of Object.values(traced.nodes.fronts)) front.fails = "eth_gasPrice";
+    const socket = new WebSocket(traced.gateway.endpoint("main").replace("http:", "ws:"), {
+      headers,
+    });
+    socket.on("open", () => socket.send(JSON.stringify(traced.call("eth_gasPrice", 99))));
     await once(socket, "message");
     socket.terminate();
     const root = await until("the trace is there", async () =>
-      collector.spans.find(({ attributes }) => attributes["jsonrpc.request.id"] === "99"),
+      traced.collector.spans.find(({ attributes }) => attributes["jsonrpc.request.id"] === "99"),
     );
     expect(root).toMatchObject({ parentSpanId: "", links: [`${traceId}-${"b".repeat(16)}`] });
     expect(root.traceId).not.toBe(traceId);
@@ -181,21 +148,22 @@ describe("the trace of a call", () => {
 
   it("has no method that only its caller knows as its name", async () => {
     const { traceId, headers } = callersTrace("01");
-    await send(call(`eth_${"invented".repeat(9)}`), headers);
-    expect(await collector.trace(traceId, 1)).toMatchObject([{ name: "other" }]);
+    await traced.send(traced.call(`eth_${"invented".repeat(9)}`), headers);
+    expect(await traced.collector.trace(traceId, 1)).toMatchObject([{ name: "other" }]);
   });
 });
 
 describe("the packages that traces are made of", () => {
   const HOOK = new URL("../support/loaded-modules.mjs", import.meta.url).href;
   const loadedBy = async (tracing: object | undefined) => {
-    const own = await startGatewayProcess(nodes.settingsWith(tracing), {
+    const own = await startGatewayProcess(traced.nodes.settingsWith(tracing), {
       NODE_OPTIONS: `--import ${HOOK}`,
       HEADGATE_UNBUNDLED: "1",
     });
-    const body = JSON.stringify(call("eth_chainId"));
+    const body = JSON.stringify(traced.call("eth_chainId"));
     await post(own.endpoint("main"), body, callersTrace("01").headers);
-    if (tracing) await until("a trace is sent", async () => collector.headers.length > requests);
+    if (tracing)
+      await until("a trace is sent", async () => traced.collector.headers.length > requests);
     expect(await own.stop()).toBe(0);
     return own.log.map(({ ["url"]: url }) => String(url)).filter((url) => SDK.test(url));
   };
@@ -203,8 +171,10 @@ describe("the packages that traces are made of", () => {
   let requests = 0;
 
   it("are loaded where traces are configured, and only there", async () => {
-    requests = collector.headers.length;
+    requests = traced.collector.headers.length;
     expect(await loadedBy(undefined)).toEqual([]);
-    expect((await loadedBy({ endpoint: collector.url, sample: 1 })).length).toBeGreaterThan(5);
+    expect((await loadedBy({ endpoint: traced.collector.url, sample: 1 })).length).toBeGreaterThan(
+      5,
+    );
   });
 });

@@ -29,18 +29,18 @@ function isInstalled() {
   );
 }
 
+const INSTALL = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+/** No warnings: npm has one for each package that wants a newer Node.js than npm runs on, and the one that is installed here is. */
+const QUIETLY = "--loglevel=error";
+
 if (!isInstalled()) {
   console.error("headgate: installing dependencies, once …");
   const omitted = withoutDev ? ["--omit=dev"] : [];
   // Not `npm ci`: it begins by removing what is there.
-  const { status } = spawnSync(
-    "npm",
-    ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", ...omitted],
-    {
-      stdio: ["ignore", "inherit", "inherit"],
-      shell: process.platform === "win32",
-    },
-  );
+  const { status } = spawnSync("npm", [...INSTALL, QUIETLY, ...omitted], {
+    stdio: ["ignore", "inherit", "inherit"],
+    shell: process.platform === "win32",
+  });
   if (status !== 0) {
     console.error("headgate: npm could not install the dependencies; what it said is above");
     process.exit(1);

@@ -82,12 +82,13 @@ export class LiveFeed {
     const counted = new CountedMetrics(values);
     const atMs = clock.now();
     const counts = new Map(all.map(({ network }) => [network, counted.countsOf(network)]));
-    this.#samples = this.#samples.filter((sample) => atMs - sample.atMs <= RATES_OF_MS);
-    const before = this.#samples[0];
-    this.#samples.push({ atMs, counts });
+    this.#samples = this.#samples.filter((past) => atMs - past.atMs <= RATES_OF_MS);
+    const sample = { atMs, counts };
+    this.#samples.push(sample);
+    const [since = sample] = this.#samples;
     const status: LiveStatus = {
       at: isoText(clock.wallTime()),
-      networks: all.map((each) => liveNetwork(each, counted, { before, atMs })),
+      networks: all.map((each) => liveNetwork(each, counted, { since, now: sample })),
       calls: this.#newOf(tail).map(shownCall),
     };
     return JSON.stringify(status);
@@ -175,12 +176,12 @@ type ShownNetwork = Status["networks"][number];
 function liveNetwork(
   { upstreams, ...network }: ShownNetwork,
   counted: CountedMetrics,
-  { before, atMs }: { readonly before: Sample | undefined; readonly atMs: number },
+  { since, now: sample }: { readonly since: Sample; readonly now: Sample },
 ): LiveStatus["networks"][number] {
   const { network: name } = network;
-  const now = counted.countsOf(name);
-  const then = before?.counts.get(name) ?? now;
-  const seconds = before ? (atMs - before.atMs) / 1000 : 0;
+  const now = sample.counts.get(name) as NetworkCounts;
+  const then = since.counts.get(name) ?? now;
+  const seconds = (sample.atMs - since.atMs) / 1000;
   return {
     ...network,
     headAgeSeconds: counted.gauge("headgate_head_age_seconds", name),

@@ -113,7 +113,8 @@ describe("headgate top", () => {
   let gateway: RunningGateway;
 
   beforeAll(async () => {
-    gateway = await startGatewayProcess(settings());
+    // Two nodes of one chain: two anvils that began in different seconds have two.
+    gateway = await startGatewayProcess(settings({}, `${own.url}/?again`));
     await ask(gateway.endpoint("main"), "eth_chainId");
   });
 
@@ -142,7 +143,7 @@ describe("headgate top", () => {
   });
 
   it("is refreshed on a terminal, and leaves it as it was", async () => {
-    const command = `${process.execPath} bin/headgate.mjs ${atUrl().join(" ")}`;
+    const command = `exec ${process.execPath} bin/headgate.mjs ${atUrl().join(" ")}`;
     const terminal = spawn("script", ["-qefc", command, "/dev/null"], {
       env: { ...process.env, HEADGATE_ADMIN__TOKEN: TOKEN, TERM: "xterm" },
       stdio: ["pipe", "pipe", "inherit"],

@@ -84,9 +84,9 @@ export class Http2Front {
     } as object);
     this.#server.on("session", (session) => this.#begin(session as ServerHttp2Session));
     this.#server.on("sessionError", () => parts.onEnded("protocol"));
-    this.#server.on("request", (request, response) =>
-      this.#serve(request, response as CallerResponse),
-    );
+    // Node answers the last two by itself, past all that an answer here has: a tunnel, and what nobody knows to expect.
+    for (const event of ["request", "connect", "checkExpectation"])
+      this.#server.on(event, (request, response) => this.#serve(request, response));
   }
 
   /** A connection on which HTTP/2 was agreed. */
@@ -183,7 +183,7 @@ class CallerResponse extends Http2ServerResponse {
   written = 0;
 
   /** `Connection: close` has no place here: the session goes on until its last stream ended, and no new one begins. */
-  override writeHead(status: number, headers: unknown): this {
+  override writeHead(status: number, headers: unknown = []): this {
     const all = headers as readonly string[];
     const kept = all.filter((_, at) => all[at - (at % 2)] !== "Connection");
     super.writeHead(status, kept as never);

@@ -178,6 +178,11 @@ describe.skipIf(!isHere)("HTTP/2", () => {
       (await asked(session, { ":authority": "main.example.com", ":path": "/v1/test-key" })).status,
     ).toBe(200);
     expect((await asked(session, { body: "x".repeat(1_100_000) })).status).toBe(413);
+    expect((await asked(session, { expect: "a-miracle" })).text).toBe(ANSWER);
+    const tunnel = session.request({ ":method": "CONNECT", ":authority": "other.example:443" });
+    const [refused] = await once(tunnel, "response");
+    expect(refused).toMatchObject({ ":status": 404, "x-request-id": expect.any(String) });
+    tunnel.close();
     const gone = session.request({ ":path": path, ":method": "POST", ...JSON_TYPE });
     gone.write("{");
     gone.close(constants.NGHTTP2_CANCEL);

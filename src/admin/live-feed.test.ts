@@ -136,3 +136,15 @@ it("refuses more streams than it can hold, and callers without a token", async (
   expect((await admin.app.request("/events", { headers })).status).toBe(503);
   expect((await admin.app.request("/events")).status).toBe(401);
 });
+
+it("is asked for its head as often as anybody likes, which opens no stream", async () => {
+  const { admin, clock, leave } = await openStream();
+  leave();
+  const asked = { headers: { authorization: `Bearer ${TOKEN}` }, method: "HEAD" };
+  for (let asks = 0; asks <= 50; asks += 1) {
+    const head = await admin.app.request("/events", asked);
+    expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  }
+  await clock.advance(1_000);
+  expect(clock.waiting).toBe(0);
+});

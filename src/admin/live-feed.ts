@@ -115,8 +115,10 @@ export function addLiveAnswer(
 ): void {
   const feed = new LiveFeed(parts);
   app.openapi(operationRoutes.events, (context) => {
-    if (feed.watching >= MOST_WATCHING) throw problems.tooManyWatching(MOST_WATCHING);
     const { method: verb } = context.req;
+    // Nobody would take a stream behind it, nor end one.
+    if (verb === "HEAD") return context.body(null, 200, { "Content-Type": "text/event-stream" });
+    if (feed.watching >= MOST_WATCHING) throw problems.tooManyWatching(MOST_WATCHING);
     const request: AdminRequest = { verb, header: (name) => context.req.header(name) };
     const maySee = (): boolean => {
       const operator = admitted(request, options.tokens());

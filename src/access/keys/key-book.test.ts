@@ -155,7 +155,10 @@ describe("a change", () => {
   });
 
   it("is for keys that were made, and raises the version", async () => {
-    expect(await book.revoke("nobody")).toMatchObject({ kind: "unknown" });
+    for (const name of ["nobody", "a".repeat(100_000)]) {
+      expect(await book.revoke(name)).toMatchObject({ kind: "unknown" });
+      expect(await book.show(name)).toBeUndefined();
+    }
     expect(await book.disable("filed")).toMatchObject({ kind: "refused" });
     expect(await state.get(VERSION)).toBeUndefined();
     made(await book.create({ name: "web" }));

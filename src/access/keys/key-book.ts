@@ -8,6 +8,7 @@ import {
   type KeyRequest,
   type KeySettings,
   keyRequest,
+  ownerName,
 } from "../../config/key-settings.ts";
 import { mistakeLine, mistakesOf, plainWords } from "../../config/mistakes.ts";
 import type { Config } from "../../config/schema.ts";
@@ -105,6 +106,7 @@ export class KeyBook {
     const now = this.#parts.clock.wallTime();
     const configured = this.#configuredKey(name);
     if (configured) return viewOfConfigured(configured, now);
+    if (!isKeyName(name)) return undefined;
     const record = readRecord((await this.#parts.state.get(recordKey(name))) ?? "");
     return record && viewOfRecord(record, now);
   }
@@ -161,6 +163,7 @@ export class KeyBook {
     next: (record: KeyRecord) => KeyRecord | KeyRefusal,
   ): Promise<KeyChanged | KeyRefusal> {
     if (this.#configuredKey(name)) return refusals.configured(name);
+    if (!isKeyName(name)) return refusals.unknown(name);
     return this.#change(name, (record) => {
       if (!record) return refusals.unknown(name);
       return record.revokedAtMs === undefined ? next(record) : refusals.revoked(name);
@@ -192,6 +195,9 @@ export class KeyBook {
     return newKey(this.#hasher);
   }
 }
+
+/** No key has another one; the state could not even look for a text of any length. */
+const isKeyName = (name: string): boolean => ownerName.safeParse(name).success;
 
 type Parts = { readonly state: State; readonly clock: Pick<Clock, "wallTime"> };
 

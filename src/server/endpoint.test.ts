@@ -33,7 +33,7 @@ describe("routeOf", () => {
 
 describe("requestRoute", () => {
   const keyOf = (url: string, headers: Record<string, string>): unknown => {
-    const route = requestRoute({ url, headers });
+    const route = requestRoute({ url, headers, rawHeaders: Object.entries(headers).flat() });
     return "key" in route ? route.key : route.kind;
   };
 
@@ -56,10 +56,16 @@ describe("requestRoute", () => {
   ])("%s with %j", (url, headers, want) => {
     expect(keyOf(url, headers)).toBe(want);
   });
+
+  it("has no key of two Authorization headers, of which node tells the first", () => {
+    const headers = { authorization: "Bearer abc" };
+    const rawHeaders = ["Authorization", "Bearer abc", "AUTHORIZATION", "Bearer abd"];
+    expect(requestRoute({ url: "/v1", headers, rawHeaders })).toEqual({ kind: "two keys" });
+  });
 });
 
 it("a stream of events needs no key in its path", () => {
-  const asked = { url: "/v1/events", headers: { "x-api-key": "abc" } };
+  const asked = { url: "/v1/events", headers: { "x-api-key": "abc" }, rawHeaders: [] };
   expect(requestRoute(asked)).toEqual({ kind: "events", network: undefined, key: "abc" });
 });
 

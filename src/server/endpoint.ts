@@ -318,11 +318,13 @@ const TWO_KEYS: Route = { kind: "two keys" };
 export function requestRoute({
   url = "",
   headers,
-}: Pick<IncomingMessage, "url" | "headers">): Route {
+  rawHeaders,
+}: Pick<IncomingMessage, "url" | "headers" | "rawHeaders">): Route {
   const route = routeOf(url);
   const { authorization, "x-api-key": apiKey } = headers;
   if (authorization === undefined && apiKey === undefined) return route;
   if (route.kind !== "endpoint" && route.kind !== "events") return route;
+  if (authorization !== undefined && isAuthorizedTwice(rawHeaders)) return TWO_KEYS;
   const named = [bearerOf(authorization), apiKey && String(apiKey)].filter(Boolean);
   const [key] = named;
   if (key === undefined) return route;
@@ -332,6 +334,10 @@ export function requestRoute({
   const isOne = [...named, isBare ? undefined : route.key].every((each = key) => each === key);
   return isOne ? { ...route, kind, key } : TWO_KEYS;
 }
+
+/** Node keeps the first of such headers, and a proxy may have read another one. */
+const isAuthorizedTwice = (rawHeaders: readonly string[]): boolean =>
+  rawHeaders.filter((name, at) => at % 2 === 0 && /^authorization$/i.test(name)).length > 1;
 
 /** Other schemes are for proxies. */
 const bearerOf = (authorization = ""): string | undefined =>

@@ -293,7 +293,8 @@ export class CallerSockets {
     const { request, socket } = upgrade;
     const response = new ServerResponse(request);
     response.assignSocket(socket as Socket);
-    response.on("finish", () => socket.end());
+    // Node counts it no more: whoever leaves it half open would keep the gateway from its end.
+    response.on("finish", () => socket.end(() => socket.destroy()));
     this.#respond({ ...upgrade, response }, answer);
   }
 

@@ -57,8 +57,10 @@ const BOUNDS = {
 
 const LOOK_EVERY_MS = 1_000;
 
-type Session = {
-  readonly raw: Socket;
+/** A connection on which HTTP/2 was agreed, and what carries it. */
+type Carrier = { readonly secured: TLSSocket; readonly raw: Socket };
+
+type Session = Carrier & {
   /** Those that are open, and since when. */
   readonly streams: Map<Http2ServerRequest, number>;
   /** When it last had a stream, or began. */
@@ -70,7 +72,7 @@ export class Http2Front {
   readonly #server: Http2Server;
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   /** The connection that becomes a session in this moment. */
-  #arriving: Socket | undefined;
+  #arriving: Carrier | undefined;
   #stopLooking: (() => void) | undefined;
   readonly #options: Http2FrontOptions;
   readonly #parts: Http2FrontParts;
@@ -89,10 +91,9 @@ export class Http2Front {
       this.#server.on(event, (request, response) => this.#serve(request, response));
   }
 
-  /** A connection on which HTTP/2 was agreed. */
-  take(secured: TLSSocket, raw: Socket): void {
-    this.#arriving = raw;
-    this.#server.emit("connection", secured);
+  take(carrier: Carrier): void {
+    this.#arriving = carrier;
+    this.#server.emit("connection", carrier.secured);
     this.#arriving = undefined;
   }
 
@@ -101,15 +102,19 @@ export class Http2Front {
     for (const session of this.#sessions.keys()) session.close();
   }
 
+  /** A session that is destroyed still waits for its caller to close the connection. */
   cut(): void {
-    for (const session of this.#sessions.keys()) session.destroy();
+    for (const [session, { secured }] of this.#sessions) {
+      session.destroy();
+      secured.destroy();
+    }
   }
 
   #begin(session: ServerHttp2Session): void {
-    const raw = this.#arriving;
-    if (!raw) return void session.destroy();
+    const carrier = this.#arriving;
+    if (!carrier) return void session.destroy();
     const usedAtMs = this.#parts.clock.now();
-    this.#sessions.set(session, { raw, streams: new Map(), usedAtMs, hasAsked: false });
+    this.#sessions.set(session, { ...carrier, streams: new Map(), usedAtMs, hasAsked: false });
     session.once("close", () => this.#sessions.delete(session));
     if (!this.#stopLooking) this.#lookLater();
   }
@@ -139,14 +144,14 @@ export class Http2Front {
     });
   }
 
-  #look(session: ServerHttp2Session, { streams, usedAtMs, hasAsked }: Session): void {
+  #look(session: ServerHttp2Session, { secured, streams, usedAtMs, hasAsked }: Session): void {
     const { clock, onEnded } = this.#parts;
     const { headersMs, bodyMs, idleMs } = this.#options.bounds();
     const now = clock.now();
     if (streams.size === 0 && now - usedAtMs > (hasAsked ? idleMs : headersMs)) {
       onEnded("idle");
       // One that was asked to go in the last round has not gone.
-      if (session.closed) session.destroy();
+      if (session.closed) secured.destroy();
       else session.close();
       return;
     }

@@ -133,7 +133,7 @@ export class Listener {
         onSecured: (secured, raw) => {
           onCarried(secured, raw, "connection");
           if (secured.alpnProtocol !== "h2") return false;
-          this.#http2?.take(secured, raw);
+          this.#http2?.take({ secured, raw });
           return true;
         },
       },

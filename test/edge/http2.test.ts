@@ -2,7 +2,7 @@
 // reset, hold back, or break the protocol.
 import { once } from "node:events";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
-import { connect as connectTls } from "node:tls";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
@@ -182,7 +182,7 @@ describe.skipIf(!isHere)("HTTP/2", () => {
     const tunnel = session.request({ ":method": "CONNECT", ":authority": "other.example:443" });
     const [refused] = await once(tunnel, "response");
     expect(refused).toMatchObject({ ":status": 404, "x-request-id": expect.any(String) });
-    tunnel.close();
+    tunnel.close(); // the end of its session waits for a caller that does not close: see the last test
     const gone = session.request({ ":path": path, ":method": "POST", ...JSON_TYPE });
     gone.write("{");
     gone.close(constants.NGHTTP2_CANCEL);
@@ -308,11 +308,20 @@ describe.skipIf(!isHere)("HTTP/2", () => {
       text += chunk;
     });
     await until("it is subscribed", async () => text.includes("event: subscribed") || undefined);
+    // A refused WebSocket whose caller never closes its half.
+    const port = Number(new URL(gateway.url).port);
+    const tls = { host: "127.0.0.1", port, ca, servername: "localhost" };
+    const halfOpen = connectTls({ ...tls, allowHalfOpen: true } as ConnectionOptions);
+    halfOpen.on("error", () => undefined);
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    halfOpen.write(`GET /nothing HTTP/1.1\r\nHost: x\r\n${upgrade}`);
+    expect(String((await once(halfOpen, "data"))[0])).toContain("404 Not Found");
     const from = performance.now();
     expect(await gateway.stop()).toBe(0);
     expect(performance.now() - from).toBeLessThan(5_000);
     expect(text).toContain('event: close\ndata: {"code":1012');
     session.destroy();
+    halfOpen.destroy();
   });
 });
 

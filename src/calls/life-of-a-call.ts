@@ -404,6 +404,9 @@ const outcomeOf = (error: unknown): CallRecord["outcome"] => {
 /** The server's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
 const REFUSED: readonly number[] = [403, 429];
 
+const ruleOf = ({ data }: RpcError): string | undefined =>
+  (data as { readonly rule?: string } | undefined)?.rule;
+
 /**
  * Counts an answered call as usage of its key.
  *
@@ -426,6 +429,7 @@ export function recordUsage(
     bytes,
     requestBytes: call.message.json.length,
     outcome: isRefused ? "refused" : error ? "error" : "ok",
+    refusedBy: isRefused ? ruleOf(error) : undefined,
     saved,
     upstreamCalls: call.upstreamCalls,
   });

@@ -20,6 +20,12 @@ const row = {
   savedHere: 0,
   savedComputeUnits: 3,
   upstreamCalls: 1,
+  refusedMethods: 1,
+  refusedWrites: 0,
+  refusedContracts: 0,
+  refusedRate: 2,
+  refusedQuota: 0,
+  refusedConcurrent: 0,
 };
 
 async function usage(...params: unknown[]): Promise<unknown> {

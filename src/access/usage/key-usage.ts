@@ -23,6 +23,8 @@ export type CountedCall = {
   readonly requestBytes: number;
   /** refused: turned away by the key's scope or limits. */
   readonly outcome: "ok" | "error" | "refused";
+  /** Which of the key's settings refused it. */
+  readonly refusedBy?: string | undefined;
   readonly saved: Saving | undefined;
   /** How often nodes were asked for it. */
   readonly upstreamCalls: number;
@@ -36,6 +38,16 @@ const COUNTED_AS = {
   merging: "savedByMerging",
   here: "savedHere",
 } as const satisfies Record<Saving, keyof Counts>;
+
+const REFUSED_AS: Readonly<Record<string, keyof Counts>> = {
+  methods: "refusedMethods",
+  readOnly: "refusedWrites",
+  contracts: "refusedContracts",
+  rate: "refusedRate",
+  day: "refusedQuota",
+  month: "refusedQuota",
+  concurrent: "refusedConcurrent",
+};
 
 /** As methods that are on no list. */
 const BESIDE_CALLS = "other";
@@ -63,6 +75,8 @@ export class KeyUsage {
     counts.upstreamCalls += call.upstreamCalls;
     if (outcome === "refused") {
       counts.refused += 1;
+      const rule = REFUSED_AS[call.refusedBy ?? ""];
+      if (rule) counts[rule] += 1;
       return;
     }
     counts.calls += 1;
@@ -128,6 +142,15 @@ export const FIELDS = [
   "savedComputeUnits",
   /** How often nodes were asked for these calls, refused ones included. */
   "upstreamCalls",
+  /** Of the refused ones, by what refused them: methods that the key does not have, transactions of a key that only reads, … */
+  "refusedMethods",
+  "refusedWrites",
+  "refusedContracts",
+  "refusedRate",
+  /** Of a day or a month. */
+  "refusedQuota",
+  /** Too many at once. */
+  "refusedConcurrent",
 ] as const;
 
 /** Of one key's calls on one day, by network and method. */

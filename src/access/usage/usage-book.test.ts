@@ -45,7 +45,7 @@ describe("the usage book", () => {
     const usage = book.of("app");
     usage.record({ ...okCall, computeUnits: 10, saved: "store" });
     usage.record({ ...okCall, outcome: "error", computeUnits: 5 });
-    usage.record({ ...okCall, outcome: "refused", computeUnits: 7 });
+    usage.record({ ...okCall, outcome: "refused", computeUnits: 7, refusedBy: "day" });
     usage.record({ ...okCall, saved: "merging", method: "eth_getLogs", network: "bsc" });
     await book.write();
     expect(await readUsage(state, today(), { clock })).toEqual([
@@ -66,6 +66,12 @@ describe("the usage book", () => {
         savedHere: 0,
         savedComputeUnits: 10,
         upstreamCalls: 3,
+        refusedMethods: 0,
+        refusedWrites: 0,
+        refusedContracts: 0,
+        refusedRate: 0,
+        refusedQuota: 1,
+        refusedConcurrent: 0,
       },
     ]);
   });

@@ -124,6 +124,21 @@ describe("the usage report", () => {
     );
   });
 
+  it("has sums by network, method and day", () => {
+    const report = usageReportOf(rows, days, prices);
+    const sumOf = (sums: Readonly<Record<string, { readonly calls: number }>>): number =>
+      Object.values(sums).reduce((sum, { calls }) => sum + calls, 0);
+    for (const sums of [report.networks, report.methods, report.days]) expect(sumOf(sums)).toBe(13);
+  });
+
+  it("has no field that a spreadsheet takes for a formula", () => {
+    const odd = ["=1+1", "+1", "-1", "@x", "\tx"].map((key) => row({ method: "eth_call", key }));
+    const lines = usageCsv(usageReportOf(odd, days, undefined))
+      .split("\r\n")
+      .slice(1, -1);
+    for (const line of lines) expect(line.split(",")[1]).toMatch(/^'[=+\-@\t]/);
+  });
+
   it("is CSV by RFC 4180", () => {
     const odd = row({ method: 'a,"b"\nc', calls: 1, computeUnits: 1 });
     expect(usageCsv(usageReportOf([odd], days, prices))).toBe(

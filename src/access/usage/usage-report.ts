@@ -149,11 +149,16 @@ const rounded = (amount: number): number => Math.round(amount * 1e9) / 1e9;
 type PricedRow = UsageRow & Partial<Cost>;
 type Sum = Readonly<Counts> & Partial<Cost>;
 
+type Sums = Readonly<Record<string, Sum>>;
+
 export type UsageReport = DayRange & {
   readonly currency: string | undefined;
   readonly rows: readonly PricedRow[];
-  /** By the key's name. */
-  readonly keys: Readonly<Record<string, Sum>>;
+  /** By their names; of days, those on which anything was done. */
+  readonly keys: Sums;
+  readonly networks: Sums;
+  readonly methods: Sums;
+  readonly days: Sums;
   readonly total: Sum;
 };
 
@@ -164,13 +169,19 @@ export function usageReportOf(
   prices: PriceList | undefined,
 ): UsageReport {
   const priced = rows.map((row) => (prices ? { ...row, ...prices.costOf(row) } : row));
-  const keys = Map.groupBy(priced, ({ key }) => key);
+  const sumsBy = (name: "key" | "network" | "method" | "day"): Sums =>
+    Object.fromEntries(
+      [...Map.groupBy(priced, (row) => row[name])].map(([of, its]) => [of, sumOf(its, prices)]),
+    );
   return {
     from,
     to,
     currency: prices?.currency,
     rows: priced,
-    keys: Object.fromEntries([...keys].map(([key, ofKey]) => [key, sumOf(ofKey, prices)])),
+    keys: sumsBy("key"),
+    networks: sumsBy("network"),
+    methods: sumsBy("method"),
+    days: sumsBy("day"),
     total: sumOf(priced, prices),
   };
 }
@@ -186,9 +197,14 @@ function sumOf(rows: readonly PricedRow[], prices: PriceList | undefined): Sum {
   };
 }
 
-const COLUMNS = ["day", "key", "network", "method", ...FIELDS, "cost", "savedCost"] as const;
+/** What refused calls is told in JSON: programs read these columns by their order too. */
+const COUNTED = FIELDS.slice(0, FIELDS.indexOf("refusedMethods"));
+const COLUMNS = ["day", "key", "network", "method", ...COUNTED, "cost", "savedCost"] as const;
 
-/** RFC 4180: a header line, fields with a comma, a quote or a line break in quotes, CRLF. */
+/**
+ * RFC 4180: a header line, fields with a comma, a quote or a line break in quotes, CRLF. What a spreadsheet would take
+ * for a formula stands behind an apostrophe: a key may be called -1.
+ */
 export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currency">): string =>
   [
     [...COLUMNS, "currency"],
@@ -198,10 +214,12 @@ export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currenc
     .join("");
 
 /** Numbers without an exponent: 4e-7 is a text to many programs. */
-const fieldOf = (value: string | number | undefined): string =>
-  typeof value === "number" && !Number.isInteger(value)
-    ? value.toFixed(9).replace(/0+$/, "")
-    : String(value ?? "");
+const fieldOf = (value: string | number | undefined = ""): string =>
+  typeof value === "string"
+    ? value.replace(/^[=+\-@\t\r]/, "'$&")
+    : Number.isInteger(value)
+      ? String(value)
+      : value.toFixed(9).replace(/0+$/, "");
 
 const quoted = (field: string): string =>
   /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;

@@ -8,9 +8,10 @@ import { WriterThread } from "./chain/thread/writer-thread.ts";
 import type { Config } from "./config/schema.ts";
 import { urlOf } from "./config/server-settings.ts";
 import { Admin } from "./gateway/admin.ts";
+import { Configuration, type ConfigurationSource } from "./gateway/configuration.ts";
 import { Networks } from "./gateway/networks.ts";
 import { openProcessParts, untilStoresAreFree } from "./gateway/process-parts.ts";
-import { type ReadAgain, Reload } from "./gateway/reload.ts";
+import { Reload } from "./gateway/reload.ts";
 import { ServerSide } from "./gateway/server-side.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
@@ -37,7 +38,7 @@ export type Gateway = {
 /** @throws When a port cannot be taken; then nothing keeps running. */
 export async function startGateway(
   config: Config,
-  parts: { clock: Clock; log: Logger; readAgain?: ReadAgain | undefined },
+  parts: { clock: Clock; log: Logger; source?: ConfigurationSource | undefined },
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
@@ -74,13 +75,16 @@ export async function startGateway(
     warnOfUnservedCosts(next, networks, log);
   };
   const audit = new AuditTrail({ state, clock, log });
-  const reload = new Reload(config, { networks, apply, audit, log });
+  const reload = new Reload(config, { networks, apply, audit, clock, log });
+  const { source } = parts;
   const admin = new Admin(config, {
     metrics,
     networks: () => networks.status(),
     whyNotReady: () => serverSide.whyNotReady(),
     calls: async () => serverSide.tailedCalls(),
-    reload: (by) => reload.again(parts.readAgain, by),
+    trials: serverSide.trials,
+    reload: (by) => reload.again(source?.read, by),
+    configuration: new Configuration({ source, reload, audit }),
     ...{ audit, state, clock, log },
   });
 
@@ -114,7 +118,7 @@ export async function startGateway(
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),
-      reloadFile: (who = "SIGHUP") => reload.again(parts.readAgain, actorHere(who)),
+      reloadFile: (who = "SIGHUP") => reload.again(source?.read, actorHere(who)),
       unexpected: metrics.unexpected,
       stop,
       isAlive: () => true, // who asks runs on the thread that answers

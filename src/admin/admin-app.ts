@@ -14,6 +14,7 @@ import {
 } from "../access/usage/usage-report.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { readRange } from "../lib/calendar.ts";
+import type { TailedCall } from "../observe/stories.ts";
 import { requestIds } from "../server/listener.ts";
 import {
   type AdminApp,
@@ -26,13 +27,18 @@ import {
   shownCall,
 } from "./admin-parts.ts";
 import { admitted, covers, type Tokens } from "./admission.ts";
+import { addConfigurationAnswers, MOST_TEXT_BYTES } from "./configuration-routes.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { addLiveAnswer } from "./live-feed.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 import { type DeclaredRoute, keyRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
+import { addTryAnswers } from "./try-routes.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
+/** A configuration is longer, and as JSON longer still. */
+const mostBytesFor = (path: string): number =>
+  path.startsWith("/configuration/") ? 2 * MOST_TEXT_BYTES : MOST_BODY_BYTES;
 
 /** @param options.tokens As they are now: they may be changed by a reload. */
 export function adminApp(
@@ -75,13 +81,16 @@ export function adminApp(
   app.use("*", async ({ req }, next) => {
     // node:http lets no body be longer than it was announced.
     if (req.header("Transfer-Encoding") !== undefined) throw problems.lengthNotTold();
-    if (Number(req.header("Content-Length") ?? 0) > MOST_BODY_BYTES)
-      throw problems.bodyTooLarge(MOST_BODY_BYTES);
+    const mostBytes = mostBytesFor(req.path);
+    if (Number(req.header("Content-Length") ?? 0) > mostBytes)
+      throw problems.bodyTooLarge(mostBytes);
     await next();
   });
   for (const route of declaredRoutes) addRoleCheck(app, route, parts);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
+  addConfigurationAnswers(app, parts);
+  addTryAnswers(app, parts);
   addLiveAnswer(app, options, parts);
   app.notFound(({ req }) => {
     const verbs = verbsOf(req.path);
@@ -240,6 +249,16 @@ function overlapOf(body: unknown): number {
 
 const AUDIT_LIMIT = 100;
 
+type WantedCalls = Partial<Record<"network" | "key" | "method" | "outcome", string | undefined>> & {
+  readonly slowerThanMs?: number | undefined;
+};
+
+const isWanted = (call: TailedCall, { slowerThanMs = 0, ...wanted }: WantedCalls): boolean =>
+  call.ms >= slowerThanMs &&
+  (["network", "key", "method", "outcome"] as const).every(
+    (name) => wanted[name] === undefined || wanted[name] === call[name],
+  );
+
 type UsageAsked = Readonly<Partial<Record<"from" | "to" | "key" | "network", string | undefined>>>;
 
 function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
@@ -251,9 +270,11 @@ function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
     const uptimeSeconds = Math.round((clock.now() - startedAtMs) / 1000);
     return context.json({ version, uptimeSeconds, networks: await networks() }, 200);
   });
-  app.openapi(operationRoutes.calls, async (context) =>
-    context.json({ calls: (await parts.calls()).map(shownCall) }, 200),
-  );
+  app.openapi(operationRoutes.calls, async (context) => {
+    const { limit, ...wanted } = context.req.valid("query");
+    const calls = (await parts.calls()).filter((call) => isWanted(call, wanted));
+    return context.json({ calls: calls.slice(0, limit).map(shownCall) }, 200);
+  });
   app.openapi(operationRoutes.reload, async (context) => {
     const outcome = await parts.reload(actorOf(context));
     if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
@@ -295,17 +316,17 @@ function addHealthAnswers(
 
 function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
   app.openapi(operationRoutes.usage, async (context) => {
-    const { format, ...asked } = context.req.valid("query");
-    return answerUsageReport(context, await readUsageReport(parts, asked), format);
+    const { format, rows, ...asked } = context.req.valid("query");
+    return answerUsageReport(context, await readUsageReport(parts, asked), { format, rows });
   });
   app.openapi(operationRoutes.usageOfKey, async (context) => {
     const { name: key } = context.req.valid("param");
-    const { format, ...asked } = context.req.valid("query");
+    const { format, rows, ...asked } = context.req.valid("query");
     const report = await readUsageReport(parts, { ...asked, key });
     // A key that was taken out of the file still has usage.
     if (report.rows.length === 0 && !(await parts.keys.show(key)))
       throw problems.unknown(`there is no key of the name ${key}`);
-    return answerUsageReport(context, report, format);
+    return answerUsageReport(context, report, { format, rows });
   });
 }
 
@@ -326,7 +347,10 @@ async function readUsageReport(
 function answerUsageReport(
   context: AdminContext,
   report: UsageReport,
-  format: "json" | "csv" | undefined,
+  {
+    format,
+    rows,
+  }: { readonly format?: "json" | "csv" | undefined; readonly rows?: "all" | "none" | undefined },
 ) {
   const isCsv = format === undefined ? prefersCsv(context.req.header("accept")) : format === "csv";
   context.header("Vary", "Accept");
@@ -334,7 +358,7 @@ function answerUsageReport(
     const type = { "Content-Type": "text/csv; charset=utf-8; header=present" };
     return context.text(usageCsv(report), 200, type);
   }
-  return context.json({ ...report, rows: [...report.rows] }, 200);
+  return context.json({ ...report, rows: rows === "none" ? [] : [...report.rows] }, 200);
 }
 
 /** A caller that takes everything gets JSON. */

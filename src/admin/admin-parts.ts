@@ -13,6 +13,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
+import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
 import { isJson, type Operator } from "./admission.ts";
 import { problems } from "./problem.ts";
@@ -25,6 +26,57 @@ export type Reloaded =
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
   /** It cannot be done here or now. */
   | { readonly kind: "refused"; readonly why: string };
+
+/** A reload that was asked for. */
+export type PastReload = Actor & {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly outcome: Reloaded["kind"];
+  /** What was changed, what is wrong with the file, or why it was refused; without secrets. */
+  readonly lines: readonly string[];
+};
+
+/** What a text would do in the place of the configuration. */
+export type Checked = {
+  readonly mistakes: readonly string[];
+  /** What would change, a line each; secrets are not shown. */
+  readonly changed: readonly string[];
+};
+
+export type ShownConfiguration = {
+  readonly path?: string;
+  /** Without secrets; undefined where it is not known what in it is one, or there is no file. */
+  readonly text?: string;
+  /** Of the file as it is now, for this process alone: of a hash of secrets these could be guessed. */
+  readonly version?: string;
+  /** undefined: it can be replaced here. */
+  readonly whyNotWritable?: string;
+  /** What a reload would do now: nothing where the file is what runs. */
+  readonly pending: Checked;
+  /** The newest first. */
+  readonly reloads: readonly PastReload[];
+};
+
+export type FileReplaced =
+  | (Extract<Reloaded, { kind: "reloaded" }> & { readonly version: string })
+  | Exclude<Reloaded, { kind: "reloaded" }>
+  /** Somebody else wrote it since it was looked at. */
+  | { readonly kind: "changed meanwhile" };
+
+type ConfigurationFile = {
+  shown(): Promise<ShownConfiguration>;
+  /** In the text what is hidden stands for itself. Nothing is done. */
+  validate(text: string): Promise<Checked>;
+  /**
+   * Replaces the file and reloads; where that is refused, the file is as it was. Never rejects.
+   *
+   * @param asked.version Of the file that the text was made from.
+   */
+  apply(
+    asked: { readonly text: string; readonly version: string },
+    by: Actor,
+  ): Promise<FileReplaced>;
+};
 
 export type AdminServerParts = {
   readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused">;
@@ -40,7 +92,10 @@ export type AdminServerParts = {
   readonly whyNotReady: () => Promise<readonly string[]>;
   /** The slow and failed calls of late, the newest first. */
   readonly calls: () => Promise<readonly TailedCall[]>;
+  /** Calls that operators make as one of the keys. */
+  readonly trials: Pick<CallTrials, "try" | "describe">;
   readonly reload: (by: Actor) => Promise<Reloaded>;
+  readonly configuration: ConfigurationFile;
   readonly audit: Pick<AuditTrail, "note" | "read">;
   readonly guesses: Pick<Guesses, "judge">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep" | "yield" | "after">;

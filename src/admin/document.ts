@@ -3,8 +3,10 @@
 
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import manifest from "../../package.json" with { type: "json" };
+import { configurationRoutes } from "./configuration-routes.ts";
 import { type DeclaredRoute, keyRoutes, operationRoutes } from "./routes.ts";
 import { requestSchemas } from "./schemas.ts";
+import { tryRoutes } from "./try-routes.ts";
 
 /** The release that runs. */
 export const version: string = manifest.version;
@@ -12,6 +14,8 @@ export const version: string = manifest.version;
 export const declaredRoutes: readonly DeclaredRoute[] = [
   ...Object.values(keyRoutes),
   ...Object.values(operationRoutes),
+  ...Object.values(configurationRoutes),
+  ...Object.values(tryRoutes),
 ];
 
 export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]> {
@@ -32,7 +36,7 @@ export function adminDocument(): ReturnType<OpenAPIHono["getOpenAPI31Document"]>
     servers: [{ url: "http://127.0.0.1:8546" }],
     // Without a token nothing is needed: the second of the two.
     security: [{ token: [] }, {}],
-    tags: [{ name: "keys" }, { name: "usage" }, { name: "operation" }],
+    tags: ["keys", "usage", "operation", "configuration", "try"].map((name) => ({ name })),
   });
 }
 

@@ -55,6 +55,8 @@ export const problems = {
     new Problem(422, "there are mistakes; nothing was changed", { mistakes }),
   unknown: (detail: string) => new Problem(404, detail),
   conflict: (detail: string) => new Problem(409, detail),
+  changedMeanwhile: () =>
+    new Problem(412, "the file was changed since it was looked at: read it again"),
   broken: (cause: unknown) => new Problem(400, "the request broke off", { cause }),
   internal: (requestId: string, cause: unknown) =>
     new Problem(500, "internal error", { requestId, cause }),

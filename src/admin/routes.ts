@@ -24,12 +24,12 @@ export type DeclaredRoute = RouteConfig & {
   getRoutingPath(): string;
 };
 
-const forRead = { [ROLE]: "read" } as const;
-const forKeys = { [ROLE]: "keys" } as const;
-const forAll = { [ROLE]: "all" } as const;
+export const forRead = { [ROLE]: "read" } as const;
+export const forKeys = { [ROLE]: "keys" } as const;
+export const forAll = { [ROLE]: "all" } as const;
 
 /** An answer in JSON. */
-const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
+export const json = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
   description,
   content: { "application/json": { schema } },
 });
@@ -40,7 +40,7 @@ type Failure = {
 };
 
 /** The failures that a route's callers have to reckon with; those of every route are among them. */
-const failures = <Status extends number>(...statuses: readonly Status[]) =>
+export const failures = <Status extends number>(...statuses: readonly Status[]) =>
   Object.fromEntries(
     [401, 403, 429, ...statuses].sort().map((code) => [
       code,
@@ -57,7 +57,7 @@ const keyParameter = z.object({
 });
 
 /** A body whose schema is a named part of the document. The parts that take it check it. */
-const body = (component: string, required: boolean) => ({
+export const body = (component: string, required: boolean) => ({
   required,
   content: {
     "application/json": { schema: { $ref: `#/components/schemas/${component}` } },
@@ -149,6 +149,17 @@ export const keyRoutes = {
   enable: act("enable", { summary: "Lets a disabled key work again." }),
 };
 
+const number = (description: string) =>
+  wholeText("a whole number", /^\d{1,9}$/)
+    .optional()
+    .openapi({ description });
+
+const wholeText = (expected: string, form: RegExp) =>
+  z
+    .string()
+    .regex(form, { error: `expected ${expected}` })
+    .transform(Number);
+
 const range = {
   from: z.string().optional().openapi({
     description: "The first day, UTC; left out: the first of the month in which the range ends.",
@@ -159,6 +170,10 @@ const range = {
     example: "2026-11-30",
   }),
   network: z.string().optional().openapi({ description: "Of one network alone." }),
+  rows: z
+    .enum(["all", "none"], { error: "expected all or none" })
+    .optional()
+    .openapi({ description: "none: the sums alone. Left out: all." }),
   format: z
     .enum(["json", "csv"], { error: "expected json or csv" })
     .optional()
@@ -174,12 +189,6 @@ const plainText = (description: string) => ({
   description,
   content: { "text/plain": { schema: z.string() } },
 });
-
-const wholeText = (expected: string, form: RegExp) =>
-  z
-    .string()
-    .regex(form, { error: `expected ${expected}` })
-    .transform(Number);
 
 const tagged = { tags: ["operation"] };
 const get = { ...tagged, method: "get" } as const;
@@ -213,8 +222,23 @@ export const operationRoutes = {
   calls: createRoute({
     ...{ ...get, path: "/calls", operationId: "readCalls", ...forRead },
     summary: "The slow and failed calls of late, with their stories.",
-    description: "As many as `tail.calls` says, of each process; none where nothing is configured.",
-    responses: { 200: json(callTail, "The newest first."), ...failures(503) },
+    description:
+      "As many as `tail.calls` says, of each process; none where nothing is configured. Of these, those that fit.",
+    request: {
+      query: z.strictObject({
+        network: z.string().optional(),
+        key: z.string().optional(),
+        method: z.string().optional(),
+        outcome: z
+          .enum(["ok", "refused", "unavailable", "failed"], {
+            error: "expected ok, refused, unavailable or failed",
+          })
+          .optional(),
+        slowerThanMs: number("Those that took as long, in milliseconds."),
+        limit: number("How many at most."),
+      }),
+    },
+    responses: { 200: json(callTail, "The newest first."), ...failures(422, 503) },
   }),
   events: createRoute({
     ...{ ...get, path: "/events", operationId: "watchStatus", ...forRead },

@@ -80,6 +80,12 @@ const counts = {
   savedHere: count.describe("Computed here, where a node would have been asked otherwise."),
   savedComputeUnits: z.number(),
   upstreamCalls: count.describe("How often nodes were asked for these calls."),
+  refusedMethods: count.describe("Of the refused ones: the key does not have the method."),
+  refusedWrites: count.describe("The key only reads."),
+  refusedContracts: count.describe("The key is bound to other contracts."),
+  refusedRate: count.describe("Its rate was used up."),
+  refusedQuota: count.describe("What it may spend in a day or a month was."),
+  refusedConcurrent: count.describe("Too many ran at once."),
   cost: z.number().optional().describe("By the configured prices; left out without any."),
   savedCost: z.number().optional(),
 };
@@ -88,6 +94,7 @@ const usageRow = z
   .strictObject({ day, key: z.string(), network: z.string(), method: z.string(), ...counts })
   .openapi("UsageRow");
 const sum = z.strictObject(counts).openapi("UsageSum");
+const sumsBy = (what: string) => z.record(z.string(), sum).describe(`Sums by ${what}.`);
 
 export const usageReport = z
   .strictObject({
@@ -95,7 +102,10 @@ export const usageReport = z
     to: day,
     currency: z.string().optional(),
     rows: z.array(usageRow).describe("By day, key, network and method."),
-    keys: z.record(z.string(), sum).describe("Sums by the name of the key."),
+    keys: sumsBy("the name of the key"),
+    networks: sumsBy("network"),
+    methods: sumsBy("method"),
+    days: sumsBy("day, of those on which anything was done"),
     total: sum,
   })
   .openapi("Bill");
@@ -242,9 +252,84 @@ export const liveStatus = z
 
 export const callTail = z.strictObject({ calls: z.array(tailedCall) }).openapi("CallTail");
 
+const changed = z
+  .array(z.string())
+  .describe("One line for each setting; empty: nothing changed. Secrets are not shown.");
+const mistakes = z.array(z.string()).describe("One line each, with its path.");
+
+export const checked = z
+  .strictObject({ mistakes, changed })
+  .describe("What a text would do in the place of the configuration.")
+  .openapi("CheckedConfiguration");
+
+export const configuration = z
+  .strictObject({
+    path: z.string().optional().describe("Of the file; left out: there is none."),
+    text: z
+      .string()
+      .optional()
+      .describe(
+        "The file as it is now. What may be a secret, and comments, are `‹hidden 1›` and so on: in a text that is sent they stand for themselves. Left out: it cannot be shown.",
+      ),
+    version: z.string().optional().describe("For `If-Match`."),
+    whyNotWritable: z.string().optional().describe("Left out: it can be replaced."),
+    pending: checked.describe("What a reload would do now; nothing: the file is what runs."),
+    reloads: z
+      .array(
+        z.strictObject({
+          at: time,
+          who: z.string(),
+          from: z.string(),
+          outcome: z.enum(["reloaded", "mistakes", "refused"]),
+          lines: texts.unwrap().describe("What changed, what is wrong, or why it was refused."),
+        }),
+      )
+      .describe("The last 20 since the gateway began, the newest first."),
+  })
+  .openapi("Configuration");
+
+export const replaced = z
+  .strictObject({ changed, version: z.string().describe("Of the file as it is now.") })
+  .openapi("ReplacedConfiguration");
+
+export const configurationText = z.strictObject({
+  text: z.string().describe("The whole file, in YAML."),
+});
+
+export const tryRequest = z.strictObject({
+  network: z.string(),
+  key: z.string().describe("The name of a key that works: it is charged."),
+  method: z.string().max(128),
+  params: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
+  origin: z
+    .string()
+    .max(256)
+    .optional()
+    .describe("The web origin that it is said to come from; a key may be bound to some."),
+  address: z
+    .union([z.ipv4(), z.ipv6()], { error: "expected an IP address" })
+    .optional()
+    .describe("The address that it is said to come from; a key may be bound to some."),
+});
+
+export const tried = z
+  .strictObject({
+    status: z.int().describe("Of HTTP, as the key's holder would have got it."),
+    answer: z.string().describe("The JSON-RPC response, as JSON."),
+    isWhole: z.boolean().describe("false: the answer is longer than what is told of it, 256 KiB."),
+    bytes: count.describe("Of the whole answer."),
+    story: tailedCall
+      .omit({ at: true, network: true, key: true, request: true, trace: true })
+      .optional()
+      .describe("How it came about; left out: it was refused before it was a call."),
+    cost: z.number().optional().describe("By the configured prices; left out without any."),
+    currency: z.string().optional(),
+  })
+  .openapi("TriedCall");
+
 export const reloaded = z
   .strictObject({
-    changed: z.array(z.string()).describe("One line for each setting; empty: nothing changed."),
+    changed,
   })
   .openapi("Reloaded");
 
@@ -316,4 +401,6 @@ export const requestSchemas: Readonly<Record<string, object>> = {
   KeyRequest: wholeKey,
   KeyChange: change(wholeKey.properties ?? {}),
   Rotation: described(rotation),
+  ConfigurationText: described(configurationText),
+  TryRequest: described(tryRequest),
 };

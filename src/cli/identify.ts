@@ -37,15 +37,17 @@ type IdentifyParts = {
 export class Identifying {
   /** What was last logged of networks that wait. */
   readonly #told = new Map<string, string>();
-  readonly #read: (facts: Facts) => ParsedConfig;
+  readonly #read: (facts: Facts, text?: string) => ParsedConfig;
   readonly #parts: IdentifyParts;
+  /** What was found out, also earlier. */
+  #facts: Facts = {};
   /** How many networks wait. */
   #waiting = 0;
   /** Open while networks wait. */
   #state: State | undefined;
 
-  /** @param read The configuration of now, with these facts. */
-  constructor(read: (facts: Facts) => ParsedConfig, parts: IdentifyParts) {
+  /** @param read The configuration of now, or what a text would be in its place, with these facts. */
+  constructor(read: (facts: Facts, text?: string) => ParsedConfig, parts: IdentifyParts) {
     this.#read = read;
     this.#parts = parts;
   }
@@ -56,11 +58,17 @@ export class Identifying {
     if (parsed.kind === "mistakes") return parsed;
     const { unidentified } = parsed.config;
     const facts = unidentified ? await this.#find(parsed.config, unidentified) : {};
+    this.#facts = facts;
     const whole = Object.keys(facts).length === 0 ? parsed : this.#read(facts);
     if (whole.kind === "config")
       this.#waiting = Object.keys(whole.config.unidentified ?? {}).length;
     if (this.#waiting === 0) await this.#closeState();
     return whole;
+  }
+
+  /** What a text would be in the place of the configuration, with what is known already. */
+  check(text: string): ParsedConfig {
+    return this.#read(this.#facts, text);
   }
 
   async #closeState(): Promise<void> {

@@ -4,11 +4,11 @@ import { closeSync, openSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { Environment, ParsedConfig } from "../config/parse-config.ts";
+import { type Environment, type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Facts } from "../config/short-forms.ts";
 import { StoreUnavailable } from "../disk/environment-folder.ts";
-import type { ReadAgain } from "../gateway/reload.ts";
+import type { ConfigurationSource } from "../gateway/configuration.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
@@ -134,8 +134,12 @@ async function startOver(
   { environment, log }: { readonly environment: Environment; readonly log: Logger },
 ): Promise<Gateway> {
   log.info({ path, because }, "configuration");
-  const read = (facts: Facts): ParsedConfig =>
-    withCertificates(readAgain(path, environment, facts));
+  const read = (facts: Facts, text?: string): ParsedConfig =>
+    withCertificates(
+      text === undefined
+        ? readAgain(path, environment, facts)
+        : parseConfig(text, environment, facts),
+    );
   const identifying = new Identifying(read, { clock: systemClock, log });
   const config = orMistakes(await identifying.read());
   log.level = config.log.level;
@@ -144,12 +148,14 @@ async function startOver(
       "no keys are configured: only keys that are made let callers in (headgate keys create)",
     );
   const servers = await serverCount(config.processes, log);
-  const again = async (): Promise<ParsedConfig> => {
-    const parsed = await identifying.read();
-    if (parsed.kind === "mistakes") return parsed;
-    return { ...parsed, config: withPort(parsed.config, port) };
+  const ported = (parsed: ParsedConfig): ParsedConfig =>
+    parsed.kind === "mistakes" ? parsed : { ...parsed, config: withPort(parsed.config, port) };
+  const source: ConfigurationSource = {
+    path,
+    read: async () => ported(await identifying.read()),
+    check: (text) => ported(identifying.check(text)),
   };
-  return identifying.watch(await start(withPort(config, port), { log, servers, again }));
+  return identifying.watch(await start(withPort(config, port), { log, servers, source }));
 }
 
 /** A certificate that cannot be used is a mistake of the configuration. */
@@ -185,9 +191,9 @@ const withPort = (config: Config, port: number | undefined): Config =>
  */
 async function start(
   config: Config,
-  { log, servers, again }: { log: Logger; servers: number; again?: ReadAgain },
+  { log, servers, source }: { log: Logger; servers: number; source?: ConfigurationSource },
 ): Promise<Gateway> {
-  const parts = { clock: systemClock, log, readAgain: again };
+  const parts = { clock: systemClock, log, source };
   try {
     if (servers === 1) return await startGateway(config, parts);
     const { startSupervisor } = await import("../processes/supervisor.ts"); // only then: it takes memory

@@ -130,6 +130,9 @@ const SHOWN = new Set(
     " ",
   ),
 );
+/** Whether the text of a setting with this name may be shown. */
+export const isShownText = (setting: string): boolean => SHOWN.has(setting);
+
 /** Settings with another name inside than in the file. */
 const WRITTEN: Readonly<Record<string, string>> = {
   computeUnitsPerSecond: "computeUnits",

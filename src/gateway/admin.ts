@@ -11,7 +11,7 @@ import type { State } from "../state/state.ts";
 
 export type AdminParts = Pick<
   AdminServerParts,
-  "metrics" | "networks" | "whyNotReady" | "calls" | "reload" | "audit"
+  "metrics" | "networks" | "whyNotReady" | "calls" | "trials" | "reload" | "configuration" | "audit"
 > & {
   readonly state: State;
   readonly clock: Clock;

@@ -20,6 +20,7 @@ function running() {
   const log = pino({}, { write: (line) => void done.push(`log ${JSON.parse(line).msg}`) });
   const reload = new Reload(configOf(), {
     log,
+    clock: { wallTime: () => 1_000 },
     audit: { note: async (by, change) => void audited.push({ ...by, ...change }) },
     apply: ({ limits }) => void done.push(`apply ${limits.batch}`),
     networks: {
@@ -50,6 +51,25 @@ describe("a reload", () => {
     expect(await reload.again(() => good, BY)).toMatchObject({ kind: "reloaded" });
     expect(done).toContain("apply 7");
     expect(await reload.again(undefined, BY)).toMatchObject({ kind: "refused" });
+  });
+
+  it("is among the last ones, whatever became of it: who, when, and what it changed or why not", async () => {
+    const { reload } = running();
+    const other = { who: "SIGHUP", from: "here" };
+    await reload.again(() => ({ kind: "mistakes", mistakes: ["keys: y"] }), BY);
+    await reload.to(batches(7), other);
+    await reload.to(batches(13), BY);
+    const at = "1970-01-01T00:00:01.000Z";
+    expect(reload.past).toEqual([
+      { at, ...BY, outcome: "refused", lines: ["data: cannot write to ./data"] },
+      { at, ...other, outcome: "reloaded", lines: ["limits.batch: 1000 → 7"] },
+      { at, ...BY, outcome: "mistakes", lines: ["keys: y"] },
+    ]);
+    const many = Array.from({ length: 500 }, (_, index) => `limits: mistake ${index}`);
+    for (let times = 0; times < 30; times += 1)
+      await reload.again(() => ({ kind: "mistakes", mistakes: many }), BY);
+    expect(reload.past).toHaveLength(20);
+    expect(reload.past[0]?.lines).toHaveLength(100);
   });
 
   it("is in the audit trail when it changed something", async () => {

@@ -2,10 +2,12 @@
 
 import type { Logger } from "pino";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
-import type { Reloaded } from "../admin/admin-parts.ts";
-import { compareConfigs } from "../config/compare-configs.ts";
+import type { PastReload, Reloaded } from "../admin/admin-parts.ts";
+import { type Comparison, compareConfigs } from "../config/compare-configs.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import { isoText } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { NetworksChange } from "./networks.ts";
 
@@ -14,14 +16,25 @@ export type ReloadParts = {
   /** Has all parts but the networks take over a configuration, at once. */
   readonly apply: (config: Config) => void;
   readonly audit: Pick<AuditTrail, "note">;
+  readonly clock: Pick<Clock, "wallTime">;
   readonly log: Logger;
 };
 
 /** What the configuration says now. */
 export type ReadAgain = () => ParsedConfig | Promise<ParsedConfig>;
 
+/** So many of the last are told, with so many lines each. */
+const MOST_PAST = 20;
+const MOST_LINES = 100;
+
 const NOT_RELOADED = "configuration not reloaded: nothing changed";
 const STOPPING = "the gateway is stopping";
+export const NO_FILE = "there is no configuration file: none was named at the start";
+
+function linesOf(outcome: Reloaded): readonly string[] {
+  if (outcome.kind === "refused") return [outcome.why];
+  return outcome.kind === "reloaded" ? outcome.changed : outcome.mistakes;
+}
 
 export class Reload {
   /** What runs. */
@@ -29,6 +42,7 @@ export class Reload {
   /** One after the other: each is compared with what the one before left. */
   readonly #reloads = new Mutex();
   #isStopping = false;
+  #past: readonly PastReload[] = [];
   readonly #parts: ReloadParts;
 
   constructor(config: Config, parts: ReloadParts) {
@@ -36,9 +50,19 @@ export class Reload {
     this.#parts = parts;
   }
 
+  /** The newest first. */
+  get past(): readonly PastReload[] {
+    return this.#past;
+  }
+
+  /** What a configuration would change. */
+  compare(config: Config): Comparison {
+    return compareConfigs(this.#config, config);
+  }
+
   /** Takes the configuration, or leaves everything as it is. Never rejects. */
-  to(config: Config, by: Actor): Promise<Reloaded> {
-    return this.#reloads.run(() => this.#reload(config, by));
+  async to(config: Config, by: Actor): Promise<Reloaded> {
+    return this.#noted(await this.#reloads.run(() => this.#reload(config, by)), by);
   }
 
   /**
@@ -47,15 +71,24 @@ export class Reload {
    * @param read undefined where there is no file.
    */
   async again(read: ReadAgain | undefined, by: Actor): Promise<Reloaded> {
-    if (!read) return this.#refuse("there is no configuration file: none was named at the start");
+    if (!read) return this.#noted(this.#refuse(NO_FILE), by);
     const parsed = await read();
-    return parsed.kind === "config" ? this.to(parsed.config, by) : this.#tell(parsed);
+    if (parsed.kind === "config") return this.to(parsed.config, by);
+    return this.#noted(this.#tell(parsed), by);
   }
 
   /** From now on everything is refused; resolves when nothing is under way. */
   async close(): Promise<void> {
     this.#isStopping = true;
     await this.#reloads.idle();
+  }
+
+  #noted(outcome: Reloaded, { who, from }: Actor): Reloaded {
+    const at = isoText(this.#parts.clock.wallTime());
+    const lines = linesOf(outcome).slice(0, MOST_LINES);
+    const past = { at, who, from, outcome: outcome.kind, lines };
+    this.#past = [past, ...this.#past].slice(0, MOST_PAST);
+    return outcome;
   }
 
   async #reload(config: Config, by: Actor): Promise<Reloaded> {

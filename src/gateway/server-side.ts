@@ -31,6 +31,7 @@ import { Endpoint } from "../server/endpoint.ts";
 import { EventStreams } from "../server/event-streams.ts";
 import { HttpServer } from "../server/http-server.ts";
 import { Handshakes, RefusalBudget, Refusals } from "../server/refusals.ts";
+import { CallTrials } from "../server/try-call.ts";
 import { type State, whyStateNotWritable } from "../state/state.ts";
 import type { Networks } from "./networks.ts";
 
@@ -60,6 +61,8 @@ export class ServerSide {
   readonly #stories: Stories;
   #traces: TraceSender | undefined;
   readonly #bodies: BodyAnswerer;
+  /** What operators call as one of the keys. */
+  readonly trials: CallTrials;
   readonly #connections: Connections;
   readonly #handshakes: Handshakes;
   readonly #endpoint: Endpoint;
@@ -101,6 +104,12 @@ export class ServerSide {
       ...{ clock, log, metrics, memory, turns },
       stories: this.#stories,
       costs: new Costs(config.costs),
+    });
+    this.trials = new CallTrials(config.timeouts, {
+      networks: networks.served,
+      keys: this.#keys,
+      bodies: this.#bodies,
+      ...{ memory, turns, clock, log },
     });
     this.#refusalBudget = new RefusalBudget({ perSecond: config.limits.refusals });
     this.#connections = new Connections(connectionLimits(config), {
@@ -198,6 +207,7 @@ export class ServerSide {
     this.#stories.reconfigure(storiesOptions(config));
     this.#takeTracing(config);
     const { limits, timeouts } = config;
+    this.trials.reconfigure(timeouts);
     this.#endpoint.reconfigure(limits);
     this.#refusalBudget.reconfigure({ perSecond: limits.refusals });
     this.#handshakes.reconfigure({ perSecond: limits.refusals });

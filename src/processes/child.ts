@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
+import type { CallTrials } from "../server/try-call.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
 import {
   type ChildReply,
@@ -137,6 +138,10 @@ class Child {
         return worker.metrics.values();
       case "calls":
         return worker.calls?.() ?? [];
+      case "try":
+        return worker.trials?.try(request.asked);
+      case "describe":
+        return worker.trials?.describe(request.asked);
       case "status":
         return worker.networks.status();
     }
@@ -181,6 +186,7 @@ type Worker = {
   readonly metrics: Pick<Metrics, "values">;
   /** See `ServerSide.tailedCalls`; the writer answers nobody. */
   readonly calls?: () => readonly TailedCall[];
+  readonly trials?: Pick<CallTrials, "try" | "describe">;
   /** Has all parts but the networks take over a configuration, at once. */
   readonly apply: (config: Config) => void;
   /** What comes from the writer, or from servers. */
@@ -259,6 +265,7 @@ async function startServer(
     networks,
     metrics: common.metrics,
     calls: () => serverSide.tailedCalls(),
+    trials: serverSide.trials,
     apply: (next) => {
       reconfigure(next);
       serverSide.reconfigure(next);

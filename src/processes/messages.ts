@@ -3,6 +3,7 @@
 
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
+import type { TriedCall } from "../server/try-call.ts";
 import type { News, WriterMessage, WriterQuestion } from "./writer-link.ts";
 
 export type ChildRole =
@@ -60,6 +61,9 @@ export type Request =
   | { readonly what: "measure" }
   /** Of a server: see `ServerSide.tailedCalls`. */
   | { readonly what: "calls" }
+  /** Of a server: see `CallTrials`. */
+  | { readonly what: "try"; readonly asked: TriedCall }
+  | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
   /** See `Networks.status`. */
   | { readonly what: "status" };
 

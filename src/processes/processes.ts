@@ -7,7 +7,7 @@ import type { Measured } from "../observe/combined-metrics.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
-import { Supervised } from "./supervised.ts";
+import { ChildFailed, Supervised } from "./supervised.ts";
 import type { News } from "./writer-link.ts";
 
 export type ProcessesOptions = {
@@ -42,6 +42,7 @@ export class Processes {
   readonly #writer: Supervised;
   readonly #servers: readonly Supervised[];
   readonly #news = new Map<string, News>();
+  #turn = 0;
   readonly #options: ProcessesOptions;
   readonly #parts: ProcessesParts;
 
@@ -110,6 +111,16 @@ export class Processes {
       ),
     );
     return told.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
+  }
+
+  /** Of a server that answers, each in its turn. @throws ChildFailed */
+  async ofServer<Value>(request: Request): Promise<Value> {
+    const serving = this.#servers.filter(({ isServing }) => isServing);
+    this.#turn += 1;
+    const server = serving[this.#turn % serving.length];
+    if (!server) throw new ChildFailed("no process answers callers now");
+    const withinMs = this.#parts.config().timeouts.callMs + TIMEOUT_MS;
+    return (await server.request(request, withinMs)) as Value;
   }
 
   /** The writer first: servers read the stores that it makes. @throws ChildFailed; then nothing was changed. */

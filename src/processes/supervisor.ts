@@ -7,9 +7,10 @@ import type { Status } from "../admin/schemas.ts";
 import type { Config } from "../config/schema.ts";
 import { urlOf } from "../config/server-settings.ts";
 import { Admin } from "../gateway/admin.ts";
+import { Configuration, type ConfigurationSource } from "../gateway/configuration.ts";
 import { whyUnidentified } from "../gateway/networks.ts";
 import { untilStoresAreFree } from "../gateway/process-parts.ts";
-import { type ReadAgain, Reload } from "../gateway/reload.ts";
+import { Reload } from "../gateway/reload.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { CombinedMetrics } from "../observe/combined-metrics.ts";
@@ -23,7 +24,7 @@ export type SupervisorOptions = { readonly servers: number; readonly program: st
 export type SupervisorParts = {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly readAgain?: ReadAgain | undefined;
+  readonly source?: ConfigurationSource | undefined;
 };
 
 /** @throws ChildFailed, or when a port cannot be taken; then nothing keeps running. */
@@ -65,7 +66,8 @@ export async function startSupervisor(
     admin.reconfigure(next);
   };
   const audit = new AuditTrail({ state, clock, log });
-  const reload = new Reload(config, { networks: { prepare }, apply, audit, log });
+  const reload = new Reload(config, { networks: { prepare }, apply, audit, clock, log });
+  const { source } = parts;
   const networks = () => processes.status() as Promise<Status["networks"]>;
   const admin = new Admin(config, {
     metrics,
@@ -76,7 +78,12 @@ export async function startSupervisor(
       ...whyStateNotWritable(state),
     ],
     calls: () => processes.calls(),
-    reload: (by) => reload.again(parts.readAgain, by),
+    trials: {
+      try: (asked) => processes.ofServer({ what: "try", asked }),
+      describe: (asked) => processes.ofServer({ what: "describe", asked }),
+    },
+    reload: (by) => reload.again(source?.read, by),
+    configuration: new Configuration({ source, reload, audit }),
     ...{ audit, state, clock, log },
   });
   const stop = async (why?: string): Promise<void> => {
@@ -101,7 +108,7 @@ export async function startSupervisor(
     return {
       urls,
       reload: (next) => reload.to(next, actorHere("program")),
-      reloadFile: (who = "SIGHUP") => reload.again(parts.readAgain, actorHere(who)),
+      reloadFile: (who = "SIGHUP") => reload.again(source?.read, actorHere(who)),
       stop,
       unexpected: metrics.unexpected,
       isAlive: () => processes.isAlive,

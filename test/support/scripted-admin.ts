@@ -61,6 +61,15 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
       calls: async () => [],
       audit: new AuditTrail({ state, clock, log }),
       reload: async () => ({ kind: "reloaded", changed: [] }),
+      trials: {
+        try: async () => ({ kind: "unknown", what: "network" }),
+        describe: async () => undefined,
+      },
+      configuration: {
+        shown: async () => ({ pending: { mistakes: [], changed: [] }, reloads: [] }),
+        validate: async () => ({ mistakes: [], changed: [] }),
+        apply: async () => ({ kind: "refused", why: "there is no file" }),
+      },
       guesses: new Guesses(),
       clock,
       log,

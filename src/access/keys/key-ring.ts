@@ -123,6 +123,12 @@ export class KeyRing {
     return open.grant;
   }
 
+  /** The grant of a key that lets callers in, for who does not have its text; undefined where there is none. */
+  named(name: string, wallTimeMs: number): Grant | undefined {
+    const open = this.#named.get(name);
+    return open && wallTimeMs < open.untilMs ? open.grant : undefined;
+  }
+
   /** Texts that were found are looked for again: what they mean has changed. */
   forgetTexts(): void {
     this.#recent.clear();

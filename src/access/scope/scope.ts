@@ -63,8 +63,10 @@ export class Scope {
   readonly #isAddress: ((address: string) => boolean) | undefined;
   readonly #isContract: ((address: unknown) => boolean) | undefined;
   readonly #isReadOnly: boolean;
+  readonly #settings: ScopeSettings;
 
   constructor(settings: ScopeSettings) {
+    this.#settings = settings;
     const { networks, methods, origins, addresses, contracts, readOnly, limits } = settings;
     this.mayExplain = settings.explain === true;
     this.largestBatch = limits.batch;
@@ -80,6 +82,11 @@ export class Scope {
     this.#isAddress = addresses && addressMatcher(addresses);
     this.#isContract = contracts && contractMatcher(contracts);
     this.#isReadOnly = readOnly === true;
+  }
+
+  /** The same, whose callers may ask how an answer came about. */
+  explaining(): Scope {
+    return this.mayExplain ? this : new Scope({ ...this.#settings, explain: true });
   }
 
   /** The rule that forbids to come in with this key at all. */

@@ -1,0 +1,101 @@
+// The configuration file for operators: shown without secrets, checked, replaced.
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  type AdminApp,
+  type AdminContext,
+  type AdminServerParts,
+  actorOf,
+  readBody,
+} from "./admin-parts.ts";
+import { problems } from "./problem.ts";
+import { body, failures, forAll, forRead, json } from "./routes.ts";
+import { checked, configuration, configurationText, replaced } from "./schemas.ts";
+
+/** Of a configuration, in bytes: to read a larger one would keep callers waiting. */
+export const MOST_TEXT_BYTES = 262_144;
+
+const tags = ["configuration"];
+const text = body("ConfigurationText", true);
+
+export const configurationRoutes = {
+  show: createRoute({
+    ...{
+      tags,
+      method: "get",
+      path: "/configuration",
+      operationId: "showConfiguration",
+      ...forRead,
+    },
+    summary: "The configuration file without its secrets, and the last reloads.",
+    responses: { 200: json(configuration, "As it is now."), ...failures(503) },
+  }),
+  validate: createRoute({
+    ...{ tags, method: "post", path: "/configuration/validate", ...forAll },
+    operationId: "validateConfiguration",
+    summary: "What another text would change, or what is wrong with it. Nothing is done.",
+    request: { body: text },
+    responses: {
+      200: json(checked, "What it would do."),
+      ...failures(400, 411, 413, 415, 422, 503),
+    },
+  }),
+  apply: createRoute({
+    ...{ tags, method: "post", path: "/configuration/apply", ...forAll },
+    operationId: "applyConfiguration",
+    summary: "Replaces the file and reloads; where that is refused, the file is as it was.",
+    description:
+      "The text is written as it is: what refers to a variable goes on doing so, and what is hidden is put back from the file.",
+    request: {
+      body: text,
+      headers: z.object({
+        "if-match": z
+          .string({ error: "missing: the version of the file that the text was made from" })
+          .openapi({ description: "The `ETag` of the file that the text was made from." }),
+      }),
+    },
+    responses: {
+      200: json(replaced, "What changed; secrets are not shown."),
+      ...failures(400, 409, 411, 412, 413, 415, 422, 503),
+    },
+  }),
+};
+
+export function addConfigurationAnswers(
+  app: AdminApp,
+  { configuration: file, log }: Pick<AdminServerParts, "configuration" | "log">,
+): void {
+  app.openapi(configurationRoutes.show, async (context) => {
+    const { reloads, pending, ...shown } = await file.shown();
+    if (shown.version !== undefined) context.header("ETag", `"${shown.version}"`);
+    const past = reloads.map((each) => ({ ...each, lines: [...each.lines] }));
+    return context.json({ ...shown, pending: listsOf(pending), reloads: past }, 200);
+  });
+  app.openapi(configurationRoutes.validate, async (context) =>
+    context.json(listsOf(await file.validate(await textOf(context))), 200),
+  );
+  app.openapi(configurationRoutes.apply, async (context) => {
+    const version = context.req.valid("header")["if-match"].replace(/^"|"$/g, "");
+    const by = actorOf(context);
+    const outcome = await file.apply({ text: await textOf(context), version }, by);
+    if (outcome.kind === "changed meanwhile") throw problems.changedMeanwhile();
+    if (outcome.kind === "mistakes") throw problems.mistakes(outcome.mistakes);
+    if (outcome.kind === "refused") throw problems.conflict(outcome.why);
+    log.info({ who: by.who, address: by.from }, "the configuration file was replaced");
+    context.header("ETag", `"${outcome.version}"`);
+    return context.json({ changed: [...outcome.changed], version: outcome.version }, 200);
+  });
+}
+
+const listsOf = (lists: Readonly<Record<"mistakes" | "changed", readonly string[]>>) => ({
+  mistakes: [...lists.mistakes],
+  changed: [...lists.changed],
+});
+
+/** @throws Problem */
+async function textOf(context: AdminContext): Promise<string> {
+  const read = configurationText.safeParse(await readBody(context));
+  if (!read.success) throw problems.mistakes(["text: expected the whole file, as a text"]);
+  if (Buffer.byteLength(read.data.text) > MOST_TEXT_BYTES)
+    throw problems.bodyTooLarge(MOST_TEXT_BYTES);
+  return read.data.text;
+}

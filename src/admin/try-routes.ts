@@ -1,0 +1,76 @@
+// A call that an operator makes as one of the keys, and what it can call.
+import { createRoute, z } from "@hono/zod-openapi";
+import { noCounts } from "../access/usage/key-usage.ts";
+import { type AdminApp, type AdminServerParts, noteChange, readBody } from "./admin-parts.ts";
+import { problems } from "./problem.ts";
+import { body, failures, forKeys, forRead, json } from "./routes.ts";
+import { tried, tryRequest } from "./schemas.ts";
+
+const tags = ["try"];
+
+export const tryRoutes = {
+  try: createRoute({
+    ...{ tags, method: "post", path: "/try", operationId: "tryCall", ...forKeys },
+    summary: "Makes a call as one of the keys, and tells what came of it and how.",
+    description:
+      "The key is charged, and everything that it is bound to holds, its origins and addresses too: say where the call comes from.",
+    request: { body: body("TryRequest", true) },
+    responses: {
+      200: json(tried, "Whatever the call was answered, errors too."),
+      ...failures(400, 404, 411, 413, 415, 422, 503),
+    },
+  }),
+  methods: createRoute({
+    ...{ tags, method: "get", path: "/methods", operationId: "describeMethods", ...forRead },
+    summary: "What a key may call on a network, with the schemas of parameters and results.",
+    request: { query: z.strictObject({ network: z.string(), key: z.string() }) },
+    responses: {
+      200: json(z.object({ openrpc: z.string() }), "OpenRPC, as `rpc.discover` answers."),
+      ...failures(404, 422, 503),
+    },
+  }),
+};
+
+type TryParts = Pick<AdminServerParts, "trials" | "prices" | "log" | "audit">;
+
+export function addTryAnswers(app: AdminApp, parts: TryParts): void {
+  const { trials, prices } = parts;
+  app.openapi(tryRoutes.try, async (context) => {
+    const read = tryRequest.safeParse(await readBody(context));
+    if (!read.success)
+      throw problems.mistakes(
+        read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
+      );
+    const { network, key, params = [] } = read.data;
+    const requestId = context.get("requestId");
+    const outcome = await trials.try({ ...read.data, params, requestId });
+    if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
+    const { explanation, json: answer, kind: _, ...told } = outcome;
+    const story = explanation === undefined ? undefined : storyIn(explanation);
+    const details = [network, story?.method ?? "refused before it was a call"];
+    await noteChange(context, parts, { what: "a call was tried", key, details });
+    const list = prices();
+    const { computeUnits = 0, method: label = "other" } = story ?? {};
+    const price = list && {
+      cost: list.costOf({ ...noCounts(), method: label, calls: 1, computeUnits }).cost,
+      currency: list.currency,
+    };
+    return context.json({ ...told, answer, story, ...price }, 200);
+  });
+  app.openapi(tryRoutes.methods, async (context) => {
+    const asked = context.req.valid("query");
+    const document = await trials.describe(asked);
+    if (document === undefined) throw unknown("network or key", asked);
+    return context.body(document, 200, { "Content-Type": "application/json" }) as never;
+  });
+}
+
+const storyIn = (explanation: string) => tried.shape.story.unwrap().parse(JSON.parse(explanation));
+
+const unknown = (
+  what: "network" | "key" | "network or key",
+  { network, key }: { readonly network: string; readonly key: string },
+) => {
+  const names = { network, key, "network or key": `${network}, ${key}` };
+  return problems.unknown(`no ${what} of this name takes calls now: ${names[what]}`);
+};

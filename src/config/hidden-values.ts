@@ -1,0 +1,186 @@
+// A configuration file as operators are shown it, and back: what may be a secret is hidden, in place, and stands for
+// itself where the text is sent again. Comments are hidden too: people write into them what they try out.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
+import { isMap, isScalar, isSeq, Lexer, type Node, type Scalar } from "yaml";
+import { isShownText } from "./compare-configs.ts";
+import { readYaml } from "./parse-config.ts";
+import { type Path, pathText } from "./setting-names.ts";
+
+type Mistaken = { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
+export type ShownFile = { readonly kind: "text"; readonly text: string } | Mistaken;
+
+/** What nobody writes by hand: it is the mark of what is hidden. */
+const MARKS = /‹hidden \d+›/g;
+const COMMENT_MARKS = /# ‹hidden \d+›/g;
+
+/** The file's text without secrets; mistakes where it is not known what in it is one. */
+export function withHidden(file: string): ShownFile {
+  const found = hiddenIn(file);
+  return found.kind === "mistakes" ? found : { kind: "text", text: replaced(file, found.hidden) };
+}
+
+/**
+ * The text with what is hidden put back from the file: each where its setting is still called so, and what is visible of
+ * the value is as it was. So nothing hidden can be moved to where it would be seen.
+ */
+export function withRevealed(edited: string, file: string): ShownFile {
+  if (marksIn(edited) === 0) return { kind: "text", text: edited };
+  const [found, parts] = [hiddenIn(file), partsOf(edited)];
+  if (found.kind === "mistakes") return found;
+  if (parts.kind === "mistakes") return parts;
+  const originals = new Map(
+    found.hidden.map(({ setting, from, to, value }) => [
+      `${setting} ${value}`,
+      file.slice(from, to),
+    ]),
+  );
+  const mistakes: string[] = [];
+  const originalOf = (setting: string, value: string, where: string): string => {
+    const original = originals.get(`${setting} ${value}`);
+    if (original === undefined) mistakes.push(`${where}: ${ELSEWHERE}`);
+    return original ?? value;
+  };
+  const changes = parts.parts.flatMap(({ path, from, to, scalar }) => {
+    const text = edited.slice(from, to);
+    if (marksIn(text) === 0) return [];
+    const shown = scalar
+      ? originalOf(settingOf(path), String(scalar.value), pathText(path))
+      : text.replace(COMMENT_MARKS, (comment) => originalOf(COMMENT, comment, "a comment"));
+    return [{ from, to, shown }];
+  });
+  const text = replaced(edited, changes);
+  if (mistakes.length === 0 && marksIn(text) > marksIn(file))
+    mistakes.push(`the file: ${ELSEWHERE}`);
+  return mistakes.length > 0 ? { kind: "mistakes", mistakes } : { kind: "text", text };
+}
+
+const ELSEWHERE = "a hidden value can stand only where it stood, as it was shown: write it anew";
+
+const marksIn = (text: string): number => text.match(MARKS)?.length ?? 0;
+
+type Change = { readonly from: number; readonly to: number; readonly shown: string };
+
+/** @param changes In the order of the text. */
+function replaced(text: string, changes: readonly Change[]): string {
+  let made = "";
+  let at = 0;
+  for (const { from, to, shown } of changes) {
+    made += text.slice(at, from) + shown;
+    at = to;
+  }
+  return made + text.slice(at);
+}
+
+/** @param value What is shown, as a value. */
+type Hidden = Change & { readonly setting: string; readonly value: string };
+
+function hiddenIn(
+  file: string,
+): { readonly kind: "hidden"; readonly hidden: readonly Hidden[] } | Mistaken {
+  const parts = partsOf(file);
+  if (parts.kind === "mistakes") return parts;
+  let count = 0;
+  const hidden = parts.parts.flatMap(({ path, from, to, scalar }): Hidden[] => {
+    const visible = scalar ? visibleOf(path, scalar.value) : "# ";
+    if (visible === undefined) return [];
+    count += 1;
+    const value = `${visible}‹hidden ${count}›`;
+    return [
+      scalar
+        ? { setting: settingOf(path), from, to, value, shown: JSON.stringify(value) }
+        : { setting: COMMENT, from, to, value, shown: value },
+    ];
+  });
+  return { kind: "hidden", hidden };
+}
+
+/** In the place of a setting's name. */
+const COMMENT = "#";
+
+const settingOf = (path: Path): string =>
+  String(path.findLast((step) => typeof step === "string") ?? "");
+
+/** A value of the file; or a comment, with the lines of comment that follow it. */
+type Part = {
+  readonly path: Path;
+  readonly from: number;
+  readonly to: number;
+  /** undefined: a comment. */
+  readonly scalar: Scalar | undefined;
+};
+
+function partsOf(
+  text: string,
+): { readonly kind: "parts"; readonly parts: readonly Part[] } | Mistaken {
+  const yaml = readYaml(text);
+  if (yaml.kind === "mistakes") return yaml;
+  const parts = [...valuesOf(yaml.document.contents, [], text), ...commentsOf(text)];
+  return { kind: "parts", parts: parts.sort((one, other) => one.from - other.from) };
+}
+
+function* valuesOf(node: unknown, path: Path, text: string): Generator<Part> {
+  if (isScalar(node)) {
+    const [from, end] = node.range ?? [0, 0];
+    const to = text[end - 1] === "\n" ? end - 1 : end; // a block of text ends with its line
+    if (to > from) yield { path, from, to, scalar: node };
+  } else if (isSeq<Node>(node)) {
+    for (const [index, item] of node.items.entries()) yield* valuesOf(item, [...path, index], text);
+  } else if (isMap<Scalar, Node>(node)) {
+    for (const { key, value } of node.items)
+      yield* valuesOf(value, [...path, String(key.value)], text);
+  }
+}
+
+/** What says of the next lexeme what it is, and is not in the text. */
+const CONTROL = new Set(["\u0002", "\u0018", "\u001f"]);
+const SCALAR_FOLLOWS = "\u001f";
+
+function* commentsOf(text: string): Generator<Part> {
+  let at = 0;
+  let before = "";
+  let open: { from: number; to: number } | undefined;
+  for (const lexeme of new Lexer().lex(text)) {
+    const isComment = lexeme.startsWith("#") && before !== SCALAR_FOLLOWS;
+    before = lexeme;
+    if (CONTROL.has(lexeme)) continue;
+    at += lexeme.length;
+    if (isComment) open = { from: open?.from ?? at - lexeme.length, to: at };
+    else if (open && lexeme.trim() !== "") {
+      yield { path: [], ...open, scalar: undefined };
+      open = undefined;
+    }
+  }
+  if (open) yield { path: [], ...open, scalar: undefined };
+}
+
+/** Of these nothing is shown, whatever it looks like. */
+const SECRET = new Set(["key", "hash", "token", "keySecret", "state"]);
+const SECRET_WITHIN = ["headers", "attributes"];
+/** Texts of the file that are shown beside those that a reload shows. */
+const SAFE = new Set(["groups", "processes", "profile", "algorithms", "protocol", "service"]);
+
+/** Numbers, durations, sizes and times are no secrets. */
+const QUANTITY =
+  /^(off|auto|\d{1,12}(\.\d{1,9})?(ms|s|m|h|KiB|MiB|GiB)?|\d{4}-\d\d-\d\d(T[0-9:.]+(Z|[+-][0-9:]+))?)$/;
+const DEFAULTED = /^\$\{[A-Za-z_]\w*:-([^}]*)\}$/;
+const VARIABLES = /^\/*(\$\{[A-Za-z_]\w*\}\/*)*$/;
+const SCHEME = /^[a-z][a-z0-9+-]*:\/\//i;
+/** With the host of a node, behind which begins what providers take for a key. */
+const PLACE = /^(?:https?|wss?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?=$|[/?#])/i;
+/** Some providers take a name of the host for a key. */
+const KEY_IN_HOST = /(?=[a-z]*\d)[a-z0-9]{12}|[a-z]{16}/i;
+
+/** What is shown of a value before its mark; undefined: all of it, without a mark. */
+function visibleOf(path: Path, value: unknown): string | undefined {
+  const text = String(value);
+  if (value === null || typeof value === "boolean" || VARIABLES.test(text)) return undefined;
+  const setting = settingOf(path);
+  if (SECRET.has(setting) || SECRET_WITHIN.some((name) => path.includes(name))) return "";
+  if (isShownText(setting) || SAFE.has(setting)) return undefined;
+  if (QUANTITY.test(DEFAULTED.exec(text)?.[1] ?? text)) return undefined;
+  const [place, host = ""] = PLACE.exec(text) ?? [];
+  const isPlain = place !== undefined && !KEY_IN_HOST.test(host);
+  const visible = isPlain ? place : (SCHEME.exec(text)?.[0] ?? "");
+  const rest = text.slice(visible.length);
+  return visible !== "" && rest !== visible && VARIABLES.test(rest) ? undefined : visible;
+}

@@ -1,0 +1,219 @@
+// The configuration file as operators see and replace it: shown without secrets, checked against what runs, and
+// written as one step that is taken back where the gateway does not take it.
+import { createHmac, randomBytes } from "node:crypto";
+import { access, constants, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Actor, AuditTrail } from "../access/audit-trail.ts";
+import type { Checked, FileReplaced, Reloaded, ShownConfiguration } from "../admin/admin-parts.ts";
+import { MOST_TEXT_BYTES } from "../admin/configuration-routes.ts";
+import { withHidden, withRevealed } from "../config/hidden-values.ts";
+import type { ParsedConfig } from "../config/parse-config.ts";
+import { Mutex } from "../lib/mutex.ts";
+import { NO_FILE, type ReadAgain, type Reload } from "./reload.ts";
+
+/** Where a configuration comes from, and what another text would mean in its place. */
+export type ConfigurationSource = {
+  /** undefined: the environment is all there is. */
+  readonly path: string | undefined;
+  readonly read: ReadAgain;
+  /** Asks nobody for anything. */
+  readonly check: (text: string) => ParsedConfig;
+};
+
+export type ConfigurationParts = {
+  readonly source: ConfigurationSource | undefined;
+  readonly reload: Pick<Reload, "past" | "compare" | "again">;
+  readonly audit: Pick<AuditTrail, "note">;
+};
+
+export class Configuration {
+  /** Of the files' versions. */
+  readonly #secret = randomBytes(32);
+  readonly #writes = new Mutex();
+  readonly #parts: ConfigurationParts;
+
+  constructor(parts: ConfigurationParts) {
+    this.#parts = parts;
+  }
+
+  async shown(): Promise<ShownConfiguration> {
+    const { source, reload } = this.#parts;
+    const nothing = { pending: NOTHING, reloads: reload.past };
+    const path = source?.path;
+    if (path === undefined) return { whyNotWritable: NO_FILE, ...nothing };
+    const file = await readText(path);
+    if (file.kind === "unreadable")
+      return { path, whyNotWritable: file.why, ...nothing, pending: mistaken([file.why]) };
+    const hidden = withHidden(file.text);
+    const whyNot = await whyNotWritable(path);
+    return {
+      path,
+      ...(hidden.kind === "text" ? { text: hidden.text } : {}),
+      version: this.#versionOf(file.text),
+      ...(whyNot === undefined ? {} : { whyNotWritable: whyNot }),
+      pending: this.#check(file.text),
+      reloads: reload.past,
+    };
+  }
+
+  /** What a text would do, in which what is hidden stands for itself. Nothing is done. */
+  async validate(text: string): Promise<Checked> {
+    const revealed = await this.#revealed(text);
+    return revealed.kind === "mistakes"
+      ? mistaken(revealed.mistakes)
+      : this.#check(revealed.revealed);
+  }
+
+  /**
+   * Replaces the file and reloads; where that is refused, the file is as it was. Never rejects.
+   *
+   * @param asked.version Of the file that the text was made from.
+   */
+  apply(
+    asked: { readonly text: string; readonly version: string },
+    by: Actor,
+  ): Promise<FileReplaced> {
+    return this.#writes.run(() => this.#apply(asked, by));
+  }
+
+  async #apply(
+    { text, version }: { readonly text: string; readonly version: string },
+    by: Actor,
+  ): Promise<FileReplaced> {
+    const { source, reload, audit } = this.#parts;
+    if (source?.path === undefined) return { kind: "refused", why: NO_FILE };
+    const revealed = await this.#revealed(text);
+    if (revealed.kind === "mistakes") return revealed;
+    const { file, revealed: next } = revealed;
+    if (this.#versionOf(file) !== version) return { kind: "changed meanwhile" };
+    const { mistakes } = this.#check(next);
+    if (mistakes.length > 0) return { kind: "mistakes", mistakes };
+    const { path } = source;
+    const isNew = next !== file;
+    const why = isNew ? await replaceFile(path, next) : undefined;
+    if (why !== undefined) return { kind: "refused", why };
+    if (isNew) await audit.note(by, { what: "the configuration file was replaced" });
+    const outcome = await reload.again(source.read, by);
+    if (outcome.kind === "reloaded") return { ...outcome, version: this.#versionOf(next) };
+    if (!isNew) return outcome;
+    return taken(outcome, await this.#putBack(path, { file, next }, by));
+  }
+
+  /** @returns Why the file is not as it was; undefined: it is. */
+  async #putBack(
+    path: string,
+    { file, next }: { readonly file: string; readonly next: string },
+    by: Actor,
+  ): Promise<string | undefined> {
+    const now = await readText(path);
+    if (now.kind === "unreadable" || now.text !== next)
+      return "somebody else wrote the file meanwhile";
+    const why = await replaceFile(path, file);
+    if (why === undefined)
+      await this.#parts.audit.note(by, { what: "the configuration file was put back" });
+    return why;
+  }
+
+  async #revealed(
+    text: string,
+  ): Promise<
+    | { readonly kind: "text"; readonly file: string; readonly revealed: string }
+    | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
+  > {
+    const path = this.#parts.source?.path;
+    if (path === undefined) return mistakes([NO_FILE]);
+    const file = await readText(path);
+    if (file.kind === "unreadable") return mistakes([file.why]);
+    const revealed = withRevealed(text, file.text);
+    if (revealed.kind === "mistakes") return revealed;
+    return { kind: "text", file: file.text, revealed: revealed.text };
+  }
+
+  #check(text: string): Checked {
+    const { source, reload } = this.#parts;
+    const parsed = source?.check(text);
+    if (parsed?.kind !== "config") return mistaken(parsed?.mistakes ?? [NO_FILE]);
+    const { changes, needRestart } = reload.compare(parsed.config);
+    return { mistakes: needRestart, changed: changes.map(({ line }) => line) };
+  }
+
+  #versionOf(text: string): string {
+    return createHmac("sha256", this.#secret).update(text).digest("hex").slice(0, 32);
+  }
+}
+
+const NOTHING: Checked = { mistakes: [], changed: [] };
+
+const mistaken = (found: readonly string[]): Checked => ({ mistakes: found, changed: [] });
+
+const mistakes = (found: readonly string[]) => ({ kind: "mistakes", mistakes: found }) as const;
+
+type NotReloaded = Exclude<Reloaded, { kind: "reloaded" }>;
+
+/** @param whyNotBack undefined: the file is as it was. */
+function taken(outcome: NotReloaded, whyNotBack: string | undefined): NotReloaded {
+  if (whyNotBack === undefined) return outcome;
+  const line = `the file could not be put back: ${whyNotBack}`;
+  return outcome.kind === "mistakes"
+    ? { ...outcome, mistakes: [...outcome.mistakes, line] }
+    : { ...outcome, why: `${outcome.why}; ${line}` };
+}
+
+type ReadText =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+async function readText(path: string): Promise<ReadText> {
+  try {
+    const { size } = await stat(path);
+    if (size <= MOST_TEXT_BYTES) return { kind: "text", text: await readFile(path, "utf8") };
+    return {
+      kind: "unreadable",
+      why: `${path}: has more than ${MOST_TEXT_BYTES} bytes: it is not shown, and is changed by hand`,
+    };
+  } catch (error) {
+    return { kind: "unreadable", why: `${path}: cannot be read (${codeOf(error)})` };
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+
+const notReplaced = (path: string, error: unknown): string =>
+  `${path}: cannot be replaced by the gateway (${codeOf(error)}): change it where it comes from`;
+
+/** What stands beside a file takes its place, so both are looked at. */
+async function whyNotWritable(path: string): Promise<string | undefined> {
+  try {
+    const file = await realpath(path);
+    await access(file, constants.W_OK);
+    await access(dirname(file), constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return notReplaced(path, error);
+  }
+}
+
+/** With the mode, and where that is allowed the owner, of before: nobody ever reads a part. @returns Why not. */
+async function replaceFile(path: string, text: string): Promise<string | undefined> {
+  let beside: string | undefined;
+  try {
+    const file = await realpath(path);
+    const { mode, uid, gid } = await stat(file);
+    beside = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
+    const handle = await open(beside, "wx", 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.chown(uid, gid).catch(() => undefined);
+      await handle.chmod(mode & 0o7777);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(beside, file);
+    return undefined;
+  } catch (error) {
+    if (beside !== undefined) await rm(beside, { force: true }).catch(() => undefined);
+    return notReplaced(path, error);
+  }
+}

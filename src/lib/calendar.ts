@@ -45,6 +45,11 @@ export const isoText = (wallMs: number): string =>
   // biome-ignore lint/style/noRestrictedGlobals: this writes a given time, it does not ask for it.
   new Date(wallMs).toISOString();
 
+/** A wall time as HTTP tells it (RFC 9110), in whole seconds. */
+export const httpDate = (wallMs: number): string =>
+  // biome-ignore lint/style/noRestrictedGlobals: this writes a given time, it does not ask for it.
+  new Date(wallMs).toUTCString();
+
 /** The wall time that a text names, an ISO or an HTTP date; NaN for what is no date. */
 export const readTime = (text: string): number =>
   // biome-ignore lint/style/noRestrictedGlobals: this reads a text, not the clock.

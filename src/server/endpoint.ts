@@ -12,11 +12,12 @@ import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/mutex.ts";
 import { announcedBytes, CALLER_GONE, type PaidBodyParts, paidBody, payForBytes } from "./body.ts";
 import type { Connections } from "./connections.ts";
+import { type CallerRequest, PlainRequest } from "./plain-request.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
 
 /** Both as the path names them. */
-type EndpointRoute = {
+export type EndpointRoute = {
   readonly network: string | undefined;
   readonly key: string | undefined;
 };
@@ -38,7 +39,7 @@ export type EndpointParts = {
   readonly tokens?: Pick<IdentityTokens, "isOne" | "verify"> | undefined;
   readonly bodies: Pick<BodyAnswerer, "answer">;
   /** Where a request comes from, as far as proxies are believed. */
-  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+  readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
   readonly refusals: Pick<
     Refusals,
@@ -57,7 +58,7 @@ type EndpointNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "e
 export type EndpointRequest = {
   /** Of a WebSocket: the way to push to its caller. */
   readonly channel?: PushChannel | undefined;
-  readonly request: IncomingMessage;
+  readonly request: CallerRequest;
   readonly route: EndpointRoute;
   readonly requestId: string;
   readonly scope: RequestScope;
@@ -120,7 +121,10 @@ export class Endpoint {
       this.#letIn(request, grant, network);
       checkContentType(request);
       const paying = { bytes: this.#options.bodyBytes, holder, grant, network: network.facts.name };
-      const body = await paidBody(incoming, paying, this.#bodyParts);
+      const body =
+        request instanceof PlainRequest
+          ? this.#bodyOf(request, scope)
+          : await paidBody({ request, scope }, paying, this.#bodyParts);
       if (body === CALLER_GONE) return undefined;
       read.body = body;
       const answer = this.#answerBody(body, { incoming, network, grant });
@@ -180,7 +184,14 @@ export class Endpoint {
     }
   }
 
-  #turnedAway(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
+  /** What comes with its head is small, and free. */
+  #bodyOf({ body }: PlainRequest, scope: RequestScope): Buffer {
+    if (body.length > this.#options.bodyBytes) throw errors.bodyTooLarge();
+    scope.hold("bodies", body.length);
+    return body;
+  }
+
+  #turnedAway(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
     const { refusals } = this.#parts;
     return refusals.exhausted.size > 0 ? refusals.ofNow(request, grant) : undefined;
   }
@@ -213,7 +224,7 @@ export class Endpoint {
   }
 
   /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */
-  #letIn(request: IncomingMessage, grant: Grant, network: CallableNetwork): void {
+  #letIn(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
     this.#checkScope(grant, network, request);
@@ -221,7 +232,7 @@ export class Endpoint {
   }
 
   /** A body that turned out to be too large was read up to the limit; one that said so was not. */
-  #bytesReadFor({ status }: RpcError, request: IncomingMessage, { body }: Read): number {
+  #bytesReadFor({ status }: RpcError, request: CallerRequest, { body }: Read): number {
     if (body) return body.length;
     const { bodyBytes } = this.#options;
     const announced = announcedBytes(request);
@@ -293,7 +304,7 @@ export class Endpoint {
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
 
-  #checkScope(grant: Grant, network: CallableNetwork, request: IncomingMessage): void {
+  #checkScope(grant: Grant, network: CallableNetwork, request: CallerRequest): void {
     const rule = grant.scope.forbidsRequest({
       network: network.facts.name,
       origin: request.headers.origin,
@@ -303,7 +314,7 @@ export class Endpoint {
   }
 }
 
-function checkContentType(request: IncomingMessage): void {
+function checkContentType(request: CallerRequest): void {
   const type = request.headers["content-type"];
   if (type === "application/json") return;
   if (type === undefined || !JSON_TYPES.test(type)) {

@@ -1,5 +1,4 @@
 // The HTTP server for callers: takes requests in, bounds them in time and size, and sends replies.
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { RequestScope } from "../calls/caller.ts";
@@ -12,7 +11,7 @@ import type { Turns } from "../lib/turns.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import { type Connections, Pipeline } from "./connections.ts";
-import { type Endpoint, type EndpointRequest, requestRoute } from "./endpoint.ts";
+import { type Endpoint, type EndpointRoute, requestRoute } from "./endpoint.ts";
 import type { EventStreams } from "./event-streams.ts";
 import {
   type HttpExchange,
@@ -21,6 +20,7 @@ import {
   Listener,
   type ListenerBounds,
   type ListenerOptions,
+  type PlainExchange,
 } from "./listener.ts";
 import type { Handshakes } from "./refusals.ts";
 import { type RespondParts, respond } from "./respond.ts";
@@ -60,7 +60,7 @@ export type HttpServerParts = {
 };
 
 export class HttpServer {
-  readonly #listener: Listener;
+  readonly #listener: Listener<EndpointRoute>;
   #options: HttpServerOptions;
   readonly #parts: HttpServerParts;
   readonly #respondParts: RespondParts;
@@ -88,6 +88,14 @@ export class HttpServer {
       { ...options, bounds: boundsOf(options) },
       {
         serve: (exchange) => this.#serve(exchange),
+        plain: {
+          routeOf: (head): EndpointRoute | undefined => {
+            const route = requestRoute(head);
+            return route.kind === "endpoint" ? route : undefined;
+          },
+          serve: (exchange, route) => void this.#serveCalls(exchange, route),
+          clock: parts.clock,
+        },
         onConnection: (socket) => this.#admit(socket),
         onCarried: (socket, by, as) => {
           parts.connections.carry(socket, by, as);
@@ -183,7 +191,7 @@ export class HttpServer {
     }
   }
 
-  async #serveEvents(exchange: HttpExchange, route: EndpointRequest["route"]): Promise<void> {
+  async #serveEvents(exchange: HttpExchange, route: EndpointRoute): Promise<void> {
     const { request } = exchange;
     request.resume();
     const pipeline = this.#pipelineOf(request.socket);
@@ -195,13 +203,13 @@ export class HttpServer {
 
   async #servePreflight(
     exchange: HttpExchange,
-    route: EndpointRequest["route"] & { readonly kind: keyof typeof VERBS },
+    route: EndpointRoute & { readonly kind: keyof typeof VERBS },
   ): Promise<void> {
     const { request, response } = exchange;
     const pipeline = this.#pipelineOf(request.socket);
     const turn = pipeline.begin();
     if (turn !== undefined) await turn;
-    const scope = this.#scopeOf(request, response, pipeline);
+    const scope = this.#scopeOf(exchange, pipeline);
     const allowOrigin = await this.#parts.endpoint.originForPreflight({ request, route, scope });
     const verb = VERBS[route.kind];
     if (!response.destroyed)
@@ -209,8 +217,8 @@ export class HttpServer {
   }
 
   async #serveCalls(
-    { request, response, requestId }: HttpExchange,
-    route: EndpointRequest["route"],
+    { request, response, requestId }: HttpExchange | PlainExchange,
+    route: EndpointRoute,
   ): Promise<void> {
     const { metrics, clock, endpoint } = this.#parts;
     const pipeline = this.#pipelineOf(request.socket);
@@ -218,7 +226,7 @@ export class HttpServer {
     if (turn !== undefined) await turn;
     const startedAt = clock.now();
     metrics.requestStarted();
-    const scope = this.#scopeOf(request, response, pipeline);
+    const scope = this.#scopeOf({ request, response }, pipeline);
     const answered = await endpoint.answer({ request, route, requestId, scope });
     let bytesOut = 0;
     if (answered && !response.destroyed) {
@@ -250,7 +258,10 @@ export class HttpServer {
     return pipeline;
   }
 
-  #scopeOf(request: IncomingMessage, response: ServerResponse, pipeline: Pipeline): RequestScope {
+  #scopeOf(
+    { request, response }: Pick<HttpExchange | PlainExchange, "request" | "response">,
+    pipeline: Pipeline,
+  ): RequestScope {
     const scope = new RequestScope({ deadlineMs: this.#options.timeouts.callMs }, this.#parts);
     const running = this.#parts.connections.requestsOn(request.socket);
     running?.add(scope);

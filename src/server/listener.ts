@@ -12,6 +12,8 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Http2Front, type Http2FrontParts } from "./http2-front.ts";
+import { PlainFront, type PlainFrontParts, type PlainResponse } from "./plain-front.ts";
+import type { PlainRequest } from "./plain-request.ts";
 import { type CertificateFiles, TlsFront, type TlsFrontParts } from "./tls-front.ts";
 
 export type ListenerOptions = {
@@ -47,6 +49,13 @@ export type HttpExchange = {
   readonly requestId: string;
 };
 
+/** The same, where it came over a connection that is read here. */
+export type PlainExchange = {
+  readonly request: PlainRequest;
+  readonly response: PlainResponse;
+  readonly requestId: string;
+};
+
 /** A request to turn its connection into a WebSocket. */
 export type HttpUpgrade = {
   readonly request: IncomingMessage;
@@ -56,8 +65,12 @@ export type HttpUpgrade = {
   readonly requestId: string;
 };
 
-export type ListenerParts = {
+export type ListenerParts<Route = never> = {
   readonly serve: (exchange: HttpExchange) => void;
+  /** For plain requests over connections without TLS; left out: they are requests as all others. */
+  readonly plain?: Pick<PlainFrontParts<Route>, "routeOf" | "clock"> & {
+    readonly serve: (exchange: PlainExchange, route: Route) => void;
+  };
   /** Called for each connection that was made. @returns Whether it was let in. */
   readonly onConnection: (socket: Socket) => boolean;
   /** Called for what is carried by a connection that was let in: what TLS makes of it, a stream of HTTP/2. */
@@ -73,8 +86,9 @@ export type ListenerParts = {
 /** How often node looks for connections that are over their time. */
 const CHECK_EVERY_MS = 1_000;
 
-export class Listener {
+export class Listener<Route = never> {
   readonly #server: Server | SecureServer;
+  readonly #plain: PlainFront<Route> | undefined;
   readonly #nextRequestId = requestIds();
   readonly #front: TlsFront | undefined;
   readonly #http2: Http2Front | undefined;
@@ -82,7 +96,7 @@ export class Listener {
   #bounds: ListenerBounds;
 
   /** @throws Error when the certificate cannot be used. */
-  constructor(options: ListenerOptions, parts: ListenerParts) {
+  constructor(options: ListenerOptions, parts: ListenerParts<Route>) {
     this.#options = options;
     this.#bounds = options.bounds;
     const http: ServerOptions = {
@@ -108,7 +122,7 @@ export class Listener {
       parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
     );
     const headers = parts.tunnelHeaders ?? [];
-    if (!this.#front) this.#server.on("connection", parts.onConnection);
+    if (!this.#front) this.#plain = this.#plainFor(this.#server, parts);
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
     this.#server.on("connect", (_, socket) =>
       this.answer(socket as Socket, "405 Method Not Allowed", headers),
@@ -118,9 +132,31 @@ export class Listener {
     });
   }
 
+  #plainFor(
+    server: Server | SecureServer,
+    { plain, onConnection }: ListenerParts<Route>,
+  ): PlainFront<Route> | undefined {
+    if (!plain) return void server.on("connection", onConnection);
+    const [byNode] = server.listeners("connection");
+    const handOver = (socket: Socket): void => byNode?.call(server, socket);
+    const serve: PlainFrontParts<Route>["serve"] = (request, response, route) =>
+      plain.serve({ request, response, requestId: this.#nextRequestId() }, route);
+    const refuse: PlainFrontParts<Route>["refuse"] = (socket, status) =>
+      this.answer(socket, status);
+    const front = new PlainFront(
+      { bounds: () => this.#bounds },
+      { ...plain, serve, handOver, refuse },
+    );
+    server.removeAllListeners("connection").on("connection", (socket: Socket) => {
+      if (onConnection(socket)) front.take(socket);
+      else handOver(socket);
+    });
+    return front;
+  }
+
   #frontFor(
     tls: ListenerTls,
-    parts: ListenerParts & Pick<TlsFrontParts, "createServer">,
+    parts: ListenerParts<Route> & Pick<TlsFrontParts, "createServer">,
   ): TlsFront {
     const { onConnection, onCarried, createServer: create } = parts;
     const handshakeMs = (): number => this.#bounds.headersMs;
@@ -140,7 +176,7 @@ export class Listener {
     );
   }
 
-  #http2For(serve: Http2FrontParts["serve"], { onCarried, tls }: ListenerParts): Http2Front {
+  #http2For(serve: Http2FrontParts["serve"], { onCarried, tls }: ListenerParts<Route>): Http2Front {
     const onStream = (socket: Socket, by: Socket): void => onCarried(socket, by, "stream");
     return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, ...tls });
   }
@@ -182,12 +218,14 @@ export class Listener {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#front?.close();
     this.#http2?.close();
+    this.#plain?.closeIdle();
     this.#server.closeIdleConnections();
     return closed;
   }
 
   /** Ends all connections, also those on which a request is answered. */
   cut(): void {
+    this.#plain?.cut();
     this.#http2?.cut();
     this.#server.closeAllConnections();
   }

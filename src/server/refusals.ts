@@ -2,7 +2,6 @@
 // before more of a request is read. Those who share an address pay for what they send with one key, or without
 // any: no stranger keeps a neighbour's key out.
 
-import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Grant } from "../access/keys/key-ring.ts";
 import { subscriberOf } from "../access/scope/client-address.ts";
@@ -14,17 +13,18 @@ import { TokenBucket } from "../lib/token-bucket.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { unitsOfBytes } from "./body.ts";
 import type { Connections } from "./connections.ts";
+import type { CallerRequest } from "./plain-request.ts";
 
 export type RefusalsParts = {
   readonly budget: Pick<RefusalBudget, "exhausted" | "refusedForMs" | "charge" | "perSecond">;
   /** Where a request comes from, as far as proxies are believed. */
-  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+  readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "requestTurnedAway">;
 };
 
 /** A request, and the key that it came with. */
-export type KeyedRequest = { readonly request: IncomingMessage; readonly grant: Grant | undefined };
+export type KeyedRequest = { readonly request: CallerRequest; readonly grant: Grant | undefined };
 
 /** An unknown key is looked for in more places than a known one. */
 const POINTS_OF_A_GUESS = 10;
@@ -40,7 +40,7 @@ export class Refusals {
   }
 
   /** The refusal of a caller that had too many. */
-  ofNow(request: IncomingMessage, grant: Grant | undefined): RpcError | undefined {
+  ofNow(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
     const caller = this.#callerOf({ request, grant });
     const ms = caller === undefined ? 0 : budget.refusedForMs(caller, clock.now());
@@ -59,7 +59,7 @@ export class Refusals {
   }
 
   /** A key was unknown. It counts before its refusal, which may be long in coming. */
-  countGuess(request: IncomingMessage): void {
+  countGuess(request: CallerRequest): void {
     this.#charge({ request, grant: undefined }, POINTS_OF_A_GUESS);
   }
 

@@ -7,6 +7,7 @@ import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
 import { type AnswerJson, isSource, type RawJson } from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
+import { PlainResponse } from "./plain-front.ts";
 
 /** Below this many bytes, compressing costs more than it saves. */
 const WORTH_COMPRESSING = 4096;
@@ -39,7 +40,7 @@ export type RespondParts = {
 
 /** @returns How many bytes of JSON were sent, before compression: at once, unless there are many. */
 export function respond(
-  response: ServerResponse,
+  response: ServerResponse | PlainResponse,
   answer: RpcResponse,
   options: ResponseOptions,
   parts: RespondParts,
@@ -61,14 +62,15 @@ export function respond(
 
 /** As the caller takes it. An answer that breaks off ends with its connection, so that nobody takes it for whole. */
 async function stream(
-  response: ServerResponse,
+  response: ServerResponse | PlainResponse,
   answer: RpcResponse,
   gzip: Transform | undefined,
   { turns, onBroken }: RespondParts,
 ): Promise<number> {
-  const to = gzip ?? response;
+  const body = response instanceof PlainResponse ? response.asStream() : response;
+  const to = gzip ?? body;
   // A caller that leaves in the middle ends both: no answer can reach it any more.
-  const sent = gzip && pipeline([gzip, response]).catch(() => response.destroy());
+  const sent = gzip && pipeline([gzip, body]).catch(() => response.destroy());
   let bytes = 0;
   try {
     for await (const chunk of answerChunks(answer, turns)) {
@@ -82,7 +84,7 @@ async function stream(
     return bytes;
   }
   to.end();
-  await (sent ?? finished(response).catch(() => undefined));
+  await (sent ?? finished(body).catch(() => undefined));
   return bytes;
 }
 
@@ -123,7 +125,11 @@ function headersOf(
   return headers;
 }
 
-function send(response: ServerResponse, pieces: readonly AnswerJson[], bytes: number): void {
+function send(
+  response: ServerResponse | PlainResponse,
+  pieces: readonly AnswerJson[],
+  bytes: number,
+): void {
   if (bytes <= WORTH_JOINING) {
     // As latin1 every byte is one character: headers and body leave in one write, without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");

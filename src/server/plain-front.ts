@@ -1,0 +1,348 @@
+// Connections over which plain requests come one after the other, as those of nearly all callers do: they are read and
+// answered on the socket itself, at half of what Node's HTTP takes. With the first bytes of anything else a connection is
+// handed to Node's HTTP, whole and for good.
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { Writable } from "node:stream";
+import { type AnswerJson, isSource } from "../jsonrpc/raw-json.ts";
+import { httpDate } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
+
+export type PlainFrontOptions = {
+  /** In milliseconds, as for all connections. */
+  readonly bounds: () => {
+    readonly headersMs: number;
+    readonly idleMs: number;
+    readonly silenceMs: number;
+  };
+};
+
+export type PlainFrontParts<Route> = {
+  /** Where requests of this head go; undefined: not where plain ones do. */
+  readonly routeOf: (head: PlainHead) => Route | undefined;
+  readonly serve: (request: PlainRequest, response: PlainResponse, route: Route) => void;
+  /** For a connection that is for Node's HTTP: what was read of it can be read again. */
+  readonly handOver: (socket: Socket) => void;
+  /** For a connection that ended, or said nothing for too long, before its request was whole. */
+  readonly refuse: (socket: Socket, status: "400 Bad Request" | "408 Request Timeout") => void;
+  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
+};
+
+const LOOK_EVERY_MS = 1_000;
+
+export class PlainFront<Route> {
+  readonly #connections = new Set<PlainConnection<Route>>();
+  #isLooking = false;
+  readonly #options: PlainFrontOptions;
+  readonly #parts: PlainFrontParts<Route>;
+  readonly #endOfHead: () => string;
+
+  constructor(options: PlainFrontOptions, parts: PlainFrontParts<Route>) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#endOfHead = endsOfHeads(() => options.bounds().idleMs, parts.clock);
+  }
+
+  /** A new connection, of which nothing was read. */
+  take(socket: Socket): void {
+    const leave = (): void => void this.#connections.delete(connection);
+    const own = { ...this.#parts, endOfHead: this.#endOfHead, leave };
+    const connection = new PlainConnection(socket, own);
+    this.#connections.add(connection);
+    if (!this.#isLooking) this.#lookLater();
+  }
+
+  /** Ends those whose last request was answered. */
+  closeIdle(): void {
+    for (const connection of this.#connections) connection.endIfIdle();
+  }
+
+  cut(): void {
+    for (const { socket } of this.#connections) socket.destroy();
+  }
+
+  #lookLater(): void {
+    this.#isLooking = true;
+    this.#parts.clock.after(LOOK_EVERY_MS, () => {
+      this.#isLooking = false;
+      const bounds = this.#options.bounds();
+      for (const connection of this.#connections) connection.look(bounds);
+      if (this.#connections.size > 0) this.#lookLater();
+    });
+  }
+}
+
+/** The lines that end the head of each answer: they are the same for a second. */
+function endsOfHeads(idleMs: () => number, clock: Pick<Clock, "wallTime">): () => string {
+  let second = Number.NaN;
+  let lines = "";
+  return () => {
+    const now = Math.floor(clock.wallTime() / 1000);
+    if (now === second) return lines;
+    second = now;
+    const timeout = Math.floor(idleMs() / 1000);
+    lines = `Date: ${httpDate(now * 1000)}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${timeout}\r\n\r\n`;
+    return lines;
+  };
+}
+
+type ConnectionParts<Route> = PlainFrontParts<Route> & {
+  readonly endOfHead: () => string;
+  readonly leave: () => void;
+};
+
+/** What begins as the last request did, goes where that went. */
+type KnownHead<Route> = { readonly bytes: Buffer; readonly head: PlainHead; readonly route: Route };
+
+class PlainConnection<Route> {
+  readonly socket: Socket;
+  #known: KnownHead<Route> | undefined;
+  /** Being made, or sent. */
+  #response: PlainResponse | undefined;
+  /** The beginning of a request; or what came while another is answered. */
+  #unserved: Buffer | undefined;
+  #wasUsed = false;
+  /** When something was read or written, as far as it was seen. */
+  #seenMs: number;
+  #seenBytes = 0;
+  readonly #parts: ConnectionParts<Route>;
+
+  constructor(socket: Socket, parts: ConnectionParts<Route>) {
+    this.socket = socket;
+    this.#parts = parts;
+    this.#seenMs = parts.clock.now();
+    socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
+    socket.on("error", ignore);
+  }
+
+  /** In milliseconds: what is unfinished for long is for Node, which has a bound for that. */
+  look({ headersMs, idleMs, silenceMs }: ReturnType<PlainFrontOptions["bounds"]>): void {
+    const { clock, refuse } = this.#parts;
+    const { bytesRead, bytesWritten, writableLength } = this.socket;
+    const bytes = bytesRead + bytesWritten - writableLength;
+    if (bytes !== this.#seenBytes) {
+      this.#seenBytes = bytes;
+      this.#seenMs = clock.now();
+      return;
+    }
+    const forMs = clock.now() - this.#seenMs;
+    if (this.#response) {
+      if (forMs > silenceMs) this.socket.destroy();
+    } else if (this.#unserved) this.#handOver(this.#unserved);
+    else if (this.#wasUsed) {
+      if (forMs > idleMs) this.socket.destroy();
+    } else if (forMs > headersMs) refuse(this.socket, "408 Request Timeout");
+  }
+
+  endIfIdle(): void {
+    if (this.#wasUsed && !this.#response && !this.#unserved) this.socket.destroy();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const before = this.#unserved;
+    this.#unserved = undefined;
+    const bytes = before ? Buffer.concat([before, chunk]) : chunk;
+    if (!this.#response) this.#read(bytes, before === undefined);
+    else {
+      this.#unserved = bytes;
+      if (bytes.length > MOST_UNSERVED) this.socket.pause();
+    }
+  };
+
+  /** @param mayGoOn Whether more of it may follow: a head and a body may be sent one by one. */
+  #read(bytes: Buffer, mayGoOn: boolean): void {
+    const known = this.#headOf(bytes);
+    const whole = typeof known === "string" ? ENDLESS : known.head.bytes + known.head.bodyBytes;
+    if (typeof known !== "string" && bytes.length === whole) this.#serve(bytes, known);
+    else if (known !== "other" && mayGoOn && bytes.length < whole) this.#unserved = bytes;
+    else this.#handOver(bytes);
+  }
+
+  #headOf(bytes: Buffer): KnownHead<Route> | "unfinished" | "other" {
+    const before = this.#known;
+    if (before && startsWith(bytes, before.bytes)) return before;
+    const head = readPlainHead(bytes);
+    if (typeof head === "string") return head;
+    const route = this.#parts.routeOf(head);
+    if (route === undefined) return "other";
+    const copy = Buffer.allocUnsafeSlow(head.bytes);
+    bytes.copy(copy, 0, 0, head.bytes);
+    this.#known = { bytes: copy, head, route };
+    return this.#known;
+  }
+
+  #serve(bytes: Buffer, { head, route }: KnownHead<Route>): void {
+    const { serve, endOfHead } = this.#parts;
+    this.#wasUsed = true;
+    const body = bytes.subarray(head.bytes);
+    const response = new PlainResponse(this.socket, endOfHead, this.#onAnswered);
+    this.#response = response;
+    serve(new PlainRequest(head, this.socket, body), response, route);
+  }
+
+  readonly #onAnswered = (isLast: boolean): void => {
+    this.#response = undefined;
+    if (isLast) {
+      this.socket.destroySoon();
+      return;
+    }
+    const next = this.#unserved;
+    if (!next) return;
+    this.#unserved = undefined;
+    this.socket.resume();
+    this.#read(next, true);
+  };
+
+  #handOver(bytes: Buffer): void {
+    const { socket } = this;
+    socket.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
+    this.#parts.leave();
+    socket.pause();
+    socket.unshift(bytes);
+    this.#parts.handOver(socket);
+    socket.resume();
+  }
+
+  /** Who sends no more does not wait for an answer either: so says Node's HTTP. */
+  readonly #onEnd = (): void => {
+    if (this.#unserved && !this.#response) this.#parts.refuse(this.socket, "400 Bad Request");
+    else this.socket.end();
+  };
+
+  readonly #onClose = (): void => {
+    this.#parts.leave();
+    this.#response?.close();
+  };
+}
+
+/** In bytes: while no more waits, it is seen when a caller leaves. */
+const MOST_UNSERVED = 16_384;
+
+const ENDLESS = Number.POSITIVE_INFINITY;
+
+const startsWith = (bytes: Buffer, start: Buffer): boolean =>
+  bytes.length > start.length && start.compare(bytes, 0, start.length) === 0;
+
+const ignore = (): void => undefined;
+
+/** The answer to a plain request, as much of a `ServerResponse` as it needs. */
+export class PlainResponse {
+  /** All of it was given to the system. */
+  writableFinished = false;
+  #head = "";
+  #isLast = false;
+  #isChunked = true;
+  #onClose: (() => void) | undefined;
+  readonly #socket: Socket;
+  readonly #endOfHead: () => string;
+  readonly #onAnswered: (isLast: boolean) => void;
+
+  /** @param onAnswered Called when all was given to the system, with whether the connection ends with it. */
+  constructor(socket: Socket, endOfHead: () => string, onAnswered: (isLast: boolean) => void) {
+    this.#socket = socket;
+    this.#endOfHead = endOfHead;
+    this.#onAnswered = onAnswered;
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed || this.#socket.writableEnded;
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** Called once: when all was given to the system, or never will be. */
+  on(_event: "close", task: () => void): this {
+    this.#onClose = task;
+    return this;
+  }
+
+  /** It was sent, or its connection has ended. */
+  close(): void {
+    const task = this.#onClose;
+    this.#onClose = undefined;
+    task?.();
+  }
+
+  /** @throws Error for a header that would begin another one. */
+  writeHead(status: number, headers: readonly string[]): this {
+    let head = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+    for (let at = 0; at < headers.length; at += 2) {
+      const [name = "", value = ""] = [headers[at], headers[at + 1]];
+      if (NOT_A_VALUE.test(value)) throw new Error(`no value of a header: ${name}`);
+      if (name === "Content-Length") this.#isChunked = false;
+      if (name === "Connection") this.#isLast = true;
+      else head += `${name}: ${value}\r\n`;
+    }
+    this.#head = head;
+    return this;
+  }
+
+  #takeHead(): string {
+    if (this.#isChunked) this.#head += "Transfer-Encoding: chunked\r\n";
+    const ending = this.#endOfHead();
+    return this.#isLast
+      ? `${this.#head}${ending.slice(0, ending.indexOf("\r\n") + 2)}Connection: close\r\n\r\n`
+      : this.#head + ending;
+  }
+
+  /** What is written until its end leaves at once. */
+  cork(): void {
+    this.#socket.cork();
+    this.#socket.write(this.#takeHead(), "latin1");
+  }
+
+  /** Behind `cork`. */
+  write(piece: AnswerJson): void {
+    for (const part of isSource(piece) ? piece.chunks() : [piece]) this.#socket.write(part);
+  }
+
+  /** @param body All of it, or what is left of it, of the length that the headers tell. */
+  end(body = "", encoding: "latin1" = "latin1"): void {
+    const socket = this.#socket;
+    const isCorked = socket.writableCorked > 0;
+    socket.write(isCorked ? body : this.#takeHead() + body, encoding, this.#onWritten);
+    if (isCorked) socket.uncork();
+  }
+
+  /** What is written to it follows the headers. */
+  asStream(): Writable {
+    const socket = this.#socket;
+    const frame = this.#isChunked;
+    socket.write(this.#takeHead(), "latin1");
+    // Its end is what its writer looks at; why, the connection knows.
+    return new Writable({
+      write: (chunk: Buffer, _, done) => {
+        if (!frame) return void socket.write(chunk, done);
+        socket.cork();
+        socket.write(`${chunk.length.toString(16)}\r\n`, "latin1");
+        socket.write(chunk);
+        socket.write("\r\n", "latin1", done);
+        socket.uncork();
+      },
+      final: (done) => {
+        socket.write(frame ? "0\r\n\r\n" : "", (error) => {
+          this.#onWritten(error);
+          done(error);
+        });
+      },
+      destroy: (error, done) => {
+        if (!this.writableFinished) socket.destroy();
+        done(error);
+      },
+    }).on("error", ignore);
+  }
+
+  readonly #onWritten = (error?: Error | null): void => {
+    if (error) return; // the end of the connection follows
+    this.writableFinished = true;
+    this.close();
+    this.#onAnswered(this.#isLast);
+  };
+}
+
+const OK = "HTTP/1.1 200 OK\r\n";
+/** A line feed would begin another header. */
+const NOT_A_VALUE = /[^\t\x20-\x7e]/;

@@ -9,7 +9,7 @@ export type PlainHead = {
   /** By their names in lower case. */
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turns, as they came. */
-  readonly rawHeaders: readonly string[];
+  readonly rawHeaders: string[];
   /** Of the head itself, with the empty line. */
   readonly bytes: number;
   /** Of the body. */

@@ -98,9 +98,22 @@ const config = {
       to: { path: "^src/", pathNot: "^src/lib/", dependencyTypesNot: ["type-only"] },
     },
     {
+      name: "the-console-takes-types",
+      comment: "It runs in browsers: of the sources it knows what their answers look like.",
+      severity: "error",
+      from: { path: "^web/" },
+      to: { path: "^(src|packages)/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "nobody-imports-the-console",
+      severity: "error",
+      from: { path: "^(src|packages)/" },
+      to: { path: "^web/" },
+    },
+    {
       name: "product-does-not-import-tests",
       severity: "error",
-      from: { path: "^(src|packages)/", pathNot: "\\.test\\.ts$" },
+      from: { path: "^(src|web|packages)/", pathNot: "\\.test\\.ts$" },
       to: { path: "(^(test|bench|scripts)/)|\\.test\\.ts$" },
     },
     {

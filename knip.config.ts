@@ -1,9 +1,11 @@
 // Dead code, and packages that nobody declares. Tests and tools may use what the sources and the development nodes have.
 import devnet from "./packages/devnet/package.json" with { type: "json" };
 import sources from "./src/package.json" with { type: "json" };
+import console from "./web/package.json" with { type: "json" };
 
-const ofWorkspaces = [sources, devnet].flatMap(({ dependencies, optionalDependencies }: Manifest) =>
-  Object.keys({ ...dependencies, ...optionalDependencies }),
+const ofWorkspaces = [sources, console, devnet].flatMap(
+  ({ dependencies, optionalDependencies }: Manifest) =>
+    Object.keys({ ...dependencies, ...optionalDependencies }),
 );
 
 type Manifest = {
@@ -47,6 +49,10 @@ export default {
       entry: ["main.ts", "chain/thread/thread-main.ts"],
       project: "**/*.ts",
       ignoreDependencies: ["cive", "conflux-v3", "node-.*"],
+    },
+    web: {
+      entry: ["main.tsx", "components/*.tsx", "lib/*.ts"], // what screens are made of
+      project: "**/*.{ts,tsx}",
     },
     "packages/devnet": {
       entry: ["src/devnet.ts", "src/conflux-process.ts"],

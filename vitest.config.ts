@@ -26,6 +26,7 @@ const long = globSync([
   "test/access/{keys-fleet,usage-kill}.test.ts",
   "test/chain/{crash,writer-thread}.test.ts",
   "test/cli/identify.test.ts",
+  "test/console/*.test.ts",
   "test/devnet/devnet.test.ts",
   "test/disk/{damaged,full-disk}.test.ts",
   "test/epochs/{clients,failover,old-node}.test.ts",
@@ -61,7 +62,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "packages/*/src/**/*.test.ts"],
+          include: ["{src,web}/**/*.test.ts", "packages/*/src/**/*.test.ts"],
           testTimeout: 30_000,
         },
       },

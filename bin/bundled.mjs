@@ -16,17 +16,27 @@ export const CACHE = join(ROOT, "node_modules/.cache/headgate");
 export const BUNDLES = join(CACHE, "bundles");
 
 /** What a bundle is made of beside `src`: the packages, and how it is written. */
-const BESIDE = ["node_modules/.package-lock.json", "bin/bundled.mjs", "scripts/bundle.mjs"];
+const BESIDE = [
+  "node_modules/.package-lock.json",
+  "bin/bundled.mjs",
+  "scripts/bundle.mjs",
+  "scripts/console.mjs",
+];
 
 /** The folder of the bundle of the sources as they are now, whether or not it is there. */
 export function bundleFolder() {
   if (IS_PACKAGE) return join(ROOT, "dist");
-  const sources = readdirSync(join(ROOT, "src"), { recursive: true })
-    .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
-    .map((path) => join("src", path));
+  const sources = ["src", "web"].flatMap(sourcesIn);
   const states = [...sources.sort(), ...BESIDE].map(stateOf);
   return join(BUNDLES, createHash("sha1").update(states.join("\n")).digest("hex"));
 }
+
+const sourcesIn = (folder) =>
+  existsSync(join(ROOT, folder))
+    ? readdirSync(join(ROOT, folder), { recursive: true })
+        .filter((path) => /\.(tsx?|css|html|svg)$/.test(path) && !path.endsWith(".test.ts"))
+        .map((path) => join(folder, path))
+    : [];
 
 function stateOf(path) {
   const { mtimeMs, size } = statSync(join(ROOT, path), { throwIfNoEntry: false }) ?? {};

@@ -33,6 +33,7 @@ export async function setup() {
   const written = mkdtempSync(join(BUNDLES, "written-"));
   chmodSync(written, 0o755); // a gateway may run as another user than who installed it
   await write(written, ENTRIES, [placesOfSources(written)]);
+  await writeConsoleIn(written);
   // Several may write at once, and sources may change meanwhile: only what is whole gets the name.
   if (bundleFolder() === folder && !existsSync(folder)) {
     try {
@@ -43,6 +44,13 @@ export async function setup() {
   }
   rmSync(written, { recursive: true, force: true });
   removeOld();
+}
+
+/** Beside the code, which finds it there. @returns The files that are in its script. */
+export async function writeConsoleIn(folder) {
+  if (!existsSync(join(ROOT, "web"))) return [];
+  const { writeConsole } = await import("./console.mjs");
+  return writeConsole(join(folder, "console"));
 }
 
 const hasRolldown = () =>

@@ -6,10 +6,11 @@ import { once } from "node:events";
 const CHECKS = [
   "biome check --error-on-warnings .",
   "node node_modules/typescript-7/bin/tsc",
+  "node node_modules/typescript-7/bin/tsc --project web",
   "node scripts/questions.ts",
   "node scripts/type-names.ts",
   "node scripts/named-metrics.ts",
-  "depcruise --output-type err src packages/*/src test bench scripts",
+  "depcruise --output-type err src web packages/*/src test bench scripts",
   "knip --no-config-hints",
   "npm ci --dry-run --offline --ignore-scripts --loglevel=error", // is the lock file whole? if not: npm run lock
   "npm run --silent check:generated",

@@ -5,7 +5,7 @@ import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { compile } from "json-schema-to-typescript";
 import { commit } from "../src/cli/version.ts";
-import { ENTRIES, placesOfSources, write } from "./bundle.mjs";
+import { ENTRIES, placesOfSources, write, writeConsoleIn } from "./bundle.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const SCHEMA = join(ROOT, "docs/headgate.schema.json");
@@ -16,7 +16,8 @@ else await packGateway(join(ROOT, "dist"));
 async function packGateway(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  const files = await write(folder, ENTRIES, [placesOfSources(folder)]);
+  const code = await write(folder, ENTRIES, [placesOfSources(folder)]);
+  const files = [...code, ...(await writeConsoleIn(folder))];
   writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licencesOf(files));
   writeFileSync(join(folder, "commit"), `${commit()}\n`);
   copyFileSync(SCHEMA, join(folder, "headgate.schema.json"));

@@ -51,6 +51,7 @@ if (!isInstalled()) {
 const NEEDED = {
   openssl: { of: "openssl", for: "TLS", says: "version" },
   "redis-server": { of: "redis-server", for: "the shared state" },
+  chromium: { of: "chromium", for: "the console" },
   "systemd-notify": { of: "systemd", for: "what systemd is told" },
 };
 

@@ -3,6 +3,7 @@
 
 import type { Socket } from "node:net";
 import { OpenAPIHono } from "@hono/zod-openapi";
+import type { Next } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { Change } from "../access/audit-trail.ts";
 import type { KeyBook } from "../access/keys/key-book.ts";
@@ -24,15 +25,19 @@ import {
   addressOf,
   noteChange,
   readBody,
+  requestOf,
   shownCall,
 } from "./admin-parts.ts";
-import { admitted, covers, type Tokens } from "./admission.ts";
+import { type AdminRequest, admitted, covers, type Operator, type Tokens } from "./admission.ts";
 import { addConfigurationAnswers, MOST_TEXT_BYTES } from "./configuration-routes.ts";
+import { addConsole } from "./console-files.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { addLiveAnswer } from "./live-feed.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 import { type DeclaredRoute, keyRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
+import { addSessionAnswers, sessionTextOf } from "./session-answers.ts";
+import { Sessions } from "./sessions.ts";
 import { addTryAnswers } from "./try-routes.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
@@ -60,38 +65,40 @@ export function adminApp(
     context.set("requestId", requestId);
     await next();
     context.header("X-Request-Id", requestId);
-    context.header("Cache-Control", "no-store");
+    if (!context.res.headers.has("Cache-Control")) context.header("Cache-Control", "no-store");
     context.header("X-Content-Type-Options", "nosniff");
+    context.header("Cross-Origin-Resource-Policy", "same-origin");
   });
   addHealthAnswers(app, parts);
+  addConsole(app);
+  const sessions = new Sessions();
+  const admit = (request: AdminRequest): Operator | Problem => {
+    const session = sessionTextOf(request);
+    const digest = session && sessions.tokenDigestOf(session, parts.clock.now());
+    return admitted(request, options.tokens(), digest);
+  };
+  const refuse = async (context: AdminContext, problem: Problem): Promise<never> => {
+    parts.metrics.adminRefused(problem.status === 401 ? "token" : "origin");
+    if (problem.status === 401) await slowDown(context, parts);
+    throw problem;
+  };
+  app.use("/session", boundedBody);
+  addSessionAnswers(app, { ...options, sessions, admit, refuse, clock: parts.clock });
   app.use("*", async (context, next) => {
-    const { method: verb } = context.req;
-    const header = (name: string): string | undefined => context.req.header(name);
-    const operator = admitted({ verb, header }, options.tokens());
-    if (operator instanceof Problem) {
-      parts.metrics.adminRefused(operator.status === 401 ? "token" : "origin");
-      if (operator.status === 401) await slowDown(context, parts);
-      throw operator;
-    }
+    const operator = admit(requestOf(context));
+    if (operator instanceof Problem) return refuse(context, operator);
     context.set("operator", operator);
     const socket = context.env?.incoming?.socket;
     if (socket) options.onLetIn?.(socket);
     await next();
   });
-  app.use("*", async ({ req }, next) => {
-    // node:http lets no body be longer than it was announced.
-    if (req.header("Transfer-Encoding") !== undefined) throw problems.lengthNotTold();
-    const mostBytes = mostBytesFor(req.path);
-    if (Number(req.header("Content-Length") ?? 0) > mostBytes)
-      throw problems.bodyTooLarge(mostBytes);
-    await next();
-  });
+  app.use("*", boundedBody);
   for (const route of declaredRoutes) addRoleCheck(app, route, parts);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
   addConfigurationAnswers(app, parts);
   addTryAnswers(app, parts);
-  addLiveAnswer(app, options, parts);
+  addLiveAnswer(app, { admit }, parts);
   app.notFound(({ req }) => {
     const verbs = verbsOf(req.path);
     return problemResponse(
@@ -107,6 +114,14 @@ export function adminApp(
     ),
   );
   return app;
+}
+
+async function boundedBody({ req }: AdminContext, next: Next): Promise<void> {
+  // node:http lets no body be longer than it was announced.
+  if (req.header("Transfer-Encoding") !== undefined) throw problems.lengthNotTold();
+  const mostBytes = mostBytesFor(req.path);
+  if (Number(req.header("Content-Length") ?? 0) > mostBytes) throw problems.bodyTooLarge(mostBytes);
+  await next();
 }
 
 /** Found as the answer is: what one of them matches the other one does. */

@@ -15,7 +15,7 @@ import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
-import { isJson, type Operator } from "./admission.ts";
+import { type AdminRequest, isJson, type Operator } from "./admission.ts";
 import { problems } from "./problem.ts";
 import type { Status } from "./schemas.ts";
 
@@ -112,6 +112,13 @@ export type AdminContext = Context<AdminEnvironment>;
 /** The socket's: a caller behind a proxy is seen as that proxy. */
 export const addressOf = ({ env }: AdminContext): string =>
   plainAddress(env?.incoming?.socket.remoteAddress ?? "") ?? "unknown";
+
+/** What admission looks at. */
+export const requestOf = ({ req, env }: AdminContext): AdminRequest => ({
+  verb: req.method,
+  header: (name) => req.header(name),
+  isEncrypted: env?.incoming !== undefined && "encrypted" in env.incoming.socket,
+});
 
 /** The body as an object; nothing at all is an empty one. @throws Problem */
 export async function readBody(context: AdminContext): Promise<Readonly<Record<string, unknown>>> {

@@ -1,5 +1,6 @@
 // A request is admitted to admin when it has one of its tokens. Without any admin listens to this machine alone,
-// and then a browser on it is the danger: a page of another site may lead it here.
+// and then a browser on it is the danger: a page of another site may lead it here. So it is with a session's cookie,
+// which browsers send with whatever page asks.
 import { hash, timingSafeEqual } from "node:crypto";
 import { hashOf } from "../config/key-settings.ts";
 import { isLoopback, ROLES, type Role } from "../config/server-settings.ts";
@@ -10,6 +11,8 @@ export type AdminRequest = {
   readonly verb: string;
   /** The value of a header, by its lower-case name. */
   readonly header: (name: string) => string | undefined;
+  /** It came over TLS that ends here. */
+  readonly isEncrypted?: boolean;
 };
 
 /** Who asks, and what it may do. */
@@ -36,13 +39,20 @@ export class Tokens {
   /** @param authorization The header of this name. */
   holderOf(authorization: string | undefined): Operator | undefined {
     const [, presented] = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? "") ?? [];
-    if (presented === undefined) return undefined;
-    const digest = hash("sha256", presented, "buffer");
+    return presented === undefined ? undefined : this.holderOfDigest(digestOf(presented));
+  }
+
+  /** @param digest As `digestOf` makes it. */
+  holderOfDigest(digest: string): Operator | undefined {
+    const bytes = Buffer.from(digest, "hex");
     // All of them, also behind the one that fits.
-    const [found] = this.#known.filter((each) => timingSafeEqual(digest, each.digest));
+    const [found] = this.#known.filter((each) => timingSafeEqual(bytes, each.digest));
     return found;
   }
 }
+
+/** Of a token, by which it is known: hex. */
+export const digestOf = (token: string): string => hash("sha256", token, "hex");
 
 /** As the configuration has them. */
 export const tokensOf = ({ token, tokens = [] }: TokenSettings): Tokens =>
@@ -59,11 +69,45 @@ export type TokenSettings = {
 /** Whoever is on this machine, where there are no tokens. */
 const LOCAL: Operator = { name: "this machine", role: "all" };
 
-/** Whose the request is, or why it is refused. No page can make a browser send a token. */
-export function admitted(request: AdminRequest, tokens: Tokens): Operator | Problem {
-  if (tokens.isEmpty) return otherHost(request) ?? otherSite(request) ?? notAsked(request) ?? LOCAL;
-  return tokens.holderOf(request.header("authorization")) ?? problems.wrongToken();
+/**
+ * Whose the request is, or why it is refused. No page can make a browser send a token; a cookie it can.
+ * @param sessionDigest Of the token that the request's cookie stands for.
+ */
+export function admitted(
+  request: AdminRequest,
+  tokens: Tokens,
+  sessionDigest?: string,
+): Operator | Problem {
+  if (tokens.isEmpty) return refusedWithoutToken(request) ?? LOCAL;
+  const holder = tokens.holderOf(request.header("authorization"));
+  if (holder || sessionDigest === undefined) return holder ?? problems.wrongToken();
+  const operator = tokens.holderOfDigest(sessionDigest); // a reload may have taken its token away
+  if (!operator) return problems.wrongToken();
+  return otherPage(request) ?? notOfConsole(request) ?? operator;
 }
+
+/** Where there are no tokens: why a request is not of this machine. */
+export const refusedWithoutToken = (request: AdminRequest): Problem | undefined =>
+  otherHost(request) ?? otherSite(request) ?? notAsked(request);
+
+/** Of a request with a cookie: why it may be another page's. Browsers tell `Sec-Fetch-Site` over TLS and on this machine. */
+export function otherPage({ verb, header, isEncrypted }: AdminRequest): Problem | undefined {
+  const site = header("sec-fetch-site");
+  const isRead = READING.has(verb);
+  const isOwn =
+    site === undefined
+      ? isOwnOrigin(header, isEncrypted) && (isRead || header("origin") !== undefined)
+      : site === "same-origin" || (site === "none" && isRead);
+  return isOwn ? undefined : problems.elsewhere("pages of other sites are refused");
+}
+
+/** What the console says with each change; another site's page would have to ask for it, and is refused. */
+const CONSOLE_HEADER = "x-headgate-console";
+
+const notOfConsole = ({ verb, header }: AdminRequest): Problem | undefined =>
+  READING.has(verb) || header(CONSOLE_HEADER) !== undefined
+    ? undefined
+    : problems.elsewhere(`a change by a session needs the header ${CONSOLE_HEADER}`);
 
 /** Whether a role has what another one needs. */
 export const covers = (role: Role, needed: Role): boolean =>
@@ -78,17 +122,21 @@ function otherHost({ header }: AdminRequest): Problem | undefined {
   );
 }
 
-function otherSite({ header }: AdminRequest): Problem | undefined {
-  const origin = header("origin");
+function otherSite({ header, isEncrypted }: AdminRequest): Problem | undefined {
   const site = header("sec-fetch-site") ?? "none";
-  const isOwn = origin === undefined || origin.toLowerCase() === ownOrigin(header("host"));
-  if (isOwn && (site === "none" || site === "same-origin")) return undefined;
+  if (isOwnOrigin(header, isEncrypted) && (site === "none" || site === "same-origin"))
+    return undefined;
   return problems.elsewhere("without admin.token, pages of other sites are refused");
 }
 
-const ownOrigin = (host: string | undefined): string => `http://${host?.toLowerCase()}`;
+/** Or none is told. */
+function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boolean {
+  const origin = header("origin")?.toLowerCase();
+  const own = `${isEncrypted ? "https" : "http"}://${header("host")?.toLowerCase()}`;
+  return origin === undefined || origin === own;
+}
 
-const READING = new Set(["GET", "HEAD"]);
+const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Of all types of content, a page may send this one to another site only after asking, and nobody here agrees. */
 function notAsked({ verb, header }: AdminRequest): Problem | undefined {

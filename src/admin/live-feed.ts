@@ -10,8 +10,8 @@ import {
   ratesBetween,
   type UpstreamCounts,
 } from "../observe/call-rates.ts";
-import { type AdminApp, type AdminServerParts, shownCall } from "./admin-parts.ts";
-import { type AdminRequest, admitted, covers, type Tokens } from "./admission.ts";
+import { type AdminApp, type AdminServerParts, requestOf, shownCall } from "./admin-parts.ts";
+import { type AdminRequest, covers, type Operator } from "./admission.ts";
 import { Problem, problems } from "./problem.ts";
 import { operationRoutes, ROLE } from "./routes.ts";
 import type { LiveStatus, Status } from "./schemas.ts";
@@ -107,21 +107,21 @@ export class LiveFeed {
 /** Streams that are open at once. */
 const MOST_WATCHING = 50;
 
-/** @param options.tokens As they are now: who loses its token is told nothing more. */
+/** @param options.admit Asked before each event: who loses its token, or ends its session, is told nothing more. */
 export function addLiveAnswer(
   app: AdminApp,
-  options: { readonly tokens: () => Tokens },
+  options: { readonly admit: (request: AdminRequest) => Operator | Problem },
   parts: LiveFeedParts,
 ): void {
   const feed = new LiveFeed(parts);
   app.openapi(operationRoutes.events, (context) => {
-    const { method: verb } = context.req;
     // Nobody would take a stream behind it, nor end one.
-    if (verb === "HEAD") return context.body(null, 200, { "Content-Type": "text/event-stream" });
+    if (context.req.method === "HEAD")
+      return context.body(null, 200, { "Content-Type": "text/event-stream" });
     if (feed.watching >= MOST_WATCHING) throw problems.tooManyWatching(MOST_WATCHING);
-    const request: AdminRequest = { verb, header: (name) => context.req.header(name) };
+    const request = requestOf(context);
     const maySee = (): boolean => {
-      const operator = admitted(request, options.tokens());
+      const operator = options.admit(request);
       return !(operator instanceof Problem) && covers(operator.role, operationRoutes.events[ROLE]);
     };
     // It ended while something was written to it: that is no fault.

@@ -10,6 +10,7 @@ import {
   madeKey,
   problem,
   reloaded,
+  session,
   shownKey,
   status,
   usageReport,
@@ -192,6 +193,29 @@ const plainText = (description: string) => ({
 
 const tagged = { tags: ["operation"] };
 const get = { ...tagged, method: "get" } as const;
+
+export const sessionRoutes = {
+  show: createRoute({
+    ...{ ...get, path: "/session", operationId: "showSession", security: [] },
+    summary: "Who asks: by a session's cookie, by a token, or from this machine.",
+    responses: { 200: json(session, "And what it may do."), ...failures() },
+  }),
+  begin: createRoute({
+    ...{ ...tagged, method: "post", path: "/session", operationId: "beginSession", security: [] },
+    summary: "Begins a session of the console: a cookie that stands for a token.",
+    description: "For 12 hours, and until the gateway is started anew.",
+    request: { body: body("Login", true) },
+    responses: {
+      200: json(session, "With the cookie."),
+      ...failures(400, 411, 413, 415, 422),
+    },
+  }),
+  end: createRoute({
+    ...{ ...tagged, method: "post", path: "/session/end", operationId: "endSession", security: [] },
+    summary: "Ends the session of the cookie.",
+    responses: { 200: json(session, "Nobody is logged in."), ...failures() },
+  }),
+};
 
 export const operationRoutes = {
   usage: createRoute({

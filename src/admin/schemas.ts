@@ -2,6 +2,7 @@
 // sent are checked where they are made, by the rules of the configuration; here they are described.
 import { z } from "@hono/zod-openapi";
 import { keyRequest } from "../config/key-settings.ts";
+import { ROLES } from "../config/server-settings.ts";
 import { duration } from "../config/units.ts";
 
 const count = z.int().min(0);
@@ -352,6 +353,19 @@ export const auditPage = z
   })
   .openapi("AuditPage");
 
+export const session = z
+  .strictObject({
+    operator: z
+      .strictObject({ name: z.string(), role: z.enum(ROLES) })
+      .optional()
+      .describe("Left out: nobody is logged in, and a token is needed."),
+    endsAt: time.optional().describe("When a session that began ends."),
+  })
+  .openapi("Session");
+
+export const login = z.strictObject({ token: z.string().max(1_000) });
+
+export type AdminSession = z.output<typeof session>;
 export type Status = z.output<typeof status>;
 export type LiveStatus = z.output<typeof liveStatus>;
 
@@ -403,4 +417,5 @@ export const requestSchemas: Readonly<Record<string, object>> = {
   Rotation: described(rotation),
   ConfigurationText: described(configurationText),
   TryRequest: described(tryRequest),
+  Login: described(login),
 };

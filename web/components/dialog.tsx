@@ -1,0 +1,75 @@
+// Asks, over the page: the browser keeps the focus in it, ends it with Escape, and gives the focus back.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { ApiProblem } from "../lib/api.ts";
+import { problemOf } from "../lib/app.ts";
+import { Problem } from "./states.tsx";
+
+type DialogProps = {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+};
+
+/** Is there while it is rendered. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+type AskProps = {
+  readonly title: string;
+  /** What will happen. */
+  readonly children: ComponentChildren;
+  /** The verb of what is done. */
+  readonly act: string;
+  readonly isDangerous?: boolean;
+  /** Rejected: the dialog stays, and says why. */
+  readonly onAct: () => Promise<void>;
+  readonly onClose: () => void;
+};
+
+/** Asks before something is done. */
+export function Ask({ title, children, act, isDangerous = false, onAct, onClose }: AskProps) {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<ApiProblem>();
+  const perform = (): void => {
+    setBusy(true);
+    onAct().then(onClose, (error: unknown) => {
+      setBusy(false);
+      setProblem(problemOf(error));
+    });
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="asked">{children}</div>
+      {problem && <Problem problem={problem} />}
+      <div class="acts">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          class={isDangerous ? "danger" : "primary"}
+          aria-disabled={isBusy}
+          onClick={() => isBusy || perform()}
+        >
+          {act}
+        </button>
+      </div>
+    </Dialog>
+  );
+}

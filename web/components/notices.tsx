@@ -1,0 +1,16 @@
+// Short notices of what was done, which leave by themselves; screen readers hear them.
+import { useApp } from "../lib/app.ts";
+import { useStore } from "../lib/store.ts";
+
+export function Notices() {
+  const notices = useStore(useApp().notices);
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {notices.map((notice, at) => (
+        <p key={at} class={`notice tone-${notice.tone}`}>
+          {notice.text}
+        </p>
+      ))}
+    </div>
+  );
+}

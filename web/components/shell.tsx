@@ -1,0 +1,132 @@
+// What stands around every screen: where one can go, whether what is shown is fresh, who is logged in, light or dark.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useApp, useLive } from "../lib/app.ts";
+import { timeText } from "../lib/format.ts";
+import { hrefOf } from "../lib/route.ts";
+import { useStore } from "../lib/store.ts";
+import { Stale } from "./states.tsx";
+
+type Place = { readonly screen: string; readonly title: string };
+
+type ShellProps = {
+  readonly places: readonly Place[];
+  readonly current: string;
+  readonly children: ComponentChildren;
+};
+
+export const Shell = ({ places, current, children }: ShellProps) => (
+  <div class="shell">
+    <button
+      type="button"
+      class="skip"
+      // The address behind # names a screen: this is no link.
+      onClick={() => document.querySelector<HTMLElement>("#screen h1")?.focus()}
+    >
+      Skip to the screen
+    </button>
+    <header class="bar">
+      <a class="brand" href={hrefOf("overview")}>
+        <span class="mark" aria-hidden="true" />
+        Headgate
+      </a>
+      <nav aria-label="Screens">
+        {places.map(({ screen, title }) => (
+          <a
+            key={screen}
+            href={hrefOf(screen)}
+            aria-current={screen === current ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <div class="bar-end">
+        <Freshness />
+        <ThemeSelect />
+        <LoggedIn />
+      </div>
+    </header>
+    <div class="content">
+      <StaleNotice />
+      {children}
+    </div>
+  </div>
+);
+
+const WORDS = { connecting: "Connecting", live: "Live", stale: "Stale" } as const;
+
+function Freshness() {
+  const { platform } = useApp();
+  const { state, status } = useLive();
+  return (
+    <span class={`freshness ${state}`} role="status" aria-label={WORDS[state]}>
+      <span class="dot" aria-hidden="true" />
+      {WORDS[state]}
+      {status && <time dateTime={status.at}>{timeText(status.at, platform.now())}</time>}
+    </span>
+  );
+}
+
+/** Tells each second how old it is. */
+function StaleNotice() {
+  const { platform } = useApp();
+  const { state, atMs } = useLive();
+  const [now, setNow] = useState(platform.now());
+  useEffect(() => platform.every(1_000, () => setNow(platform.now())), [platform]);
+  return state === "stale" && atMs !== undefined ? <Stale seconds={(now - atMs) / 1_000} /> : null;
+}
+
+const THEMES = [
+  { value: "auto", text: "Auto" },
+  { value: "light", text: "Light" },
+  { value: "dark", text: "Dark" },
+];
+
+function ThemeSelect() {
+  const { platform } = useApp();
+  const [theme, setTheme] = useState(platform.recall("theme") ?? "auto");
+  useEffect(() => {
+    document.documentElement.dataset["theme"] = theme;
+    platform.remember("theme", theme);
+    dispatchEvent(new Event("themechange")); // what is painted, not styled, is painted anew
+  }, [theme, platform]);
+  return (
+    <select
+      class="quiet"
+      aria-label="Theme"
+      value={theme}
+      onChange={({ currentTarget }) => setTheme(currentTarget.value)}
+    >
+      {THEMES.map(({ value, text }) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function LoggedIn() {
+  const { api, session, notify } = useApp();
+  const operator = useStore(session)?.operator;
+  if (!operator) return null;
+  const logOut = (): void => {
+    api.ask("POST", "session/end").then(
+      () => session.set({}),
+      () => notify("The session could not be ended", "bad"),
+    );
+  };
+  return (
+    <span class="operator">
+      <span>
+        {operator.name} <span class="role">{operator.role}</span>
+      </span>
+      {operator.name !== "this machine" && (
+        <button type="button" class="quiet" onClick={logOut}>
+          Log out
+        </button>
+      )}
+    </span>
+  );
+}

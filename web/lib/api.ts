@@ -1,0 +1,78 @@
+// Asks the gateway's administration, in JSON. The session's cookie goes along by itself.
+import type { Platform } from "./platform.ts";
+
+/** Why something could not be done, in the gateway's words (RFC 9457). */
+export class ApiProblem extends Error {
+  override readonly name = "ApiProblem";
+  /** 0: the gateway did not answer. */
+  readonly status: number;
+  /** What is wrong with what was sent, one line each with its path. */
+  readonly mistakes: readonly string[];
+
+  constructor(
+    status: number,
+    detail: string,
+    { mistakes = [], cause }: { mistakes?: readonly string[]; cause?: unknown } = {},
+  ) {
+    super(detail, { cause });
+    this.status = status;
+    this.mistakes = mistakes;
+  }
+}
+
+type Verb = "GET" | "POST" | "PATCH" | "DELETE";
+export type AskOptions = { readonly body?: unknown; readonly signal?: AbortSignal };
+
+export class Api {
+  readonly #platform: Pick<Platform, "fetch">;
+  readonly #onLoggedOut: () => void;
+
+  /** @param parts.onLoggedOut Called when the gateway wants a token. */
+  constructor(parts: { platform: Pick<Platform, "fetch">; onLoggedOut: () => void }) {
+    this.#platform = parts.platform;
+    this.#onLoggedOut = parts.onLoggedOut;
+  }
+
+  /** @throws ApiProblem */
+  async ask<Answer>(verb: Verb, path: string, options: AskOptions = {}): Promise<Answer> {
+    const response = await this.#send(verb, path, options);
+    const isJson = /json/.test(response.headers.get("content-type") ?? "");
+    const value: unknown = isJson ? await response.json().catch(() => undefined) : undefined;
+    if (response.ok) return value as Answer;
+    // A wrong token at the login is the login's own matter.
+    if (response.status === 401 && path !== "session") this.#onLoggedOut();
+    throw problemOf(response.status, value);
+  }
+
+  async #send(verb: Verb, path: string, { body, signal }: AskOptions): Promise<Response> {
+    const isRead = verb === "GET";
+    const headers: Record<string, string> = isRead
+      ? { accept: "application/json" }
+      : // The gateway takes no change of a session without it: a form of another site cannot say it.
+        { "content-type": "application/json", "x-headgate-console": "1" };
+    try {
+      return await this.#platform.fetch(path, {
+        method: verb,
+        headers,
+        ...(isRead ? {} : { body: JSON.stringify(body ?? {}) }),
+        ...(signal && { signal }),
+        credentials: "same-origin",
+        cache: "no-store",
+      });
+    } catch (error) {
+      throw unanswered(error);
+    }
+  }
+}
+
+const unanswered = (cause: unknown): ApiProblem =>
+  new ApiProblem(0, "the gateway does not answer", { cause });
+
+function problemOf(status: number, value: unknown): ApiProblem {
+  const { detail, mistakes } = (value ?? {}) as { detail?: unknown; mistakes?: unknown };
+  return new ApiProblem(
+    status,
+    typeof detail === "string" ? detail : `the gateway answered ${status}`,
+    { mistakes: Array.isArray(mistakes) ? mistakes.map(String) : [] },
+  );
+}

@@ -1,0 +1,78 @@
+// What every screen may use, by `useApp()`: the gateway, its events, who is logged in, and short notices.
+import { createContext } from "preact";
+import { useCallback, useContext, useEffect, useState } from "preact/hooks";
+import type { AdminSession } from "../../src/admin/schemas.ts";
+import { type Api, ApiProblem } from "./api.ts";
+import type { History } from "./history.ts";
+import type { Live } from "./live.ts";
+import type { Platform } from "./platform.ts";
+import { type Store, useStore } from "./store.ts";
+
+export type Notice = { readonly text: string; readonly tone: "good" | "bad" };
+
+/** `undefined`: it is not known yet. */
+export type Who = AdminSession | undefined;
+
+export type App = {
+  readonly platform: Platform;
+  readonly api: Api;
+  readonly session: Store<Who>;
+  readonly live: Store<Live>;
+  readonly history: History;
+  readonly notices: Store<readonly Notice[]>;
+  /** Says it for some seconds, also to screen readers. */
+  readonly notify: (text: string, tone?: Notice["tone"]) => void;
+};
+
+export const AppContext = createContext<App | undefined>(undefined);
+
+export function useApp(): App {
+  const app = useContext(AppContext);
+  if (!app) throw new Error("there is no app around this");
+  return app;
+}
+
+export const useLive = (): Live => useStore(useApp().live);
+
+type Role = NonNullable<AdminSession["operator"]>["role"];
+const ROLES: readonly Role[] = ["read", "keys", "all"];
+
+/** Whether who is logged in may do what needs that role: what it may not is not offered. The gateway refuses it anyhow. */
+export function useMay(needed: Role): boolean {
+  const role = useStore(useApp().session)?.operator?.role;
+  return role !== undefined && ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+export type Resource<Value> = {
+  readonly value: Value | undefined;
+  readonly problem: ApiProblem | undefined;
+  readonly isLoading: boolean;
+  /** Asks again; what was shown stays until the answer is there. */
+  readonly reload: () => void;
+};
+
+/** What a route answers, as JSON. @param path Relative, such as `keys`; another path is asked anew. */
+export function useResource<Value>(path: string): Resource<Value> {
+  const { api } = useApp();
+  const [asked, ask] = useState(0);
+  const [state, show] = useState<Omit<Resource<Value>, "reload">>(LOADING);
+  useEffect(() => {
+    const ending = new AbortController();
+    show((past) => ({ ...past, isLoading: true }));
+    api.ask<Value>("GET", path, { signal: ending.signal }).then(
+      (value) => ending.signal.aborted || show({ value, problem: undefined, isLoading: false }),
+      (error: unknown) =>
+        ending.signal.aborted ||
+        show((past) => ({ value: past.value, problem: problemOf(error), isLoading: false })),
+    );
+    return () => ending.abort();
+  }, [api, path, asked]);
+  const reload = useCallback(() => ask((times) => times + 1), []);
+  return { ...state, reload };
+}
+
+const LOADING = { value: undefined, problem: undefined, isLoading: true };
+
+/** What went wrong as a problem that can be shown. */
+export const problemOf = (error: unknown): ApiProblem =>
+  error instanceof ApiProblem ? error : new ApiProblem(0, String(error), { cause: error });

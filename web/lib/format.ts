@@ -1,0 +1,58 @@
+// How figures and times are written, in the reader's language and zone. Pure.
+
+export const NOTHING = "–";
+
+/** 1234567 → 1,234,567. */
+export const wholeText = (value: number | undefined): string =>
+  value === undefined ? NOTHING : Math.round(value).toLocaleString();
+
+/** Few digits: 0.42, 4.2, 42, 4,200. */
+export function figureText(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return NOTHING;
+  const digits = Math.abs(value) >= 10 || value === 0 ? 0 : Math.abs(value) >= 1 ? 1 : 2;
+  return value.toLocaleString(undefined, { maximumFractionDigits: digits });
+}
+
+/** A part of a whole: 51 %. */
+export const shareText = (part: number, whole: number): string =>
+  whole > 0 ? `${Math.round((100 * part) / whole)} %` : NOTHING;
+
+/** Milliseconds as what reads best: 0.5 ms, 147 ms, 2.3 s. */
+export function msText(ms: number | undefined): string {
+  if (ms === undefined) return NOTHING;
+  return ms < 1_000 ? `${figureText(ms)} ms` : `${figureText(ms / 1_000)} s`;
+}
+
+/** Seconds: 3 s, 2 m 10 s, 4 h 5 m, 3 d. */
+export function secondsText(seconds: number | undefined): string {
+  if (seconds === undefined) return NOTHING;
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3_600) return two(whole, 60, "m", 1, "s");
+  if (whole < 86_400) return two(whole, 3_600, "h", 60, "m");
+  return two(whole, 86_400, "d", 3_600, "h");
+}
+
+function two(value: number, large: number, largeUnit: string, small: number, unit: string): string {
+  const rest = Math.floor((value % large) / small);
+  return `${Math.floor(value / large)} ${largeUnit}${rest > 0 ? ` ${rest} ${unit}` : ""}`;
+}
+
+/** Bytes: 512 B, 1.5 KiB, 20 MiB. */
+export function bytesText(bytes: number | undefined): string {
+  if (bytes === undefined) return NOTHING;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${figureText(bytes / 1024 ** step)} ${units[step]}`;
+}
+
+/** 0x12345678…cdef. */
+export const hashText = (hash: string): string =>
+  hash.length > 16 ? `${hash.slice(0, 10)}…${hash.slice(-4)}` : hash;
+
+/** Of today: the time; of other days the day too. In the reader's zone. */
+export function timeText(iso: string, now: number): string {
+  const time = new Date(iso);
+  const isToday = time.toDateString() === new Date(now).toDateString();
+  return isToday ? time.toLocaleTimeString() : time.toLocaleString();
+}

@@ -1,0 +1,83 @@
+// The gateway's event stream: how networks and nodes do, each second. It is open while somebody can see the page, ends
+// while the page is hidden, and begins again, later and later, when it broke off.
+import type { LiveStatus } from "../../src/admin/schemas.ts";
+import type { Platform } from "./platform.ts";
+import { Store } from "./store.ts";
+
+export type Live = {
+  readonly status?: LiveStatus;
+  /** When it came, by this machine's clock. */
+  readonly atMs?: number;
+  /** `stale`: nothing came for a while; what is shown is of the past. */
+  readonly state: "connecting" | "live" | "stale";
+};
+
+type EventSourceLike = Pick<EventSource, "addEventListener" | "close" | "readyState">;
+
+export type LiveParts = {
+  readonly platform: Pick<Platform, "now" | "every" | "after">;
+  readonly open: (path: string) => EventSourceLike;
+  /** Called when the stream was refused: is somebody still logged in? */
+  readonly onRefused: () => void;
+  /** Called with each status. */
+  readonly onStatus: (status: LiveStatus, atMs: number) => void;
+};
+
+/** Events come each second. */
+const STALE_AFTER_MS = 4_000;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 10_000;
+const REFUSED = 2; // EventSource.CLOSED
+
+export class LiveStream {
+  readonly store = new Store<Live>({ state: "connecting" });
+  readonly #parts: LiveParts;
+  #source: EventSourceLike | undefined;
+  #callOff: () => void = () => undefined;
+  #retryMs = FIRST_RETRY_MS;
+
+  constructor(parts: LiveParts) {
+    this.#parts = parts;
+    parts.platform.every(1_000, () => this.#judge());
+  }
+
+  /** Does nothing while it is open. */
+  open(): void {
+    if (this.#source) return;
+    this.#callOff();
+    const source = this.#parts.open("events");
+    this.#source = source;
+    source.addEventListener("status", (event) => this.#take(event as MessageEvent<string>));
+    source.addEventListener("error", () => this.#retry(source));
+  }
+
+  close(): void {
+    this.#callOff();
+    this.#source?.close();
+    this.#source = undefined;
+  }
+
+  #take({ data }: MessageEvent<string>): void {
+    const status = JSON.parse(data) as LiveStatus;
+    const atMs = this.#parts.platform.now();
+    this.#retryMs = FIRST_RETRY_MS;
+    this.#parts.onStatus(status, atMs);
+    this.store.set({ status, atMs, state: "live" });
+  }
+
+  /** The browser's own retries know no bounds, and none where it was refused. */
+  #retry(source: EventSourceLike): void {
+    if (source !== this.#source) return;
+    const isRefused = source.readyState === REFUSED;
+    this.close();
+    if (isRefused) this.#parts.onRefused();
+    this.#callOff = this.#parts.platform.after(this.#retryMs, () => this.open());
+    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  #judge(): void {
+    const { atMs, ...live } = this.store.value;
+    const isOld = atMs !== undefined && this.#parts.platform.now() - atMs > STALE_AFTER_MS;
+    if (isOld) this.store.set({ ...live, atMs, state: "stale" });
+  }
+}

@@ -1,0 +1,125 @@
+// Where the console begins: makes what screens use, and shows the screen of the address, or the login.
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import type { AdminSession } from "../src/admin/schemas.ts";
+import { HintLayer } from "./components/hint.tsx";
+import { Notices } from "./components/notices.tsx";
+import { Shell } from "./components/shell.tsx";
+import { Loading } from "./components/states.tsx";
+import { Api } from "./lib/api.ts";
+import { type App, AppContext, type Notice, useApp, type Who } from "./lib/app.ts";
+import { History } from "./lib/history.ts";
+import { type Live, LiveStream } from "./lib/live.ts";
+import { browser } from "./lib/platform.ts";
+import { useRoute } from "./lib/route.ts";
+import { Store, useStore } from "./lib/store.ts";
+import { Bill } from "./screens/bill.tsx";
+import { Calls } from "./screens/calls.tsx";
+import { Configuration } from "./screens/configuration.tsx";
+import { Keys } from "./screens/keys.tsx";
+import { Login } from "./screens/login.tsx";
+import { Nodes } from "./screens/nodes.tsx";
+import { Overview } from "./screens/overview.tsx";
+import { figuresOf } from "./screens/overview-figures.ts";
+import { Try } from "./screens/try.tsx";
+
+/** In the order of the navigation; the first is shown where the address names none. */
+const SCREENS = [
+  { screen: "overview", title: "Overview", Shown: Overview },
+  { screen: "nodes", title: "Nodes", Shown: Nodes },
+  { screen: "keys", title: "Keys", Shown: Keys },
+  { screen: "bill", title: "Bill", Shown: Bill },
+  { screen: "calls", title: "Calls", Shown: Calls },
+  { screen: "try", title: "Try", Shown: Try },
+  { screen: "configuration", title: "Configuration", Shown: Configuration },
+] as const;
+
+const NOTICE_MS = 6_000;
+const MOST_NOTICES = 3;
+/** A tab that is hidden for less goes on. */
+const HIDDEN_MS = 10_000;
+
+function createApp(): App & { readonly stream: LiveStream } {
+  const platform = browser;
+  const session = new Store<Who>(undefined);
+  const notices = new Store<readonly Notice[]>([]);
+  const history = new History();
+  const api = new Api({ platform, onLoggedOut: () => session.set({}) });
+  const stream = new LiveStream({
+    platform,
+    open: (path) => new EventSource(path),
+    onRefused: () => void lookWho(api, session),
+    onStatus: (status, atMs) => history.add(Math.floor(atMs / 1_000), figuresOf(status)),
+  });
+  const notify: App["notify"] = (text, tone = "good") => {
+    const notice = { text, tone };
+    notices.set([...notices.value, notice].slice(-MOST_NOTICES));
+    platform.after(NOTICE_MS, () => notices.set(notices.value.filter((each) => each !== notice)));
+  };
+  const live: Store<Live> = stream.store;
+  return { platform, api, session, live, history, notices, notify, stream };
+}
+
+/** Who is logged in, as the gateway says; while it does not answer nothing changes. */
+const lookWho = (api: Api, session: Store<Who>): Promise<void> =>
+  api.ask<AdminSession>("GET", "session").then(
+    (who) => {
+      const known = session.value?.operator;
+      const isSame = known?.name === who.operator?.name && known?.role === who.operator?.role;
+      if (!session.value || !isSame) session.set(who);
+    },
+    () => undefined,
+  );
+
+/** The stream is open while somebody is logged in and sees the page. */
+function useStream(stream: LiveStream, isLoggedIn: boolean): void {
+  const { platform } = useApp();
+  useEffect(() => {
+    if (!isLoggedIn) return;
+    let callOff = (): void => undefined;
+    const look = (): void => {
+      callOff();
+      if (document.visibilityState === "visible") stream.open();
+      else callOff = platform.after(HIDDEN_MS, () => stream.close());
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      document.removeEventListener("visibilitychange", look);
+      callOff();
+      stream.close();
+    };
+  }, [stream, isLoggedIn, platform]);
+}
+
+function Console({ stream }: { stream: LiveStream }) {
+  const { api, session, platform } = useApp();
+  const who = useStore(session);
+  const { screen } = useRoute();
+  useStream(stream, who?.operator !== undefined);
+  useEffect(() => {
+    if (who) return;
+    void lookWho(api, session);
+    return platform.every(2_000, () => void lookWho(api, session));
+  }, [who, api, session, platform]);
+  if (!who) return <Loading what="the console" />;
+  if (!who.operator) return <Login />;
+  const { Shown, screen: current } = SCREENS.find((each) => each.screen === screen) ?? SCREENS[0];
+  return (
+    <Shell places={SCREENS} current={current}>
+      <Shown />
+    </Shell>
+  );
+}
+
+const { stream: liveStream, ...app } = createApp();
+const root = document.querySelector("#console");
+if (root)
+  render(
+    <AppContext.Provider value={app}>
+      <Console stream={liveStream} />
+      <Notices />
+      <HintLayer />
+    </AppContext.Provider>,
+    root,
+  );

@@ -25,7 +25,7 @@ export const tryRoutes = {
     summary: "What a key may call on a network, with the schemas of parameters and results.",
     request: { query: z.strictObject({ network: z.string(), key: z.string() }) },
     responses: {
-      200: json(z.object({ openrpc: z.string() }), "OpenRPC, as `rpc.discover` answers."),
+      200: json(z.object({ openrpc: z.string() }), "OpenRPC, as that key would discover it."),
       ...failures(404, 422, 503),
     },
   }),

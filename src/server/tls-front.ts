@@ -71,9 +71,9 @@ function mistakeOf(path: string, { tls }: ListenTls): readonly string[] {
 function readCertificate({ certificate, key, clients }: CertificateFiles): Certificate {
   const cert = textOf("certificate", certificate);
   const ca = clients === undefined ? undefined : textOf("clients", clients);
-  const context = { cert, key: textOf("key", key), ...(ca && { ca }), ...VERSIONS };
+  const context = { cert, key: textOf("key", key), ...(ca !== undefined && { ca }), ...VERSIONS };
   const expiresAtMs = expiryOf("certificate", cert);
-  if (ca) expiryOf("clients", ca);
+  if (ca !== undefined) expiryOf("clients", ca);
   try {
     createSecureContext(context);
   } catch (cause) {
@@ -94,13 +94,17 @@ const VERSIONS = {
 } as const;
 
 function textOf(setting: string, path: string): string {
+  let text: string;
   try {
-    return readFileSync(path, "utf8");
+    text = readFileSync(path, "utf8");
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
     throw new Error(`${setting}: ${path}: ${why}`, { cause });
   }
+  // Node takes an empty text for none: handshakes without a key, or operators of any public authority.
+  if (text.trim() === "") throw new Error(`${setting}: ${path}: the file is empty`);
+  return text;
 }
 
 function expiryOf(setting: string, pem: string): number {
@@ -240,8 +244,15 @@ const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddre
 /** Of all files: which they are, and when they were written. */
 const stampOf = ({ certificate, key, clients }: CertificateFiles): string =>
   [certificate, key, clients]
-    .map((path) => {
-      const stat = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
-      return stat ? `${path} ${stat.ino} ${stat.size} ${stat.mtimeMs}` : "none";
-    })
+    .map((path) => (path === undefined ? "none" : stampOfOne(path)))
     .join("\n");
+
+/** Never throws: a file that may not even be looked at is as one that is gone. */
+function stampOfOne(path: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(path);
+    return `${path} ${ino} ${size} ${mtimeMs}`;
+  } catch {
+    return "none";
+  }
+}

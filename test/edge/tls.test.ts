@@ -2,7 +2,7 @@
 // replaced and broken while calls come in, clients' certificates, and handshakes that are no such thing.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { rm, symlink, writeFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
@@ -166,6 +166,13 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
     expect(told).toMatchObject({ level: 50, why: "certificate: this is no certificate in PEM" });
     const before = calls;
     await until("calls go on", async () => (calls > before + 2 ? true : undefined));
+    // What may not even be looked at, as a folder that was closed.
+    await rm(used.certificate);
+    await symlink(used.certificate, used.certificate);
+    await until("that is told", async () =>
+      gateway.log.find(({ why }) => String(why).endsWith("it cannot be read (ELOOP)")),
+    );
+    await rm(used.certificate);
     const other = made.signed("replaced", "ca");
     made.replace(used, other);
     await until("the new one is used", async () => seen(/certificate was replaced/));
@@ -245,6 +252,9 @@ describe.skipIf(!hasOpenssl)("TLS", () => {
       `listen.tls.key: ${other.key} is of another certificate`,
     );
     expect(await mistakes({ key: used.certificate })).toContain("is no private key in PEM");
+    const empty = join(made.folder, "empty.pem");
+    await writeFile(empty, "\n");
+    expect(await mistakes({ key: empty })).toBe(`listen.tls.key: ${empty}: the file is empty`);
   });
 
   it("is spoken by several processes on one port, which all take a new certificate", async () => {

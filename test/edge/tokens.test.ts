@@ -3,12 +3,14 @@
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { Certificates, hasOpenssl } from "../support/certificates.ts";
 import {
   type RunningGateway,
   runCommand,
@@ -283,6 +285,40 @@ it("signing keys may be a file, which is read again when it changes", async () =
   await running.stop();
   await rm(folder, { recursive: true });
 });
+
+it.skipIf(!hasOpenssl)(
+  "signing keys come over https from whom the machine trusts alone",
+  async () => {
+    const made = new Certificates();
+    const trusted = made.authority("trusted");
+    made.authority("others");
+    const servers = ["trusted", "others"].map((by) => {
+      const { certificate, key } = made.signed(`of-${by}`, by);
+      const tls = { cert: made.read(certificate), key: made.read(key) };
+      return createSecureServer(tls, (_, response) => response.end(served())).listen(
+        0,
+        "127.0.0.1",
+      );
+    });
+    await Promise.all(servers.map((server) => once(server, "listening")));
+    const [keys, elsewhere] = servers.map(
+      (server) => `https://localhost:${(server.address() as AddressInfo).port}/jwks`,
+    );
+    const own = await signer("own");
+    serve(own);
+    const extra = { NODE_EXTRA_CA_CERTS: trusted };
+    const running = await startGatewayProcess(settings({ keys }), extra);
+    expect((await ask(await token(own), running)).status).toBe(200);
+    await running.reload(settings({ keys: elsewhere }));
+    expect((await ask(await token(own), running)).status).toBe(503);
+    expect(running.log).toContainEqual(
+      expect.objectContaining({ reason: expect.stringContaining("unable to verify") }),
+    );
+    await running.stop();
+    for (const server of servers) server.close();
+    made.remove();
+  },
+);
 
 describe("the settings of tokens", () => {
   it.each([

@@ -75,7 +75,8 @@ export class IdentityTokens {
   /** For tokens whose signing key nobody knows: anybody can make them. */
   readonly #readsLeft: TokenBucket;
   #reading: Promise<void> | undefined;
-  #underWay = 0;
+  /** Tokens that wait for the provider, since nobody knows their signing key, hold up none of the others. */
+  readonly #underWay = { reading: 0, verifying: 0 };
   #isTold = false;
   #stopTimer: () => void = () => undefined;
   #settings: IdentitySettings | undefined;
@@ -125,24 +126,38 @@ export class IdentityTokens {
   async verify(text: string): Promise<"verified" | "refused" | "unavailable"> {
     const settings = this.#settings;
     if (!settings) return "refused";
-    if (this.#underWay >= MOST_AT_ONCE) return "unavailable";
-    this.#underWay += 1;
     try {
-      return await this.#verify(text, settings);
+      const { kid, alg = "" } = decodeProtectedHeader(text);
+      // Before anything is read or computed for it.
+      if (!settings.algorithms.includes(alg)) throw new joseErrors.JOSEAlgNotAllowed();
+      const hasKeys = this.#hasKeyOf(kid) || (await this.#atOnce("reading", () => this.#readFor()));
+      if (hasKeys === "unavailable") return hasKeys;
+      return await this.#atOnce("verifying", () => this.#verify(text, kid, settings));
     } catch (error) {
       this.#parts.metrics.tokenRefused(whyOf(error));
       this.#parts.log.debug({ why: whyOf(error) }, "a token was refused");
       return "refused";
-    } finally {
-      this.#underWay -= 1;
     }
   }
 
-  async #verify(text: string, settings: IdentitySettings): Promise<"verified" | "unavailable"> {
-    const { kid, alg = "" } = decodeProtectedHeader(text);
-    // Before anything is read or computed for it.
-    if (!settings.algorithms.includes(alg)) throw new joseErrors.JOSEAlgNotAllowed();
-    await this.#keysFor(kid);
+  async #atOnce<Outcome>(
+    what: "reading" | "verifying",
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome | "unavailable"> {
+    if (this.#underWay[what] >= MOST_AT_ONCE) return "unavailable";
+    this.#underWay[what] += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWay[what] -= 1;
+    }
+  }
+
+  async #verify(
+    text: string,
+    kid: string | undefined,
+    settings: IdentitySettings,
+  ): Promise<"verified" | "unavailable"> {
     const { clock } = this.#parts;
     const keys = this.#keys;
     if (!keys || clock.now() - this.#readAtMs > settings.staleAfterMs) {
@@ -156,6 +171,9 @@ export class IdentityTokens {
       clockTolerance: settings.clockToleranceMs / 1000,
       requiredClaims: ["exp", settings.claim],
     });
+    // Else what was verified with a key that is gone would be known from now on.
+    if (keys !== this.#keys && settings === this.#settings)
+      return this.#verify(text, kid, settings);
     const name = payload[settings.claim];
     if (typeof name !== "string" || settings !== this.#settings)
       throw new joseErrors.JWTClaimValidationFailed("the claim is no text", payload);
@@ -173,10 +191,12 @@ export class IdentityTokens {
     if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 
+  #hasKeyOf(kid: string | undefined): boolean {
+    return this.#keys !== undefined && (kid === undefined || this.#keys.signerById.has(kid));
+  }
+
   /** They are read again for a key that they do not have: providers begin with new ones at any time. */
-  async #keysFor(kid: string | undefined): Promise<void> {
-    const isKnown = kid === undefined || this.#keys?.signerById.has(kid) === true;
-    if (this.#keys && isKnown) return;
+  async #readFor(): Promise<void> {
     if (this.#reading !== undefined || this.#readsLeft.take(1, this.#parts.clock.now()))
       await this.#read();
   }
@@ -248,8 +268,13 @@ async function textOf(place: string, clock: Pick<Clock, "after">): Promise<strin
   return new Promise((resolve, reject) => {
     const asked = from(place, { headers: { accept: "application/json" }, agent: false });
     const cancel = clock.after(FETCH_MS, () => asked.destroy(new Error("it takes too long")));
-    asked.on("error", reject).on("close", cancel);
+    let hasAnswered = false;
+    asked.on("error", reject).on("close", () => {
+      cancel();
+      if (!hasAnswered) reject(new Error("it closes the connection without an answer"));
+    });
     asked.on("response", (response) => {
+      hasAnswered = true;
       if (response.statusCode !== 200)
         asked.destroy(new Error(`it answers ${response.statusCode}`));
       const chunks: Buffer[] = [];

@@ -1,9 +1,8 @@
 // Puts generated blocks into a store, and tells what following them costs one core.
 import { mkdirSync } from "node:fs";
-import { recordOf } from "../src/chain/block-record.ts";
 import { BlockStore } from "../src/chain/block-store.ts";
 import { ambiguityIn } from "../src/jsonrpc/ambiguity.ts";
-import { proveBlock } from "../src/proofs/prove-block.ts";
+import { proveBlock, recordOf } from "../test/support/at-once.ts";
 import type { GeneratedBlock, GeneratedChain } from "../test/support/generated-chain.ts";
 
 const WRITTEN_AT_ONCE = 64;

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { recordOf } from "../../test/support/at-once.ts";
 import { ADDRESS, fieldOfTopic, hashTerm } from "../evm/log-filter.ts";
 import { type AnswerJson, isSource, LONGEST_TEXT } from "../jsonrpc/raw-json.ts";
-import { type BlockRecord, recordOf } from "./block-record.ts";
+import type { BlockRecord } from "./block-record.ts";
 import { addressIn, encodeDirectory, findLogSpans, topicsIn } from "./log-index.ts";
 import {
   decodeOutline,

@@ -1,7 +1,7 @@
 // A block as it is taken in: the node's own JSON, cut into the parts that the store holds and later answers are put
 // together from. Pure: bytes in, bytes out.
 import { findElementsInSteps, findList, type Span } from "../jsonrpc/members.ts";
-import { atOnce, type Work } from "../lib/turns.ts";
+import type { Work } from "../lib/turns.ts";
 import { locateLogs, type ReceiptWithLogs, type TermedLog } from "./log-index.ts";
 import {
   joinedBytes,
@@ -58,14 +58,11 @@ export type ParsedBlock = {
   readonly receipts: readonly unknown[];
 };
 
-/** @returns undefined when the JSON is not that of a block with whole transactions and its receipts. */
-export const recordOf = (
-  json: BlockJson,
-  parsed: ParsedBlock,
-  proof: ProofLevel,
-): BlockRecord | undefined => atOnce(cutRecord(json, parsed, proof));
-
-/** The same in steps: a block may be huge. */
+/**
+ * In steps: a block may be huge.
+ *
+ * @returns undefined when the JSON is not that of a block with whole transactions and its receipts.
+ */
 export function* cutRecord(
   json: BlockJson,
   { block, receipts: parsedReceipts }: ParsedBlock,

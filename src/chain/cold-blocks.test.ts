@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type BlockRecord, recordOf } from "./block-record.ts";
+import { recordOf } from "../../test/support/at-once.ts";
+import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { asTheyAre, packed, partKey } from "./block-tables.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { recordOf } from "../../test/support/at-once.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { Turns } from "../lib/turns.ts";
 import type { Reply } from "../upstream/reply.ts";
-import { recordOf } from "./block-record.ts";
 import type { AskedNode } from "./dialect.ts";
 import { epochDialect } from "./fetch-epoch.ts";
 

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { recordOf } from "../../test/support/at-once.ts";
 import { type GeneratedBlock, GeneratedChain } from "../../test/support/generated-chain.ts";
 import { atOnce } from "../lib/turns.ts";
 import { BlockEntries } from "./block-entries.ts";
-import { type BlockRecord, recordOf } from "./block-record.ts";
+import type { BlockRecord } from "./block-record.ts";
 import { BlockStore } from "./block-store.ts";
 import { BlockTables } from "./block-tables.ts";
 

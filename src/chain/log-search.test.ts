@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { recordOf } from "../../test/support/at-once.ts";
 import { type LogFilter, matcherOf } from "../evm/log-filter.ts";
-import { recordOf } from "./block-record.ts";
 import { encodeDirectory } from "./log-index.ts";
 import { selectLogs } from "./log-search.ts";
 import { LogSelection } from "./log-selection.ts";

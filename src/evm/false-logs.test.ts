@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { findFalse, whyFalse } from "./false-logs.ts";
+import { whyFalse } from "../../test/support/at-once.ts";
+import { findFalse } from "./false-logs.ts";
 import { matcherOf } from "./log-filter.ts";
 
 const ADDRESS = `0x${"aa".repeat(20)}`;

@@ -1,7 +1,7 @@
 // What a node told as the answer to a log query, held against the query: what cannot be its answer.
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
-import { atOnce, type Work } from "../lib/turns.ts";
+import type { Work } from "../lib/turns.ts";
 import { ADDRESS, type LogMatcher, type LogRange } from "./log-filter.ts";
 import { isData, isHash, isQuantity, toNumber } from "./values.ts";
 
@@ -36,10 +36,6 @@ const LEVELS = 8;
  *
  * @param json null is how some nodes say that there are none.
  */
-export const whyFalse = (json: Buffer, question: LogQuestion): string | undefined =>
-  atOnce(findFalse(json, question));
-
-/** The same in steps. */
 export function* findFalse(json: Buffer, question: LogQuestion): Work<string | undefined> {
   if (json.toString("latin1", 0, 4) === "null") return undefined;
   const { most = Number.POSITIVE_INFINITY } = question;

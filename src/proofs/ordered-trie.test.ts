@@ -2,7 +2,7 @@ import { createMPT } from "@ethereumjs/mpt";
 import { RLP } from "@ethereumjs/rlp";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { orderedTrieRoot } from "./ordered-trie.ts";
+import { orderedTrieRoot } from "../../test/support/at-once.ts";
 
 describe("the root of an ordered trie", () => {
   it.each([0, 1, 2, 127, 128, 129, 256, 257, 300, 1_000])(

@@ -1,16 +1,13 @@
 // The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers
 // carry it for transactions, receipts and withdrawals. Nothing of the trie is kept.
 import { keccak256, keccakBytes } from "../evm/keccak.ts";
-import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
+import { eachInSteps, type Work } from "../lib/turns.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /** The hash of the RLP of nothing: the root of an empty list. */
 export const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
-/** The root as DATA. */
-export const orderedTrieRoot = (items: readonly Uint8Array[]): string => atOnce(hashTrie(items));
-
-/** The same in steps: there may be a great many items. */
+/** The root as DATA; in steps: there may be a great many items. */
 export function* hashTrie(items: readonly Uint8Array[]): Work<string> {
   if (items.length === 0) return EMPTY_ROOT;
   const writer = new RlpWriter();

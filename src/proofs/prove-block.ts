@@ -2,7 +2,7 @@
 // is this block. Pure, and never throws whatever the node wrote.
 
 import { keccakBytes } from "../evm/keccak.ts";
-import { atOnce, type Work } from "../lib/turns.ts";
+import type { Work } from "../lib/turns.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import {
   type BlockLists,
@@ -46,10 +46,7 @@ export type NetworkRules = {
   readonly byzantium?: number | undefined;
 };
 
-export const proveBlock = (parts: BlockParts, options: NetworkRules): Proof =>
-  atOnce(proveInSteps(parts, options));
-
-/** The same in steps: a block may be huge. */
+/** In steps: a block may be huge. */
 export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Proof> {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");

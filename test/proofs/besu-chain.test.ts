@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { type BlockParts, proveBlock } from "../../src/proofs/prove-block.ts";
+import type { BlockParts } from "../../src/proofs/prove-block.ts";
+import { proveBlock } from "../support/at-once.ts";
 import { besuChainAvailable, executeBesuChain, LAST_EXECUTED } from "./besu-chain.ts";
 
 describe.skipIf(!besuChainAvailable)("the chain of Besu's tests", () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { headerHash } from "../../src/proofs/check-header.ts";
-import { type BlockParts, proveBlock } from "../../src/proofs/prove-block.ts";
+import type { BlockParts } from "../../src/proofs/prove-block.ts";
+import { proveBlock } from "../support/at-once.ts";
 import {
   type ExecutionChain,
   executionChainAvailable,

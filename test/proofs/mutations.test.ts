@@ -1,11 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type BlockParts,
-  type Json,
-  type Proof,
-  proveBlock,
-} from "../../src/proofs/prove-block.ts";
+import type { BlockParts, Json, Proof } from "../../src/proofs/prove-block.ts";
+import { proveBlock } from "../support/at-once.ts";
 import { atDepth } from "../support/depth.ts";
 import {
   type ExecutionChain,

@@ -6,8 +6,8 @@ import { toQuantity } from "../../../src/evm/values.ts";
 import { atOnce } from "../../../src/lib/turns.ts";
 import { headerHash } from "../../../src/proofs/check-header.ts";
 import { encodeReceipt, encodeTransaction } from "../../../src/proofs/check-lists.ts";
-import { orderedTrieRoot } from "../../../src/proofs/ordered-trie.ts";
 import { RlpWriter } from "../../../src/proofs/rlp-writer.ts";
+import { orderedTrieRoot } from "../at-once.ts";
 
 export type MadeBlock = {
   readonly number: number;

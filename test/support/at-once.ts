@@ -1,0 +1,18 @@
+// Long work of the sources, done at once: tests and benchmarks keep nobody waiting.
+import { type BlockRecord, cutRecord } from "../../src/chain/block-record.ts";
+import { findFalse } from "../../src/evm/false-logs.ts";
+import { atOnce } from "../../src/lib/turns.ts";
+import { hashTrie } from "../../src/proofs/ordered-trie.ts";
+import { type Proof, proveInSteps } from "../../src/proofs/prove-block.ts";
+
+export const recordOf = (...given: Parameters<typeof cutRecord>): BlockRecord | undefined =>
+  atOnce(cutRecord(...given));
+
+export const proveBlock = (...given: Parameters<typeof proveInSteps>): Proof =>
+  atOnce(proveInSteps(...given));
+
+export const whyFalse = (...given: Parameters<typeof findFalse>): string | undefined =>
+  atOnce(findFalse(...given));
+
+export const orderedTrieRoot = (...given: Parameters<typeof hashTrie>): string =>
+  atOnce(hashTrie(...given));

@@ -4,7 +4,8 @@
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Staleness } from "../chain/freshness.ts";
-import { isQuantity, toNumber } from "../evm/values.ts";
+import { isHash, isQuantity, toNumber } from "../evm/values.ts";
+import { parsed } from "../jsonrpc/raw-json.ts";
 import { Cancellation, type Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
@@ -107,7 +108,8 @@ type Past = Pick<ChainView, "blockAt" | "blockOf" | "transaction">;
  * a call is answered from a store that may be behind its network.
  */
 export function isOfThePast(paramsJson: string, past: Past): boolean {
-  const [named] = parsed(paramsJson);
+  const params = parsed(paramsJson);
+  const named: unknown = Array.isArray(params) ? params[0] : undefined;
   if (typeof named === "string") return isStored(named, past);
   if (typeof named !== "object" || named === null) return false;
   const { blockHash, blockNumber, ...range } = named as Record<string, unknown>;
@@ -120,19 +122,6 @@ export function isOfThePast(paramsJson: string, past: Past): boolean {
 function isStored(named: unknown, past: Past): boolean {
   if (isHash(named)) return (past.blockOf(named) ?? past.transaction(named)) !== undefined;
   return isQuantity(named) && past.blockAt(toNumber(named)) !== undefined;
-}
-
-const isHash = (named: unknown): named is string =>
-  typeof named === "string" && /^0x[0-9a-f]{64}$/i.test(named);
-
-/** Whatever it is, the method's own check says what is wrong with it. */
-function parsed(paramsJson: string): readonly unknown[] {
-  try {
-    const params: unknown = JSON.parse(paramsJson);
-    return Array.isArray(params) ? params : [];
-  } catch {
-    return [];
-  }
 }
 
 /** Made once: an abort without a reason makes an exception with a stack, for every answered call. */

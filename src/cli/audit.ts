@@ -4,10 +4,9 @@ import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
 import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
 import type { Environment } from "../config/parse-config.ts";
-import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
-import { CommandFailure, configOf, orWrongUsage, readConfig, stateOf } from "./read-config.ts";
+import { CommandFailure, configOf, orWrongUsage, readConfig, withStateOf } from "./read-config.ts";
 import { table } from "./table.ts";
 
 const OPTIONS = {
@@ -30,21 +29,15 @@ export async function audit(
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
     throw new CommandFailure(`--limit: want a number from 1 to ${MOST_ENTRIES}`, { exitCode: 2 });
   const { path } = configOf("audit", config, environment);
-  const state = await stateOf(readConfig(path, environment));
-  try {
-    const { entries } = await auditTrailOf(state, systemClock).read({ limit: Number(limit) });
-    if (json) return print(JSON.stringify(entries, null, 2));
-    const rows = entries.map(({ at, who, from, what, key = "", details = [] }) => [
-      at.slice(0, "2026-11-21T10:00:00".length),
-      ...[who, from, key, details.length > 0 ? `${what}: ${details.join(", ")}` : what],
-    ]);
-    print(table([["WHEN (UTC)", "WHO", "FROM", "KEY", "WHAT"], ...rows]));
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    throw new CommandFailure(error.message, { exitCode: 1, cause: error });
-  } finally {
-    await state.close();
-  }
+  const { entries } = await withStateOf(readConfig(path, environment), (state) =>
+    auditTrailOf(state, systemClock).read({ limit: Number(limit) }),
+  );
+  if (json) return print(JSON.stringify(entries, null, 2));
+  const rows = entries.map(({ at, who, from, what, key = "", details = [] }) => [
+    at.slice(0, "2026-11-21T10:00:00".length),
+    ...[who, from, key, details.length > 0 ? `${what}: ${details.join(", ")}` : what],
+  ]);
+  print(table([["WHEN (UTC)", "WHO", "FROM", "KEY", "WHAT"], ...rows]));
 }
 
 /** What it cannot keep is said on stderr: the change was made. */

@@ -23,7 +23,7 @@ import {
   leftConfigPath,
   orMistakes,
   programName,
-  stateOf,
+  withStateOf,
 } from "./read-config.ts";
 
 /** For each answer, in milliseconds. */
@@ -282,9 +282,8 @@ function asBefore(node: MetNode, before: string): MetNode {
 const FIRST_KEY = "first";
 
 /** The text of a new key; undefined where there is a key already, which works on. */
-async function firstKey(config: Config): Promise<string | undefined> {
-  const state = await stateOf(config);
-  try {
+const firstKey = (config: Config): Promise<string | undefined> =>
+  withStateOf(config, async (state) => {
     const options = { ...configuredIn(config), secret: config.keySecret };
     const book = new KeyBook(options, { state, clock: systemClock });
     const all = await book.list();
@@ -294,10 +293,7 @@ async function firstKey(config: Config): Promise<string | undefined> {
       name = `${FIRST_KEY}-${count}`;
     const made = await book.create({ name });
     return made.kind === "made" ? made.text : undefined;
-  } finally {
-    await state.close();
-  }
-}
+  });
 
 type Announced = {
   readonly server: string;

@@ -22,7 +22,6 @@ import {
 } from "../access/usage/usage-report.ts";
 import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
-import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { readRange } from "../lib/calendar.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
@@ -36,7 +35,13 @@ import {
   termNames,
   wrong,
 } from "./keys-options.ts";
-import { CommandFailure, configOf, orWrongUsage, readKnownConfig, stateOf } from "./read-config.ts";
+import {
+  CommandFailure,
+  configOf,
+  orWrongUsage,
+  readKnownConfig,
+  withStateOf,
+} from "./read-config.ts";
 import { table } from "./table.ts";
 
 /** @param argv What follows `keys`. @throws CommandFailure */
@@ -56,19 +61,13 @@ export async function keys(
   const { path } = configOf(`keys ${word}`, textOf(asked.values["config"]), environment);
   const config = await readKnownConfig(path, environment);
   const clock = systemClock;
-  const state = await stateOf(config);
-  const options = { ...configuredIn(config), secret: config.keySecret };
-  const book = new KeyBook(options, { state, clock });
-  const audit = auditTrailOf(state, clock);
-  const note: KeysParts["note"] = (noted) => audit.note(commandLine(), noted);
-  try {
-    await command.run(asked, { book, note, state, config, clock, print });
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    throw new CommandFailure(error.message, { exitCode: 1, cause: error });
-  } finally {
-    await state.close();
-  }
+  await withStateOf(config, (state) => {
+    const options = { ...configuredIn(config), secret: config.keySecret };
+    const book = new KeyBook(options, { state, clock });
+    const audit = auditTrailOf(state, clock);
+    const note: KeysParts["note"] = (noted) => audit.note(commandLine(), noted);
+    return command.run(asked, { book, note, state, config, clock, print });
+  });
 }
 
 function readArguments(

@@ -6,6 +6,7 @@ import { namesNetworks } from "../config/environment-settings.ts";
 import { type Environment, type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Facts } from "../config/short-forms.ts";
+import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
 import { RefusedState, type State } from "../state/state.ts";
@@ -140,12 +141,28 @@ function readText(path: string | undefined): string {
 }
 
 /** Without a word in the log. @throws CommandFailure when it is damaged, or of a newer format. */
-export async function stateOf(config: Config): Promise<State> {
+async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
   return openState(config, { clock: systemClock, log }).catch((cause: unknown) => {
     if (!(cause instanceof RefusedState)) throw cause;
     throw new CommandFailure(cause.message, { exitCode: 1, cause });
   });
+}
+
+/** Does the work with the state open. @throws CommandFailure as `stateOf`, and in place of what is told to callers. */
+export async function withStateOf<Result>(
+  config: Config,
+  work: (state: State) => Promise<Result>,
+): Promise<Result> {
+  const state = await stateOf(config);
+  try {
+    return await work(state);
+  } catch (cause) {
+    if (!(cause instanceof RpcError)) throw cause;
+    throw new CommandFailure(cause.message, { exitCode: 1, cause });
+  } finally {
+    await state.close();
+  }
 }
 
 /** Of a gateway that ran here before, or runs now; undefined where none did. @throws As `stateOf`. */

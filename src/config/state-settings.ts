@@ -1,6 +1,7 @@
 // Where several gateways share what they know: the URL of a Redis or Valkey. It may hold a password,
 // and is never shown; mistakes in it are told without any of its text.
 import { z } from "zod";
+import { decoded } from "./units.ts";
 
 const example =
   "redis://host:6379, rediss://user:password@host:6379/0, redis-sentinel://host1:26379,host2:26379/name or redis-cluster://host1:6379,host2:6379";
@@ -87,13 +88,4 @@ function readLogin(text: string | undefined): { user?: string; password?: string
     ...(user === "" ? {} : { user: decoded(user) }),
     ...(password === undefined ? {} : { password: decoded(password) }),
   };
-}
-
-/** Passwords are often written as they are, with a % of their own. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import {
   amount,
+  decoded,
   duration,
   isMapping,
   mappingOf,
@@ -133,12 +134,4 @@ function pairsIn(text: string | undefined): Record<string, string> | undefined {
     return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const;
   });
   return Object.fromEntries(pairs.filter(([name]) => name.length > 0));
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -86,6 +86,15 @@ export const byteSize = z
   )
   .transform((size) => (typeof size === "number" ? size : toBytes(size)));
 
+/** Percent-encoded text. Passwords are often written as they are, with a % of their own. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -1,4 +1,5 @@
 // How nodes of epoch networks refuse log queries: their words to say, and to understand.
+import type { NodeError } from "../evm/revert.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 
 export const tooManyHashes = (count: number): RpcError =>
@@ -25,13 +26,6 @@ export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYON
 
 const filterError = (why: string, data?: unknown): RpcError =>
   new RpcError(-32016, `Error processing request: Filter error: ${why}`, { data });
-
-/** A node's error, as far as it matters here. */
-type NodeError = {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-};
 
 /** Whether a node would answer for fewer epochs, without saying for how many. */
 export const tooManyLogs = (error: NodeError): boolean =>

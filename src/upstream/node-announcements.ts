@@ -1,5 +1,6 @@
 // What an upstream announces by itself: its new heads, and pending transactions.
 
+import { isHash } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Family } from "../namespaces/known-method.ts";
@@ -112,6 +113,3 @@ function hashIn(event: Buffer): string | undefined {
   const hash = parsed(event);
   return isHash(hash) ? hash.toLowerCase() : undefined;
 }
-
-const isHash = (value: unknown): value is string =>
-  typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);

@@ -1,4 +1,5 @@
 // Keeps what the operator knows of a node out of what callers see.
+import { decoded } from "../config/units.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
 import { hasOwnWords, type Reply } from "./reply.ts";
 
@@ -103,14 +104,6 @@ function jsonWithout(json: string, secrets: readonly string[]): string {
     return isClean ? "unchanged" : JSON.stringify(cleaned);
   } catch {
     return "unreadable";
-  }
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
   }
 }
 

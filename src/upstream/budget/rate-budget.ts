@@ -2,8 +2,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
-import type { State } from "../../state/state.ts";
-import { MonthCount } from "./month-count.ts";
+import { MonthCount, type MonthCountParts } from "./month-count.ts";
 
 /** In calls, or in the vendor's credits when `costs` says what a call costs. */
 export type RateBudgetOptions = {
@@ -17,11 +16,6 @@ export type RateBudgetOptions = {
   readonly perMonth?: number | undefined;
   /** By method or pattern, such as `eth_get*`; others cost 1. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
-};
-
-export type RateBudgetParts = {
-  readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
-  readonly state: Pick<State, "get" | "update">;
 };
 
 export type RateBudgetState = {
@@ -62,7 +56,7 @@ export class RateBudget {
   readonly #month: MonthCount | undefined;
   readonly #clock: Pick<Clock, "now">;
 
-  constructor(options: RateBudgetOptions, { clock, state }: RateBudgetParts) {
+  constructor(options: RateBudgetOptions, { clock, state }: MonthCountParts) {
     const { network, upstream, perSecond, burst, perMonth, costs = {} } = options;
     const hasBurst = perSecond !== undefined && burst !== undefined;
     const burstSeconds = hasBurst ? burst / perSecond : BURST_SECONDS;

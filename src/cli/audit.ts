@@ -13,6 +13,7 @@ const OPTIONS = {
   config: { type: "string", short: "c" },
   limit: { type: "string", default: "100" },
   json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
 } as const;
 
 export const AUDIT_HELP = `  headgate audit [--config headgate.yaml] [--limit N] [--json]
@@ -25,7 +26,8 @@ export async function audit(
   print: (text: string) => void,
 ): Promise<void> {
   const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
-  const { config, limit, json } = orWrongUsage(parse, AUDIT_HELP);
+  const { config, limit, json, help } = orWrongUsage(parse, AUDIT_HELP);
+  if (help) return print(AUDIT_HELP);
   if (!/^([1-9]\d{0,2}|1000)$/.test(limit))
     throw new CommandFailure(`--limit: want a number from 1 to ${MOST_ENTRIES}`, { exitCode: 2 });
   const { path } = configOf("audit", config, environment);

@@ -194,7 +194,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   update: {
-    summary: "changes what a key may do; none takes a setting away",
+    summary: "changes what a key may do; the value none takes a setting away",
     takesName: "always",
     options: [...termNames, "json"],
     run: async ({ name, values }, { book, note, clock, print }) => {
@@ -206,7 +206,8 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   rotate: {
-    summary: "makes a new text for a key; the old one works on for a day, or the overlap",
+    summary:
+      "makes a new text for a key; the old one works for another day, or as long as --overlap says",
     takesName: "always",
     options: ["overlap", "json", "quiet"],
     run: async ({ name, values }, { book, note, print }) => {
@@ -217,8 +218,12 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     },
   },
   revoke: change("ends a key for good", (name, book) => book.revoke(name), "revoked for good"),
-  disable: change("lets a key rest", (name, book) => book.disable(name), "disabled"),
-  enable: change("wakes it again", (name, book) => book.enable(name), "enabled"),
+  disable: change(
+    "refuses the key until it is enabled again",
+    (name, book) => book.disable(name),
+    "disabled",
+  ),
+  enable: change("takes back what disable did", (name, book) => book.enable(name), "enabled"),
   usage: {
     summary: "what a key, or every key, was used for",
     takesName: "perhaps",

@@ -1,5 +1,5 @@
 // The command line: which words are a command, and what is said where they are none.
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { commandHere } from "../../test/support/command-here.ts";
 import { run } from "./run.ts";
 
@@ -32,4 +32,17 @@ describe("a command line that is none", () => {
     expect(code).toBe(2);
     expect(stderr).toContain(why);
   });
+});
+
+describe("a command that is asked for its help", () => {
+  it.each(["audit", "top", "store", "keys", "check"])(
+    "%s tells it, and does no more",
+    async (word) => {
+      const written = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+      await run([word, "--help"], {});
+      const text = written.mock.calls.join("");
+      written.mockRestore();
+      expect(text).toContain(`headgate ${word}`);
+    },
+  );
 });

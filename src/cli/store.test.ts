@@ -137,9 +137,12 @@ describe("headgate store, wrongly asked,", () => {
     expect(stderr).toContain("headgate store forget --network NAME"); // how it is asked rightly
   });
 
-  it.each([[[]], [["help"]], [["--help"]]])("%j: is explained", async (words) => {
-    const { code, stdout } = await commandHere((print) => store(words, {}, print));
-    expect(code).toBe(0);
-    expect(stdout).toContain("tells what is stored");
-  });
+  it.each([[[]], [["help"]], [["--help"]], [["show", "--help"]]])(
+    "%j: is explained",
+    async (words) => {
+      const { code, stdout } = await commandHere((print) => store(words, {}, print));
+      expect(code).toBe(0);
+      expect(stdout).toContain("tells what is stored");
+    },
+  );
 });

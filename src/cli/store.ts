@@ -22,6 +22,7 @@ const OPTIONS = {
   blocks: { type: "string" },
   all: { type: "boolean" },
   json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
 } as const;
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"];
@@ -36,6 +37,7 @@ export async function store(
   if (["help", "--help", "-h"].includes(word)) return print(STORE_HELP);
   if (word !== "show" && word !== "forget") throw wrong(`unknown command store ${word}`);
   const values = orWrongUsage(() => parseArgs({ args: rest, options: OPTIONS }).values, STORE_HELP);
+  if (values.help) return print(STORE_HELP);
   const { path } = configOf(`store ${word}`, values.config, environment);
   const config = await readKnownConfig(path, environment);
   if (values.network !== undefined && !Object.hasOwn(config.networks, values.network))

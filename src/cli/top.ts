@@ -17,6 +17,7 @@ const OPTIONS = {
   config: { type: "string", short: "c" },
   url: { type: "string" },
   once: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
 } as const;
 
 type Admin = { readonly url: string; readonly token: string | undefined };
@@ -24,7 +25,8 @@ type Admin = { readonly url: string; readonly token: string | undefined };
 /** @param argv What follows `top`. @throws CommandFailure */
 export async function top(argv: readonly string[], environment: Environment): Promise<void> {
   const parse = () => parseArgs({ args: [...argv], options: OPTIONS }).values;
-  const { config, url, once } = orWrongUsage(parse, TOP_HELP);
+  const { config, url, once, help } = orWrongUsage(parse, TOP_HELP);
+  if (help) return void process.stdout.write(`${TOP_HELP}\n`);
   const admin = await adminOf({ config, url }, environment);
   if (once || !process.stdout.isTTY) return showOnce(admin);
   const screen = new Screen(admin.url);

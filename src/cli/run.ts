@@ -41,10 +41,14 @@ a file, the environment: HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,https://…,
 
 /** Resolves when the command is done, or the gateway listens. @throws CommandFailure for whatever a person can put right. */
 export async function run(argv: readonly string[], environment: Environment): Promise<void> {
-  const print = (text: string): void => void process.stdout.write(`${text}\n`);
+  const print = (text: string): void => {
+    letReadersLeave();
+    process.stdout.write(`${text}\n`);
+  };
   if (argv[0] === "keys") return keys(argv.slice(1), environment, print);
   if (argv[0] === "audit") return audit(argv.slice(1), environment, print);
   if (argv[0] === "top") {
+    letReadersLeave();
     const { top } = await import("./top.ts");
     return top(argv.slice(1), environment);
   }
@@ -89,6 +93,16 @@ export async function run(argv: readonly string[], environment: Environment): Pr
     default:
       throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });
   }
+}
+
+/** Who reads what a command prints may have seen enough, as `head` has: the command does its work to the end. */
+function letReadersLeave(): void {
+  if (process.stdout.listenerCount("error", ignoreReaderGone) === 0)
+    process.stdout.on("error", ignoreReaderGone);
+}
+
+function ignoreReaderGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
 
 function readArguments(argv: readonly string[]) {

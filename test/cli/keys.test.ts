@@ -1,5 +1,7 @@
 // `headgate keys` as a process: what it prints goes where scripts look for it, and so does how it ends.
 // All that it can say is tested beside its source.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,5 +45,17 @@ describe("headgate keys, as a process,", () => {
     const { code, stdout } = await runCommand(["keys"]);
     expect(code).toBe(0);
     expect(stdout).toContain("makes a key and shows it once");
+  });
+
+  it("does its work to the end for whoever reads no more of it, as head does", async () => {
+    const words = ["keys", "create", "unread", "--config", config];
+    const child = spawn(process.execPath, ["bin/headgate.mjs", ...words]);
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
+    expect([await once(child, "close"), stderr]).toEqual([[0, null], ""]);
+    expect((await run("list")).stdout).toContain("unread");
   });
 });

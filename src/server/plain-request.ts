@@ -48,7 +48,7 @@ export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other"
 
 const REQUEST_LINE = /^POST (\/[\w\-.~%!$&'()*+,;=:@/?]*) HTTP\/1\.1$/;
 /** Bytes above 0x7e are another parser's to judge. */
-const FIELD = /^([\w\-.!#$%&'*+^`|~]+):[ \t]*([\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?|)[ \t]*$/;
+const FIELD = /^([\w\-.!#$%&'*+^`|~]+):([\t\x20-\x7e]*)$/;
 /** They say more of a body than its length, or of what follows it; the last one is no name for a member of an object. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "content-encoding", "expect", "upgrade", "trailer", "te", "__proto__"],
@@ -60,8 +60,9 @@ function readFields(
   const headers: Record<string, string> = {};
   const rawHeaders: string[] = [];
   for (const line of lines) {
-    const [, written, value] = FIELD.exec(line) ?? [];
-    if (written === undefined || value === undefined) return undefined;
+    const [, written, padded] = FIELD.exec(line) ?? [];
+    if (written === undefined || padded === undefined) return undefined;
+    const value = padded.trim(); // of spaces and tabs, of which an expression would try each division
     const name = written.toLowerCase();
     if (NOT_PLAIN.has(name) || Object.hasOwn(headers, name)) return undefined;
     if (name === "connection" && value.toLowerCase() !== "keep-alive") return undefined;

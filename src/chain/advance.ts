@@ -4,6 +4,7 @@
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
+import { deadline, inBatches } from "../lib/waiting.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { ChainUpdate } from "./block-store.ts";
@@ -20,7 +21,7 @@ export type AdvanceParts = {
   readonly prover: Pick<Prover, "takeDistrust">;
   /** Whether all nodes of the configuration may be asked now. */
   readonly isComplete: () => boolean;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
   /** Ends what is under way. */
@@ -35,6 +36,12 @@ export type AdvanceOptions = {
 
 /** Blocks fetched side by side when the chain is behind. */
 const AT_ONCE = 8;
+/**
+ * A store begins with so many blocks below its first head, where they come within so many milliseconds: a reorganisation
+ * below the tail begins it anew, and what was told of the blocks that it drops is not known any more.
+ */
+const BEGUN_BELOW = 16;
+const BEGUN_BELOW_WITHIN_MS = 5_000;
 /** So often must the nodes deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
 
@@ -64,21 +71,21 @@ export class Advance {
     const { store } = this.#parts;
     if (this.#parts.prover.takeDistrust()) await store.clear();
     const { head } = store.tables;
-    if (!head) return this.#startAt(target, nodes);
+    const inOrder = [node, ...nodes.filter((other) => other !== node)];
+    if (!head) return this.#startAt(target, inOrder);
     if (target.hash === head.hash) {
       this.#denial.end();
       return true;
     }
     if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
     if (target.number - head.number >= store.size.windowBlocks)
-      return (await this.#isBelieved(target, nodes)) && this.#startAt(target, nodes);
+      return (await this.#isBelieved(target, nodes)) && this.#startAt(target, inOrder);
     // Where the target is higher, the link of the next block shows a fork, without asking.
     const isHigher = target.number > head.number;
     const fork = isHigher ? head : await this.#findFork(target, node);
     if (fork === "unclear") return false;
     if (fork === "none") return this.#beginAnew(target, nodes);
     this.#hurdle = undefined;
-    const inOrder = [node, ...nodes.filter((other) => other !== node)];
     if (await this.#fill(head, fork, target, inOrder)) return true;
     return this.#stepOver(target, nodes);
   }
@@ -102,13 +109,36 @@ export class Advance {
     return true;
   }
 
-  /** The first block of a store; what was there before is given up for it. */
+  /** The first blocks of a store; what was there before is given up for them. */
   async #startAt(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
-    const record = await this.#fetch({ hash: target.hash }, nodes, target.number);
-    if (!record || this.#parts.signal.aborted) return false;
-    await this.#parts.store.startAt(record);
+    const { store, signal } = this.#parts;
+    const newest = await this.#fetch({ hash: target.hash }, nodes, target.number);
+    if (!newest) return false;
+    const [first = newest, ...added] = await this.#withBlocksBelow(newest, nodes);
+    if (signal.aborted) return false;
+    await store.startAt(first);
+    if (added.length > 0) await store.apply({ removed: 0, added });
     this.#tellUpdate(0);
     return true;
+  }
+
+  /** The block with those below it, oldest first: as many as are to be had soon, and are linked. */
+  async #withBlocksBelow(newest: TakenBlock, nodes: readonly AskedNode[]): Promise<TakenBlock[]> {
+    const { source, store, clock, signal: closing } = this.#parts;
+    const { number } = newest.outline;
+    const count = Math.min(BEGUN_BELOW, store.size.windowBlocks - 1, number);
+    const numbers = Array.from({ length: count }, (_, index) => number - 1 - index);
+    const { signal, done } = deadline(BEGUN_BELOW_WITHIN_MS, closing, clock);
+    const found = await inBatches(numbers, AT_ONCE, (each) =>
+      source.fetch({ number: each }, nodes, signal),
+    );
+    done();
+    const blocks = [newest];
+    for (const each of found) {
+      if (each.kind !== "found" || each.record.hash !== blocks[0]?.outline.parentHash) break;
+      blocks.unshift(each.record);
+    }
+    return blocks;
   }
 
   /**

@@ -39,6 +39,8 @@ export class Backfill {
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
+  /** It was told that the window is filled: a young chain's is from the start. */
+  #isFilled = false;
   /** The lowest number that can be had: the block below it is too large to be taken in. */
   #floor = 0;
   readonly #options: BackfillOptions;
@@ -115,9 +117,10 @@ export class Backfill {
       loggedAt = now;
       log.info(progress, "filling the window");
     }
-    if (filled === 0) return;
-    const seconds = Math.round((clock.now() - startedAt) / 1000);
     const { head, tail } = store.tables;
+    if (!head || (filled === 0 && this.#isFilled)) return;
+    this.#isFilled = true;
+    const seconds = Math.round((clock.now() - startedAt) / 1000);
     log.info({ blocks: filled, from: tail, to: head?.number, seconds }, "the window is filled");
   }
 

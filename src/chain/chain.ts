@@ -143,7 +143,7 @@ export class Chain implements ChainWriter {
       {
         ...{ ...shared, writing, isComplete },
         onConfirmed: (at) => this.#confirm(at),
-        onLive: () => this.#headIs(this.#head),
+        onLive: () => this.#liveChanged(),
       },
     );
     this.#backfill = new Backfill({ network }, { ...shared, nodes: () => pool.bestForBlocks() });
@@ -194,7 +194,12 @@ export class Chain implements ChainWriter {
     this.#headIs(this.#store.tables.head);
     this.#parts.pool.onChange(() => this.#follower.hurry());
     this.#follower.start();
-    this.#backfill.start();
+  }
+
+  /** What callers wait for comes first: the window is filled from then on. */
+  #liveChanged(): void {
+    this.#headIs(this.#head);
+    if (this.#follower.isLive) this.#backfill.start();
   }
 
   #headIs(head: Position | undefined): void {

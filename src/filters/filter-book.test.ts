@@ -13,7 +13,11 @@ const MINUTE_MS = 60_000;
 const NOT_FOUND = { code: -32000, message: "filter not found" };
 const head = { number: 7, hash: `0x${"a".repeat(64)}` };
 /** A chain that stands still. */
-const view = { head, tail: 0, holds: true, hashAt: () => head.hash };
+const view = {
+  ...{ head, tail: 0, holds: true },
+  hashAt: () => head.hash,
+  droppedBlock: (hash: string) => (hash === head.hash ? {} : undefined),
+};
 const caller = {
   holder: "test",
   signal: new AbortController().signal,
@@ -26,10 +30,12 @@ let clock: FakeClock;
 const books: FilterBook[] = [];
 let counted: object;
 let headOfNodes: typeof head | undefined;
+/** What is seen once the chain was waited for. */
+let reached: typeof view | undefined;
 
 const open = async (isFollowed = true): Promise<FilterBook> => {
   const pool = { usable: () => [], isSettled: () => true, onChange: () => () => true };
-  const seen = isFollowed ? view : undefined;
+  let seen = isFollowed ? view : undefined;
   const book = new FilterBook(
     { network: "main", perKey: { polled: 3, pushed: 3 }, most: 10, isShared: false, sweeps: true },
     {
@@ -38,6 +44,9 @@ const open = async (isFollowed = true): Promise<FilterBook> => {
         view: () => seen as never,
         liveView: async () => seen as never,
         headOfNodes: async () => headOfNodes,
+        reach: async () => {
+          seen ??= reached;
+        },
       },
       journal: new MempoolJournal({ network: "main", prefix: "eth" }, { pool, state, clock }),
       formatters: blockFormatters,
@@ -72,6 +81,7 @@ beforeEach(async () => {
   state = new LmdbState({ path });
   clock = new FakeClock();
   headOfNodes = undefined;
+  reached = undefined;
 });
 afterEach(async () => {
   await Promise.all(books.splice(0).map((book) => book.close()));
@@ -166,6 +176,22 @@ describe("a filter", () => {
     const id = await make(await open(false));
     const book = await open();
     expect((await book.changes(id, caller, () => undefined)).items).toEqual([]);
+  });
+
+  it.each([
+    { why: "the nodes' head", where: "the store has it", at: head.hash, told: head.hash },
+    {
+      why: "the store's head",
+      where: "it was dropped before the chain was there",
+      at: `0x${"b".repeat(64)}`,
+      told: head.hash,
+    },
+  ])("waits for the chain, and begins at $why where $where", async ({ at, told }) => {
+    headOfNodes = { number: head.number, hash: at };
+    reached = view;
+    await make(await open(false));
+    const [entry] = await state.list("filter main ");
+    expect(JSON.parse(entry?.text ?? "")).toMatchObject({ told: { number: 7, hash: told } });
   });
 
   it("stays while the chain is not followed yet", async () => {

@@ -37,7 +37,7 @@ export type FilterLimits = {
 export type FilterOptions = FilterLimits & KeptFiltersOptions;
 
 export type FilterParts = KeptFiltersParts & {
-  readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes"> & {
+  readonly chain: Pick<ViewSource, "view" | "liveView" | "headOfNodes" | "reach"> & {
     readonly whyStopped?: ViewSource["whyStopped"];
   };
   readonly journal: MempoolFilters;
@@ -226,14 +226,26 @@ export class FilterBook {
   async #beginning(asked: FilterQuestion, caller: Waiting): Promise<Cursor> {
     if (asked.kind === "pending") return { sequence: await this.#parts.journal.begin(caller) };
     const { chain } = this.#parts;
+    const seen = chain.view();
+    if (seen && !seen.isBehind) return this.#cursorAt(seen.head, asked, seen);
     // Before the chain is followed, what comes after the nodes' own head is new all the same.
     // While the nodes may be further than the chain, too.
-    const seen = chain.view();
-    const view = seen?.isBehind ? undefined : seen;
-    if (view && this.#options.isShared) return withPath(view.head, this.#formatterFor(asked), view);
-    const head =
-      view?.head ?? (await chain.headOfNodes(caller.signal)) ?? (await this.#liveView(caller)).head;
-    return { number: head.number, hash: head.hash };
+    const head = await chain.headOfNodes(caller.signal);
+    if (!head) {
+      const view = await this.#liveView(caller);
+      return this.#cursorAt(view.head, asked, view);
+    }
+    // From a block that the store never had there is no way back once the nodes have dropped it.
+    await this.#within(chain.reach(head.number, caller.signal), caller);
+    const view = chain.view();
+    if (!view) return { number: head.number, hash: head.hash };
+    return this.#cursorAt(isDroppedUnseen(head, view) ? view.head : head, asked, view);
+  }
+
+  #cursorAt({ number, hash }: Position, asked: FilterQuestion, view: ChainView): CursorPosition {
+    return this.#options.isShared
+      ? withPath({ number, hash }, this.#formatterFor(asked), view)
+      : { number, hash };
   }
 
   async #look(
@@ -342,3 +354,7 @@ export class FilterBook {
     return asked.kind === "heads" ? formatters.heads : formatters.blocks;
   }
 }
+
+/** The store has the chain at this height, and never had the block. */
+const isDroppedUnseen = ({ number, hash }: Position, view: ChainView): boolean =>
+  number >= view.tail && number <= view.head.number && !view.droppedBlock(hash);

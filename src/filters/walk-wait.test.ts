@@ -92,6 +92,7 @@ const bookOf = (branches: Branches): FilterBook => {
     view: branches.view,
     liveView: async () => branches.view(),
     headOfNodes: async () => branches.headOfNodes,
+    reach: async () => undefined,
   };
   const book = new FilterBook(
     { network: "main", perKey: { polled: 3, pushed: 3 }, most: 100, isShared: true, sweeps: false },

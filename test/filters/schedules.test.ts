@@ -52,6 +52,11 @@ class World {
   }
 
   async open(): Promise<void> {
+    await this.launch();
+    await this.settled();
+  }
+
+  async launch(): Promise<void> {
     const { model, nodes } = this;
     const path = join(this.#path, "chain");
     this.#followed = await followChain(model, { path, windowBlocks: WINDOW, nodes });
@@ -76,11 +81,16 @@ class World {
       },
     );
     await this.book.start();
-    await this.settled();
   }
 
   settled(): Promise<unknown> {
     return this.#followed.settled();
+  }
+
+  /** Resolves once callers are shown the chain, or the condition holds. */
+  async shown(isEnough: () => boolean = () => false): Promise<void> {
+    while (!this.#followed.chain.views.view() && !isEnough())
+      await new Promise((resolve) => setImmediate(resolve));
   }
 
   async close(): Promise<void> {
@@ -239,4 +249,46 @@ describe.concurrent("a random world", () => {
     },
     120_000,
   );
+});
+
+/** As many blocks are asked for at once where a store begins, and more than where its window is filled. */
+const ASKED_AT_ONCE = 8;
+
+it("begins with the blocks that a reorganisation may drop: a filter made at once outlives it", async () => {
+  const path = await mkdtemp(join(tmpdir(), "headgate-schedules-"));
+  const world = new World(1, path);
+  const { model, nodes } = world;
+  const mayAnswer = Promise.withResolvers<void>();
+  let held = 0;
+  for (const node of nodes) {
+    const { ask } = node;
+    const slow: typeof ask = async (method, paramsJson) => {
+      // Whole blocks below the head.
+      if (/^\["0x[0-9a-f]+",true\]$/.test(paramsJson) && method === "eth_getBlockByNumber") {
+        held += 1;
+        await mayAnswer.promise;
+      }
+      return ask(method, paramsJson);
+    };
+    Object.assign(node, { ask: slow });
+  }
+  await world.launch();
+  try {
+    await world.shown(() => held >= ASKED_AT_ONCE);
+    mayAnswer.resolve();
+    await world.shown();
+    const { signal } = new AbortController();
+    const id = await world.book.create({ kind: "logs", criteria: {} }, { holder: HOLDER, signal });
+    const client = new FilterClient(logsOf(model, {}));
+    const depth = WINDOW - 2;
+    model.rollBack(depth); // and no node knows what was dropped
+    model.extend(depth + 1);
+    await world.settled();
+    const listener = { id, client, filter: {}, since: model.head.number };
+    while ((await poll(world, listener, "arrives")) > 0);
+    expectToBeAt(world, listener);
+  } finally {
+    await world.close();
+    await rm(path, { recursive: true, force: true });
+  }
 });

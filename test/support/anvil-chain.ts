@@ -14,18 +14,14 @@ export type Header = {
 export const latest = (url: string): Promise<Header> =>
   read(url, "eth_getBlockByNumber", "latest", false);
 
-/** No test reorganises so deep. A filter that is made while these blocks come is lost when they are dropped: anvil forgets them. */
-const DEEP = 12;
-
-/** Resolves when the gateway has the node's head, and what a reorganisation may drop, and answers both from its store. */
+/** Resolves when the gateway has the node's head, and answers it from its store. */
 export const settled = (url: string, anvil: AnvilNode): Promise<unknown> =>
   until("the gateway has the node's head", async () => {
     const head = await stored(url, "latest");
-    if (head?.hash !== (await latest(anvil.url)).hash) return false;
-    return stored(url, `0x${Math.max(0, Number(head.number) - DEEP).toString(16)}`);
+    return head !== undefined && head.hash === (await latest(anvil.url)).hash;
   });
 
-/** Until the chain is followed again, and its window filled so far, the node answers. */
+/** Until the chain is followed again, the node answers. */
 async function stored(url: string, block: string): Promise<Header | undefined> {
   const body = { jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: [block, false] };
   const response = await post(url, JSON.stringify(body));

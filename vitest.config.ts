@@ -46,6 +46,7 @@ const overProcesses = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   globalSetup: "scripts/bundle.mjs",
+  setupFiles: ["test/support/seed.ts", "test/support/failed-logs.ts"],
 };
 
 export default defineConfig({

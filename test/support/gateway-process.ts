@@ -32,6 +32,9 @@ export type GatewaySettings = Readonly<Record<string, unknown>> & { readonly net
 
 const KEY = "test-key";
 
+/** What the gateways of the present test file logged, in the order of their starts (failed-logs.ts). */
+export const startedLogs: (readonly LogLine[])[] = [];
+
 /** Starts the gateway and waits until it listens. Ports are free ones, and there is a key `test-key`. */
 export async function startGatewayProcess(
   settings: GatewaySettings,
@@ -49,6 +52,7 @@ export async function startGatewayProcess(
   await write(settings);
   const child = runMain(["--config", configPath], environment);
   const log = collectLog(child);
+  startedLogs.push(log);
   const ended = once(child, "exit");
   const listening = await until("the gateway listens", async () => {
     if (child.exitCode !== null) throw new Error(`the gateway ended: ${JSON.stringify(log)}`);

@@ -3,12 +3,21 @@
 import type { Signal } from "../lib/cancellation.ts";
 import type { Turns } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
+import type { Reply } from "../upstream/reply.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import type { BlockJson } from "./block-record.ts";
 import type { Position } from "./stored-block.ts";
 
 export type AskedNode = Pick<Upstream, "name" | "ask" | "isMissing">;
 export type Reference = { readonly hash: string } | { readonly number: number };
+
+export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
+
+/** How a node is asked for what is followed. @param maxBytes Of one answer; left out: as of any call. */
+export const askingOf =
+  (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
+  (method, params) =>
+    node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 
 /** The store writes block numbers in four bytes. */
 export const LARGEST_NUMBER = 0xffff_ffff;

@@ -8,7 +8,9 @@ import type { Signal } from "../lib/cancellation.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import {
+  type Ask,
   type AskedNode,
+  askingOf,
   type BlockLimits,
   type ChainDialect,
   type Fetched,
@@ -32,8 +34,7 @@ async function fetchBlock(
 ): Promise<Fetched> {
   const { limits, signal } = terms;
   const { bytes: maxBytes } = limits;
-  const ask: Ask = (method, params) =>
-    node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
+  const ask = askingOf(node, signal, maxBytes);
   const reply =
     "hash" in reference
       ? await ask("eth_getBlockByHash", [reference.hash, true])
@@ -58,7 +59,6 @@ async function fetchBlock(
   };
 }
 
-type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 type Failure = Exclude<Fetched, { kind: "fetched" }>;
 
 function failed(reply: Reply, maxBytes: number): Failure {
@@ -185,9 +185,7 @@ async function readPosition(
   signal: Signal,
 ): Promise<Position | undefined> {
   const reference = typeof numberOrTag === "number" ? `0x${numberOrTag.toString(16)}` : numberOrTag;
-  const reply = await node.ask("eth_getBlockByNumber", JSON.stringify([reference, false]), signal, {
-    purpose: "follow",
-  });
+  const reply = await askingOf(node, signal)("eth_getBlockByNumber", [reference, false]);
   return reply.kind === "result" ? positionIn(reply.json) : undefined;
 }
 
@@ -197,8 +195,7 @@ async function knowsBlock(
   node: AskedNode,
   signal: Signal,
 ): Promise<boolean | undefined> {
-  const params = JSON.stringify([hash, false]);
-  const reply = await node.ask("eth_getBlockByHash", params, signal, { purpose: "follow" });
+  const reply = await askingOf(node, signal)("eth_getBlockByHash", [hash, false]);
   return reply.kind === "result" ? !isNull(reply.json) : undefined;
 }
 

@@ -4,12 +4,12 @@
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
-import type { Signal } from "../lib/cancellation.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import type { Json } from "../proofs/json.ts";
 import type { Reply } from "../upstream/reply.ts";
 import {
-  type AskedNode,
+  type Ask,
+  askingOf,
   type BlockLimits,
   type ChainDialect,
   type Fetched,
@@ -19,7 +19,6 @@ import {
   type Tag,
 } from "./dialect.ts";
 
-type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 type Pivot = { readonly number: number; readonly hash: string; readonly json: Json };
 
 /** `cfx_*`. A block is known when it is the pivot of its epoch. */
@@ -39,11 +38,6 @@ export const epochDialect: ChainDialect = {
     return found === "failed" ? undefined : found !== undefined;
   },
 };
-
-const askingOf =
-  (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
-  (method, params) =>
-    node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 
 /** The head is the newest epoch that was executed: later ones have no logs yet. */
 const TAGS: Readonly<Record<string, string>> = {

@@ -93,6 +93,10 @@ describe("a variable that is wrong", () => {
       { HEADGATE_UPSTREAMS_OP: "hppt://secret" },
       "networks.op.upstreams[0].url: expected a URL with http, https, ws, wss or ipc, got a text (HEADGATE_UPSTREAMS_OP)",
     ],
+    [
+      { HEADGATE_NETWORKS__OURS__WINDOW__BLOCKS: "7" },
+      "networks.ours.upstreams: missing; expected a list (HEADGATE_NETWORKS__OURS__WINDOW__BLOCKS)",
+    ],
     [{ HEADGATE_LOG: "debug: [" }, "log: expected a mapping, got a text (HEADGATE_LOG)"],
   ])("%j is told with its name, without its value", (environment, mistake) => {
     expect(mistakesIn(environment)).toEqual([mistake]);

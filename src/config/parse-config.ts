@@ -59,8 +59,14 @@ export function parseConfig(
   const first = [...unset, ...shortened];
   if (parsed.success && first.length === 0) return { kind: "config", config: parsed.data };
   const issues = parsed.error?.issues ?? [];
-  const variableOf = (path: Path): string | undefined =>
-    overlaid.settings.findLast((setting) => isAtOrBelow(path, setting.path))?.variable;
+  const variableOf = (path: Path): string | undefined => {
+    const { settings } = overlaid;
+    const around = path.slice(0, -1);
+    // What the file has nothing of is missing since a variable says something beside it.
+    const isOurs = locate(document, around).node !== undefined;
+    const beside = isOurs ? undefined : settings.findLast((each) => isAtOrBelow(each.path, around));
+    return (settings.findLast((each) => isAtOrBelow(path, each.path)) ?? beside)?.variable;
+  };
   const found = mistakesOf(
     issues,
     value,

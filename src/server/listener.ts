@@ -67,7 +67,7 @@ export type HttpUpgrade = {
 
 export type ListenerParts<Route = never> = {
   readonly serve: (exchange: HttpExchange) => void;
-  /** For plain requests over connections without TLS; left out: they are requests as all others. */
+  /** For plain requests over HTTP/1.1; left out: they are requests as all others. */
   readonly plain?: Pick<PlainFrontParts<Route>, "routeOf" | "clock"> & {
     readonly serve: (exchange: PlainExchange, route: Route) => void;
   };
@@ -122,7 +122,11 @@ export class Listener<Route = never> {
       parts.upgrade?.({ request, socket, head, requestId: this.#nextRequestId() }),
     );
     const headers = parts.tunnelHeaders ?? [];
-    if (!this.#front) this.#plain = this.#plainFor(this.#server, parts);
+    const [byNode] = this.#server.listeners("connection");
+    const serveByNode =
+      this.#front?.serveByNode ?? ((socket) => byNode?.call(this.#server, socket));
+    this.#plain = this.#plainFor(parts, serveByNode);
+    if (!this.#front) this.#letIn(parts, serveByNode);
     this.#server.on("clientError", (error, socket) => this.#answerBroken(error, socket as Socket));
     this.#server.on("connect", (_, socket) =>
       this.answer(socket as Socket, "405 Method Not Allowed", headers),
@@ -132,26 +136,24 @@ export class Listener<Route = never> {
     });
   }
 
+  #letIn({ onConnection }: ListenerParts<Route>, serveByNode: (socket: Socket) => void): void {
+    this.#server.removeAllListeners("connection").on("connection", (socket: Socket) => {
+      if (onConnection(socket) && this.#plain) this.#plain.take(socket);
+      else serveByNode(socket);
+    });
+  }
+
   #plainFor(
-    server: Server | SecureServer,
-    { plain, onConnection }: ListenerParts<Route>,
+    { plain }: ListenerParts<Route>,
+    handOver: (socket: Socket) => void,
   ): PlainFront<Route> | undefined {
-    if (!plain) return void server.on("connection", onConnection);
-    const [byNode] = server.listeners("connection");
-    const handOver = (socket: Socket): void => byNode?.call(server, socket);
+    if (!plain) return undefined;
     const serve: PlainFrontParts<Route>["serve"] = (request, response, route) =>
       plain.serve({ request, response, requestId: this.#nextRequestId() }, route);
     const refuse: PlainFrontParts<Route>["refuse"] = (socket, status) =>
       this.answer(socket, status);
-    const front = new PlainFront(
-      { bounds: () => this.#bounds },
-      { ...plain, serve, handOver, refuse },
-    );
-    server.removeAllListeners("connection").on("connection", (socket: Socket) => {
-      if (onConnection(socket)) front.take(socket);
-      else handOver(socket);
-    });
-    return front;
+    const own = { ...plain, serve, handOver, refuse };
+    return new PlainFront({ bounds: () => this.#bounds }, own);
   }
 
   #frontFor(
@@ -168,9 +170,9 @@ export class Listener<Route = never> {
         admit: onConnection,
         onSecured: (secured, raw) => {
           onCarried(secured, raw, "connection");
-          if (secured.alpnProtocol !== "h2") return false;
-          this.#http2?.take({ secured, raw });
-          return true;
+          if (secured.alpnProtocol === "h2") this.#http2?.take({ secured, raw });
+          else if (this.#plain) this.#plain.take(secured);
+          else this.#front?.serveByNode(secured);
         },
       },
     );

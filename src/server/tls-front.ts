@@ -34,8 +34,8 @@ export type TlsFrontParts = {
   readonly createServer: (options: TlsOptions) => Server;
   /** A connection was made, and nothing is known of it. It may be destroyed. @returns Whether it may begin a handshake. */
   readonly admit: (raw: Socket) => boolean;
-  /** @returns Whether it is taken; else it is HTTP/1.1. */
-  readonly onSecured: (secured: TLSSocket, raw: Socket) => boolean;
+  /** A handshake is done, and nothing was read behind it. */
+  readonly onSecured: (secured: TLSSocket, raw: Socket) => void;
   readonly onHandshake: (outcome: HandshakeOutcome) => void;
   /** Of the certificate that is used from now on, in milliseconds since 1970. */
   readonly onCertificate: (expiresAtMs: number) => void;
@@ -120,6 +120,8 @@ type Handshake = { readonly raw: Socket; readonly begunAtMs: number };
 export class TlsFront {
   /** Listens. */
   readonly server: Server;
+  /** Has a connection read as HTTP/1.1 by Node. */
+  readonly serveByNode: (secured: Socket) => void;
   /** Those that are under way, by the address and port of their callers. */
   readonly #handshakes = new Map<string, Handshake>();
   #files: CertificateFiles;
@@ -151,11 +153,10 @@ export class TlsFront {
     const [overHttp1] = server.listeners("secureConnection");
     server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
     server.on("connection", (raw: Socket) => this.#begin(raw));
-    server.on("secureConnection", (secured) => {
-      if (this.#secured(secured) === "HTTP/1.1") overHttp1?.call(server, secured);
-    });
+    server.on("secureConnection", (secured) => this.#secured(secured));
     server.on("tlsClientError", (_, secured) => secured.destroy());
     this.server = server;
+    this.serveByNode = (secured) => overHttp1?.call(server, secured);
     this.#lookLater();
   }
 
@@ -188,17 +189,17 @@ export class TlsFront {
     });
   }
 
-  #secured(secured: TLSSocket): "HTTP/1.1" | "taken" {
+  #secured(secured: TLSSocket): void {
     const peer = peerOf(secured);
     const handshake = this.#handshakes.get(peer);
     secured.on("error", () => secured.destroy());
     if (!handshake) {
       secured.destroy(); // it ended meanwhile
-      return "taken";
+      return;
     }
     this.#handshakes.delete(peer);
     this.#parts.onHandshake("done");
-    return this.#parts.onSecured(secured, handshake.raw) ? "taken" : "HTTP/1.1";
+    this.#parts.onSecured(secured, handshake.raw);
   }
 
   #lookLater(): void {

@@ -138,6 +138,8 @@ describe("callers with a key", () => {
     expect(await callOver(next)).toMatchObject({ status: 200 });
     idle.destroy();
     next.destroy();
+    // Else they would take places from the next test's, of which no key was seen yet.
+    await until("they have gone", async () => (await connectionsOf())["known"] === 0);
   });
 
   it("are told when all of their connections are in use, and health still is", async () => {

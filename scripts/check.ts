@@ -9,6 +9,7 @@ const CHECKS = [
   "node node_modules/typescript-7/bin/tsc --project web",
   "node scripts/questions.ts",
   "node scripts/type-names.ts",
+  "node scripts/named-files.ts",
   "node scripts/named-metrics.ts",
   "depcruise --output-type err src web packages/*/src test bench scripts",
   "knip --no-config-hints",

@@ -97,7 +97,10 @@ async function follow(
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const ask = url.startsWith("https:") ? getOverTls : get;
   const request = ask(`${url}/events`, { headers, signal });
-  const [response] = (await eventOf(request, "response")) as [IncomingMessage];
+  const [response] = (await eventOf(request, "response").catch((cause: unknown) => {
+    const why = `no gateway answers at ${url} (${whyOf(cause)}): is it running? --url names another place`;
+    throw new Error(why, { cause });
+  })) as [IncomingMessage];
   if (response.statusCode !== 200) throw new Error(await refusalIn(response));
   const events = (Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>)
     .pipeThrough(new TextDecoderStream())

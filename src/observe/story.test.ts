@@ -53,6 +53,22 @@ describe("a call's story", () => {
     expect(attempt?.outcome).toEqual({ kind: "result", code: undefined, reason: undefined });
   });
 
+  it("tells the number and hash of the block that the answer is from, and holds nothing else of it", () => {
+    class StoredBlock {
+      readonly hash = "0xab";
+      readonly outline = { parts: Buffer.alloc(10) };
+      get number(): number {
+        return 7;
+      }
+    }
+    const { story } = begun();
+    story.ended({ ...END, block: new StoredBlock() });
+    expect(story.end?.block).toEqual({ number: 7, hash: "0xab" });
+    expect(JSON.parse(explanationOf(story, 2_000))).toMatchObject({
+      block: { number: 7, hash: "0xab" },
+    });
+  });
+
   it("is bounded, however often the call asks and joins others", () => {
     const { story, ask } = begun();
     for (let time = 0; time < 10_000; time += 1) {

@@ -146,7 +146,9 @@ export class Story {
 
   ended(end: StoryEnd): void {
     this.endedAt = this.#clock.now();
-    this.end = end;
+    const { block } = end;
+    // Not the stored block, which tells its number by a getter and holds its parts.
+    this.end = block ? { ...end, block: { number: block.number, hash: block.hash } } : end;
   }
 
   get logged(): LoggedTrace {

@@ -141,7 +141,7 @@ describe("the configuration file", () => {
     const { configuration, version } = opened();
     const old = await version();
     await writeFile(path, fileOf(11));
-    const text = fileOf(30);
+    const text = "keys: ‹hidden 9›";
     expect(await configuration.apply({ text, version: old }, BY)).toEqual({
       kind: "changed meanwhile",
     });

@@ -58,10 +58,12 @@ export class Configuration {
 
   /** What a text would do, in which what is hidden stands for itself. Nothing is done. */
   async validate(text: string): Promise<Checked> {
-    const revealed = await this.#revealed(text);
-    return revealed.kind === "mistakes"
-      ? mistaken(revealed.mistakes)
-      : this.#check(revealed.revealed);
+    const path = this.#parts.source?.path;
+    if (path === undefined) return mistaken([NO_FILE]);
+    const file = await readText(path);
+    if (file.kind === "unreadable") return mistaken([file.why]);
+    const revealed = withRevealed(text, file.text);
+    return revealed.kind === "mistakes" ? mistaken(revealed.mistakes) : this.#check(revealed.text);
   }
 
   /**
@@ -82,10 +84,13 @@ export class Configuration {
   ): Promise<FileReplaced> {
     const { source, reload, audit } = this.#parts;
     if (source?.path === undefined) return { kind: "refused", why: NO_FILE };
-    const revealed = await this.#revealed(text);
-    if (revealed.kind === "mistakes") return revealed;
-    const { file, revealed: next } = revealed;
+    const read = await readText(source.path);
+    if (read.kind === "unreadable") return { kind: "refused", why: read.why };
+    const { text: file } = read;
     if (this.#versionOf(file) !== version) return { kind: "changed meanwhile" };
+    const revealed = withRevealed(text, file);
+    if (revealed.kind === "mistakes") return revealed;
+    const { text: next } = revealed;
     const { mistakes } = this.#check(next);
     if (mistakes.length > 0) return { kind: "mistakes", mistakes };
     const { path } = source;
@@ -114,21 +119,6 @@ export class Configuration {
     return why;
   }
 
-  async #revealed(
-    text: string,
-  ): Promise<
-    | { readonly kind: "text"; readonly file: string; readonly revealed: string }
-    | { readonly kind: "mistakes"; readonly mistakes: readonly string[] }
-  > {
-    const path = this.#parts.source?.path;
-    if (path === undefined) return mistakes([NO_FILE]);
-    const file = await readText(path);
-    if (file.kind === "unreadable") return mistakes([file.why]);
-    const revealed = withRevealed(text, file.text);
-    if (revealed.kind === "mistakes") return revealed;
-    return { kind: "text", file: file.text, revealed: revealed.text };
-  }
-
   #check(text: string): Checked {
     const { source, reload } = this.#parts;
     const parsed = source?.check(text);
@@ -145,8 +135,6 @@ export class Configuration {
 const NOTHING: Checked = { mistakes: [], changed: [] };
 
 const mistaken = (found: readonly string[]): Checked => ({ mistakes: found, changed: [] });
-
-const mistakes = (found: readonly string[]) => ({ kind: "mistakes", mistakes: found }) as const;
 
 type NotReloaded = Exclude<Reloaded, { kind: "reloaded" }>;
 

@@ -99,9 +99,10 @@ const config = {
     },
     {
       name: "the-console-takes-types",
-      comment: "It runs in browsers: of the sources it knows what their answers look like.",
+      comment:
+        "It runs in browsers: of the sources it knows what their answers look like. Its tests run beside them.",
       severity: "error",
-      from: { path: "^web/" },
+      from: { path: "^web/", pathNot: "\\.test\\.ts$" },
       to: { path: "^(src|packages)/", dependencyTypesNot: ["type-only"] },
     },
     {

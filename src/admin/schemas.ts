@@ -368,6 +368,14 @@ export const login = z.strictObject({ token: z.string().max(1_000) });
 export type AdminSession = z.output<typeof session>;
 export type Status = z.output<typeof status>;
 export type LiveStatus = z.output<typeof liveStatus>;
+export type KeyAnswer = z.output<typeof shownKey>;
+export type MadeKeyAnswer = z.output<typeof madeKey>;
+export type BillAnswer = z.output<typeof usageReport>;
+export type CallAnswer = z.output<typeof tailedCall>;
+export type ConfigurationAnswer = z.output<typeof configuration>;
+export type CheckedAnswer = z.output<typeof checked>;
+export type ReplacedAnswer = z.output<typeof replaced>;
+export type TriedAnswer = z.output<typeof tried>;
 
 const NOTHING = z.literal(["0", "0s"], { error: "expected 0s" }).transform(() => 0);
 

@@ -19,7 +19,12 @@ export const startBrowser = (): Promise<Browser> =>
   // As root Chromium runs without its sandbox or not at all; the pages are ours.
   chromium.launch({ executablePath: PROGRAM ?? "", args: ["--no-sandbox"] });
 
-export type Look = { readonly width?: number; readonly height?: number; readonly isDark?: boolean };
+export type Look = {
+  readonly width?: number;
+  readonly height?: number;
+  readonly isDark?: boolean;
+  readonly zone?: string;
+};
 
 export type ConsolePage = {
   readonly page: Page;
@@ -31,13 +36,14 @@ export type ConsolePage = {
 export async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, height = 800, isDark = false }: Look = {},
+  { width = 1280, height = 800, isDark = false, zone }: Look = {},
 ): Promise<ConsolePage> {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: isDark ? "dark" : "light",
     reducedMotion: "reduce",
     locale: "en-GB",
+    ...(zone && { timezoneId: zone }),
   });
   const page = await context.newPage();
   const complaints: string[] = [];

@@ -21,7 +21,11 @@ export class ApiProblem extends Error {
 }
 
 type Verb = "GET" | "POST" | "PATCH" | "DELETE";
-export type AskOptions = { readonly body?: unknown; readonly signal?: AbortSignal };
+export type AskOptions = {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+};
 
 export class Api {
   readonly #platform: Pick<Platform, "fetch">;
@@ -44,7 +48,11 @@ export class Api {
     throw problemOf(response.status, value);
   }
 
-  async #send(verb: Verb, path: string, { body, signal }: AskOptions): Promise<Response> {
+  async #send(
+    verb: Verb,
+    path: string,
+    { body, signal, ...options }: AskOptions,
+  ): Promise<Response> {
     const isRead = verb === "GET";
     const headers: Record<string, string> = isRead
       ? { accept: "application/json" }
@@ -53,7 +61,7 @@ export class Api {
     try {
       return await this.#platform.fetch(path, {
         method: verb,
-        headers,
+        headers: { ...headers, ...options.headers },
         ...(isRead ? {} : { body: JSON.stringify(body ?? {}) }),
         ...(signal && { signal }),
         credentials: "same-origin",

@@ -56,3 +56,17 @@ export function timeText(iso: string, now: number): string {
   const isToday = time.toDateString() === new Date(now).toDateString();
   return isToday ? time.toLocaleTimeString() : time.toLocaleString();
 }
+
+const DAY_MS = 86_400_000;
+
+/** UTC, as the bill has its days. */
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+/** The first of the 30 days that end with it. */
+export const monthBefore = (day: string): string => dayOf(Date.parse(day) - 29 * DAY_MS);
+
+/** All days from one to the other, both included. */
+export function daysBetween(from: string, to: string): readonly string[] {
+  const first = Date.parse(from);
+  const count = Math.max(0, (Date.parse(to) - first) / DAY_MS + 1);
+  return Array.from({ length: count }, (_, at) => dayOf(first + at * DAY_MS));
+}

@@ -1,9 +1,229 @@
-// What was used, by key, network and day.
+// What was used, by key, network, method and day, and what no node had to be asked for.
+import { useState } from "preact/hooks";
+import type { BillAnswer } from "../../src/admin/schemas.ts";
+import { Bars } from "../components/bars.tsx";
+import { Field, Select } from "../components/field.tsx";
+import { Figures } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
-import { Empty } from "../components/states.tsx";
+import { Empty, Loaded } from "../components/states.tsx";
+import { Table } from "../components/table.tsx";
+import { useApp, useLive, useResource } from "../lib/app.ts";
+import { bytesText, dayOf, monthBefore, shareText, wholeText } from "../lib/format.ts";
+import { hrefOf, useRoute } from "../lib/route.ts";
+import { type BillSum, barsOf, costText, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
 
-export const Bill = () => (
-  <Screen title="Bill" about="What was used, by key, network and day">
-    <Empty title="Nothing to see yet" />
-  </Screen>
-);
+const MOST_ROWS = 20;
+
+export function Bill() {
+  const { platform } = useApp();
+  const { query } = useRoute();
+  const today = dayOf(platform.now());
+  const asked = {
+    from: query.get("from") ?? monthBefore(today),
+    to: query.get("to") ?? today,
+    network: query.get("network") ?? undefined,
+    key: query.get("key") ?? undefined,
+  };
+  const path = `usage?${hrefOf("", { ...asked, rows: "none" }).split("?")[1]}`;
+  const bill = useResource<BillAnswer>(path);
+  return (
+    <Screen
+      title="Bill"
+      about="What was used, by UTC day, key, network and method."
+      acts={
+        <a class="button" href={path.replace("rows=none", "format=csv")} download="bill.csv">
+          CSV
+        </a>
+      }
+    >
+      <Filters {...asked} />
+      <Loaded resource={bill} what="the bill">
+        {(told) =>
+          told.total.calls + told.total.refused === 0 ? (
+            <Empty title="Nothing was used">
+              No calls came in these days, of this network and key.
+            </Empty>
+          ) : (
+            <Told bill={told} />
+          )
+        }
+      </Loaded>
+    </Screen>
+  );
+}
+
+type Asked = Readonly<Record<"from" | "to", string>> &
+  Readonly<Record<"network" | "key", string | undefined>>;
+
+function Filters(asked: Asked) {
+  const { status } = useLive();
+  const [given, give] = useState(asked);
+  const go = (next: Asked): void => {
+    give(next);
+    location.hash = hrefOf("bill", next);
+  };
+  const networks = status?.networks.map(({ network }) => network) ?? [];
+  const options = ["", ...networks].map((value) => ({ value, text: value || "all" }));
+  return (
+    <form
+      class="filters"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go(given);
+      }}
+    >
+      <Field
+        label="From"
+        type="date"
+        value={given.from}
+        onInput={(from) => go({ ...given, from })}
+      />
+      <Field label="To" type="date" value={given.to} onInput={(to) => go({ ...given, to })} />
+      <Select
+        label="Network"
+        value={given.network ?? ""}
+        options={options}
+        onChange={(network) => go({ ...given, network })}
+      />
+      <Field
+        label="Key"
+        type="search"
+        value={given.key ?? ""}
+        placeholder="all"
+        onInput={(key) => give({ ...given, key })}
+      />
+      <button type="submit">Show</button>
+    </form>
+  );
+}
+
+function Told({ bill }: { bill: BillAnswer }) {
+  const { total, currency } = bill;
+  const all = total.calls;
+  return (
+    <>
+      <section class="card" aria-label="In all">
+        <Figures
+          figures={[
+            {
+              label: "Calls",
+              hint: "Answered with a result or an error, and charged.",
+              value: wholeText(all),
+            },
+            {
+              label: "Compute units",
+              hint: "What calls were charged, refused ones included.",
+              value: wholeText(total.computeUnits),
+            },
+            {
+              label: "Cost",
+              hint: "What these calls would cost at a provider, by the prices of the configuration.",
+              value: costText(total.cost, currency),
+            },
+            {
+              label: "Saved",
+              hint: "What the calls would have cost for which no node was asked.",
+              value: costText(total.savedCost, currency),
+              tone: "good",
+            },
+            {
+              label: "Saved calls",
+              hint: "Calls for which no node was asked: answered from the store, by an equal call, or by the gateway.",
+              value: `${wholeText(savedCalls(total))} (${shareText(savedCalls(total), all)})`,
+            },
+            {
+              label: "Saved units",
+              hint: "The compute units of the calls for which no node was asked.",
+              value: wholeText(total.savedComputeUnits),
+            },
+            {
+              label: "Asked of nodes",
+              hint: "How often nodes were asked for these calls.",
+              value: wholeText(total.upstreamCalls),
+            },
+            {
+              label: "Errors",
+              hint: "Of the calls, those answered with an error.",
+              value: wholeText(total.errors),
+            },
+            {
+              label: "Refused",
+              hint: "Turned away by the scope or limits of their key.",
+              value: wholeText(total.refused),
+              tone: total.refused > 0 ? "warn" : "plain",
+            },
+            {
+              label: "Answers",
+              hint: "How long all answers were, before compression.",
+              value: bytesText(total.bytes),
+            },
+          ]}
+        />
+        {currency === undefined && (
+          <p class="note">
+            There are no costs: <code>prices</code> of the configuration says what calls cost.
+          </p>
+        )}
+        <div class="charts">
+          <Bars
+            title="Compute units by day"
+            hint="What calls were charged on each UTC day; the lower part is of calls for which no node was asked."
+            textOf={(value) => wholeText(value)}
+            partName="saved"
+            bars={barsOf(bill, ({ computeUnits, savedComputeUnits }) => ({
+              whole: computeUnits,
+              part: Math.min(savedComputeUnits, computeUnits),
+            }))}
+          />
+          <Bars
+            title="Calls by day"
+            hint="Calls of each UTC day; the lower part is of those for which no node was asked."
+            textOf={(value) => wholeText(value)}
+            partName="saved"
+            bars={barsOf(bill, (sum) => ({ whole: sum.calls, part: savedCalls(sum) }))}
+          />
+        </div>
+      </section>
+      <Sums
+        title="Key"
+        sums={bill.keys}
+        currency={currency}
+        linkOf={(key) => hrefOf("keys", { key })}
+      />
+      <Sums title="Network" sums={bill.networks} currency={currency} />
+      <Sums title="Method" sums={bill.methods} currency={currency} />
+    </>
+  );
+}
+
+type SumsProps = {
+  readonly title: string;
+  readonly sums: Readonly<Record<string, BillSum>>;
+  readonly currency: string | undefined;
+  readonly linkOf?: (name: string) => string;
+};
+
+/** Those that used most first. */
+function Sums({ title, sums, currency, linkOf }: SumsProps) {
+  const { rows, leftOut } = topOf(sums, MOST_ROWS);
+  return (
+    <section class="card" aria-label={`By ${title.toLowerCase()}`}>
+      <header>
+        <h2>By {title.toLowerCase()}</h2>
+      </header>
+      <Table
+        caption={`What was used, by ${title.toLowerCase()}`}
+        columns={[
+          {
+            title,
+            cell: ({ name }) => (linkOf ? <a href={linkOf(name)}>{name}</a> : <b>{name}</b>),
+          },
+          ...sumColumns(currency),
+        ]}
+        rows={rows}
+        keyOf={({ name }) => name}
+      />
+      {leftOut > 0 && <p class="note">And {wholeText(leftOut)} more, that used less.</p>}
+    </section>
+  );
+}

@@ -1,9 +1,150 @@
-// Slow and failed calls as they happen.
+// Slow and failed calls as they happen, each with its story.
+import { useEffect, useState } from "preact/hooks";
+import type { CallAnswer } from "../../src/admin/schemas.ts";
+import { Field, Select } from "../components/field.tsx";
 import { Screen } from "../components/screen.tsx";
-import { Empty } from "../components/states.tsx";
+import { Empty, Loaded } from "../components/states.tsx";
+import { Outcome, Story, sourceText } from "../components/story.tsx";
+import { useApp, useLive, useResource } from "../lib/app.ts";
+import { msText, timeText } from "../lib/format.ts";
+import { hrefOf, useRoute } from "../lib/route.ts";
+import { callName, isShown, joined } from "./call-tail.ts";
 
-export const Calls = () => (
-  <Screen title="Calls" about="Slow and failed calls as they happen">
-    <Empty title="Nothing to see yet" />
-  </Screen>
-);
+const OUTCOMES = ["", "failed", "unavailable", "refused", "ok"].map((value) => ({
+  value,
+  text: value || "all",
+}));
+
+export function Calls() {
+  const { status } = useLive();
+  const { query } = useRoute();
+  const past = useResource<{ readonly calls: readonly CallAnswer[] }>("calls?limit=200");
+  const [calls, show] = useState<readonly CallAnswer[]>([]);
+  const [isPaused, pause] = useState(false);
+  useEffect(() => {
+    if (past.value) show((shown) => joined(shown, past.value?.calls ?? []));
+  }, [past.value]);
+  useEffect(() => {
+    if (status && !isPaused) show((shown) => joined(shown, status.calls));
+  }, [status, isPaused]);
+  const wanted = calls.filter((call) => isShown(call, query));
+  return (
+    <Screen
+      title="Calls"
+      about="Slow and failed calls as they happen; each opens to its story."
+      acts={
+        <button type="button" aria-pressed={isPaused} onClick={() => pause(!isPaused)}>
+          {isPaused ? "Go on" : "Pause"}
+        </button>
+      }
+    >
+      <Filters />
+      <Loaded resource={past} what="calls">
+        {() =>
+          wanted.length === 0 ? (
+            <Empty
+              title={calls.length === 0 ? "No slow and no failed calls" : "None of these fits"}
+            >
+              {calls.length === 0 &&
+                "They are kept where tail.calls of the configuration is above 0; tail.slow says from when on a call is slow."}
+            </Empty>
+          ) : (
+            <section class="card" aria-label="Calls, the newest first">
+              <p class="calls-head" aria-hidden="true">
+                {["Time", "Network", "Key", "Method", "Outcome"].map((title) => (
+                  <span key={title}>{title}</span>
+                ))}
+                <span class="end">Took</span>
+                <span class="end">From</span>
+              </p>
+              <ul class="calls">
+                {wanted.map((call) => (
+                  <CallItem key={callName(call)} call={call} />
+                ))}
+              </ul>
+            </section>
+          )
+        }
+      </Loaded>
+    </Screen>
+  );
+}
+
+function CallItem({ call }: { call: CallAnswer }) {
+  const { platform } = useApp();
+  const [isOpen, open] = useState(false);
+  const { at, network, key, method, ms, asked, request, trace, id } = call;
+  return (
+    <li>
+      <details class="call" onToggle={({ currentTarget }) => open(currentTarget.open)}>
+        <summary>
+          <time dateTime={at}>{timeText(at, platform.now())}</time>
+          <span>{network}</span>
+          <span>{key}</span>
+          <code>{method}</code>
+          <span>
+            <Outcome {...call} />
+          </span>
+          <span class="end">{msText(ms)}</span>
+          <span class="quiet end">
+            {asked.length === 0
+              ? `from ${sourceText(call)}`
+              : `${asked.length} ${asked.length === 1 ? "node" : "asked"}`}
+          </span>
+        </summary>
+        {isOpen && (
+          <>
+            <Story call={call} />
+            <p class="note">
+              Request <code>{request}</code>, id <code>{id}</code>
+              {trace && (
+                <>
+                  , trace <code>{trace}</code>
+                </>
+              )}
+            </p>
+          </>
+        )}
+      </details>
+    </li>
+  );
+}
+
+function Filters() {
+  const { status } = useLive();
+  const { query } = useRoute();
+  const given = Object.fromEntries(query);
+  const set = (name: string) => (value: string) => {
+    location.hash = hrefOf("calls", { ...given, [name]: value });
+  };
+  const networks = status?.networks.map(({ network }) => network) ?? [];
+  return (
+    <search class="filters">
+      <Select
+        label="Network"
+        value={query.get("network") ?? ""}
+        onChange={set("network")}
+        options={["", ...networks].map((value) => ({ value, text: value || "all" }))}
+      />
+      <Select
+        label="Outcome"
+        value={query.get("outcome") ?? ""}
+        onChange={set("outcome")}
+        options={OUTCOMES}
+      />
+      <Field label="Key" type="search" value={query.get("key") ?? ""} onInput={set("key")} />
+      <Field
+        label="Method"
+        type="search"
+        value={query.get("method") ?? ""}
+        onInput={set("method")}
+      />
+      <Field
+        label="Slower than, ms"
+        type="number"
+        value={query.get("ms") ?? ""}
+        onInput={set("ms")}
+      />
+    </search>
+  );
+}

@@ -1,9 +1,155 @@
-// What each caller may do, and what it did.
+// All keys, and one of them: what it may do, what it did, and what is done with it.
+import { useState } from "preact/hooks";
+import type { BillAnswer, KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
+import { Field } from "../components/field.tsx";
 import { Screen } from "../components/screen.tsx";
-import { Empty } from "../components/states.tsx";
+import { Empty, Loaded } from "../components/states.tsx";
+import { type Column, Table } from "../components/table.tsx";
+import { useApp, useMay, useResource } from "../lib/app.ts";
+import { timeText, wholeText } from "../lib/format.ts";
+import { hrefOf, useRoute } from "../lib/route.ts";
+import { KeyForm, NewText } from "./key-acts.tsx";
+import { KeyDetails, KeyStatus } from "./key-details.tsx";
 
-export const Keys = () => (
-  <Screen title="Keys" about="What each caller may do, and what it did">
-    <Empty title="Nothing to see yet" />
+export function Keys() {
+  const { query } = useRoute();
+  const keys = useResource<{ readonly keys: readonly KeyAnswer[] }>("keys");
+  const [made, show] = useState<MadeKeyAnswer>();
+  const chosen = query.get("key");
+  const onMade = (key: MadeKeyAnswer): void => {
+    show(key);
+    keys.reload();
+    location.hash = hrefOf("keys", { key: key.name });
+  };
+  return (
+    <>
+      {query.has("new") ? (
+        <Making onMade={onMade} />
+      ) : chosen === null ? (
+        <AllKeys keys={keys} />
+      ) : (
+        <KeyDetails key={chosen} name={chosen} onMade={onMade} onChanged={keys.reload} />
+      )}
+      {made && <NewText made={made} onClose={() => show(undefined)} />}
+    </>
+  );
+}
+
+const Making = ({ onMade }: { onMade: (key: MadeKeyAnswer) => void }) => (
+  <Screen title="New key" about="What is left out has no limit.">
+    <section class="card" aria-label="The key">
+      <KeyForm
+        act="Make the key"
+        onDone={(made) => onMade(made as MadeKeyAnswer)}
+        onClose={() => {
+          location.hash = hrefOf("keys");
+        }}
+      />
+    </section>
   </Screen>
 );
+
+type AllKeysProps = {
+  readonly keys: ReturnType<typeof useResource<{ readonly keys: readonly KeyAnswer[] }>>;
+};
+
+/** So many are listed; the field finds the others. */
+const MOST_LISTED = 200;
+
+function AllKeys({ keys }: AllKeysProps) {
+  const mayChange = useMay("keys");
+  const [part, find] = useState("");
+  const { query } = useRoute();
+  const wanted = query.get("status");
+  return (
+    <Screen
+      title="Keys"
+      about="What each caller may do, and what it did this month."
+      acts={
+        mayChange && (
+          <a class="button primary" href={hrefOf("keys", { new: "1" })}>
+            New key
+          </a>
+        )
+      }
+    >
+      <search class="filters">
+        <Field label="Name" type="search" value={part} onInput={find} placeholder="all" />
+      </search>
+      <Loaded resource={keys} what="keys">
+        {({ keys: all }) => {
+          const found = all.filter(
+            ({ name, status }) => name.includes(part) && (!wanted || status === wanted),
+          );
+          if (all.length === 0)
+            return (
+              <Empty title="There are no keys">Callers come in with a key: make the first.</Empty>
+            );
+          if (found.length === 0) return <Empty title="No key is called so" />;
+          return (
+            <section class="card" aria-label="Keys">
+              <KeyTable keys={found.slice(0, MOST_LISTED)} />
+              {found.length > MOST_LISTED && (
+                <p class="note">
+                  And {wholeText(found.length - MOST_LISTED)} more: type a part of their name.
+                </p>
+              )}
+            </section>
+          );
+        }}
+      </Loaded>
+    </Screen>
+  );
+}
+
+function KeyTable({ keys }: { keys: readonly KeyAnswer[] }) {
+  const bill = useResource<BillAnswer>("usage?rows=none");
+  const { platform } = useApp();
+  const sums = bill.value?.keys ?? {};
+  const sumOf = ({ name }: KeyAnswer) => (Object.hasOwn(sums, name) ? sums[name] : undefined);
+  const columns: readonly Column<KeyAnswer>[] = [
+    {
+      title: "Key",
+      cell: ({ name }) => <a href={hrefOf("keys", { key: name })}>{name}</a>,
+    },
+    { title: "Status", cell: (key) => <KeyStatus of={key} /> },
+    {
+      title: "Made",
+      hint: "When it was made here, or that the configuration file has it.",
+      cell: ({ source, createdAt }) =>
+        source === "file" ? "in the file" : createdAt ? timeText(createdAt, platform.now()) : "–",
+    },
+    {
+      title: "Bound to",
+      hint: "The settings that narrow what it may do.",
+      cell: ({ settings }) => boundTo(settings).join(", ") || "nothing",
+    },
+    {
+      title: "Calls",
+      hint: "Answered and charged this month, UTC.",
+      cell: (key) => wholeText(sumOf(key)?.calls ?? 0),
+      isNumber: true,
+    },
+    {
+      title: "Units",
+      hint: "Compute units that it was charged this month, UTC.",
+      cell: (key) => wholeText(sumOf(key)?.computeUnits ?? 0),
+      isNumber: true,
+    },
+    {
+      title: "Refused",
+      hint: "Calls that its scope or limits turned away this month, UTC.",
+      cell: (key) => wholeText(sumOf(key)?.refused ?? 0),
+      isNumber: true,
+    },
+  ];
+  return <Table caption="Keys" columns={columns} rows={keys} keyOf={({ name }) => name} />;
+}
+
+/** The names of settings that say something. */
+const boundTo = (settings: KeyAnswer["settings"]): readonly string[] =>
+  Object.entries(settings).flatMap(([name, value]) =>
+    value === false || (typeof value === "object" && !JSON.stringify(value).match(/[^{}:",a-z]/i))
+      ? []
+      : [name],
+  );

@@ -1,0 +1,107 @@
+// What is told of a bill: sums put in order, a bar for each day, money with its currency. Pure.
+import type { BillAnswer } from "../../src/admin/schemas.ts";
+import type { Bar } from "../components/bars.tsx";
+import type { Column } from "../components/table.tsx";
+import { daysBetween, NOTHING, shareText, wholeText } from "../lib/format.ts";
+
+export type BillSum = BillAnswer["total"];
+export type NamedSum = BillSum & { readonly name: string };
+
+export const savedCalls = ({ savedByStore, savedByMerging, savedHere }: BillSum): number =>
+  savedByStore + savedByMerging + savedHere;
+
+/** Small amounts with the digits that tell them from nothing. */
+export function costText(cost: number | undefined, currency: string | undefined): string {
+  if (cost === undefined || currency === undefined) return NOTHING;
+  const digits = cost >= 1 || cost === 0 ? 2 : Math.min(9, 1 - Math.floor(Math.log10(cost)));
+  const amount = cost.toLocaleString(undefined, {
+    minimumFractionDigits: 2,
+    maximumFractionDigits: Math.max(2, digits),
+  });
+  return `${amount} ${currency}`;
+}
+
+/** Those that used most first, and how many are left out. */
+export function topOf(
+  sums: Readonly<Record<string, BillSum>>,
+  most: number,
+): { readonly rows: readonly NamedSum[]; readonly leftOut: number } {
+  const all = Object.entries(sums)
+    .map(([name, sum]) => ({ ...sum, name }))
+    .sort((one, other) => other.computeUnits - one.computeUnits || other.refused - one.refused);
+  return { rows: all.slice(0, most), leftOut: Math.max(0, all.length - most) };
+}
+
+/** A day each, also where nothing was used. */
+export function barsOf(
+  { from, to, days }: Pick<BillAnswer, "from" | "to" | "days">,
+  figure: (sum: BillSum) => Omit<Bar, "name">,
+): readonly Bar[] {
+  return daysBetween(from, to).map((name) => {
+    const sum = Object.hasOwn(days, name) ? days[name] : undefined;
+    return sum ? { name, ...figure(sum) } : { name, whole: 0 };
+  });
+}
+
+export const sumColumns = (currency: string | undefined): readonly Column<NamedSum>[] => [
+  {
+    title: "Calls",
+    hint: "Answered with a result or an error, and charged.",
+    cell: ({ calls }) => wholeText(calls),
+    isNumber: true,
+  },
+  {
+    title: "Units",
+    hint: "Compute units: what calls were charged.",
+    cell: ({ computeUnits }) => wholeText(computeUnits),
+    isNumber: true,
+  },
+  {
+    title: "Saved",
+    hint: "The share of its calls for which no node was asked.",
+    cell: (sum) => shareText(savedCalls(sum), sum.calls),
+    isNumber: true,
+  },
+  {
+    title: "Errors",
+    hint: "Of the calls, those answered with an error.",
+    cell: ({ errors }) => wholeText(errors),
+    isNumber: true,
+  },
+  {
+    title: "Refused",
+    hint: "Turned away by the scope or limits of their key.",
+    cell: ({ refused }) => wholeText(refused),
+    isNumber: true,
+  },
+  ...(currency === undefined
+    ? []
+    : ([
+        {
+          title: "Cost",
+          hint: "By the prices of the configuration.",
+          cell: ({ cost }) => costText(cost, currency),
+          isNumber: true,
+        },
+        {
+          title: "Saved cost",
+          hint: "What the calls would have cost for which no node was asked.",
+          cell: ({ savedCost }) => costText(savedCost, currency),
+          isNumber: true,
+        },
+      ] as const satisfies readonly Column<NamedSum>[])),
+];
+
+/** What refused calls of a key, with the setting that did. */
+export const REFUSALS = [
+  { field: "refusedMethods", setting: "methods", text: "The key does not have the method." },
+  { field: "refusedWrites", setting: "readOnly", text: "The key only reads." },
+  { field: "refusedContracts", setting: "contracts", text: "The key is bound to other contracts." },
+  { field: "refusedRate", setting: "rate", text: "It spent compute units faster than it may." },
+  {
+    field: "refusedQuota",
+    setting: "computeUnits",
+    text: "It spent what it may in a day or month.",
+  },
+  { field: "refusedConcurrent", setting: "concurrentCalls", text: "Too many calls ran at once." },
+] as const satisfies readonly { field: keyof BillSum; setting: string; text: string }[];

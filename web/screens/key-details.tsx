@@ -1,0 +1,300 @@
+// One key: its settings, what it did by day and method, what refused its calls, and what can be done with it.
+import { useEffect, useState } from "preact/hooks";
+import type { BillAnswer, KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
+import { Bars } from "../components/bars.tsx";
+import { Badge, Figures, type Tone } from "../components/figure.tsx";
+import { Screen } from "../components/screen.tsx";
+import { Empty, Loaded } from "../components/states.tsx";
+import { Table } from "../components/table.tsx";
+import { useApp, useMay, useResource } from "../lib/app.ts";
+import { dayOf, monthBefore, shareText, timeText, wholeText } from "../lib/format.ts";
+import { hrefOf } from "../lib/route.ts";
+import { barsOf, costText, REFUSALS, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
+import { type KeyAct, KeyDialog, KeyForm } from "./key-acts.tsx";
+
+type DetailsProps = {
+  readonly name: string;
+  readonly onMade: (key: MadeKeyAnswer) => void;
+  readonly onChanged: () => void;
+};
+
+export function KeyDetails({ name, onMade, onChanged }: DetailsProps) {
+  const mayChange = useMay("keys");
+  const key = useResource<KeyAnswer>(`keys/${encodeURIComponent(name)}`);
+  const [act, setAct] = useState<KeyAct | "change">();
+  const done = (): void => {
+    key.reload();
+    onChanged();
+  };
+  const close = (): void => setAct(undefined);
+  const { value } = key;
+  return (
+    <Screen
+      title={name}
+      about="A key: what it may do, and what it did."
+      acts={mayChange && value && <Acts of={value} onAct={setAct} />}
+    >
+      <p class="back">
+        <a href={hrefOf("keys")}>← All keys</a>
+      </p>
+      <Loaded resource={key} what="the key">
+        {(told) => (
+          <>
+            {act === "change" ? (
+              <section class="card" aria-label="Its settings">
+                <KeyForm
+                  act="Change the key"
+                  of={told}
+                  onDone={() => {
+                    close();
+                    done();
+                  }}
+                  onClose={close}
+                />
+              </section>
+            ) : (
+              <Settings of={told} />
+            )}
+            <Use name={name} />
+            {act && act !== "change" && (
+              <KeyDialog act={act} name={name} {...{ onMade }} onDone={done} onClose={close} />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Screen>
+  );
+}
+
+function Acts({
+  of: { name, source, status },
+  onAct,
+}: {
+  readonly of: KeyAnswer;
+  readonly onAct: (act: KeyAct | "change") => void;
+}) {
+  const tried = status === "active" && (
+    <a class="button" href={hrefOf("try", { key: name })}>
+      Try
+    </a>
+  );
+  if (source === "file" || status === "revoked") return <>{tried}</>;
+  const acts: readonly { readonly act: KeyAct | "change"; readonly text: string }[] = [
+    { act: "change", text: "Change" },
+    { act: "rotate", text: "New text …" },
+    status === "disabled"
+      ? { act: "enable", text: "Enable …" }
+      : { act: "disable", text: "Disable …" },
+    { act: "revoke", text: "Revoke …" },
+  ];
+  return (
+    <>
+      {tried}
+      {acts.map(({ act, text }) => (
+        <button
+          key={act}
+          type="button"
+          class={act === "revoke" ? "danger" : ""}
+          onClick={() => onAct(act)}
+        >
+          {text}
+        </button>
+      ))}
+    </>
+  );
+}
+
+function Settings({ of: key }: { of: KeyAnswer }) {
+  const { platform } = useApp();
+  const times = [
+    ["Made", key.createdAt],
+    ["New text", key.rotatedAt],
+    ["Old text works until", key.oldKeyWorksUntil],
+    ["Revoked", key.revokedAt],
+  ] as const;
+  const settings = settingLines(key.settings);
+  return (
+    <section class="card" aria-label="What it may do">
+      <header>
+        <h2>What it may do</h2>
+        <KeyStatus of={key} />
+        {key.source === "file" && (
+          <span class="quiet">in the configuration file: it is changed there</span>
+        )}
+      </header>
+      <dl class="settings">
+        {times.map(
+          ([text, at]) =>
+            at && (
+              <Line key={text} name={text}>
+                {timeText(at, platform.now())}
+              </Line>
+            ),
+        )}
+        {settings.map(([name, text]) => (
+          <Line key={name} name={name}>
+            {text}
+          </Line>
+        ))}
+      </dl>
+      {settings.length === 0 && <p class="quiet">Everything: it is bound to nothing.</p>}
+    </section>
+  );
+}
+
+const STATUSES: Readonly<
+  Record<KeyAnswer["status"], { readonly tone: Tone; readonly text: string }>
+> = {
+  active: { tone: "good", text: "Active" },
+  disabled: { tone: "warn", text: "Disabled" },
+  expired: { tone: "warn", text: "Expired" },
+  revoked: { tone: "bad", text: "Revoked" },
+};
+
+export const KeyStatus = ({ of: { status } }: { of: Pick<KeyAnswer, "status"> }) => (
+  <Badge tone={STATUSES[status].tone}>{STATUSES[status].text}</Badge>
+);
+
+const Line = ({ name, children }: { name: string; children: string }) => (
+  <>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </>
+);
+
+/** By their paths, as the configuration file has them. */
+function settingLines(settings: object, path = ""): readonly (readonly [string, string])[] {
+  return Object.entries(settings).flatMap(([name, value]) => {
+    const at = path ? `${path}.${name}` : name;
+    if (Array.isArray(value)) return [[at, value.join(", ") || "none"] as const];
+    if (typeof value === "object" && value !== null) return settingLines(value, at);
+    return [[at, typeof value === "number" ? wholeText(value) : String(value)] as const];
+  });
+}
+
+const REFRESH_MS = 5_000;
+
+function Use({ name }: { name: string }) {
+  const { platform } = useApp();
+  const today = dayOf(platform.now());
+  const path = `keys/${encodeURIComponent(name)}/usage?rows=none&from=${monthBefore(today)}&to=${today}`;
+  const bill = useResource<BillAnswer>(path);
+  const { reload } = bill;
+  useEffect(
+    () => platform.every(REFRESH_MS, () => document.visibilityState === "visible" && reload()),
+    [platform, reload],
+  );
+  return (
+    <Loaded resource={bill} what="its bill">
+      {(told) =>
+        told.total.calls + told.total.refused === 0 ? (
+          <section class="card" aria-label="What it did">
+            <Empty title="It was not used in the last 30 days" />
+          </section>
+        ) : (
+          <Used bill={told} />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Used({ bill }: { bill: BillAnswer }) {
+  const { total, currency, methods } = bill;
+  const { rows, leftOut } = topOf(methods, 10);
+  const refusals = REFUSALS.filter(({ field }) => total[field] > 0);
+  return (
+    <>
+      <section class="card" aria-label="What it did">
+        <header>
+          <h2>What it did in the last 30 days</h2>
+        </header>
+        <Figures
+          figures={[
+            { label: "Calls", hint: "Answered and charged.", value: wholeText(total.calls) },
+            {
+              label: "Compute units",
+              hint: "What it was charged, refused calls included.",
+              value: wholeText(total.computeUnits),
+            },
+            {
+              label: "Saved",
+              hint: "The share of its calls for which no node was asked.",
+              value: shareText(savedCalls(total), total.calls),
+            },
+            {
+              label: "Errors",
+              hint: "Of the calls, those answered with an error.",
+              value: wholeText(total.errors),
+            },
+            {
+              label: "Refused",
+              hint: "Turned away by its scope or limits.",
+              value: wholeText(total.refused),
+              tone: total.refused > 0 ? "warn" : "plain",
+            },
+            {
+              label: "Cost",
+              hint: "What these calls would cost at a provider, by the prices of the configuration.",
+              value: costText(total.cost, currency),
+            },
+          ]}
+        />
+        <div class="charts">
+          <Bars
+            title="Compute units by day"
+            hint="What it was charged on each UTC day."
+            textOf={(value) => wholeText(value)}
+            bars={barsOf(bill, ({ computeUnits }) => ({ whole: computeUnits }))}
+          />
+          <Bars
+            title="Calls by day"
+            hint="Calls of each UTC day; the lower part is of those for which no node was asked."
+            textOf={(value) => wholeText(value)}
+            partName="saved"
+            bars={barsOf(bill, (sum) => ({ whole: sum.calls, part: savedCalls(sum) }))}
+          />
+        </div>
+      </section>
+      <section class="card" aria-label="Its methods">
+        <header>
+          <h2>Its methods</h2>
+        </header>
+        <Table
+          caption="What it called most"
+          columns={[
+            { title: "Method", cell: ({ name }) => <code>{name}</code> },
+            ...sumColumns(currency),
+          ]}
+          rows={rows}
+          keyOf={({ name }) => name}
+        />
+        {leftOut > 0 && <p class="note">And {wholeText(leftOut)} more.</p>}
+      </section>
+      <section class="card" aria-label="What refused its calls">
+        <header>
+          <h2>What refused its calls</h2>
+        </header>
+        {refusals.length === 0 ? (
+          <p class="quiet">Nothing did.</p>
+        ) : (
+          <Table
+            caption="Refused calls, by the setting that refused them"
+            columns={[
+              { title: "Setting", cell: ({ setting }) => <code>{setting}</code> },
+              { title: "Why", cell: ({ text }) => text },
+              {
+                title: "Calls",
+                hint: "How many it refused in the last 30 days.",
+                cell: ({ field }) => wholeText(total[field]),
+                isNumber: true,
+              },
+            ]}
+            rows={refusals}
+            keyOf={({ setting }) => setting}
+          />
+        )}
+      </section>
+    </>
+  );
+}

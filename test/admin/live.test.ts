@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { LiveStatus } from "../../src/admin/schemas.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
+import { CutLine } from "../support/cut-line.ts";
 import {
   type RunningGateway,
   runCommand,
@@ -18,20 +19,17 @@ const READER = "another-token-of-the-tests";
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
 let own: AnvilNode;
-let other: AnvilNode;
 
 beforeAll(async () => {
-  const [first, second] = await Promise.all([startAnvil(), startAnvil()]);
-  if (!first || !second) throw new Error("no anvil for this platform");
-  [own, other] = [first, second];
+  const started = await startAnvil();
+  if (!started) throw new Error("no anvil for this platform");
+  own = started;
 });
 
-afterAll(() => {
-  own.close();
-  other.close();
-});
+afterAll(() => own.close());
 
-const settings = (more: object = {}, node = other.url) => ({
+/** @param node The way to another node of the same chain: two anvils that began in different seconds have two. */
+const settings = (more: object = {}, node = `${own.url}/?again`) => ({
   admin: { listen: { port: 0 }, token: TOKEN },
   tail: { calls: 10, slow: "10s" },
   networks: {
@@ -72,9 +70,8 @@ async function watch(gateway: RunningGateway) {
 
 describe("the events of administration", () => {
   it("tell of calls by where their answers are from, and of a node that is gone", async () => {
-    const doomed = await startAnvil();
-    if (!doomed) throw new Error("no anvil for this platform");
-    const gateway = await startGatewayProcess(settings({}, doomed.url));
+    const doomed = new CutLine(Number(new URL(own.url).port));
+    const gateway = await startGatewayProcess(settings({}, await doomed.open()));
     const { sees, told, leave, ended } = await watch(gateway);
     await sees("a head", ({ head }) => head !== undefined);
     // At first the store may not have the block yet.
@@ -113,8 +110,7 @@ describe("headgate top", () => {
   let gateway: RunningGateway;
 
   beforeAll(async () => {
-    // Two nodes of one chain: two anvils that began in different seconds have two.
-    gateway = await startGatewayProcess(settings({}, `${own.url}/?again`));
+    gateway = await startGatewayProcess(settings());
     await ask(gateway.endpoint("main"), "eth_chainId");
   });
 

@@ -227,7 +227,7 @@ describe("a token of an identity provider", () => {
     await runCommand(["keys", "revoke", "guest", "--config", gateway.configPath]);
     await until("it is revoked", async () => (await ask(text)).status === 401 || undefined);
 
-    const short = await token(first, {}, Math.floor(Date.now() / 1000) + 1);
+    const short = await token(first, {}, Math.floor(Date.now() / 1000) + 2);
     const headers = { authorization: `Bearer ${short}` };
     const socket = new WebSocket(`${gateway.url}/main/v1`.replace("http", "ws"), { headers });
     await once(socket, "open");

@@ -70,6 +70,7 @@ describe("the shortest configuration", () => {
         webSocketIdleMs: 3_600_000,
         callMs: 30_000,
         drainMs: 25_000,
+        leaveMs: 3_000,
         heartbeatMs: 10_000,
       },
       networks: {

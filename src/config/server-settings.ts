@@ -265,6 +265,11 @@ export const timeouts = z
       .describe("How long a WebSocket is kept open over which no message comes."),
     call: duration.prefault("30s").describe("For a call to be answered, upstreams included."),
     drain: duration.prefault("25s").describe("For running calls to end after SIGTERM."),
+    leave: duration
+      .prefault("3s")
+      .describe(
+        "Of that, for balancers to notice: /readyz is 503, and callers are still let in. Only where /readyz was asked within the last minute.",
+      ),
     heartbeat: duration
       .prefault("10s")
       .refine((ms) => ms >= 2_000, { error: "expected a duration from 2s" })

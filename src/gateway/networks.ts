@@ -35,7 +35,7 @@ export class Networks {
     const made = Object.keys(plan.networks).map((name) => [name, this.#make(name, plan)] as const);
     this.#byName = new Map(made);
     this.#nameOfHost = resolverOf(plan);
-    this.#unidentified = plan.unidentified;
+    this.#waitFor(plan.unidentified);
     this.#leaving = new LeavingNetworks(parts);
     const { role, filterCount: count } = parts;
     const isServed = (name: string): boolean => this.#byName.has(name);
@@ -112,7 +112,7 @@ export class Networks {
     this.#byName.clear();
     for (const { name, network } of next) this.#byName.set(name, network);
     this.#nameOfHost = resolverOf(plan);
-    this.#unidentified = plan.unidentified;
+    this.#waitFor(plan.unidentified);
     for (const [name, network] of before)
       if (this.#byName.get(name) !== network)
         this.#leaving.letGo(name, network, { withinMs, isReplaced: () => this.#byName.has(name) });
@@ -135,6 +135,11 @@ export class Networks {
       throw error;
     }
     return { name, network, commit: () => undefined, cancel };
+  }
+
+  #waitFor(unidentified: Plan["unidentified"]): void {
+    this.#unidentified = unidentified;
+    this.#parts.metrics.networksUnidentified(Object.keys(unidentified ?? {}).length);
   }
 
   #make(name: string, { data, limits, networks }: Plan): Network {

@@ -125,6 +125,8 @@ const MOST = {
   "head_age_seconds{network}": "How old the followed chain's newest block is.",
   "head_stale{network}":
     "1 while the newest block of the followed chain is old, or no node confirms it; else 0.",
+  networks_unidentified:
+    "Networks that are configured and not served, since no node of them has said which chain it is.",
 } as const;
 
 /** Of several processes, the least. */
@@ -336,6 +338,10 @@ export class Metrics {
       { port: "callers" },
       seconds,
     );
+  }
+
+  networksUnidentified(count: number): void {
+    this.#most.networks_unidentified.set(count);
   }
 
   readonly requestTurnedAway = this.#counting<[]>("requests_turned_away_total");

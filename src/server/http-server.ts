@@ -32,6 +32,8 @@ export type HttpServerOptions = Omit<ListenerOptions, "bounds"> & {
     readonly bodyMs: number;
     readonly idleMs: number;
     readonly callMs: number;
+    /** For balancers to notice that this server ends. */
+    readonly leaveMs: number;
   };
   readonly reading: SlowReadersOptions;
 };
@@ -68,6 +70,8 @@ export class HttpServer {
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
+  /** When somebody last asked whether it is ready. */
+  #readinessAskedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: HttpServerOptions, parts: HttpServerParts) {
     this.#options = options;
@@ -153,9 +157,28 @@ export class HttpServer {
     return this.#listener.listen();
   }
 
-  /** No new connections; running calls end, for at most `withinMs`; then what is left is cut. */
+  /**
+   * Who balances callers is told for a moment; then there are no new connections, and running calls end. After `withinMs` in
+   * all, what is left is cut.
+   */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
+    const leavingMs = this.#leavingMs(withinMs);
+    if (leavingMs > 0) {
+      this.#parts.log.info({ forMs: leavingMs }, "leaving: /readyz says so, callers still come in");
+      await this.#parts.clock.sleep(leavingMs);
+    }
+    await this.#drain(withinMs - leavingMs);
+  }
+
+  /** Nobody waits for a balancer that there is not. */
+  #leavingMs(withinMs: number): number {
+    const { leaveMs } = this.#options.timeouts;
+    const isAsked = this.#parts.clock.now() - this.#readinessAskedMs <= ASKED_WITHIN_MS;
+    return isAsked ? Math.min(leaveMs, withinMs / 2) : 0;
+  }
+
+  async #drain(withinMs: number): Promise<void> {
     const closed = Promise.all([this.#listener.close(), this.#parts.sockets.drain(withinMs)]);
     const { clock, connections } = this.#parts;
     const cancels = [
@@ -279,6 +302,7 @@ export class HttpServer {
   }
 
   async #tellReadiness(exchange: HttpExchange): Promise<void> {
+    this.#readinessAskedMs = this.#parts.clock.now();
     const reasons = this.#isDraining ? ["draining"] : await this.#parts.whyNotReady();
     if (reasons.length === 0) this.#tell(exchange, "ready");
     else this.#tell(exchange, reasons.join("\n"), 503);
@@ -313,6 +337,8 @@ const NOT_ADMITTED = {
 const FIRST_BYTE_MS = 1_000;
 
 const READING_GRACE_MS = 5_000;
+
+const ASKED_WITHIN_MS = 60_000;
 
 const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
   ...timeouts,

@@ -101,8 +101,14 @@ describe("a network whose chain nobody wrote down", () => {
       503,
       expect.stringContaining("mine: none of its nodes has said which chain it is"),
     ]);
+    const unidentified = async (): Promise<string | undefined> =>
+      /^headgate_networks_unidentified (\d+)$/m.exec(
+        await (await fetch(gateway.metricsUrl)).text(),
+      )?.[1];
+    expect(await unidentified()).toBe("1");
     await stranger.close();
     await until("the other one counts", async () => (await chainIdAt(gateway)) === "0x7a69");
+    expect(await unidentified()).toBe("0");
     await gateway.stop();
   });
 });

@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
 const SHA3 = '{"jsonrpc":"2.0","id":1,"method":"web3_sha3","params":["0x"]}';
@@ -265,6 +266,22 @@ describe("the service", () => {
   it("says that it lives and is ready", async () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503); // "0x10" is no block
+  });
+
+  it("tells who balances callers that it ends, and answers callers meanwhile", async () => {
+    const upstreams = [{ url: node.url }];
+    const leaving = await startGatewayProcess({
+      timeouts: { leave: "700ms" },
+      networks: { main: { family: "evm", chainId: 1, window: { blocks: 0 }, upstreams } },
+    });
+    expect(await (await fetch(`${leaving.url}/readyz`)).text()).not.toContain("draining");
+    const ended = leaving.stop();
+    await until("it leaves", async () => leaving.log.some(({ msg }) => msg?.startsWith("leaving")));
+    const ready = await fetch(`${leaving.url}/readyz`);
+    expect([ready.status, await ready.text()]).toEqual([503, "draining\n"]);
+    const answered = await post(leaving.endpoint("main"), SHA3);
+    expect([answered.status, answered.headers.get("connection")]).toEqual([200, "close"]);
+    expect(await ended).toBe(0);
   });
 
   it("counts calls, and tells no key", async () => {

@@ -119,6 +119,8 @@ const withDefaults = (settings: GatewaySettings): object => ({
   keys: [{ name: "test", key: KEY }],
   log: { level: "debug" },
   ...settings,
+  // No balancer asks; a test that asks whether it is ready would wait for one at its end.
+  timeouts: { leave: "1ms", ...(settings["timeouts"] as object | undefined) },
   networks: Object.fromEntries(
     Object.entries(settings.networks).map(([name, network]) => [name, unprobed(network)]),
   ),

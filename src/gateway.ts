@@ -83,6 +83,7 @@ export async function startGateway(
     whyNotReady: () => serverSide.whyNotReady(),
     calls: async () => serverSide.tailedCalls(),
     trials: serverSide.trials,
+    drain: async (node) => networks.drain(node),
     reload: (by) => reload.again(source?.read, by),
     configuration: new Configuration({ source, reload, audit }),
     ...{ audit, state, clock, log },

@@ -303,7 +303,8 @@ export class Network {
   async status(): Promise<NetworkStatus> {
     const { name: network, family, chainId } = this.facts;
     const why = await this.whyNotReady();
-    const usable = new Set(this.pool.usable().map(({ name }) => name));
+    const usableNodes = this.pool.nodes.filter(({ state }) => state === "usable");
+    const usable = new Set(usableNodes.map(({ name }) => name));
     const upstreams = this.pool
       .snapshots()
       .map((snapshot) => shownUpstream(snapshot, usable.has(snapshot.upstream)));

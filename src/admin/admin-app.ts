@@ -34,7 +34,7 @@ import { addConsole } from "./console-files.ts";
 import { adminDocument, declaredRoutes, verbsOf, version } from "./document.ts";
 import { addLiveAnswer } from "./live-feed.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
-import { type DeclaredRoute, keyRoutes, operationRoutes, ROLE } from "./routes.ts";
+import { type DeclaredRoute, keyRoutes, nodeRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
 import { addSessionAnswers, sessionTextOf } from "./session-answers.ts";
 import { Sessions } from "./sessions.ts";
@@ -96,6 +96,7 @@ export function adminApp(
   for (const route of declaredRoutes) addRoleCheck(app, route, parts);
   addKeyAnswers(app, parts);
   addOperationAnswers(app, parts);
+  addNodeAnswers(app, parts);
   addConfigurationAnswers(app, parts);
   addTryAnswers(app, parts);
   addLiveAnswer(app, { admit }, parts);
@@ -313,6 +314,21 @@ function addOperationAnswers(app: AdminApp, parts: AdminServerParts): void {
     document ??= adminDocument();
     return context.json(document, 200);
   });
+}
+
+function addNodeAnswers(app: AdminApp, parts: AdminServerParts): void {
+  for (const [act, isDrained] of [
+    ["drain", true],
+    ["undrain", false],
+  ] as const)
+    app.openapi(nodeRoutes[act], async (context) => {
+      const { network, name: upstream } = context.req.valid("param");
+      const node = { network, upstream, isDrained };
+      if (!(await parts.drain(node))) throw problems.unknown("there is no such node");
+      const what = isDrained ? "a node was drained" : "a node was undrained";
+      await noteChange(context, parts, { what, details: [`${network}/${upstream}`] });
+      return context.json(node, 200);
+    });
 }
 
 /** Whether the gateway lives and is ready, for probes that have no token: here they need no connection among callers. */

@@ -78,6 +78,13 @@ type ConfigurationFile = {
   ): Promise<FileReplaced>;
 };
 
+/** An operator spares a node, or does so no longer. */
+export type NodeDrain = {
+  readonly network: string;
+  readonly upstream: string;
+  readonly isDrained: boolean;
+};
+
 export type AdminServerParts = {
   readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused">;
   readonly keys: Pick<
@@ -94,6 +101,8 @@ export type AdminServerParts = {
   readonly calls: () => Promise<readonly TailedCall[]>;
   /** Calls that operators make as one of the keys. */
   readonly trials: Pick<CallTrials, "try" | "describe">;
+  /** @returns Whether there is such a node. */
+  readonly drain: (node: NodeDrain) => Promise<boolean>;
   readonly reload: (by: Actor) => Promise<Reloaded>;
   readonly configuration: ConfigurationFile;
   readonly audit: Pick<AuditTrail, "note" | "read">;
@@ -160,7 +169,8 @@ type ShownUpstream = Status["networks"][number]["upstreams"][number];
 
 /** How one upstream does, as an operator is told. Field by field: a snapshot may have more. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
-  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, inFlight, lackedMethods } = snapshot;
+  const { upstream, head, lagBlocks, lagSeconds, isElsewhere, isDrained } = snapshot;
+  const { inFlight, lackedMethods } = snapshot;
   const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;
   return {
     upstream,
@@ -169,6 +179,7 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     lagBlocks,
     lagSeconds,
     isElsewhere,
+    isDrained,
     inFlight,
     lackedMethods,
     groups: snapshot.groups.map(({ group, breaker, errorRate, medianMs, p95Ms }) => {

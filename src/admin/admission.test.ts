@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AdminRequest, admitted, covers, Tokens, tokensOf } from "./admission.ts";
+import { type AdminRequest, admitted, covers, digestOf, Tokens, tokensOf } from "./admission.ts";
 import { Problem } from "./problem.ts";
 
 type Headers = Readonly<Record<string, string>>;
@@ -134,5 +134,18 @@ describe("tokens of several operators", () => {
     ["all", "all", true],
   ] as const)("the role %s has what %s needs: %s", (role, needed, want) => {
     expect(covers(role, needed)).toBe(want);
+  });
+});
+
+describe("a session's token", () => {
+  const known = tokensOf({ token: "0123456789abcdef" });
+  const page = request({ host: "localhost:8546" });
+
+  it("is asked for at each request: a reload may have taken it away", () => {
+    const digest = digestOf("0123456789abcdef");
+    expect(admitted(page, known, digest)).toMatchObject({ name: "admin", role: "all" });
+    expect(admitted(page, tokensOf({ token: "another-one-of-16" }), digest)).toBeInstanceOf(
+      Problem,
+    );
   });
 });

@@ -61,7 +61,10 @@ function* referencesIn(value: unknown): Generator<string> {
 }
 
 /** What decides over the whole gateway. */
-const OF_ALL = ["post /reload", "post /configuration/validate", "post /configuration/apply"];
+const OF_ALL = [
+  ...["post /reload", "post /configuration/validate", "post /configuration/apply"],
+  ...["drain", "undrain"].map((act) => `post /networks/{network}/upstreams/{name}/${act}`),
+];
 
 /** A part of the document as a JSON Schema of its own. */
 function documentedSchema(name: string): z.core.JSONSchema.JSONSchema {

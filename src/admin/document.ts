@@ -4,7 +4,13 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import manifest from "../../package.json" with { type: "json" };
 import { configurationRoutes } from "./configuration-routes.ts";
-import { type DeclaredRoute, keyRoutes, operationRoutes, sessionRoutes } from "./routes.ts";
+import {
+  type DeclaredRoute,
+  keyRoutes,
+  nodeRoutes,
+  operationRoutes,
+  sessionRoutes,
+} from "./routes.ts";
 import { requestSchemas } from "./schemas.ts";
 import { tryRoutes } from "./try-routes.ts";
 
@@ -16,6 +22,7 @@ export const declaredRoutes: readonly DeclaredRoute[] = [
   ...Object.values(operationRoutes),
   ...Object.values(configurationRoutes),
   ...Object.values(tryRoutes),
+  ...Object.values(nodeRoutes),
   ...Object.values(sessionRoutes),
 ];
 

@@ -8,6 +8,7 @@ import type { LiveStatus, Status } from "./schemas.ts";
 
 const upstream = {
   ...{ upstream: "a", isUsable: true, head: 7, lagBlocks: 0, lagSeconds: 0, isElsewhere: false },
+  isDrained: false,
   ...{ inFlight: 0, groups: [], budget: { pausedForMs: 0 }, lackedMethods: 0 },
 };
 const network: Status["networks"][number] = {

@@ -6,6 +6,7 @@ import type { Role } from "../config/server-settings.ts";
 import {
   auditPage,
   callTail,
+  drained,
   liveStatus,
   madeKey,
   problem,
@@ -193,6 +194,37 @@ const plainText = (description: string) => ({
 
 const tagged = { tags: ["operation"] };
 const get = { ...tagged, method: "get" } as const;
+
+const nodeParameters = z.object({
+  network: z.string().openapi({ param: { name: "network", in: "path" }, example: "eth-mainnet" }),
+  name: z.string().openapi({ param: { name: "name", in: "path" }, example: "own-node" }),
+});
+
+/** Something that is done with a node. */
+const ofNode = <Word extends string>(
+  word: Word,
+  told: { readonly summary: string; readonly description: string },
+) =>
+  createRoute({
+    ...{ ...tagged, method: "post", ...forAll },
+    path: `/networks/{network}/upstreams/{name}/${word}` as const,
+    operationId: `${word}Upstream`,
+    request: { params: nodeParameters },
+    ...told,
+    responses: { 200: json(drained, "As it is now."), ...failures(404, 503) },
+  });
+
+export const nodeRoutes = {
+  drain: ofNode("drain", {
+    summary: "Spares a node.",
+    description:
+      "It gets no calls while another node of the network is usable; its running calls end. In all processes of this gateway, and over reloads; a gateway that is started anew asks it again.",
+  }),
+  undrain: ofNode("undrain", {
+    summary: "Asks a node again that was spared.",
+    description: "Where it was not, nothing is done.",
+  }),
+};
 
 export const sessionRoutes = {
   show: createRoute({

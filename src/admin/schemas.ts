@@ -127,6 +127,9 @@ const upstreamStatus = z
     lagBlocks: z.number(),
     lagSeconds: z.number(),
     isElsewhere: z.boolean().describe("Its head is not on the chain that is followed."),
+    isDrained: z
+      .boolean()
+      .describe("An operator spares it: it is asked only while no other is usable."),
     inFlight: z.int(),
     groups: z.array(breaker),
     budget: z.strictObject({
@@ -362,6 +365,10 @@ export const session = z
     endsAt: time.optional().describe("When a session that began ends."),
   })
   .openapi("Session");
+
+export const drained = z
+  .strictObject({ network: z.string(), upstream: z.string(), isDrained: z.boolean() })
+  .openapi("Drained");
 
 export const login = z.strictObject({ token: z.string().max(1_000) });
 

@@ -56,7 +56,7 @@ export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): voi
     const request = requestOf(context);
     const operator = admit(request);
     if (!(operator instanceof Problem)) return context.json({ operator: told(operator) }, 200);
-    const isQuestion = operator.status === 401 && request.header("authorization") === undefined;
+    const isQuestion = operator.status === 401 && !request.header("authorization");
     return isQuestion ? context.json({}, 200) : refuse(context, operator);
   });
   app.openapi(sessionRoutes.begin, async (context) => {

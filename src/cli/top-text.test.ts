@@ -4,7 +4,13 @@ import { topLines } from "./top-text.ts";
 
 const upstream: LiveStatus["networks"][number]["upstreams"][number] = {
   ...{ upstream: "own", isUsable: true, head: 23_817_004, lagBlocks: 0, lagSeconds: 0 },
-  ...{ isElsewhere: false, inFlight: 3, budget: { pausedForMs: 0 }, lackedMethods: 2 },
+  ...{
+    isElsewhere: false,
+    isDrained: false,
+    inFlight: 3,
+    budget: { pausedForMs: 0 },
+    lackedMethods: 2,
+  },
   groups: [
     { group: "reads", breaker: "closed", errorRate: 0, p95Ms: 4.21 },
     { group: "logs", breaker: "closed", errorRate: 0, p95Ms: 130 },

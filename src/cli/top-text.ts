@@ -94,7 +94,14 @@ function nodeLines({ networks }: LiveStatus): readonly Line[] {
 }
 
 /** What is the matter with it. */
-function stateOf({ isUsable, isElsewhere, groups, budget, caught }: Upstream): readonly string[] {
+function stateOf({
+  isUsable,
+  isDrained,
+  isElsewhere,
+  groups,
+  budget,
+  caught,
+}: Upstream): readonly string[] {
   const groupsWith = (state: "open" | "half-open"): string =>
     groups
       .filter(({ breaker }) => breaker === state)
@@ -103,6 +110,7 @@ function stateOf({ isUsable, isElsewhere, groups, budget, caught }: Upstream): r
   const [open, tried] = [groupsWith("open"), groupsWith("half-open")];
   return [
     isUsable ? "" : "kept out",
+    isDrained ? "drained" : "",
     isElsewhere ? "on another branch" : "",
     open && `given up for ${open}`,
     tried && `tried again for ${tried}`,

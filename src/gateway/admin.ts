@@ -11,7 +11,15 @@ import type { State } from "../state/state.ts";
 
 export type AdminParts = Pick<
   AdminServerParts,
-  "metrics" | "networks" | "whyNotReady" | "calls" | "trials" | "reload" | "configuration" | "audit"
+  | "metrics"
+  | "networks"
+  | "whyNotReady"
+  | "calls"
+  | "drain"
+  | "trials"
+  | "reload"
+  | "configuration"
+  | "audit"
 > & {
   readonly state: State;
   readonly clock: Clock;

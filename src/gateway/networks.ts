@@ -1,6 +1,7 @@
 // The networks that are served, and how they become those of another configuration: made ready beside
 // the running ones, then all swapped in one step.
 
+import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import { UnservedFilters } from "../filters/kept-filters.ts";
 import { within } from "../lib/waiting.ts";
@@ -82,6 +83,14 @@ export class Networks {
   /** It is configured, and cannot be served before its nodes said which chain it is. */
   isUnidentified(name: string | undefined): boolean {
     return Object.hasOwn(this.#unidentified ?? {}, name ?? "");
+  }
+
+  /** @returns Whether there is such a node. */
+  drain({ network, upstream, isDrained }: NodeDrain): boolean {
+    const pool = this.#byName.get(network)?.pool;
+    if (!pool?.nodes.some(({ name }) => name === upstream)) return false;
+    pool.drain(upstream, isDrained);
+    return true;
   }
 
   /** How each does, in the order of the configuration. */

@@ -9,6 +9,8 @@ export type UpstreamSnapshot = {
   readonly lagSeconds: number;
   /** Its head is not on the chain that is followed. */
   readonly isElsewhere: boolean;
+  /** An operator spares it: it is asked only while no other can be. */
+  readonly isDrained: boolean;
   readonly inFlight: number;
   /** What callers ask and was not sent yet: it waits for its turn. */
   readonly waiting: number;
@@ -69,6 +71,7 @@ const GAUGES: readonly UpstreamGauge[] = [
   one("on_other_branch", "1 while the node's head is not on the followed chain.", (node) =>
     node.isElsewhere ? 1 : 0,
   ),
+  one("drained", "1 while an operator spares the node.", ({ isDrained }) => (isDrained ? 1 : 0)),
   one("in_flight", "Calls that the node has not answered.", ({ inFlight }) => inFlight, "sum"),
   one("waiting", "Calls that wait for their turn at the node.", ({ waiting }) => waiting, "sum"),
   {

@@ -142,6 +142,8 @@ class Child {
         return worker.trials?.try(request.asked);
       case "describe":
         return worker.trials?.describe(request.asked);
+      case "drain":
+        return worker.networks.drain(request.node);
       case "status":
         return worker.networks.status();
     }
@@ -182,7 +184,7 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
  * or a server, which answers callers beside others on the same port, from what the writer writes.
  */
 type Worker = {
-  readonly networks: Pick<Networks, "prepare" | "status">;
+  readonly networks: Pick<Networks, "prepare" | "status" | "drain">;
   readonly metrics: Pick<Metrics, "values">;
   /** See `ServerSide.tailedCalls`; the writer answers nobody. */
   readonly calls?: () => readonly TailedCall[];
@@ -206,7 +208,10 @@ type WorkerParts = {
 const startWorker = (start: Start, parts: WorkerParts): Promise<Worker> =>
   start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
-async function startWriter({ config, processes }: Start, parts: WorkerParts): Promise<Worker> {
+async function startWriter(
+  { config, processes, drained }: Start,
+  parts: WorkerParts,
+): Promise<Worker> {
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
   const { stalls, common, filterCount, reconfigure } = await openProcessParts(
@@ -218,6 +223,7 @@ async function startWriter({ config, processes }: Start, parts: WorkerParts): Pr
     ...{ ...common, filterCount, isShared: true },
     role: { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
   });
+  for (const node of drained) networks.drain(node);
   await networks.start();
   stalls.start();
   return {
@@ -236,7 +242,7 @@ async function startWriter({ config, processes }: Start, parts: WorkerParts): Pr
 }
 
 async function startServer(
-  { config, processes, news }: Start,
+  { config, processes, news, drained }: Start,
   { number, port }: Extract<ChildRole, { kind: "server" }>,
   parts: WorkerParts,
 ): Promise<Worker> {
@@ -258,6 +264,7 @@ async function startServer(
   const options = { slot: number, hasOthers: true };
   const serverSide = new ServerSide(listening, options, { ...common, networks });
   await serverSide.start();
+  for (const node of drained) networks.drain(node);
   await networks.start();
   await serverSide.listen();
   stalls.start();

@@ -1,6 +1,7 @@
 // What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
 // and through the supervisor the servers and the writer.
 
+import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { TriedCall } from "../server/try-call.ts";
@@ -19,6 +20,8 @@ export type Start = {
   readonly processes: number;
   /** What the writer told last. */
   readonly news: readonly News[];
+  /** The nodes that an operator spares. */
+  readonly drained: readonly NodeDrain[];
 };
 
 export type ToChild =
@@ -64,6 +67,8 @@ export type Request =
   /** Of a server: see `CallTrials`. */
   | { readonly what: "try"; readonly asked: TriedCall }
   | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
+  /** See `Networks.drain`. */
+  | { readonly what: "drain"; readonly node: NodeDrain }
   /** See `Networks.status`. */
   | { readonly what: "status" };
 

@@ -1,6 +1,7 @@
 // The processes behind one gateway: a writer and servers, and what passes between them.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "pino";
+import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
@@ -42,6 +43,8 @@ export class Processes {
   readonly #writer: Supervised;
   readonly #servers: readonly Supervised[];
   readonly #news = new Map<string, News>();
+  /** By network and name: a process that is started again is told of them. */
+  readonly #drained = new Map<string, NodeDrain>();
   #turn = 0;
   readonly #options: ProcessesOptions;
   readonly #parts: ProcessesParts;
@@ -100,6 +103,16 @@ export class Processes {
     return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
   }
 
+  /** In all of them. @returns Whether there is such a node. @throws ChildFailed: some process may not know of it. */
+  async drain(node: NodeDrain): Promise<boolean> {
+    if (!(await this.#writer.request({ what: "drain", node }, TIMEOUT_MS))) return false;
+    const name = JSON.stringify([node.network, node.upstream]);
+    if (node.isDrained) this.#drained.set(name, node);
+    else this.#drained.delete(name);
+    await this.#askServers({ what: "drain", node });
+    return true;
+  }
+
   /** The slow and failed calls of late, of those servers that answer in time; the newest first. */
   async calls(): Promise<readonly TailedCall[]> {
     const told = await Promise.all(
@@ -142,6 +155,10 @@ export class Processes {
 
   /** Servers first: what the writer lets go of is read by nobody then. */
   async commit(withinMs: number): Promise<void> {
+    const { networks } = this.#parts.config();
+    for (const [key, { network, upstream }] of this.#drained)
+      if (!networks[network]?.upstreams.some(({ name }) => name === upstream))
+        this.#drained.delete(key);
     const commit = (child: Supervised): Promise<unknown> =>
       child
         .request({ what: "commit", withinMs }, PREPARING_TIMEOUT_MS)
@@ -165,6 +182,7 @@ export class Processes {
       config: config(),
       role,
       processes: this.#options.servers + 1,
+      drained: [...this.#drained.values()],
       news: role.kind === "server" ? [...this.#news.values()] : [],
     });
     return new Supervised(

@@ -99,3 +99,33 @@ describe("a pool that gets other nodes", () => {
     await (await preparing).cancel();
   });
 });
+
+describe("a node that is drained", () => {
+  it("gets no calls while another one can, and all of them where none can", async () => {
+    const { pool, asked, outcome } = await changing();
+    const first = await outcome();
+    const name = first === '"a"' ? "a" : "b";
+    const other = name === "a" ? "b" : "a";
+    pool.drain(name, true);
+    asked.length = 0;
+    for (let call = 0; call < 40; call += 1) expect(await outcome()).toBe(`"${other}"`);
+    expect(asked.some((each) => each.startsWith(name))).toBe(false);
+    expect(pool.snapshots().map(({ isDrained }) => isDrained)).toContain(true);
+    pool.drain(other, true);
+    expect(await outcome()).toMatch(/^"[ab]"$/);
+    pool.drain(name, false);
+    expect(await outcome()).toBe(`"${name}"`);
+  });
+
+  it("stays so when it gets other settings, and is another one's name no longer once it is gone", async () => {
+    const { pool, become, outcome } = await changing();
+    pool.drain("b", true);
+    (await become("b", "c")).commit(1_000);
+    await soon();
+    expect(await outcome()).toBe('"c"');
+    (await become("c")).commit(1_000);
+    await soon();
+    (await become("b", "c")).commit(1_000);
+    expect(pool.snapshots().map(({ isDrained }) => isDrained)).toEqual([false, false]);
+  });
+});

@@ -41,6 +41,8 @@ export class Pool {
   /** When the network's head reached which number. */
   readonly #heads: HeadTimes;
   #upstreams: readonly Upstream[];
+  /** By their names: an operator spares them. They are asked only while no other can be. */
+  readonly #drained = new Set<string>();
   #agreementOn: (method: string) => AgreementRule | undefined;
   /** The head that a caller was told last: it falls only when no upstream knows better. */
   #lastHead = 0;
@@ -70,7 +72,17 @@ export class Pool {
 
   /** How each node does, in the order of the configuration. */
   snapshots(): readonly UpstreamSnapshot[] {
-    return this.#upstreams.map((upstream) => snapshotOf(upstream, this.#heads));
+    return this.#upstreams.map((upstream) => ({
+      ...snapshotOf(upstream, this.#heads),
+      isDrained: this.#drained.has(upstream.name),
+    }));
+  }
+
+  /** From now on the node is asked only while no other can be; its running calls end. A reload changes nothing of it. */
+  drain(upstream: string, isDrained: boolean): void {
+    if (isDrained) this.#drained.add(upstream);
+    else this.#drained.delete(upstream);
+    this.#onChange();
   }
 
   /** Resolves when what was known of the nodes is read; they are checked in the background. */
@@ -120,8 +132,10 @@ export class Pool {
     const left = letGo(gone, { withinMs, signal: this.#closing.signal }, { callers, clock }).then(
       () => {
         for (const { name } of gone)
-          if (this.#upstreams.every((node) => node.name !== name))
+          if (this.#upstreams.every((node) => node.name !== name)) {
             metrics.upstreamGone(options.network, name);
+            this.#drained.delete(name);
+          }
       },
     );
     this.#leaving = Promise.all([this.#leaving, left]);
@@ -156,7 +170,10 @@ export class Pool {
   /** The nodes that may be asked now, in the order of the configuration. */
   usable(): readonly Upstream[] {
     const all = this.#upstreams;
-    return all.every(isUsable) ? all : all.filter(isUsable);
+    const usable = all.every(isUsable) ? all : all.filter(isUsable);
+    if (this.#drained.size === 0) return usable;
+    const left = usable.filter(({ name }) => !this.#drained.has(name));
+    return left.length > 0 ? left : usable;
   }
 
   /** The same, best first for blocks. */
@@ -261,7 +278,7 @@ type ShownUpstream = Pick<
 const snapshotOf = (
   { name, health, turns, budget, capabilities, head, isElsewhere }: ShownUpstream,
   heads: Pick<HeadTimes, "highest" | "secondsBehind">,
-): UpstreamSnapshot => ({
+): Omit<UpstreamSnapshot, "isDrained"> => ({
   upstream: name,
   head: head?.number,
   lagBlocks: head ? Math.max(0, heads.highest - head.number) : 0,

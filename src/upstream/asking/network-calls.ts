@@ -89,9 +89,16 @@ export class NetworkCalls {
   /** The upstreams that may be asked for such work now, in the order of the configuration. */
   usableFor({ workKind }: Pick<MethodTraits, "workKind">): readonly Upstream[] {
     const { pool } = this.#parts;
-    return workKind === "submission"
-      ? takersOf(pool.usable(), pool.nodes, this.#options.broadcast)
-      : pool.usable();
+    if (workKind !== "submission") return pool.usable();
+    const { broadcast } = this.#options;
+    const takers = takersOf(pool.usable(), pool.nodes, broadcast);
+    if (takers.length > 0) return takers;
+    // The only ones that may take it may be spared.
+    return takersOf(
+      pool.nodes.filter(({ state }) => state === "usable"),
+      pool.nodes,
+      broadcast,
+    );
   }
 
   /** The network has more than one upstream, be they usable or not. */

@@ -42,7 +42,7 @@ export async function startGateway(
 ): Promise<Gateway> {
   const { clock, log } = parts;
   await untilStoresAreFree(config, parts);
-  const { stalls, common, filterCount, ...own } = await openProcessParts(
+  const { stalls, incidents, common, filterCount, ...own } = await openProcessParts(
     config,
     { processes: 1 },
     parts,
@@ -83,6 +83,7 @@ export async function startGateway(
     whyNotReady: () => serverSide.whyNotReady(),
     calls: async () => serverSide.tailedCalls(),
     trials: serverSide.trials,
+    incidents: async () => incidents.all(),
     drain: async (node) => networks.drain(node),
     reload: (by) => reload.again(source?.read, by),
     configuration: new Configuration({ source, reload, audit }),

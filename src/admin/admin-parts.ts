@@ -10,6 +10,7 @@ import type { Guesses } from "../access/scope/guesses.ts";
 import type { PriceList } from "../access/usage/usage-report.ts";
 import { isMapping } from "../config/units.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
@@ -101,6 +102,8 @@ export type AdminServerParts = {
   readonly calls: () => Promise<readonly TailedCall[]>;
   /** Calls that operators make as one of the keys. */
   readonly trials: Pick<CallTrials, "try" | "describe">;
+  /** What nodes were caught at, and reorganisations, of late; of each process. */
+  readonly incidents: () => Promise<readonly NetworkIncidents[]>;
   /** @returns Whether there is such a node. */
   readonly drain: (node: NodeDrain) => Promise<boolean>;
   readonly reload: (by: Actor) => Promise<Reloaded>;
@@ -170,7 +173,7 @@ type ShownUpstream = Status["networks"][number]["upstreams"][number];
 /** How one upstream does, as an operator is told. Field by field: a snapshot may have more. */
 export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): ShownUpstream {
   const { upstream, head, lagBlocks, lagSeconds, isElsewhere, isDrained } = snapshot;
-  const { inFlight, lackedMethods } = snapshot;
+  const { inFlight, lackedMethods, lacked, reaches } = snapshot;
   const { perSecond, pausedForMs, monthUsed, monthLeft } = snapshot.budget;
   return {
     upstream,
@@ -182,6 +185,8 @@ export function shownUpstream(snapshot: UpstreamSnapshot, isUsable: boolean): Sh
     isDrained,
     inFlight,
     lackedMethods,
+    ...(lacked && { lacked: [...lacked] }),
+    ...(reaches && { reaches }),
     groups: snapshot.groups.map(({ group, breaker, errorRate, medianMs, p95Ms }) => {
       return { group, breaker, errorRate, medianMs, p95Ms };
     }),

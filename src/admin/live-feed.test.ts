@@ -16,7 +16,9 @@ const network: Status["networks"][number] = {
 };
 const call = { network: "main", method: "eth_chainId", computeUnits: 1, seconds: 0.001 } as const;
 
-function feedOf(overrides: Partial<Pick<AdminServerParts, "networks" | "calls">> = {}) {
+function feedOf(
+  overrides: Partial<Pick<AdminServerParts, "networks" | "calls" | "incidents">> = {},
+) {
   const clock = new FakeClock();
   const metrics = new Metrics();
   let looks = 0;
@@ -26,6 +28,7 @@ function feedOf(overrides: Partial<Pick<AdminServerParts, "networks" | "calls">>
       return [network];
     },
     calls: async () => [],
+    incidents: async () => [],
     ...{ metrics, clock, ...overrides },
   });
   return { feed, metrics, clock, looks: () => looks };

@@ -10,13 +10,17 @@ import {
   ratesBetween,
   type UpstreamCounts,
 } from "../observe/call-rates.ts";
+import { combinedIncidents, type NetworkIncidents } from "../observe/incidents.ts";
 import { type AdminApp, type AdminServerParts, requestOf, shownCall } from "./admin-parts.ts";
 import { type AdminRequest, covers, type Operator } from "./admission.ts";
 import { Problem, problems } from "./problem.ts";
 import { operationRoutes, ROLE } from "./routes.ts";
 import type { LiveStatus, Status } from "./schemas.ts";
 
-export type LiveFeedParts = Pick<AdminServerParts, "networks" | "metrics" | "calls"> & {
+export type LiveFeedParts = Pick<
+  AdminServerParts,
+  "networks" | "metrics" | "calls" | "incidents"
+> & {
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep">;
 };
 
@@ -77,8 +81,10 @@ export class LiveFeed {
   }
 
   async #made(): Promise<string> {
-    const { networks, metrics, calls, clock } = this.#parts;
-    const [all, values, tail] = await Promise.all([networks(), metrics.values(), calls()]);
+    const { networks, metrics, calls, incidents, clock } = this.#parts;
+    const asked = [networks(), metrics.values(), calls(), incidents()] as const;
+    const [all, values, tail, happened] = await Promise.all(asked);
+    const incidentsByNetwork = combinedIncidents(happened);
     const counted = new CountedMetrics(values);
     const atMs = clock.now();
     const counts = new Map(all.map(({ network }) => [network, counted.countsOf(network)]));
@@ -88,7 +94,10 @@ export class LiveFeed {
     const [since = sample] = this.#samples;
     const status: LiveStatus = {
       at: isoText(clock.wallTime()),
-      networks: all.map((each) => liveNetwork(each, counted, { since, now: sample })),
+      networks: all.map((each) => ({
+        ...liveNetwork(each, counted, { since, now: sample }),
+        ...shownIncidents(incidentsByNetwork.get(each.network)),
+      })),
       calls: this.#newOf(tail).map(shownCall),
     };
     return JSON.stringify(status);
@@ -179,7 +188,7 @@ function liveNetwork(
   { upstreams, ...network }: ShownNetwork,
   counted: CountedMetrics,
   { since, now: sample }: { readonly since: Sample; readonly now: Sample },
-): LiveStatus["networks"][number] {
+): Omit<LiveStatus["networks"][number], keyof ReturnType<typeof shownIncidents>> {
   const { network: name } = network;
   const now = sample.counts.get(name) as NetworkCounts;
   const then = since.counts.get(name) ?? now;
@@ -203,5 +212,15 @@ function liveNetwork(
     }),
   };
 }
+
+/** Lists that are read only are copied for the answer. */
+const shownIncidents = ({ evidence, reorganisations }: Partial<NetworkIncidents> = {}) => ({
+  evidence: [...(evidence ?? [])],
+  lastReorganisations: (reorganisations ?? []).map(({ removed, added, ...rest }) => ({
+    ...rest,
+    removed: [...removed],
+    added: [...added],
+  })),
+});
 
 const NOTHING: UpstreamCounts = { calls: 0, failed: 0, lies: 0, proofFailures: 0, dissents: 0 };

@@ -119,6 +119,11 @@ const breaker = z.strictObject({
   p95Ms: z.number().optional(),
 });
 
+const reach = z
+  .union([z.literal("all"), z.int()])
+  .optional()
+  .describe("All blocks, or at least so many of the newest.");
+
 const upstreamStatus = z
   .strictObject({
     upstream: z.string(),
@@ -139,6 +144,11 @@ const upstreamStatus = z
       monthLeft: z.number().optional(),
     }),
     lackedMethods: z.int(),
+    lacked: texts.describe("Some of these, the ones that were found last."),
+    reaches: z
+      .strictObject({ state: reach, history: reach, traces: reach })
+      .optional()
+      .describe("How far back it is known to reach; what is not known is left out."),
   })
   .openapi("UpstreamStatus");
 
@@ -211,6 +221,29 @@ const tailedCall = z
 
 const rate = z.number().describe("A second, over the last ten.");
 
+const evidence = z
+  .strictObject({
+    at: time,
+    upstream: z.string(),
+    kind: z.enum(["false answer", "failed proof", "disagreement"]),
+    about: z.string().describe("The method, or the part of which block."),
+    said: z.string().optional().describe("The beginning of what the node said."),
+    found: z.string().describe("What shows that this is not so."),
+  })
+  .openapi("Evidence");
+
+const block = z.strictObject({ number: z.int(), hash: z.string() });
+const reorganisation = z
+  .strictObject({
+    at: time,
+    fork: block.describe("The newest block that both branches have."),
+    removed: z.array(block).describe("The oldest six of the branch that was left."),
+    added: z.array(block).describe("The oldest six of the branch that was taken."),
+    removedCount: count,
+    addedCount: count,
+  })
+  .openapi("Reorganisation");
+
 const liveUpstream = upstreamStatus
   .extend({
     callsPerSecond: rate.describe("A second, for callers."),
@@ -231,6 +264,10 @@ export const liveStatus = z
         headAgeSeconds: z.number().optional(),
         isStale: z.boolean(),
         reorganisations: count.describe("Since the gateway began."),
+        lastReorganisations: z.array(reorganisation).describe("Five at most, the newest first."),
+        evidence: z
+          .array(evidence)
+          .describe("What nodes were caught at: five of each at most, the newest first."),
         perSecond: z
           .strictObject({
             calls: rate.describe("Answered, with a result or an error."),

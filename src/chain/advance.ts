@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline, inBatches } from "../lib/waiting.ts";
+import type { Reorganisation } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
 import type { ChainUpdate } from "./block-store.ts";
@@ -44,6 +45,8 @@ const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
 /** So often must the nodes deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
+/** Of each branch of a reorganisation, for operators: its oldest blocks. */
+const SHOWN_BLOCKS = 6;
 
 export class Advance {
   /** The nodes deny our head. */
@@ -283,11 +286,29 @@ export class Advance {
 
   async #apply(removed: number, added: readonly TakenBlock[]): Promise<void> {
     if (this.#parts.signal.aborted) return;
+    const reorganisation = removed > 0 ? this.#reorganisationOf(removed, added) : undefined;
     await this.#parts.store.apply({ removed, added });
-    this.#tellUpdate(removed);
+    this.#tellUpdate(removed, reorganisation);
   }
 
-  #tellUpdate(removed: number): void {
+  /** While the removed branch is the stored one yet. */
+  #reorganisationOf(removed: number, added: readonly TakenBlock[]): Reorganisation {
+    const { tables } = this.#parts.store;
+    const at = (tables.head?.number ?? 0) - removed;
+    const named = (number: number) => ({ number, hash: tables.hashAt(number) ?? "" });
+    const count = Math.min(removed, SHOWN_BLOCKS);
+    return {
+      fork: named(at),
+      removed: Array.from({ length: count }, (_, index) => named(at + 1 + index)),
+      added: added
+        .slice(0, SHOWN_BLOCKS)
+        .map(({ hash, outline: { number } }) => ({ number, hash })),
+      removedCount: removed,
+      addedCount: added.length,
+    };
+  }
+
+  #tellUpdate(removed: number, reorganisation?: Reorganisation): void {
     const { store, log, metrics } = this.#parts;
     const { head } = store.tables;
     this.#denial.end();
@@ -295,12 +316,8 @@ export class Advance {
     if (removed > 0) log.info({ depth: removed, head: head?.number }, "reorganisation");
     const number = head?.number ?? 0;
     const blocks = head ? number - (store.tables.tail ?? number) + 1 : 0;
-    metrics.headMoved(this.#options.network, {
-      number,
-      removed,
-      blocks,
-      bytes: store.tables.bytes,
-    });
+    const update = { number, removed, blocks, bytes: store.tables.bytes };
+    metrics.headMoved(this.#options.network, update, reorganisation);
     this.#parts.onUpdated();
   }
 }

@@ -174,7 +174,8 @@ export class BlockSource {
     { number: block, hash }: { number?: string; hash?: string } = {},
   ): void {
     const { metrics, onLie } = this.#parts;
-    metrics.proofFailed(this.#network, node.name, why.part);
+    const about = [why.part, "of block", block, hash].filter(Boolean).join(" ");
+    metrics.proofFailed(this.#network, node.name, why.part, { about, found: why.reason });
     onLie?.(node.name);
     this.#log(
       `${node.name} ${why.part}`,

@@ -21,6 +21,7 @@ const upstream: LiveStatus["networks"][number]["upstreams"][number] = {
 const network: LiveStatus["networks"][number] = {
   ...{ network: "eth-mainnet", family: "evm", chainId: 1, isReady: true, head: 23_817_004 },
   ...{ headAgeSeconds: 4, isStale: false, reorganisations: 2, upstreams: [upstream] },
+  ...{ lastReorganisations: [], evidence: [] },
   perSecond: {
     ...{ calls: 812.4, store: 577, merged: 97.5, here: 8.1, failed: 0, refused: 0 },
     ...{ medianMs: 0.412, p99Ms: 12.4 },

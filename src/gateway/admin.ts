@@ -15,6 +15,7 @@ export type AdminParts = Pick<
   | "networks"
   | "whyNotReady"
   | "calls"
+  | "incidents"
   | "drain"
   | "trials"
   | "reload"

@@ -9,6 +9,7 @@ import { FilterCount } from "../filters/filter-record.ts";
 import type { Clock } from "../lib/clock.ts";
 import { defaultBudget, MemoryBudget } from "../lib/memory-budget.ts";
 import { Turns } from "../lib/turns.ts";
+import { Incidents } from "../observe/incidents.ts";
 import { LogLevels } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { StallWatch } from "../observe/stall-watch.ts";
@@ -24,7 +25,8 @@ export async function openProcessParts(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ) {
   const levels = new LogLevels(log);
-  const metrics = new Metrics();
+  const incidents = new Incidents({ clock });
+  const metrics = new Metrics(incidents);
   const stalls = new StallWatch({ clock, log, metrics });
   const { memory, reconfigure } = processMemory(config, options, { metrics, clock, log });
   const state = await openState(config, {
@@ -34,6 +36,7 @@ export async function openProcessParts(
   });
   return {
     stalls,
+    incidents,
     /** What most parts are made with. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },
     filterCount: new FilterCount({ state }),

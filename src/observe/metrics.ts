@@ -8,6 +8,7 @@ import {
   type MemoryRefusalCause,
   memoryKinds,
 } from "../lib/memory-budget.ts";
+import type { Evidence, Incidents, Reorganisation } from "./incidents.ts";
 import { UpstreamGauges, type UpstreamSnapshot } from "./upstream-gauges.ts";
 
 export type CallRecord = {
@@ -183,6 +184,9 @@ function declaredIn(key: string): Omit<Declared, "help"> {
   return { name: `headgate_${name}`, labelNames: labels.split(",").filter(Boolean) };
 }
 
+/** What a node was caught at. */
+type CaughtAt = Pick<Evidence, "about" | "said" | "found">;
+
 export class Metrics {
   readonly #registry = new Registry();
   readonly #counters = madeOf(COUNTERS, (declared) => new Tally(declared, this.#registry)) as {
@@ -207,7 +211,11 @@ export class Metrics {
   readonly #upstreamGauges = new UpstreamGauges({ registry: this.#registry });
   readonly #callsOf = new Map<string, CallCounts>();
 
-  constructor() {
+  readonly #incidents: Incidents | undefined;
+
+  /** @param incidents Is told of what has evidence. */
+  constructor(incidents?: Incidents) {
+    this.#incidents = incidents;
     // Of several processes it is computed anew.
     this.#watch(
       "upstream_calls_per_call{network}",
@@ -407,14 +415,32 @@ export class Metrics {
   >("upstream_asked_again_total{network,why}");
 
   /** Several were asked, and this one said something else than they agreed on. */
-  readonly upstreamDissented = this.#counting<[network: string, upstream: string]>(
+  upstreamDissented(network: string, upstream: string, evidence?: CaughtAt): void {
+    this.#dissented(network, upstream);
+    this.#caught(network, { upstream, kind: "disagreement" }, evidence);
+  }
+
+  readonly #dissented = this.#counting<[network: string, upstream: string]>(
     "upstream_dissents_total{network,upstream}",
   );
 
   /** It said what cannot be true. */
-  readonly upstreamLied = this.#counting<[network: string, upstream: string]>(
+  upstreamLied(network: string, upstream: string, evidence?: CaughtAt): void {
+    this.#lied(network, upstream);
+    this.#caught(network, { upstream, kind: "false answer" }, evidence);
+  }
+
+  readonly #lied = this.#counting<[network: string, upstream: string]>(
     "upstream_lies_total{network,upstream}",
   );
+
+  #caught(
+    network: string,
+    who: Pick<Evidence, "upstream" | "kind">,
+    evidence: CaughtAt | undefined,
+  ): void {
+    if (evidence) this.#incidents?.caught(network, { ...who, ...evidence });
+  }
 
   /** @param read How the nodes of the network do, whenever somebody wants to know. */
   watchUpstreams(network: string, read: () => readonly UpstreamSnapshot[]): void {
@@ -451,6 +477,7 @@ export class Metrics {
       for (const gauge of Object.values(gauges)) forget(gauge, network);
     this.#upstreamGauges.forget(network);
     this.#callsOf.delete(network);
+    this.#incidents?.forget(network);
   }
 
   /** It is no longer configured. */
@@ -461,11 +488,13 @@ export class Metrics {
   headMoved(
     network: string,
     update: { number: number; removed: number; bytes: number; blocks: number },
+    reorganisation?: Reorganisation,
   ): void {
     this.#gauges["head_block{network}"].set({ network }, update.number);
     this.#gauges["window_blocks{network}"].set({ network }, update.blocks);
     this.#gauges["store_bytes{network}"].set({ network }, update.bytes);
     if (update.removed === 0) return;
+    if (reorganisation) this.#incidents?.reorganised(network, reorganisation);
     this.#counters["reorganisations_total{network}"].add(network, { network });
     this.#counters["reorganised_blocks_total{network}"].add(network, { network }, update.removed);
   }
@@ -487,7 +516,12 @@ export class Metrics {
       });
   }
 
-  readonly proofFailed = this.#counting<[network: string, upstream: string, part: string]>(
+  proofFailed(network: string, upstream: string, part: string, evidence?: CaughtAt): void {
+    this.#proofFailed(network, upstream, part);
+    this.#caught(network, { upstream, kind: "failed proof" }, evidence);
+  }
+
+  readonly #proofFailed = this.#counting<[network: string, upstream: string, part: string]>(
     "proof_failures_total{network,upstream,part}",
   );
 

@@ -28,6 +28,10 @@ export type UpstreamSnapshot = {
     readonly monthLeft: number | undefined;
   };
   readonly lackedMethods: number;
+  /** Some of them. */
+  readonly lacked?: readonly string[];
+  /** How far back it is known to reach: all blocks, or so many of the newest; left out: that is not known. */
+  readonly reaches?: Readonly<Partial<Record<"state" | "history" | "traces", "all" | number>>>;
 };
 
 type Reader = () => readonly UpstreamSnapshot[];

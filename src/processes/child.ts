@@ -6,6 +6,7 @@ import { Networks, type NetworksChange } from "../gateway/networks.ts";
 import { openProcessParts, untilStoresAreFree } from "../gateway/process-parts.ts";
 import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
+import type { Incidents } from "../observe/incidents.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
@@ -142,6 +143,8 @@ class Child {
         return worker.trials?.try(request.asked);
       case "describe":
         return worker.trials?.describe(request.asked);
+      case "incidents":
+        return worker.incidents.all();
       case "drain":
         return worker.networks.drain(request.node);
       case "status":
@@ -186,6 +189,7 @@ const whyOf = (error: unknown): string => (error instanceof Error ? error.messag
 type Worker = {
   readonly networks: Pick<Networks, "prepare" | "status" | "drain">;
   readonly metrics: Pick<Metrics, "values">;
+  readonly incidents: Pick<Incidents, "all">;
   /** See `ServerSide.tailedCalls`; the writer answers nobody. */
   readonly calls?: () => readonly TailedCall[];
   readonly trials?: Pick<CallTrials, "try" | "describe">;
@@ -214,7 +218,7 @@ async function startWriter(
 ): Promise<Worker> {
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
-  const { stalls, common, filterCount, reconfigure } = await openProcessParts(
+  const { stalls, incidents, common, filterCount, reconfigure } = await openProcessParts(
     config,
     { processes },
     parts,
@@ -228,6 +232,7 @@ async function startWriter(
   stalls.start();
   return {
     networks,
+    incidents,
     metrics: common.metrics,
     apply: reconfigure,
     receive: (message) => {
@@ -251,7 +256,7 @@ async function startServer(
     { send: (question) => parts.send({ kind: "question", ...question }), clock: parts.clock },
   );
   for (const each of news) link.receive({ kind: "news", ...each });
-  const { stalls, common, filterCount, reconfigure } = await openProcessParts(
+  const { stalls, incidents, common, filterCount, reconfigure } = await openProcessParts(
     config,
     { processes },
     parts,
@@ -270,6 +275,7 @@ async function startServer(
   stalls.start();
   return {
     networks,
+    incidents,
     metrics: common.metrics,
     calls: () => serverSide.tailedCalls(),
     trials: serverSide.trials,

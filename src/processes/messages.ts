@@ -67,6 +67,8 @@ export type Request =
   /** Of a server: see `CallTrials`. */
   | { readonly what: "try"; readonly asked: TriedCall }
   | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
+  /** See `Incidents`. */
+  | { readonly what: "incidents" }
   /** See `Networks.drain`. */
   | { readonly what: "drain"; readonly node: NodeDrain }
   /** See `Networks.status`. */

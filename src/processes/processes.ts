@@ -5,6 +5,7 @@ import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Measured } from "../observe/combined-metrics.ts";
+import type { NetworkIncidents } from "../observe/incidents.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { ChildRole, FromChild, Request, Start } from "./messages.ts";
@@ -101,6 +102,13 @@ export class Processes {
   /** How the networks do, as the writer sees them. */
   status(): Promise<unknown> {
     return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
+  }
+
+  /** Of those that answer in time. */
+  async incidents(): Promise<readonly NetworkIncidents[]> {
+    const ask = (child: Supervised): Promise<unknown> =>
+      child.request({ what: "incidents" }, TIMEOUT_MS).catch(() => []);
+    return ((await Promise.all(this.#all.map(ask))) as (readonly NetworkIncidents[])[]).flat();
   }
 
   /** In all of them. @returns Whether there is such a node. @throws ChildFailed: some process may not know of it. */

@@ -82,6 +82,7 @@ export async function startSupervisor(
       try: (asked) => processes.ofServer({ what: "try", asked }),
       describe: (asked) => processes.ofServer({ what: "describe", asked }),
     },
+    incidents: () => processes.incidents(),
     drain: (node) => processes.drain(node),
     reload: (by) => reload.again(source?.read, by),
     configuration: new Configuration({ source, reload, audit }),

@@ -197,6 +197,10 @@ export type BeliefParts = {
 /** In bytes: what is shorter is looked through at once, in a fifth of a millisecond at most. */
 const JUDGED_AT_ONCE = 32_768;
 
+/** Of a false result, for operators. */
+const SAID_BYTES = 240;
+const NOT_SO = "this contradicts what was asked, or what is proven of these blocks";
+
 const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
 
 export type Judging = {
@@ -229,7 +233,7 @@ export class Belief {
     const judge = (isCaught: boolean): Reply => {
       if (!isCaught) return reply;
       onFalse?.();
-      return this.#caught(method);
+      return this.#caught(method, json);
     };
     const found = isFalse(json, this.#options.upstream);
     if (typeof found !== "boolean" && json.length > JUDGED_AT_ONCE)
@@ -251,10 +255,11 @@ export class Belief {
     }
   }
 
-  #caught(method: string): Reply {
+  #caught(method: string, json: Buffer): Reply {
     const { network, upstream } = this.#options;
     const { metrics, log, onLie } = this.#parts;
-    metrics.upstreamLied(network, upstream);
+    const said = json.subarray(0, SAID_BYTES).toString();
+    metrics.upstreamLied(network, upstream, { about: method, said, found: NOT_SO });
     onLie?.(upstream);
     if (!this.#hasLied) log.warn({ upstream, method }, "an upstream told what is not so");
     this.#hasLied = true;

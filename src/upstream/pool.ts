@@ -16,6 +16,7 @@ import { CallDriver, type CallDriverParts } from "./asking/call-driver.ts";
 import type { CallOptions, FinalReply } from "./asking/call-options.ts";
 import type { UpstreamQuestion } from "./asking/decision.ts";
 import { NetworkCalls, type NetworkCallsOptions } from "./asking/network-calls.ts";
+import type { KnownReaches } from "./capabilities/kept-capabilities.ts";
 import { HeadTimes } from "./health/head-times.ts";
 import { headInReply } from "./reply.ts";
 import { Upstream } from "./upstream.ts";
@@ -267,6 +268,22 @@ const optionsOf = (
   { network, family, chainId, responseBytes }: PoolOptions,
 ): UpstreamOptions => ({ network, family, chainId, responseBytes, ...upstream });
 
+const reachesOf = ({
+  state,
+  history,
+  traces,
+}: KnownReaches): NonNullable<UpstreamSnapshot["reaches"]> => {
+  const known = Object.entries({ state, history, traces }).filter(
+    ([, reach]) => reach.kind !== "unknown",
+  );
+  return Object.fromEntries(
+    known.map(([name, reach]) => [name, reach.kind === "part" ? reach.newest : "all"]),
+  );
+};
+
+/** Of the methods that a node lacks. */
+const SHOWN_NAMES = 12;
+
 const isUsable = ({ state }: Upstream): boolean => state === "usable";
 
 type ShownUpstream = Pick<
@@ -289,6 +306,8 @@ const snapshotOf = (
   groups: health.workKinds.map((group) => ({ group, ...health.ofKind(group) })),
   budget: budget.state(),
   lackedMethods: capabilities.missing.count,
+  lacked: capabilities.missing.names(SHOWN_NAMES),
+  reaches: reachesOf(capabilities.history.known()),
 });
 
 /** @param rules By method or pattern. @returns The first that fits a method. */

@@ -60,6 +60,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
       whyNotReady: async () => [],
       calls: async () => [],
       audit: new AuditTrail({ state, clock, log }),
+      incidents: async () => [],
       drain: async () => false,
       reload: async () => ({ kind: "reloaded", changed: [] }),
       trials: {

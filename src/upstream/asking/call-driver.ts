@@ -198,7 +198,10 @@ export class CallDriver implements Waiting {
   /** A call that is settled already can only be told of dissent. */
   #settle({ outcome, othersMs, dissenters, isOccupied }: Settlement): void {
     const { clock, network } = this.#parts;
-    for (const name of dissenters) network.dissented(name, this.#state.question.method);
+    if (dissenters.length > 0) {
+      const { method } = this.#state.question;
+      for (const name of dissenters) network.dissented(name, method, agreedText(outcome));
+    }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();
     this.#end();
@@ -268,4 +271,10 @@ function waitForUpstreams(state: AskingState, now: number): Decision {
   state.hasWaited = true;
   const untilMs = Math.max(now + OUTAGE_TIMEOUT.leastMs, sinceMs + OUTAGE_TIMEOUT.ms);
   return { kind: "wait", untilMs, shortOf: "upstreams" };
+}
+
+/** The beginning of what the others said; undefined where they agreed on nothing. */
+function agreedText(outcome: FinalReply | RpcError): string | undefined {
+  if (outcome instanceof RpcError) return undefined;
+  return outcome.kind === "refused" ? outcome.message : outcome.json.subarray(0, 160).toString();
 }

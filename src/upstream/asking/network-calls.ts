@@ -155,9 +155,12 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
-  dissented(upstream: string, method: string): void {
+  /** @param agreed What the others said; undefined: they agreed on nothing. */
+  dissented(upstream: string, method: string, agreed?: string): void {
     const { metrics, log } = this.#parts;
-    metrics.upstreamDissented(this.#options.network, upstream);
+    const found =
+      agreed === undefined ? "the nodes that were asked disagree" : `the others said ${agreed}`;
+    metrics.upstreamDissented(this.#options.network, upstream, { about: method, found });
     this.#logSeldom(upstream, () =>
       log.warn({ upstream, method }, "an upstream answered otherwise than the others"),
     );

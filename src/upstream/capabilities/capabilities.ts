@@ -185,6 +185,11 @@ export class MissingMethods {
     return [...this.#lacks.values()].filter(({ untilMs }) => nowMs < untilMs).length;
   }
 
+  /** @returns Some of them, the ones that were found last. */
+  names(most: number): readonly string[] {
+    return [...this.#lacks.keys()].filter((name) => this.has(name)).slice(-most);
+  }
+
   has(method: string): boolean {
     const lack = this.#lacks.get(method);
     return lack !== undefined && this.#clock.now() < lack.untilMs;

@@ -1,0 +1,108 @@
+// What happened of late that an operator wants to see with its evidence: what nodes were caught at, and reorganisations.
+// The last few of each: as much as a page shows.
+import { isoText } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+
+export type Evidence = {
+  readonly upstream: string;
+  readonly kind: "false answer" | "failed proof" | "disagreement";
+  /** The method, or the part of which block. */
+  readonly about: string;
+  /** The beginning of what it said; undefined where that was not kept. */
+  readonly said?: string | undefined;
+  /** What shows that this is not so. */
+  readonly found: string;
+};
+
+type BlockName = { readonly number: number; readonly hash: string };
+
+export type Reorganisation = {
+  /** The newest block that both branches have. */
+  readonly fork: BlockName;
+  /** The oldest of each branch, and how many there were. */
+  readonly removed: readonly BlockName[];
+  readonly added: readonly BlockName[];
+  readonly removedCount: number;
+  readonly addedCount: number;
+};
+
+type At = { /** ISO 8601. */ readonly at: string };
+
+export type NetworkIncidents = {
+  readonly network: string;
+  /** The newest first. */
+  readonly evidence: readonly (Evidence & At)[];
+  readonly reorganisations: readonly (Reorganisation & At)[];
+};
+
+/** Of each node. */
+const MOST_EVIDENCE = 5;
+const MOST_REORGANISATIONS = 5;
+/** In characters. */
+const MOST_SAID = 240;
+
+export class Incidents {
+  readonly #byNetwork = new Map<string, NetworkIncidents>();
+  readonly #clock: Pick<Clock, "wallTime">;
+
+  constructor(parts: { readonly clock: Pick<Clock, "wallTime"> }) {
+    this.#clock = parts.clock;
+  }
+
+  all(): readonly NetworkIncidents[] {
+    return [...this.#byNetwork.values()];
+  }
+
+  caught(network: string, evidence: Evidence): void {
+    const { at, past } = this.#of(network);
+    const said = evidence.said?.slice(0, MOST_SAID);
+    const found = evidence.found.slice(0, MOST_SAID);
+    const all = [{ at, ...evidence, said, found }, ...past.evidence];
+    this.#byNetwork.set(network, { ...past, evidence: newestOfEach(all) });
+  }
+
+  reorganised(network: string, reorganisation: Reorganisation): void {
+    const { at, past } = this.#of(network);
+    const all = [{ at, ...reorganisation }, ...past.reorganisations];
+    this.#byNetwork.set(network, {
+      ...past,
+      reorganisations: all.slice(0, MOST_REORGANISATIONS),
+    });
+  }
+
+  /** It is no longer configured. */
+  forget(network: string): void {
+    this.#byNetwork.delete(network);
+  }
+
+  #of(network: string): { readonly at: string; readonly past: NetworkIncidents } {
+    const past = this.#byNetwork.get(network) ?? { network, evidence: [], reorganisations: [] };
+    return { at: isoText(this.#clock.wallTime()), past };
+  }
+}
+
+/** Of all processes of a gateway, as if they were one. */
+export function combinedIncidents(
+  told: readonly NetworkIncidents[],
+): ReadonlyMap<string, NetworkIncidents> {
+  const byNetwork = Map.groupBy(told, ({ network }) => network);
+  const combined = [...byNetwork].map(([network, each]) => {
+    const evidence = newestOfEach(newestFirst(each.flatMap((one) => one.evidence)));
+    const reorganisations = newestFirst(each.flatMap((one) => one.reorganisations));
+    return [network, { network, evidence, reorganisations }] as const;
+  });
+  return new Map(combined);
+}
+
+const newestFirst = <Entry extends At>(entries: readonly Entry[]): readonly Entry[] =>
+  [...entries].sort((one, other) => (one.at < other.at ? 1 : -1));
+
+/** @param evidence The newest first. */
+const newestOfEach = (evidence: readonly (Evidence & At)[]): readonly (Evidence & At)[] => {
+  const counts = new Map<string, number>();
+  return evidence.filter(({ upstream }) => {
+    const count = (counts.get(upstream) ?? 0) + 1;
+    counts.set(upstream, count);
+    return count <= MOST_EVIDENCE;
+  });
+};

@@ -102,12 +102,14 @@ describe("a connection of plain requests", () => {
       post("two"),
       post("three"),
       post("four", "X-A: b"),
+      post("long", `X-A: ${"b".repeat(2000)}`), // not remembered
+      post("five", "X-A: c"),
     ].entries()) {
       client.socket.write(request);
       await until(() => answersIn(client) > at);
     }
     expect(seen.map(({ by, body }) => `${by} ${body}`)).toEqual([
-      ...["front one", "front two", "front three", "front four"],
+      ...["front one", "front two", "front three", "front four", "front long", "front five"],
     ]);
     expect(seen[3]?.headers).toEqual({ host: "a", "content-length": "4", "x-a": "b" });
     expect(client.text()).toMatch(

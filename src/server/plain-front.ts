@@ -168,8 +168,9 @@ class PlainConnection<Route> {
     if (route === undefined) return "other";
     const copy = Buffer.allocUnsafeSlow(head.bytes);
     bytes.copy(copy, 0, 0, head.bytes);
-    this.#known = { bytes: copy, head, route };
-    return this.#known;
+    const known = { bytes: copy, head, route };
+    this.#known = head.bytes <= LONGEST_KNOWN ? known : undefined;
+    return known;
   }
 
   #serve(bytes: Buffer, { head, route }: KnownHead<Route>): void {
@@ -216,6 +217,8 @@ class PlainConnection<Route> {
   };
 }
 
+/** In bytes: thousands of connections each keep one. */
+const LONGEST_KNOWN = 1_024;
 /** In bytes: while no more waits, it is seen when a caller leaves. */
 const MOST_UNSERVED = 16_384;
 

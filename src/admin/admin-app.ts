@@ -74,7 +74,7 @@ export function adminApp(
   const sessions = new Sessions();
   const admit = (request: AdminRequest): Operator | Problem => {
     const session = sessionTextOf(request);
-    const digest = session && sessions.tokenDigestOf(session, parts.clock.now());
+    const digest = session ? sessions.tokenDigestOf(session, parts.clock.now()) : undefined;
     return admitted(request, options.tokens(), digest);
   };
   const refuse = async (context: AdminContext, problem: Problem): Promise<never> => {

@@ -134,6 +134,16 @@ describe("a browser's session", () => {
     await close();
   });
 
+  it("is none without a text, which is refused as any wrong one", async () => {
+    const { app, logged, close } = await scriptedAdmin();
+    for (const text of ["", "x"]) {
+      const headers = { host: HOST, cookie: `headgate-session-8546=${text}` };
+      expect((await app.request("/keys", { headers })).status).toBe(401);
+    }
+    expect(logged).toEqual([{ refused: "token" }, { refused: "token" }]);
+    await close();
+  });
+
   it("begins for no page of another site", async () => {
     const { told, close } = await loggedIn(TOKEN, { ...PAGE, origin: "http://evil.example.com" });
     expect(told.status).toBe(403);

@@ -40,7 +40,7 @@ function eachOf(parts: readonly Buffer[], whole: AnsweredExchange): BatchOutcome
   const tooLarge = new Set<number>();
   for (const body of parts) {
     const id = idOf(body);
-    if (id === undefined || exchanges.has(id) || tooLarge.has(id)) continue;
+    if (id === undefined || Number.isNaN(id) || exchanges.has(id) || tooLarge.has(id)) continue;
     if (saysTooLarge(body)) tooLarge.add(id);
     else exchanges.set(id, { kind: "answered", status, body, retryAfterMs });
   }

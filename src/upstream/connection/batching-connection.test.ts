@@ -69,6 +69,18 @@ function over(
 const all = (ids: readonly number[]): string[] => ids.map((id) => `200 ${result(id)}`);
 
 describe("calls of one turn", () => {
+  it("are asked each by itself where the answers are of other ids: a neighbour's is nobody's", async () => {
+    const shifted = ({ ids }: Sent): Exchange =>
+      answered(
+        typeof ids === "number"
+          ? result(ids)
+          : `[${ids.map((id) => `{"jsonrpc":"2.0","id":${id + 1},"result":${id * 10}}`)}]`,
+      );
+    const { ask, sent } = batching(shifted);
+    expect(await ask([1, 2, 3])).toEqual(all([1, 2, 3]));
+    expect(sent).toEqual([[1, 2, 3], 1, 2, 3]);
+  });
+
   it("are one request, and each gets its own answer", async () => {
     const { ask, sent } = batching();
     expect(await ask([1, 2, 3])).toEqual(all([1, 2, 3]));

@@ -126,10 +126,10 @@ export class BatchingConnection implements Connection {
     this.#learn(calls, outcome, sent);
     if (outcome.kind === "each") {
       const { exchanges } = outcome;
-      for (const call of calls) {
-        const exchange = exchanges.get(call.request.id);
-        if (exchange) call.settle(exchange);
-      }
+      const answered = calls.filter(({ request }) => exchanges.has(request.id));
+      // A node that answers what was not asked has the ids wrong: the others' answers may be their neighbours'.
+      if (answered.length === exchanges.size)
+        for (const call of answered) call.settle(exchanges.get(call.request.id) as Exchange);
       this.#sendEach(calls); // those that found none
     } else if (outcome.kind === "all" && !outcome.isForBatch)
       for (const call of calls) call.settle(outcome.exchange);

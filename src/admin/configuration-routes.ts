@@ -11,8 +11,8 @@ import { problems } from "./problem.ts";
 import { body, failures, forAll, forRead, json } from "./routes.ts";
 import { checked, configuration, configurationText, replaced } from "./schemas.ts";
 
-/** Of a configuration, in bytes: to read a larger one would keep callers waiting. */
-export const MOST_TEXT_BYTES = 262_144;
+/** Of a configuration, in bytes: to read a larger one would keep callers waiting, the worst of these some seconds. */
+export const MOST_TEXT_BYTES = 131_072;
 
 const tags = ["configuration"];
 const text = body("ConfigurationText", true);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withHidden, withRevealed } from "./hidden-values.ts";
+import { whyTooMuchWork, withHidden, withRevealed } from "./hidden-values.ts";
 
 const FILE = `# try later: https://rpc.example.com/v3/commented-secret
 #   and again
@@ -123,6 +123,17 @@ describe("a configuration file as it is shown", () => {
     for (const secret of ["key", "hash", "token", "keySecret", "state", "url", "any", "endpoint"])
       expect(settings).not.toContain(secret);
     expect(settings).not.toContain("upstreams");
+  });
+
+  it.each([
+    ["values", '["x"]'.repeat(10_001)],
+    ["names", Array.from({ length: 6_000 }, (_, at) => `k${at}: v`).join("\n")],
+    ["brackets", "[".repeat(20_000)],
+    ["aliases", `a: &a 1\nb: [${"*a,".repeat(101)}]`],
+    ["variables", `a: "${"${A:-".repeat(1_000)}"`],
+  ])("is not read at all with too many %s", (_, file) => {
+    expect(whyTooMuchWork(file)).toMatch(/^the file: has more than \d+ /);
+    expect(whyTooMuchWork(FILE)).toBeUndefined();
   });
 
   it("hides whatever stands at a key, and gives it back", () => {

@@ -13,6 +13,29 @@ export type ShownFile = { readonly kind: "text"; readonly text: string } | Mista
 const MARKS = /‹hidden \d+›/g;
 const COMMENT_MARKS = /# ‹hidden \d+›/g;
 
+/** To resolve one, the parser looks through the whole file. */
+const MOST_ALIASES = 100;
+/** It compares each name with all others of its mapping. */
+const MOST_VALUES = 10_000;
+/** Of `${…}`: one that is not closed is looked for to the end. */
+const MOST_VARIABLES = 1_000;
+
+/** undefined: the text is read in a time in which callers can wait. */
+export function whyTooMuchWork(text: string): string | undefined {
+  let aliases = 0;
+  let values = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (lexeme.startsWith("*")) aliases += 1;
+    if (lexeme === SCALAR_FOLLOWS || /^["'[{-]/.test(lexeme)) values += 1;
+  }
+  if (text.split("${").length > MOST_VARIABLES)
+    return `the file: has more than ${MOST_VARIABLES} variables`;
+  if (aliases > MOST_ALIASES) return `the file: has more than ${MOST_ALIASES} aliases`;
+  return values > MOST_VALUES
+    ? `the file: has more than ${MOST_VALUES} names and values: it is changed by hand, and reloaded`
+    : undefined;
+}
+
 /** The file's text without secrets; mistakes where it is not known what in it is one. */
 export function withHidden(file: string): ShownFile {
   const found = hiddenIn(file);

@@ -110,9 +110,13 @@ function withNames<
 >(list: readonly Upstream[]): (Upstream & { name: string; vendor: string })[] {
   const taken = new Set(list.map(({ name }) => name));
   const unnamed = list.filter(({ name }) => name === undefined);
+  const byHost = Map.groupBy(unnamed, ({ url }) => hostName(url));
+  const portsByHost = new Map(
+    [...byHost].map(([host, its]) => [host, new Set(its.map(({ url }) => portOf(url)))]),
+  );
   const names = new Map<Upstream, string>();
   for (const entry of unnamed.toSorted((one, other) => (one.url < other.url ? -1 : 1))) {
-    const name = firstFree(placeName(entry.url, unnamed), taken);
+    const name = firstFree(placeName(entry.url, portsByHost), taken);
     taken.add(name);
     names.set(entry, name);
   }
@@ -123,12 +127,9 @@ function withNames<
 }
 
 /** The host; with its port where others have the same host and another port. */
-function placeName(url: string, all: readonly { readonly url: string }[]): string {
+function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<string>>): string {
   const host = hostName(url);
-  const ports = new Set(
-    all.filter((other) => hostName(other.url) === host).map((other) => portOf(other.url)),
-  );
-  return ports.size > 1 ? `${host}:${portOf(url)}` : host;
+  return (portsByHost.get(host)?.size ?? 0) > 1 ? `${host}:${portOf(url)}` : host;
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "ws:": "80" };

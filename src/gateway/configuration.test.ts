@@ -92,6 +92,19 @@ describe("the configuration file", () => {
     expect(await readFile(path, "utf8")).toBe(fileOf(10));
   });
 
+  it("is not read when that would keep callers waiting", async () => {
+    const { configuration, version } = opened();
+    const text = `a: &a x\nb: [${"*a,".repeat(40_000)}]`;
+    const before = performance.now();
+    expect((await configuration.validate(text)).mistakes).toEqual([
+      "the file: has more than 100 aliases",
+    ]);
+    expect(await configuration.apply({ text, version: await version() }, BY)).toMatchObject({
+      kind: "mistakes",
+    });
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
   it("is replaced with its mode and its secrets, and reloaded", async () => {
     const { configuration, audited } = opened();
     await chmod(path, 0o640);
@@ -165,7 +178,7 @@ describe("the configuration file", () => {
   it("is not shown when it is very large, and not there without a path", async () => {
     await writeFile(path, `${fileOf(10)}#${"x".repeat(300_000)}`);
     const large = await opened().configuration.shown();
-    expect(large).toMatchObject({ whyNotWritable: expect.stringContaining("262144 bytes") });
+    expect(large).toMatchObject({ whyNotWritable: expect.stringContaining("131072 bytes") });
     expect(large).not.toHaveProperty("text");
     await rm(path);
     expect((await opened().configuration.shown()).whyNotWritable).toContain("ENOENT");

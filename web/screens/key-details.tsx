@@ -7,7 +7,7 @@ import { Screen } from "../components/screen.tsx";
 import { Empty, Loaded } from "../components/states.tsx";
 import { Table } from "../components/table.tsx";
 import { useApp, useMay, useResource } from "../lib/app.ts";
-import { dayOf, monthBefore, shareText, timeText, wholeText } from "../lib/format.ts";
+import { bytesText, dayOf, monthBefore, shareText, timeText, wholeText } from "../lib/format.ts";
 import { hrefOf } from "../lib/route.ts";
 import { barsOf, costText, REFUSALS, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
 import { type KeyAct, KeyDialog, KeyForm } from "./key-acts.tsx";
@@ -168,9 +168,26 @@ function settingLines(settings: object, path = ""): readonly (readonly [string, 
     const at = path ? `${path}.${name}` : name;
     if (Array.isArray(value)) return [[at, value.join(", ") || "none"] as const];
     if (typeof value === "object" && value !== null) return settingLines(value, at);
-    return [[at, typeof value === "number" ? wholeText(value) : String(value)] as const];
+    return [[at, typeof value === "number" ? measured(at, value) : String(value)] as const];
   });
 }
+
+const UNITS: Readonly<Record<string, string>> = {
+  "rate.computeUnits": "units a second",
+  "rate.burst": "units",
+  "computeUnits.perDay": "units",
+  "computeUnits.perMonth": "units",
+  concurrentCalls: "calls at once",
+  weight: "turns",
+  "limits.batch": "calls",
+  "limits.upstreamCalls": "calls of nodes",
+  "limits.logs.blocks": "blocks",
+};
+
+const measured = (path: string, value: number): string =>
+  path === "limits.batchResponse"
+    ? bytesText(value)
+    : `${wholeText(value)} ${UNITS[path] ?? ""}`.trimEnd();
 
 const REFRESH_MS = 5_000;
 

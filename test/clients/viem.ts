@@ -4,7 +4,7 @@ import { NOWHERE, type Questions } from "./subject.ts";
 
 export function viemQuestions(url: string): Questions {
   const client = createPublicClient({
-    transport: http(url, { retryCount: 0, maxResponseBodySize: false }),
+    transport: http(url, { retryCount: 0, timeout: 50_000, maxResponseBodySize: false }),
   });
   const numbered = ({ blocks }: { blocks: readonly unknown[] }): bigint[] =>
     [...blocks.keys()].map(BigInt);

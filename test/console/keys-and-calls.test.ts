@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { axeViolations, lacksBrowser, logIn, openPage, startBrowser } from "../support/browser.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 import { failure, result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
 const TOKEN = "a-token-of-the-tests";
@@ -126,7 +127,10 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
     await fill(page, "Type shop to confirm", "shop");
     await page.keyboard.press("Enter");
     await page.getByText("Revoked").first().waitFor();
-    expect(await post("main", "eth_chainId", text)).toMatchObject({ error: { code: -32_000 } });
+    await until("the key is refused", async () => {
+      const { error } = (await post("main", "eth_chainId", text)) as { error?: { code: number } };
+      return error?.code === -32_000 ? true : undefined;
+    });
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -71,6 +71,17 @@ export function useResource<Value>(path: string): Resource<Value> {
   return { ...state, reload };
 }
 
+const REFRESH_MS = 5_000;
+
+/** Asks again every five seconds, while somebody sees the page. */
+export function useRefresh({ reload }: Pick<Resource<unknown>, "reload">): void {
+  const { platform } = useApp();
+  useEffect(
+    () => platform.every(REFRESH_MS, () => document.visibilityState === "visible" && reload()),
+    [platform, reload],
+  );
+}
+
 const LOADING = { value: undefined, problem: undefined, isLoading: true };
 
 /** What went wrong as a problem that can be shown. */

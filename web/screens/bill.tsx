@@ -7,7 +7,7 @@ import { Figures } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
 import { Empty, Loaded } from "../components/states.tsx";
 import { Table } from "../components/table.tsx";
-import { useApp, useLive, useResource } from "../lib/app.ts";
+import { useApp, useLive, useRefresh, useResource } from "../lib/app.ts";
 import { bytesText, dayOf, monthBefore, shareText, wholeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { type BillSum, barsOf, costText, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
@@ -26,6 +26,7 @@ export function Bill() {
   };
   const path = `usage?${hrefOf("", { ...asked, rows: "none" }).split("?")[1]}`;
   const bill = useResource<BillAnswer>(path);
+  useRefresh(bill);
   return (
     <Screen
       title="Bill"

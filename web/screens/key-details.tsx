@@ -1,12 +1,12 @@
 // One key: its settings, what it did by day and method, what refused its calls, and what can be done with it.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { BillAnswer, KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
 import { Bars } from "../components/bars.tsx";
 import { Badge, Figures, type Tone } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
 import { Empty, Loaded } from "../components/states.tsx";
 import { Table } from "../components/table.tsx";
-import { useApp, useMay, useResource } from "../lib/app.ts";
+import { useApp, useMay, useRefresh, useResource } from "../lib/app.ts";
 import { bytesText, dayOf, monthBefore, shareText, timeText, wholeText } from "../lib/format.ts";
 import { hrefOf } from "../lib/route.ts";
 import { barsOf, costText, REFUSALS, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
@@ -189,18 +189,12 @@ const measured = (path: string, value: number): string =>
     ? bytesText(value)
     : `${wholeText(value)} ${UNITS[path] ?? ""}`.trimEnd();
 
-const REFRESH_MS = 5_000;
-
 function Use({ name }: { name: string }) {
   const { platform } = useApp();
   const today = dayOf(platform.now());
   const path = `keys/${encodeURIComponent(name)}/usage?rows=none&from=${monthBefore(today)}&to=${today}`;
   const bill = useResource<BillAnswer>(path);
-  const { reload } = bill;
-  useEffect(
-    () => platform.every(REFRESH_MS, () => document.visibilityState === "visible" && reload()),
-    [platform, reload],
-  );
+  useRefresh(bill);
   return (
     <Loaded resource={bill} what="its bill">
       {(told) =>

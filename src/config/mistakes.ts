@@ -50,8 +50,8 @@ function unknown(path: Path, name: string): Mistake {
 
 /** Keys, tokens, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
 const mayBeSecret = (path: Path): boolean =>
-  path[0] === "keys" ||
-  path[0] === "keySecret" ||
+  ["keys", "keySecret", "state"].includes(String(path[0])) ||
+  (path[0] === "tracing" && ["endpoint", "headers"].includes(String(path[1]))) ||
   path.includes("upstreams") ||
   path[1] === "upstream" ||
   path.includes("token") ||

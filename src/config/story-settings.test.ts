@@ -50,6 +50,17 @@ describe("where traces go", () => {
   });
 });
 
+it("a mistake shows no value that a key may be in", () => {
+  for (const tracing of [
+    { endpoint: "collector:12345678" },
+    { endpoint: "http://a", headers: { "x-team": 12345678 } },
+  ]) {
+    const mistakes = tracingOf(tracing);
+    expect(mistakes).toHaveLength(1);
+    expect(JSON.stringify(mistakes)).not.toContain("12345678");
+  }
+});
+
 describe("OpenTelemetry's variables", () => {
   it("say all that the file may", () => {
     expect(

@@ -21,7 +21,7 @@ export default {
         "test/support/failing-thread.ts",
         "scripts/*.{ts,mjs}",
         "bench/servers/*.ts",
-        "bench/{access,budget,processes,tls}.ts",
+        "bench/{access,budget,console,processes,tls}.ts",
         "test/state/increment.ts",
         "test/subscriptions/many-sockets.ts",
         "test/support/devnet-process.ts",
@@ -51,7 +51,7 @@ export default {
       ignoreDependencies: ["cive", "conflux-v3", "node-.*"],
     },
     web: {
-      entry: ["main.tsx", "components/*.tsx", "lib/*.ts"], // what screens are made of
+      entry: ["main.tsx"],
       project: "**/*.{ts,tsx}",
     },
     "packages/devnet": {

@@ -308,9 +308,11 @@ export class Network {
     const upstreams = this.pool
       .snapshots()
       .map((snapshot) => shownUpstream(snapshot, usable.has(snapshot.upstream)));
-    const head = this.chain?.view()?.newest.number;
+    const view = this.chain?.view();
+    const head = view?.newest.number;
+    const leader = view?.leader;
     const isReady = why === undefined;
-    return { network, family, chainId, isReady, whyNotReady: why, head, upstreams };
+    return { network, family, chainId, isReady, whyNotReady: why, head, leader, upstreams };
   }
 
   /** Why this network cannot serve now, or undefined when it can: some upstream tells a young enough head. */

@@ -159,6 +159,7 @@ const networkStatus = z.strictObject({
   isReady: z.boolean(),
   whyNotReady: z.string().optional(),
   head: z.int().optional().describe("The newest block or epoch of the followed chain."),
+  leader: z.string().optional().describe("The upstream whose chain is followed."),
   upstreams: z.array(upstreamStatus),
 });
 

@@ -28,6 +28,7 @@ type ChartProps = {
 };
 
 const HEIGHT = 132;
+const SHORTEST_SECONDS = 60;
 
 export function Chart(props: ChartProps) {
   const { title, hint, lines, textOf } = props;
@@ -82,7 +83,10 @@ function Plot({ seconds, lines, textOf, isStacked = false, now }: ChartProps) {
   useEffect(() => {
     plot.current?.batch(() => {
       plot.current?.setData(data, false);
-      plot.current?.setScale("x", { min: now - HISTORY_SECONDS, max: now });
+      // A page that was just opened shows what there is.
+      const age = now - (seconds[0] ?? now);
+      const span = Math.min(HISTORY_SECONDS, Math.max(SHORTEST_SECONDS, age));
+      plot.current?.setScale("x", { min: now - span, max: now });
     });
   });
   return <div ref={box} class="plot" />;
@@ -133,7 +137,7 @@ function optionsOf({ box, lines, textOf, isStacked }: Optioned): uPlot.Options {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 4, 0, 0],
+    padding: [8, 18, 0, 0],
     scales: {
       y: { range: (_, __, most) => [0, Math.max(most ?? 0, Number.EPSILON) * 1.1 || 1] },
     },
@@ -143,7 +147,7 @@ function optionsOf({ box, lines, textOf, isStacked }: Optioned): uPlot.Options {
         grid: { show: false },
         size: 24,
         space: 70,
-        values: (_, ticks) => ticks.map(minuteText),
+        values: (_, ticks) => timeTexts(ticks),
       },
       { ...axis, size: 56, space: 34, values: (_, ticks) => ticks.map((tick) => textOf(tick)) },
     ],
@@ -170,5 +174,10 @@ const coloursIn =
     return color;
   };
 
-const minuteText = (second: number): string =>
-  new Date(second * 1_000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+/** With seconds where a minute has several. */
+function timeTexts(ticks: readonly number[]): string[] {
+  const [first = 0, second = first + 60] = ticks;
+  const seconds = second - first < 60 ? ({ second: "2-digit" } as const) : {};
+  const options = { hour: "2-digit", minute: "2-digit", ...seconds } as const;
+  return ticks.map((tick) => new Date(tick * 1_000).toLocaleTimeString(undefined, options));
+}

@@ -11,7 +11,7 @@ type FigureProps = {
   readonly tone?: Tone;
 };
 
-export const Figure = ({ label, hint, value, tone = "plain" }: FigureProps) => (
+const Figure = ({ label, hint, value, tone = "plain" }: FigureProps) => (
   <div class="figure">
     <dt>
       <Term hint={hint}>{label}</Term>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 export type Route = { readonly screen: string; readonly query: URLSearchParams };
 
-export function routeOf(hash: string): Route {
+function routeOf(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   return { screen: path, query: new URLSearchParams(query) };
 }

@@ -4,9 +4,10 @@ import { Badge, Figures, type Tone } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
 import { Empty, Loading } from "../components/states.tsx";
 import { useApp, useLive } from "../lib/app.ts";
-import { figureText, msText, secondsText, shareText, wholeText } from "../lib/format.ts";
+import { figureText, msText, NOTHING, secondsText, shareText, wholeText } from "../lib/format.ts";
 import { hrefOf } from "../lib/route.ts";
 import { type LiveNetwork, seriesName, sourcesOf } from "./overview-figures.ts";
+import { Reorganisations } from "./reorganisations.tsx";
 
 const perSecondText = (value: number | undefined): string => `${figureText(value)}/s`;
 
@@ -43,13 +44,16 @@ function NetworkCard({ network }: { network: LiveNetwork }) {
       {whyNotReady && <p class="tone-bad">{whyNotReady}</p>}
       <Figures figures={figuresShown(network)} />
       <NetworkCharts network={network} />
+      <Reorganisations network={network} />
     </section>
   );
 }
 
 function figuresShown({ head, headAgeSeconds, isStale, perSecond, ...network }: LiveNetwork) {
   const { calls, failed, refused, medianMs, p99Ms } = perSecond;
-  const usable = network.upstreams.filter(({ isUsable }) => isUsable).length;
+  const usable = network.upstreams.filter(
+    ({ isUsable, isDrained }) => isUsable && !isDrained,
+  ).length;
   return [
     {
       label: "Head",
@@ -63,8 +67,13 @@ function figuresShown({ head, headAgeSeconds, isStale, perSecond, ...network }: 
       tone: isStale ? "warn" : "plain",
     },
     {
+      label: "Led by",
+      hint: "The node whose chain the gateway follows; others confirm it.",
+      value: network.leader ?? NOTHING,
+    },
+    {
       label: "Nodes",
-      hint: "How many nodes may be asked now, of all that are configured.",
+      hint: "How many nodes are usable and not drained, of all that are configured.",
       value: `${usable} of ${network.upstreams.length}`,
       tone: usable === 0 ? "bad" : usable < network.upstreams.length ? "warn" : "plain",
     },

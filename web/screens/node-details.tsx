@@ -1,0 +1,159 @@
+// What else is known of a node: health by kind of work, budget, what it can do, and the evidence of what it was caught at.
+import { Badge, Figures } from "../components/figure.tsx";
+import { type Column, Table } from "../components/table.tsx";
+import { useApp } from "../lib/app.ts";
+import { figureText, msText, shareText, timeText, wholeText } from "../lib/format.ts";
+import { reachTexts } from "./node-troubles.ts";
+import type { LiveNetwork, LiveNode } from "./overview-figures.ts";
+
+type Group = LiveNode["groups"][number];
+type Evidence = LiveNetwork["evidence"][number];
+
+export function NodeDetails({ network, node }: { network: LiveNetwork; node: LiveNode }) {
+  const { upstream } = node;
+  const evidence = network.evidence.filter((each) => each.upstream === upstream);
+  return (
+    <details class="node">
+      <summary>
+        {upstream}: health, budget, abilities
+        {evidence.length > 0 && <Badge tone="bad">{`evidence: ${evidence.length}`}</Badge>}
+      </summary>
+      <div class="node-parts">
+        <section>
+          <h3>Health by kind of work</h3>
+          {node.groups.length === 0 ? (
+            <p class="quiet">It was not asked for anything of late.</p>
+          ) : (
+            <Table
+              caption={`Health of ${upstream}`}
+              columns={GROUP_COLUMNS}
+              rows={node.groups}
+              keyOf={({ group }) => group}
+              toneOf={({ breaker }) => TONES[breaker]}
+            />
+          )}
+        </section>
+        <section>
+          <h3>Budget and abilities</h3>
+          <Figures figures={budgetOf(node)} />
+          <Abilities node={node} />
+        </section>
+      </div>
+      {evidence.length > 0 && (
+        <section>
+          <h3>What it was caught at</h3>
+          <EvidenceTable evidence={evidence} upstream={upstream} />
+        </section>
+      )}
+    </details>
+  );
+}
+
+const TONES = { open: "bad", "half-open": "warn", closed: "plain" } as const;
+const BREAKERS = { open: "given up", "half-open": "tried again", closed: "asked" } as const;
+
+const GROUP_COLUMNS: readonly Column<Group>[] = [
+  { title: "Work", cell: ({ group }) => group },
+  {
+    title: "Breaker",
+    hint: "Asked: as usual. Given up: it failed too often and rests. Tried again: one call at a time.",
+    cell: ({ breaker }) => BREAKERS[breaker],
+  },
+  {
+    title: "Errors",
+    hint: "The share of recent calls that failed.",
+    cell: ({ errorRate }) => shareText(errorRate, 1),
+    isNumber: true,
+  },
+  {
+    title: "Median",
+    hint: "Half of the recent answers came within this time.",
+    cell: ({ medianMs }) => msText(medianMs),
+    isNumber: true,
+  },
+  {
+    title: "p95",
+    hint: "95 of 100 recent answers came within this time.",
+    cell: ({ p95Ms }) => msText(p95Ms),
+    isNumber: true,
+  },
+];
+
+const budgetOf = ({ budget }: LiveNode) => [
+  {
+    label: "Rate",
+    hint: "Calls or credits a second that may be sent to it, configured or learned.",
+    value: budget.perSecond === undefined ? "unlimited" : `${figureText(budget.perSecond)}/s`,
+  },
+  {
+    label: "Used this month",
+    hint: "Calls or credits of this calendar month, where they are counted.",
+    value: wholeText(budget.monthUsed),
+  },
+  {
+    label: "Left this month",
+    hint: "Calls or credits left in this calendar month, where there is a budget.",
+    value: wholeText(budget.monthLeft),
+    tone: budget.monthLeft === 0 ? ("bad" as const) : ("plain" as const),
+  },
+];
+
+function Abilities({ node }: { node: LiveNode }) {
+  const { lackedMethods, lacked = [] } = node;
+  const reaches = reachTexts(node);
+  return (
+    <ul class="abilities">
+      {reaches.length > 0 && <li>It has {reaches.join("; ")}.</li>}
+      {lackedMethods === 0 && <li>It is not known to lack any method.</li>}
+      {lackedMethods > 0 && (
+        <li>
+          It lacks {lackedMethods} {lackedMethods === 1 ? "method" : "methods"}:{" "}
+          {lacked.map((name) => (
+            <code key={name}>{name} </code>
+          ))}
+          {lackedMethods > lacked.length && "…"}
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function EvidenceTable({
+  evidence,
+  upstream,
+}: {
+  evidence: readonly Evidence[];
+  upstream: string;
+}) {
+  const { platform } = useApp();
+  const columns: readonly Column<Evidence>[] = [
+    {
+      title: "When",
+      cell: ({ at }) => <time dateTime={at}>{timeText(at, platform.now())}</time>,
+    },
+    { title: "What", cell: ({ kind }) => kind },
+    {
+      title: "About",
+      hint: "The method that was called, or which part of which block.",
+      cell: ({ about }) => <code>{about}</code>,
+    },
+    {
+      title: "It said",
+      hint: "The beginning of its answer, where that was kept.",
+      cell: ({ said }) => (said === undefined ? "–" : <code>{said}</code>),
+    },
+    {
+      title: "But",
+      hint: "What shows that this is not so.",
+      cell: ({ found }) => <code>{found}</code>,
+    },
+  ];
+  return (
+    <Table
+      caption={`What ${upstream} was caught at`}
+      columns={columns}
+      rows={evidence}
+      keyOf={({ at, kind, about, said = "" }) => `${at} ${kind} ${about} ${said}`}
+    />
+  );
+}

@@ -1,0 +1,72 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../test/support/fake-clock.ts";
+import { LiveStream } from "./live.ts";
+
+type Listener = (event: unknown) => void;
+
+/** A stream over sources that a test speaks for. */
+function opened() {
+  const clock = new FakeClock();
+  const sources: { say: (name: string, data?: string) => void; readyState: number }[] = [];
+  let refused = 0;
+  const platform = {
+    now: () => clock.now(),
+    after: (ms: number, act: () => void) => clock.after(ms, act),
+    every: (ms: number, act: () => void) => {
+      const again = (): void => {
+        act();
+        clock.after(ms, again);
+      };
+      clock.after(ms, again);
+      return () => undefined;
+    },
+  };
+  const stream = new LiveStream({
+    platform,
+    open: () => {
+      const listeners = new Map<string, Listener>();
+      const source = {
+        readyState: 0,
+        addEventListener: (name: string, listener: unknown) =>
+          void listeners.set(name, listener as Listener),
+        close: () => undefined,
+        say: (name: string, data = "{}") => listeners.get(name)?.({ data }),
+      };
+      sources.push(source);
+      return source as never;
+    },
+    onRefused: () => {
+      refused += 1;
+    },
+    onStatus: () => undefined,
+  });
+  stream.open();
+  return { stream, clock, sources, refusals: () => refused };
+}
+
+it("is stale when nothing came for four seconds, and live again with the next event", async () => {
+  const { stream, clock, sources } = opened();
+  sources[0]?.say("status");
+  expect(stream.store.value.state).toBe("live");
+  for (let second = 0; second < 6; second += 1) await clock.advance(1_000);
+  expect(stream.store.value).toMatchObject({ state: "stale", status: {} });
+  sources[0]?.say("status");
+  expect(stream.store.value.state).toBe("live");
+});
+
+it("begins again later and later, one at a time, and asks who is logged in when it was refused", async () => {
+  const { clock, sources, refusals } = opened();
+  const last = () => sources.at(-1) as (typeof sources)[number];
+  last().say("error");
+  await clock.advance(500);
+  expect(sources).toHaveLength(2);
+  expect(refusals()).toBe(0);
+  last().readyState = 2;
+  last().say("error");
+  sources[0]?.say("error"); // it is over
+  await clock.advance(500);
+  expect(sources).toHaveLength(2);
+  await clock.advance(500);
+  expect(sources).toHaveLength(3);
+  expect(refusals()).toBe(1);
+});

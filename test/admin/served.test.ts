@@ -197,8 +197,8 @@ describe("a drained node", () => {
     });
   });
 
-  it.runIf(atDepth(false, true))("is so in all processes", async () => {
-    const several = await startGatewayProcess(settings({ processes: 2 }));
+  it.each(atDepth([] as number[], [2]))("is so in all of %i processes", async (processes) => {
+    const several = await startGatewayProcess(settings({ processes }));
     try {
       await until("both nodes are usable", async () => {
         const told = await fetch(`${adminOf(several)}/status`, { headers: AUTHORIZED });

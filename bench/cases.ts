@@ -44,7 +44,7 @@ export function casesFor(transactions: readonly string[]): readonly Case[] {
   const lastTen = BUSY_BLOCKS - 10;
   return [
     {
-      ...{ name: "chain id", network: "quiet", aim: { timesY: 1.4 }, usualTimesY: 2 },
+      ...{ name: "chain id", network: "quiet", aim: { timesY: 1.4 }, usualTimesY: 1 },
       bodies: [call("eth_chainId", [])],
     },
     {
@@ -52,7 +52,7 @@ export function casesFor(transactions: readonly string[]): readonly Case[] {
         name: "receipt from the store",
         network: "busy",
         aim: { timesY: 1.8 },
-        usualTimesY: 2.5,
+        usualTimesY: 1.5,
       },
       bodies: many(transactions.length, (index) => receipt(index)),
     },
@@ -81,7 +81,7 @@ export function casesFor(transactions: readonly string[]): readonly Case[] {
       bodies: many(64, (index) => batch((member) => receipt(index * BATCH + member, member))),
     },
     {
-      ...{ name: "forwarded call", network: "quiet", aim: { timesY: 3 }, usualTimesY: 3.5 },
+      ...{ name: "forwarded call", network: "quiet", aim: { timesY: 3 }, usualTimesY: 2.5 },
       bodies: many(TEXTS, (index) => balanceOf(index)),
     },
     {

@@ -196,6 +196,15 @@ describe("a connection of plain requests", () => {
     await once(used.socket, "close");
   });
 
+  it("ends behind the answer to a request that says so", async () => {
+    const { port, seen } = await startFront();
+    const client = await dial(port);
+    client.socket.write(post("one", "Connection: close"));
+    await once(client.socket, "end");
+    expect(client.text()).toMatch(/GMT\r\nConnection: close\r\n\r\nok$/);
+    expect(seen.map(({ by }) => by)).toEqual(["front"]);
+  });
+
   it("ends behind an answer that says so, and at a closing when it is idle", async () => {
     const { port, front } = await startFront((_, response) =>
       answer(response, "last", ["Connection", "close"]),

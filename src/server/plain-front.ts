@@ -177,7 +177,11 @@ class PlainConnection<Route> {
     const { serve, endOfHead } = this.#parts;
     this.#wasUsed = true;
     const body = bytes.subarray(head.bytes);
-    const response = new PlainResponse(this.socket, endOfHead, this.#onAnswered);
+    const response = new PlainResponse(
+      this.socket,
+      { endOfHead, isLast: head.isLast },
+      this.#onAnswered,
+    );
     this.#response = response;
     serve(new PlainRequest(head, this.socket, body), response, route);
   }
@@ -234,7 +238,7 @@ export class PlainResponse {
   /** All of it was given to the system. */
   writableFinished = false;
   #head = "";
-  #isLast = false;
+  #isLast: boolean;
   #isChunked = true;
   #onClose: (() => void) | undefined;
   readonly #socket: Socket;
@@ -242,9 +246,14 @@ export class PlainResponse {
   readonly #onAnswered: (isLast: boolean) => void;
 
   /** @param onAnswered Called when all was given to the system, with whether the connection ends with it. */
-  constructor(socket: Socket, endOfHead: () => string, onAnswered: (isLast: boolean) => void) {
+  constructor(
+    socket: Socket,
+    { endOfHead, isLast }: { readonly endOfHead: () => string; readonly isLast: boolean },
+    onAnswered: (isLast: boolean) => void,
+  ) {
     this.#socket = socket;
     this.#endOfHead = endOfHead;
+    this.#isLast = isLast;
     this.#onAnswered = onAnswered;
   }
 

@@ -29,7 +29,9 @@ describe("the head of a plain request", () => {
       ],
       bytes: bytes.length,
       bodyBytes: 12,
+      isLast: false,
     });
+    expect(readPlainHead(request(...PLAIN, "connection: Close"))).toMatchObject({ isLast: true });
   });
 
   it("is unfinished until its empty line, and other when that does not come soon", () => {
@@ -64,7 +66,6 @@ describe("the head of a plain request", () => {
     ["compression", [...PLAIN, "Content-Encoding: gzip"]],
     ["an expectation", [...PLAIN, "Expect: 100-continue"]],
     ["an upgrade", [...PLAIN, "Upgrade: h2c"]],
-    ["the last request", [...PLAIN, "Connection: close"]],
     ["other wishes for the connection", [...PLAIN, "Connection: keep-alive, Upgrade"]],
     ["trailers", [...PLAIN, "Trailer: x"]],
     ["a header twice", [...PLAIN, "X-A: 1", "x-a: 2"]],

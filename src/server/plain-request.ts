@@ -14,6 +14,8 @@ export type PlainHead = {
   readonly bytes: number;
   /** Of the body. */
   readonly bodyBytes: number;
+  /** The connection is to end with the answer. */
+  readonly isLast: boolean;
 };
 
 /** In bytes: longer heads are rare. */
@@ -40,10 +42,11 @@ export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other"
   const url = REQUEST_LINE.exec(first)?.[1];
   const fields = url === undefined ? undefined : readFields(lines);
   if (url === undefined || !fields) return "other";
-  const { host, "content-length": length = "" } = fields.headers;
+  const { host, connection, "content-length": length = "" } = fields.headers;
   const bodyBytes = /^\d{1,5}$/.test(length) ? Number(length) : 0;
   if (host === undefined || bodyBytes === 0 || bodyBytes > LARGEST_BODY) return "other";
-  return { ...fields, url, bytes: end + END_OF_HEAD.length, bodyBytes };
+  const isLast = connection?.toLowerCase() === "close";
+  return { ...fields, url, bytes: end + END_OF_HEAD.length, bodyBytes, isLast };
 }
 
 const REQUEST_LINE = /^POST (\/[\w\-.~%!$&'()*+,;=:@/?]*) HTTP\/1\.1$/;
@@ -65,7 +68,7 @@ function readFields(
     const value = padded.trim(); // of spaces and tabs, of which an expression would try each division
     const name = written.toLowerCase();
     if (NOT_PLAIN.has(name) || Object.hasOwn(headers, name)) return undefined;
-    if (name === "connection" && value.toLowerCase() !== "keep-alive") return undefined;
+    if (name === "connection" && !/^(keep-alive|close)$/i.test(value)) return undefined;
     headers[name] = value;
     rawHeaders.push(written, value);
   }

@@ -239,6 +239,7 @@ export class PlainResponse {
   writableFinished = false;
   #head = "";
   #isLast: boolean;
+  #saysLast = false;
   #isChunked = true;
   #onClose: (() => void) | undefined;
   readonly #socket: Socket;
@@ -285,8 +286,8 @@ export class PlainResponse {
       const [name = "", value = ""] = [headers[at], headers[at + 1]];
       if (NOT_A_VALUE.test(value)) throw new Error(`no value of a header: ${name}`);
       if (name === "Content-Length") this.#isChunked = false;
-      if (name === "Connection") this.#isLast = true;
-      else head += `${name}: ${value}\r\n`;
+      if (name === "Connection") this.#saysLast = true;
+      head += `${name}: ${value}\r\n`;
     }
     this.#head = head;
     return this;
@@ -295,9 +296,10 @@ export class PlainResponse {
   #takeHead(): string {
     if (this.#isChunked) this.#head += "Transfer-Encoding: chunked\r\n";
     const ending = this.#endOfHead();
-    return this.#isLast
-      ? `${this.#head}${ending.slice(0, ending.indexOf("\r\n") + 2)}Connection: close\r\n\r\n`
-      : this.#head + ending;
+    if (!this.#isLast && !this.#saysLast) return this.#head + ending;
+    this.#isLast = true;
+    const date = ending.slice(0, ending.indexOf("\r\n") + 2);
+    return `${this.#head}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
   }
 
   /** What is written until its end leaves at once. */
@@ -355,6 +357,7 @@ export class PlainResponse {
   };
 }
 
+const CLOSE = "Connection: close\r\n";
 const OK = "HTTP/1.1 200 OK\r\n";
 /** A line feed would begin another header. */
 const NOT_A_VALUE = /[^\t\x20-\x7e]/;

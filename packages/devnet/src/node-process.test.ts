@@ -28,11 +28,11 @@ describe("a supervised node", () => {
   afterEach(() => Promise.all(undo.splice(0).map((stop) => stop())));
 
   /** Supervises a shell script; its log lines, as they come. */
-  function supervise(script: string, clock: Clock = hurried) {
+  function supervise(script: string, { clock = hurried, litter = "" } = {}) {
     let heard = (_: Line): void => undefined;
     const next = (): Promise<Line> => new Promise((resolve) => (heard = resolve));
     const log = pino({ level: "info" }, { write: (line) => heard(JSON.parse(line)) });
-    const command = { file: "sh", args: ["-c", script] };
+    const command = { file: "sh", args: ["-c", script], litter };
     const node = new SupervisedNode({ name: "test", command }, { clock, log });
     undo.push(() => node.stop());
     const first = next();
@@ -52,6 +52,11 @@ describe("a supervised node", () => {
     expect(await first).toMatchObject({ code: 137, lastWords: "I was fine" });
   });
 
+  it("leaves its temporary files in the folder that is removed", async () => {
+    const { first } = supervise('echo "$TMPDIR" >&2; exit 1', { litter: "/somewhere/of its own" });
+    expect(await first).toMatchObject({ lastWords: "/somewhere/of its own" });
+  });
+
   it("that does not listen to SIGTERM is gone after the grace", async () => {
     const { node, first } = supervise("trap '' TERM; while :; do sleep 0.05; done");
     await node.stop();
@@ -69,7 +74,7 @@ describe("a supervised node", () => {
         return systemClock.sleep(100 * ms, signal);
       },
     };
-    const { node } = supervise("exit 1", clock);
+    const { node } = supervise("exit 1", { clock });
     await pausing.promise;
     const before = looksAtTheTime;
     await node.stop();

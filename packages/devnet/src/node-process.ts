@@ -12,7 +12,7 @@ import type { Clock } from "../../../src/lib/clock.ts";
 export type Command = {
   readonly file: string;
   readonly args: readonly string[];
-  /** A folder to remove when we are killed and cannot do it ourselves. */
+  /** A folder for all that it writes, temporary files too; removed when we are killed and cannot do it ourselves. */
   readonly litter?: string | undefined;
 };
 
@@ -105,6 +105,7 @@ const GUARD = `
 exec 3<&0
 export RUST_BACKTRACE=0
 litter=$1; shift
+[ -z "$litter" ] || export TMPDIR="$litter" # conflux-rust leaves 160 MB in a temporary folder when it is killed
 "$@" 3<&- </dev/null & node=$!
 exec 2>/dev/null # else the last words are the shell's: "Killed"
 (cat <&3; kill -9 $node; [ -z "$litter" ] || { sleep 1; rm -rf "$litter"; }) >/dev/null &

@@ -1,11 +1,36 @@
 // Writes src/config/known-chains.json, by which networks of well-known chains need no family and no chain id: from viem's
-// list of chains, with the epoch networks of Conflux, which it has not. With --check it only compares, and fails
-// when the file is stale.
+// list of chains, with the epoch networks of Conflux, which it has not, and with finality, which it has not either. With
+// --check it only compares, and fails when the file is stale.
 import { readFile, writeFile } from "node:fs/promises";
 import * as viemChains from "viem/chains";
 
-/** Name, chain id, mean block time in milliseconds (0: not known), 1 for a test network; then other names. */
-type Row = readonly [string, number, number, 0 | 1, ...string[]];
+/**
+ * Name, chain id, mean block time in milliseconds (0: not known), 1 for a test network, after how many blocks one is final (0: nodes
+ * tell, or nobody knows); then other names.
+ */
+type Row = readonly [string, number, number, 0 | 1, number, ...string[]];
+
+/**
+ * By chain id, where Chainlink, whose nodes move money by it, has a depth of the chain's own (`FinalityDepth` in
+ * pkg/config/toml/defaults of github.com/smartcontractkit/chainlink-evm, and in core/chains/evm/config/toml/defaults of
+ * …/chainlink, where it was before). Not taken: depths of all chains alike, of chains that are another kind now (Celo), and of one
+ * sequencer's word (Metis).
+ */
+const FINAL_AFTER: Readonly<Record<number, number>> = {
+  30: 20, // Rootstock: "suggested by the chain team"; no `finalized`
+  31: 20,
+  56: 50, // BSC: 11 of 21 validators, with a margin; docs.bnbchain.org says 11 to 15
+  100: 50, // Gnosis
+  137: 500, // Polygon: nodes' `finalized` was taken back several times
+  80002: 500,
+  295: 10, // Hedera: three, with a margin
+  1101: 500, // Polygon zkEVM
+  2222: 1, // Kava: Tendermint
+  8217: 1, // Kaia: Istanbul BFT
+  43113: 10, // Avalanche
+  43114: 10,
+  59144: 300, // Linea: less than 60 minutes
+};
 
 /** Where our name is another than viem's, which is another name then. */
 const RENAMED: Readonly<Record<string, string>> = {
@@ -50,8 +75,8 @@ const kebab = (key: string): string =>
     .toLowerCase();
 
 const rows: Row[] = [
-  ["cfx-mainnet", 1029, 0, 0, "conflux", "cfx"],
-  ["cfx-testnet", 1, 0, 1, "conflux-testnet"],
+  ["cfx-mainnet", 1029, 0, 0, 0, "conflux", "cfx"],
+  ["cfx-testnet", 1, 0, 1, 0, "conflux-testnet"],
 ];
 /** Of a developer's own machine: what is called so may be any chain. */
 const LOCAL = /local|InMemory|^(foundry|hardhat)$/i;
@@ -63,9 +88,12 @@ for (const [key, chain] of Object.entries(viemChains)) {
   taken.add(chain.id);
   const name = RENAMED[key] ?? kebab(key);
   const others = [...(RENAMED[key] ? [kebab(key)] : []), ...(OTHER_NAMES[name] ?? [])];
-  rows.push([name, chain.id, chain.blockTime ?? 0, chain.testnet ? 1 : 0, ...new Set(others)]);
+  const facts = [chain.blockTime ?? 0, chain.testnet ? 1 : 0, FINAL_AFTER[chain.id] ?? 0] as const;
+  rows.push([name, chain.id, ...facts, ...new Set(others)]);
 }
-const names = rows.flatMap(([name, , , , ...others]) => [name, ...others]);
+const unused = Object.keys(FINAL_AFTER).find((id) => !taken.has(Number(id)));
+if (unused) throw new Error(`no chain of the list is ${unused}`);
+const names = rows.flatMap(([name, , , , , ...others]) => [name, ...others]);
 const twice = names.find((name, at) => names.indexOf(name) !== at);
 if (twice) throw new Error(`the name ${twice} is given twice`);
 

@@ -1,13 +1,9 @@
 // Settings from the environment alone: `HEADGATE_LISTEN__PORT=8080` is `listen.port`, and
 // `HEADGATE_UPSTREAMS_ETH_MAINNET=https://…,wss://…` the upstreams of eth-mainnet. They count more than the file.
 import { parseDocument } from "yaml";
-import type { z } from "zod";
-import { schemaAt } from "./schema.ts";
-import type { Path } from "./setting-names.ts";
+import { type JsonSchema, schemaAt } from "./schema.ts";
+import type { Environment, Path } from "./setting-names.ts";
 import { isMapping } from "./units.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
-type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 export type EnvironmentSetting = { readonly variable: string; readonly path: Path };
 

@@ -12,6 +12,8 @@ export type KnownChain = ChainFacts & {
   /** Mean, in milliseconds; undefined where the list has none. */
   readonly blockMs: number | undefined;
   readonly isTestnet: boolean;
+  /** So many blocks below the head one is final, whatever nodes say; undefined: they are believed, or nobody knows. */
+  readonly finalAfter: number | undefined;
 };
 
 /** Of the epoch networks; all other chains of the list are block networks. */
@@ -19,8 +21,9 @@ const EPOCH_NETWORKS = new Set(["cfx-mainnet", "cfx-testnet"]);
 
 const byName = new Map<string, KnownChain>();
 const byChain = new Map<string, KnownChain>();
-for (const [name, chainId, blockMs, isTestnet, ...others] of rows as [
+for (const [name, chainId, blockMs, isTestnet, finalAfter, ...others] of rows as [
   string,
+  number,
   number,
   number,
   number,
@@ -29,6 +32,7 @@ for (const [name, chainId, blockMs, isTestnet, ...others] of rows as [
   const family = EPOCH_NETWORKS.has(name) ? "conflux" : "evm";
   const chain: KnownChain = {
     ...{ name, family, chainId, blockMs: blockMs || undefined, isTestnet: isTestnet === 1 },
+    finalAfter: finalAfter || undefined,
   };
   byChain.set(`${family} ${chainId}`, chain);
   for (const each of [name, ...others]) byName.set(each, chain);

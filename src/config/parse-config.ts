@@ -20,11 +20,9 @@ import {
 import { withEnvironment } from "./environment-settings.ts";
 import { type Mistake, mistakeLine, mistakesOf, plainWords } from "./mistakes.ts";
 import { type Config, configSchema } from "./schema.ts";
-import { type Path, pathText } from "./setting-names.ts";
+import { type Environment, type Path, pathText } from "./setting-names.ts";
 import { type Facts, writtenOut } from "./short-forms.ts";
 import { withTracingVariables } from "./story-settings.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type ParsedConfig =
   | { kind: "config"; config: Config }

@@ -155,7 +155,7 @@ function byWhatIsKnown<Settings extends { chainId: number }>(
 /** What the operator wants, complete: every default is filled in, every unit is in the name. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 
-type JsonSchema = z.core.JSONSchema.JSONSchema;
+export type JsonSchema = z.core.JSONSchema.JSONSchema;
 type JsonSchemaOrBoolean = z.core.JSONSchema._JSONSchema;
 
 /** The names of the settings that the mapping at this path may have. */

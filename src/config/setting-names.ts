@@ -2,6 +2,8 @@
 // mistyped name was meant to be.
 
 export type Path = readonly PropertyKey[];
+/** Variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const pathText = (path: Path): string =>
   path.length === 0 ? "the file" : path.map(stepText).join("").replace(/^\./, "");

@@ -92,6 +92,8 @@ describe("which chain a network is", () => {
     expect(chainNamed("no-such-chain")).toBeUndefined();
     expect(chainNamed("polygon-amoy")?.isTestnet).toBe(true);
     expect(familyOfChain(1)).toBe("evm");
+    expect(chainNamed("polygon")?.finalAfter).toBe(500);
+    expect(chainNamed("base")?.finalAfter).toBeUndefined();
   });
 });
 

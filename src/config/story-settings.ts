@@ -1,6 +1,7 @@
 // Who is told how calls went: operators by the tail of slow and failed ones, and a collector of traces. What
 // OpenTelemetry's own variables say stands in for what is not written.
 import { z } from "zod";
+import type { Environment } from "./setting-names.ts";
 import {
   amount,
   decoded,
@@ -78,10 +79,8 @@ export const tracing = z
     return { ...rest, url: url.href, slowMs: slow, timeoutMs: timeout };
   });
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
 /** The settings as they are written, with what OpenTelemetry's variables say of traces beside them. */
-export function withTracingVariables(settings: unknown, variables: Variables): unknown {
+export function withTracingVariables(settings: unknown, variables: Environment): unknown {
   const said = tracingIn(variables);
   if (!isMapping(settings)) return settings;
   const { tracing: written } = settings;
@@ -90,7 +89,7 @@ export function withTracingVariables(settings: unknown, variables: Variables): u
   return { ...settings, tracing: { ...said, ...written } };
 }
 
-function tracingIn(variables: Variables): Record<string, unknown> {
+function tracingIn(variables: Environment): Record<string, unknown> {
   const named = (name: string): string | undefined => variables[name]?.trim() || undefined;
   /** Of traces alone, or of all that is exported. */
   const exported = (name: string): string | undefined =>

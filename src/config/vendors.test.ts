@@ -30,6 +30,7 @@ describe("a vendor's URL", () => {
     ["quicknode://a-b/t/", 137, "https://a-b.matic.quiknode.pro/t"],
     ["ankr://k", 42_161, "https://rpc.ankr.com/arbitrum/k"],
     ["drpc://k", 8453, "https://lb.drpc.org/ogrpc?network=base&dkey=k"],
+    ["chainstack://mt_k", 137, "https://polygon-mainnet.core.chainstack.com/mt_k"],
     ["blast://k", 81_457, "https://blastl2-mainnet.blastapi.io/k"],
     ["tenderly://k", 1030, "https://cfx-espace.gateway.tenderly.co/k"],
     ["dwellir://k", 1, "https://api-ethereum-mainnet.n.dwellir.com/k"],
@@ -55,11 +56,7 @@ describe("a vendor's URL", () => {
     ["alchemy://secret?x", 1, "want alchemy://KEY"],
     ["quicknode://secret", 1, "want quicknode://ENDPOINT-NAME/TOKEN"],
     ["publicnode://secret", 1, "want publicnode:// alone"],
-    [
-      "chainstack://secret",
-      1,
-      "each node of Chainstack has a URL of its own: copy it from its console",
-    ],
+    ["chainstack://secret/more", 1, "want chainstack://KEY"],
     ["alchemy://secret", 4_000_000, "alchemy is not known to have chain 4000000"],
   ])("%s is none on chain %i: %s", (url, chainId, why) => {
     expect(resolveVendor(url, on(chainId))).toMatchObject({ why });
@@ -142,7 +139,7 @@ describe("in a configuration", () => {
         defaults: { upstreams: ["https://secret"] },
         networks: { base: { upstreams: ["http://a"] } },
       },
-      "defaults.upstreams[0]: expected a vendor such as alchemy://KEY (alchemy, infura, quicknode, ankr, drpc, blast, tenderly, dwellir, publicnode); the URL of a node belongs to one network, got a text",
+      "defaults.upstreams[0]: expected a vendor such as alchemy://KEY (alchemy, infura, quicknode, ankr, drpc, chainstack, blast, tenderly, dwellir, publicnode); the URL of a node belongs to one network, got a text",
     ],
   ])("%j is a mistake, told once and without its secret", (settings, mistake) => {
     expect(mistakesOf(settings)).toEqual([mistake]);

@@ -13,16 +13,13 @@ type Vendor = {
   readonly costs?: Readonly<Record<string, number>>;
   /** The largest log query that it takes, by plan; for people. */
   readonly logBlocks?: string;
+  /** What it takes, by plan; for people: it is one for all networks of an account, and not one of each upstream. */
+  readonly rates?: string;
   /** Where the above is from. */
   readonly sources: readonly string[];
 };
 
 const table: Readonly<Record<string, Vendor>> = rows;
-
-/** Each node has a host of its own there, so that a key says nothing of where it is. */
-const OWN_HOSTS: Readonly<Record<string, string>> = {
-  chainstack: "each node of Chainstack has a URL of its own: copy it from its console",
-};
 
 export const vendorNames: readonly string[] = Object.keys(table);
 
@@ -54,7 +51,6 @@ export function resolveVendor(
   through?: string,
 ): ResolvedVendor | undefined {
   const [, name = "", rest = ""] = /^([a-z]+):\/\/(.*)$/s.exec(url) ?? [];
-  if (Object.hasOwn(OWN_HOSTS, name)) return { kind: "mistake", why: OWN_HOSTS[name] ?? "" };
   const vendor = Object.hasOwn(table, name) ? table[name] : undefined;
   if (!vendor) return undefined;
   const credentials = credentialsIn(rest, vendor.url);

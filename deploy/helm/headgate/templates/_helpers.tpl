@@ -1,5 +1,6 @@
+{{- /* The name of the longest StatefulSet, with "-redis", has 52 characters at most: its pods' label has 11 more, of 63. */ -}}
 {{- define "headgate.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 46 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 46 | trimSuffix "-" }}{{ end -}}
 {{- end }}
 
 {{- define "headgate.selector" -}}
@@ -26,7 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* headgate.yaml: what the chart sets, under what is configured. */ -}}
 {{- define "headgate.config" -}}
-{{- $own := dict "listen" (dict "host" "0.0.0.0" "port" 8545) "admin" (dict "listen" (dict "host" "0.0.0.0" "port" 8546) "token" "${HEADGATE_ADMIN_TOKEN}") "data" "/data" -}}
+{{- $own := dict "listen" (dict "host" "0.0.0.0" "port" 8545) "admin" (dict "listen" (dict "host" "0.0.0.0" "port" 8546) "token" "${HEADGATE_ADMIN_TOKEN}") "data" "/data" "timeouts" (dict "leave" "8s" "drain" "33s") -}}
 {{- if .Values.redis.enabled }}{{ $_ := set $own "state" (printf "redis://%s-redis:6379" (include "headgate.name" .)) }}{{ end -}}
 {{- toYaml (mergeOverwrite $own (deepCopy .Values.config)) -}}
 {{- end }}

@@ -1,12 +1,24 @@
-// A question changes nothing: getters, and what begins with is, has, may or can, assign to no member and
-// call nothing that changes one. What is made once, when it is first asked for (`??=`), is no change.
+// A question changes nothing: getters, and what begins with is, has, may or can, assign to no member and call
+// nothing that does, be it a verb of change or a function of the same file that comes to one. What is made once, when
+// it is first asked for (`??=`), is no change, and neither is what is only remembered of something else (`MEMOS`).
 import { globSync, readFileSync } from "node:fs";
 import ts from "typescript";
 
-const QUESTION = /^#?(?:is|has|may|can)[A-Z]/;
-const CHANGING = /^(?:push|pop|shift|unshift|splice|set|add|delete|clear)$/;
+const QUESTION = /^#?(?:(?:is|has|may|can)[A-Z]|(?:has|lacks)$)/;
+const CHANGING =
+  /^(?:push|pop|shift|unshift|splice|set|add|delete|clear|sort|reverse|fill|say|take|spend|inc|dec|observe|learn|forget|note|count|remove|resize|begin|start|stop|end|abort|close|write|send|emit)$/;
+/** Found again from its source at any time: by the file's end and the member. */
+const MEMOS = [
+  "block-tables.ts #head",
+  "block-tables.ts #blocks",
+  "block-tables.ts partKeyBytes",
+  "sources.ts readings",
+  "sources.ts known",
+];
 
 type Named = ts.Node & { readonly name?: ts.Node };
+/** What a function does by itself, and which functions of its file it calls. */
+type Deeds = { readonly changes: readonly ts.Node[]; readonly calls: readonly string[] };
 
 const isAssignment = ({ operatorToken: { kind } }: ts.BinaryExpression): boolean =>
   kind >= ts.SyntaxKind.FirstAssignment &&
@@ -45,34 +57,84 @@ function* nodesIn(node: ts.Node): Generator<ts.Node> {
   for (const child of children) yield* nodesIn(child);
 }
 
+/** What is new where it stands: a list, an object, what a function returns; not what something holds. */
+const isMade = (node: ts.Node): boolean =>
+  ts.isNewExpression(node) ||
+  ts.isArrayLiteralExpression(node) ||
+  ts.isObjectLiteralExpression(node) ||
+  (ts.isCallExpression(node) && !/\.(?:get|at|find)$/.test(node.expression.getText()));
+
 /** What it makes for itself it may change. */
-function localsOf(node: ts.Node): ReadonlySet<string> {
+function madeIn(node: ts.Node): ReadonlySet<string> {
   const declared = [...nodesIn(node)].filter(ts.isVariableDeclaration);
-  return new Set(declared.map(({ name }) => name.getText()));
+  const made = declared.filter(({ initializer }) => initializer && isMade(initializer));
+  return new Set(made.map(({ name }) => name.getText()));
 }
 
-const isQuestion = (node: ts.Node): boolean => {
-  if (ts.isGetAccessor(node)) return true;
-  if (!ts.isFunctionLike(node)) return false;
-  const { name } = (node.name ? node : node.parent) as Named;
-  return name !== undefined && QUESTION.test(name.getText());
-};
+function nameOf(node: ts.Node): string | undefined {
+  if (!ts.isFunctionLike(node)) return undefined;
+  return ((node.name ? node : node.parent) as Named).name?.getText();
+}
+
+const isQuestion = (node: ts.Node): boolean =>
+  ts.isGetAccessor(node) || QUESTION.test(nameOf(node) ?? "");
+
+/** The functions of the same file that are called, by name. */
+function calleeOf(node: ts.Node): string | undefined {
+  if (!ts.isCallExpression(node)) return undefined;
+  const { expression } = node;
+  if (ts.isIdentifier(expression)) return expression.text;
+  const isOwn =
+    ts.isPropertyAccessExpression(expression) &&
+    expression.expression.kind === ts.SyntaxKind.ThisKeyword;
+  return isOwn ? expression.name.text : undefined;
+}
+
+function deedsOf(node: ts.Node, file: string): Deeds {
+  const made = madeIn(node);
+  const isMemo = (text: string): boolean =>
+    MEMOS.some((memo) => `${file} ${text.replace("this.", "")}`.endsWith(`/${memo}`));
+  const changes = [...nodesIn(node)].map(changedBy).filter((member) => member !== undefined);
+  return {
+    changes: changes.filter((member) => {
+      const owner = ownerOf(member);
+      return !made.has(owner.getText()) && !isMade(owner) && !isMemo(member.getText());
+    }),
+    calls: [...nodesIn(node)].map(calleeOf).filter((name) => name !== undefined),
+  };
+}
+
+/** The first change that a function comes to; undefined: none. */
+function changeIn(
+  { changes, calls }: Deeds,
+  known: ReadonlyMap<string, Deeds>,
+  asked: ReadonlySet<string> = new Set(),
+): ts.Node | undefined {
+  if (changes[0]) return changes[0];
+  for (const name of calls) {
+    const deeds = asked.has(name) ? undefined : known.get(name);
+    const change = deeds && changeIn(deeds, known, new Set([...asked, name]));
+    if (change) return change;
+  }
+  return undefined;
+}
 
 const found = globSync("src/**/*.ts")
   .filter((file) => !file.endsWith(".test.ts"))
   .flatMap((file) => {
     const text = readFileSync(file, "utf8");
     const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-    return [...nodesIn(source)].filter(isQuestion).flatMap((question) => {
-      const locals = localsOf(question);
-      return [...nodesIn(question)]
-        .map(changedBy)
-        .filter((member) => member !== undefined && !locals.has(ownerOf(member).getText()))
-        .map((member) => {
-          const at = source.getLineAndCharacterOfPosition(member?.getStart() ?? 0).line + 1;
-          return `${file}:${at} a question changes ${member?.getText()}`;
-        });
+    const functions = [...nodesIn(source)].filter(ts.isFunctionLike);
+    const known = new Map(functions.map((each) => [nameOf(each) ?? "", deedsOf(each, file)]));
+    known.delete("");
+    return functions.filter(isQuestion).flatMap((question) => {
+      const change = changeIn(deedsOf(question, file), known);
+      if (!change) return [];
+      const lineOf = (node: ts.Node): number =>
+        source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
+      const what = `${nameOf(question)} changes ${change.getText()} (line ${lineOf(change)})`;
+      return [`${file}:${lineOf(question)} a question acts: ${what}`];
     });
   });
-for (const line of new Set(found)) console.error(line);
+for (const line of found) console.error(line);
 process.exitCode = found.length === 0 ? 0 : 1;

@@ -10,6 +10,7 @@ import type { ViewSource } from "./chain/chain-view.ts";
 import { blockDialect } from "./chain/fetch-block.ts";
 import { epochDialect } from "./chain/fetch-epoch.ts";
 import { HeadFreshness, type Staleness } from "./chain/freshness.ts";
+import { chainOf } from "./config/known-chains.ts";
 import type { Config } from "./config/schema.ts";
 import { FilterBook } from "./filters/filter-book.ts";
 import type { FilterCount } from "./filters/filter-record.ts";
@@ -169,7 +170,7 @@ export class Network {
     this.ranges = rangesFor(settings);
     const { dialect, formatters, prefix } = followed[family];
     const { pool } = this;
-    const path = join(data, name);
+    const store = { path: join(data, name), finalAfter: chainOf(settings)?.finalAfter };
     const isFollowed = settings.window.blocks > 0;
     const filterOptions = {
       network: name,
@@ -186,7 +187,7 @@ export class Network {
     const filterParts = { state, formatters: formatters(chainId), count, clock, metrics, pool };
     if (isFollowed && role.kind === "server") {
       const writer = role.writerOf(name);
-      const reader = new ChainReader({ path }, { pool, dialect, writer, clock, turns, freshness });
+      const reader = new ChainReader(store, { pool, dialect, writer, clock, turns, freshness });
       const chain = reader.views;
       const journal = new MempoolReader({ network: name }, { writer, state, clock });
       this.#source = reader;
@@ -195,7 +196,7 @@ export class Network {
       this.#link = () => writer.onNews((news) => reader.hear(news));
     } else if (isFollowed) {
       const follower = new Chain(
-        { network: name, chainId, path, ...storeOptions(settings) },
+        { network: name, chainId, ...store, ...storeOptions(settings) },
         {
           ...{ pool, dialect, clock, turns, log, metrics, freshness },
           thread: role.kind === "whole" ? role.thread : undefined,

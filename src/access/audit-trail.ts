@@ -40,7 +40,7 @@ const JOURNAL = "audit trail";
 const MOST_DETAILS = 50;
 /** In characters. */
 const LONGEST_DETAIL = 200;
-/** So many gateways at most are faster, one after the other. */
+/** How often an entry is appended again after another gateway appended one first. */
 const TRIES = 100;
 const NEWEST = 2 ** 40;
 
@@ -77,7 +77,7 @@ export class AuditTrail {
     const { state, clock } = this.#parts;
     const at = isoText(clock.wallTime());
     const shown = details?.slice(0, MOST_DETAILS).map((line) => line.slice(0, LONGEST_DETAIL));
-    // What makes it unlike all others: whose turn it was is told by comparing.
+    // The id makes the entry unlike all others: the text at its place tells which gateway appended first.
     const id = randomBytes(6).toString("base64url");
     const text = JSON.stringify({ at, who, from, what, key, details: shown, id });
     this.#end ??= (await state.readFrom(JOURNAL, NEWEST)).end;

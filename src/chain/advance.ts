@@ -80,9 +80,9 @@ export class Advance {
       this.#denial.end();
       return true;
     }
-    if (target.number < head.number && !(await this.#isGone(head, nodes))) return true; // it lags
+    if (target.number < head.number && !(await this.#hearDenial(head, nodes))) return true; // it lags
     if (target.number - head.number >= store.size.windowBlocks)
-      return (await this.#isBelieved(target, nodes)) && this.#startAt(target, inOrder);
+      return (await this.#weigh(target, nodes)) && this.#startAt(target, inOrder);
     // Where the target is higher, the link of the next block shows a fork, without asking.
     const isHigher = target.number > head.number;
     const fork = isHigher ? head : await this.#findFork(target, node);
@@ -102,8 +102,7 @@ export class Advance {
   async #stepOver(target: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const hurdle = this.#hurdle;
     if (hurdle === undefined || hurdle >= target.number) return false;
-    if (!(await this.#isBelieved(target, nodes)) || !(await this.#startAt(target, nodes)))
-      return false;
+    if (!(await this.#weigh(target, nodes)) || !(await this.#startAt(target, nodes))) return false;
     this.#hurdle = undefined;
     this.#parts.log.error(
       { block: hurdle, head: target.number },
@@ -147,8 +146,10 @@ export class Advance {
   /**
    * More nodes know the block than deny it; of as many, the first of the configuration decides. Where
    * some are silent, the others must say so for a while.
+   *
+   * @returns Whether it is believed.
    */
-  async #isBelieved({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  async #weigh({ hash }: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await this.#whoKnows(hash, nodes);
     const count = (answer: boolean): number => known.filter((each) => each === answer).length;
     if (count(true) < count(false) || (count(true) === count(false) && known[0] !== true))
@@ -166,7 +167,7 @@ export class Advance {
       nodes.map((other) => this.#parts.dialect.readPosition(tail, other, this.#parts.signal)),
     );
     if (theirs.some((position) => position?.hash === ours)) return false;
-    if (!(await this.#isBelieved(target, nodes))) return false;
+    if (!(await this.#weigh(target, nodes))) return false;
     if (!(await this.#startAt(target, nodes))) return false;
     log.warn(
       { block: target.number },
@@ -175,8 +176,8 @@ export class Advance {
     return true;
   }
 
-  /** Whether no node knows our head any more, again and again: then a lower head is the head. */
-  async #isGone(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
+  /** @returns Whether no node knows our head any more, again and again: then a lower head is the head. */
+  async #hearDenial(head: Position, nodes: readonly AskedNode[]): Promise<boolean> {
     const known = await this.#whoKnows(head.hash, nodes);
     if (known.includes(true) || !known.includes(false)) {
       this.#denial.end();

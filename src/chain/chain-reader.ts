@@ -49,16 +49,21 @@ export class ChainReader {
   readonly #parts: ChainReaderParts;
 
   /** @throws When the store is not there: its writer comes first. */
-  constructor(options: { readonly path: string }, parts: ChainReaderParts) {
+  constructor(
+    options: { readonly path: string; readonly finalAfter?: number | undefined },
+    parts: ChainReaderParts,
+  ) {
     this.#parts = parts;
     const { pool, dialect, writer } = parts;
-    const store = new BlockTables({ ...options, readOnly: true });
+    const { path, finalAfter } = options;
+    const store = new BlockTables({ path, readOnly: true });
     this.#store = store;
     this.#tagged = new TaggedBlocks({ dialect, nodes: () => pool.usable() });
     const shown: { head: Position | undefined } = { head: undefined };
     this.views = new ViewSource({
       ...parts,
       store,
+      finalAfter,
       writer: {
         ...writer,
         fetch: async (reference) => {

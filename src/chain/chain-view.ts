@@ -69,6 +69,8 @@ export type ViewSourceParts = {
   readonly freshness: Pick<HeadFreshness, "staleness">;
   readonly clock: Clock;
   readonly turns: Pick<Turns, "join" | "next">;
+  /** So many blocks below the head one is final; undefined: nobody knows but the nodes. */
+  readonly finalAfter?: number | undefined;
 };
 
 /** How long an answer waits for a block that a node has already, in milliseconds. */
@@ -81,7 +83,10 @@ const LOOK_AGAIN_MS = 50;
 const ATTEMPTS = 3;
 
 /** What a view has from the chain behind it. */
-export type ViewParts = Pick<ViewSourceParts, "store" | "writer" | "turns" | "leader"> & {
+export type ViewParts = Pick<
+  ViewSourceParts,
+  "store" | "writer" | "turns" | "leader" | "finalAfter"
+> & {
   readonly source: Pick<ViewSource, "view" | "reach" | "fetch">;
 };
 
@@ -258,8 +263,7 @@ export class ChainView {
 
   /** Keeps JSON with a block that is final, while the store has it. Best effort. */
   async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
-    const final = await this.tagged("finalized");
-    if (!final || final.number < block.number || !this.blockOf(block.hash)) return;
+    if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash)) return;
     await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
@@ -270,8 +274,17 @@ export class ChainView {
 
   /** Keeps the logs of blocks that are final. Best effort. */
   async keepLogs(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
-    const final = await this.tagged("finalized");
-    if (final && segment.to <= final.number) await this.#parts.writer.keepSegment(segment, logs);
+    if (segment.to <= (await this.#finalNumber()))
+      await this.#parts.writer.keepSegment(segment, logs);
+  }
+
+  /** What is kept for good is not beyond it. Nodes of some chains know no finalized block, or took one back. */
+  async #finalNumber(): Promise<number> {
+    const told = (await this.tagged("finalized"))?.number;
+    const { finalAfter } = this.#parts;
+    if (finalAfter === undefined) return told ?? -1;
+    const known = this.head.number - finalAfter;
+    return Math.min(told ?? known, known);
   }
 
   /**

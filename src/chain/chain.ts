@@ -28,6 +28,8 @@ import { type StoreWriting, type TakeBlock, takeHere, writingHere } from "./writ
 export type ChainOptions = {
   readonly network: string;
   readonly chainId: number;
+  /** See `ViewSourceParts`. */
+  readonly finalAfter?: number | undefined;
   /** The folder of the store; made when it is not there. */
   readonly path: string;
   readonly windowBlocks: number;
@@ -156,6 +158,7 @@ export class Chain implements ChainWriter {
       ...parts,
       store: store.tables,
       writer: this,
+      finalAfter: options.finalAfter,
       shown: this.#shown,
       look: (number) => this.look(number),
       leader: () => this.#follower.leader,

@@ -92,12 +92,12 @@ it("is thrown away with the blocks", async () => {
 
 it("is kept for blocks that are final, all of them", async () => {
   const final = { number: 3_999, hash: "0x" };
-  const viewAt = (finalized: typeof final | undefined): ChainView => {
+  const viewAt = (finalized: typeof final | undefined, finalAfter?: number): ChainView => {
     const writer = {
       keepSegment: store.keepSegment.bind(store),
       tagged: async () => finalized,
     };
-    const parts = { store: store.tables, writer };
+    const parts = { store: store.tables, writer, finalAfter };
     const head = { number: 9_000, hash: "0x" };
     return new ChainView({ head, isShared: false }, parts as unknown as ViewParts);
   };
@@ -106,7 +106,14 @@ it("is kept for blocks that are final, all of them", async () => {
     json: Buffer.from("[]"),
     upstreams: ["a"],
   });
+  // Known of the chain: whatever nodes say, or where they say nothing.
+  const deep = { json: Buffer.from("[]"), upstreams: ["a"] };
+  await viewAt(final, 5_002).keepLogs(place(2_000), deep);
+  await viewAt(undefined, 5_002).keepLogs(place(2_000), deep);
+  await viewAt({ ...final, number: 3_998 }, 5_001).keepLogs(place(2_000), deep);
   expect(viewAt(final).keptLogs(place(2_000))).toBeUndefined();
+  await viewAt(undefined, 7_001).keepLogs(place(0), deep);
+  expect(viewAt(final).keptLogs(place(0))?.toString()).toBe("[]");
   await viewAt(final).keepLogs(place(2_000), { json: Buffer.from("[]"), upstreams: ["a"] });
   expect(viewAt(final).keptLogs(place(2_000))?.toString()).toBe("[]");
 });

@@ -3,7 +3,7 @@
 import { userInfo } from "node:os";
 import { parseArgs } from "node:util";
 import { type Actor, AuditTrail, actorHere, MOST_ENTRIES } from "../access/audit-trail.ts";
-import type { Environment } from "../config/parse-config.ts";
+import type { Environment } from "../config/setting-names.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 import { CommandFailure, configOf, orWrongUsage, readConfig, withStateOf } from "./read-config.ts";

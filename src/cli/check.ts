@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { logBlocksOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
+import type { NetworkSettings } from "../network.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
 import type { State } from "../state/state.ts";
 import { adviceFor, type CheckedUpstream } from "../upstream/capabilities/advice.ts";
@@ -24,8 +25,7 @@ import { requestJson } from "../upstream/reply.ts";
 import { askedNodes, TIMEOUT_MS as IDENTIFY_TIMEOUT_MS, wordsText } from "./identify.ts";
 import { CommandFailure, keptStateOf } from "./read-config.ts";
 
-type Settings = Config["networks"][string];
-type UpstreamSettings = Settings["upstreams"][number];
+type UpstreamSettings = NetworkSettings["upstreams"][number];
 
 /** @throws CommandFailure when an upstream cannot be used. */
 export async function check(config: Config, print: (line: string) => void): Promise<void> {
@@ -89,7 +89,7 @@ function discoveryText(network: string, found: Discovery): string {
 
 async function checkUpstream(
   name: string,
-  { settings, upstream }: { settings: Settings; upstream: UpstreamSettings },
+  { settings, upstream }: { settings: NetworkSettings; upstream: UpstreamSettings },
 ): Promise<{
   found: Inspection;
   takesBatches: TakesBatches | undefined;
@@ -116,7 +116,7 @@ async function checkUpstream(
 
 /** Two questions in one request. */
 async function takesBatchesOf(
-  family: Settings["family"],
+  family: NetworkSettings["family"],
   connection: Connection,
 ): Promise<TakesBatches> {
   const method = family === "evm" ? "eth_chainId" : "cfx_getStatus";

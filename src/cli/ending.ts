@@ -1,7 +1,7 @@
 // How the process of a gateway ends: a signal first drains it, and whatever happens then, it ends within its time.
 // After an error that nobody expected it may be replaced by itself.
 import type { Logger } from "pino";
-import type { Environment } from "../config/parse-config.ts";
+import type { Environment } from "../config/setting-names.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { UnexpectedKind } from "../observe/metrics.ts";

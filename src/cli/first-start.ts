@@ -7,8 +7,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { type ChainFacts, chainOf } from "../config/known-chains.ts";
-import { type Environment, parseConfig } from "../config/parse-config.ts";
+import { parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import type { Environment } from "../config/setting-names.ts";
 import { resolveVendor } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
@@ -164,6 +165,7 @@ function networkLines(name: string, members: readonly MetNode[]): string[] {
   const about = [
     known?.isTestnet ? "a test network" : "",
     known?.blockMs ? `a block every ${known.blockMs / 1000} s` : "",
+    known?.finalAfter ? `final ${known.finalAfter} below the newest` : "",
   ].filter((text) => text !== "");
   return [
     `  ${name}:${about.length > 0 ? ` # ${about.join(", ")}` : ""}`,

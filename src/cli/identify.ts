@@ -8,6 +8,7 @@ import type { Facts } from "../config/short-forms.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Clock } from "../lib/clock.ts";
 import { repeat } from "../lib/waiting.ts";
+import type { NetworkSettings } from "../network.ts";
 import { openState } from "../state/open-state.ts";
 import type { State } from "../state/state.ts";
 import {
@@ -19,8 +20,6 @@ import {
   readChainFacts,
 } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
-
-type NetworkSettings = Config["networks"][string];
 
 /** How long nodes are waited for, in milliseconds: no start and no reload takes longer for those that are silent. */
 export const TIMEOUT_MS = 2_000;

@@ -20,8 +20,8 @@ import {
   usageCsv,
   usageReportOf,
 } from "../access/usage/usage-report.ts";
-import type { Environment } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import type { Environment } from "../config/setting-names.ts";
 import { readRange } from "../lib/calendar.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";

@@ -3,8 +3,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { namesNetworks } from "../config/environment-settings.ts";
-import { type Environment, type ParsedConfig, parseConfig } from "../config/parse-config.ts";
+import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
+import type { Environment } from "../config/setting-names.ts";
 import type { Facts } from "../config/short-forms.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";

@@ -1,7 +1,7 @@
 // Turns the command line into a command. What runs a gateway is loaded only where one runs: else each
 // command would take twice as long.
 import { parseArgs } from "node:util";
-import type { Environment } from "../config/parse-config.ts";
+import type { Environment } from "../config/setting-names.ts";
 import { AUDIT_HELP, audit } from "./audit.ts";
 import { keys, keysHelp } from "./keys.ts";
 import {

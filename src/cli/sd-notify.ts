@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import type { Logger } from "pino";
-import type { Environment } from "../config/parse-config.ts";
+import type { Environment } from "../config/setting-names.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type SdNotifyParts = {
@@ -63,7 +63,7 @@ export class SdNotify {
     void reloaded.then(ready, ready);
   }
 
-  /** It ends for good: what is replaced in its place keeps its silence. */
+  /** The gateway ends for good. A process that only replaces itself does not say so. */
   stops(): void {
     this.#tell("STOPPING=1");
   }

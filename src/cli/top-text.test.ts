@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { troublesOf } from "../admin/live-network.ts";
 import type { LiveStatus } from "../admin/schemas.ts";
 import { topLines } from "./top-text.ts";
 
@@ -17,6 +18,7 @@ const upstream: LiveStatus["networks"][number]["upstreams"][number] = {
   ],
   ...{ callsPerSecond: 130.2, failedPerSecond: 0 },
   caught: { lies: 0, proofFailures: 0, dissents: 0 },
+  troubles: [],
 };
 const network: LiveStatus["networks"][number] = {
   ...{ network: "eth-mainnet", family: "evm", chainId: 1, isReady: true, head: 23_817_004 },
@@ -43,21 +45,20 @@ it("tells of each network and each node, a line each", () => {
 });
 
 it("says what is the matter, in red where there are colours", () => {
+  const illNode = {
+    ...upstream,
+    ...{ isUsable: false, isElsewhere: true, lagBlocks: 7, lagSeconds: 7_400 },
+    groups: [
+      { group: "logs", breaker: "open", errorRate: 1 } as const,
+      { group: "chain", breaker: "half-open", errorRate: 1 } as const,
+    ],
+    budget: { pausedForMs: 4_000, monthLeft: 12_000 },
+    caught: { lies: 1, proofFailures: 2, dissents: 3 },
+  };
   const ill = {
     ...network,
     ...{ isReady: false, whyNotReady: "no node confirmed the head for 64 s", head: undefined },
-    upstreams: [
-      {
-        ...upstream,
-        ...{ isUsable: false, isElsewhere: true, lagBlocks: 7, lagSeconds: 7_400 },
-        groups: [
-          { group: "logs", breaker: "open", errorRate: 1 } as const,
-          { group: "chain", breaker: "half-open", errorRate: 1 } as const,
-        ],
-        budget: { pausedForMs: 4_000, monthLeft: 12_000 },
-        caught: { lies: 1, proofFailures: 2, dissents: 3 },
-      },
-    ],
+    upstreams: [{ ...illNode, troubles: troublesOf(illNode) }],
   };
   const lines = topLines({ ...status, networks: [ill] }, undefined, {
     ...{ ...options, isColoured: true },
@@ -67,7 +68,7 @@ it("says what is the matter, in red where there are colours", () => {
   expect(red[1]).toContain("no node confirmed the head for 64 s");
   expect(red[2]).toContain("7 (2 h)");
   expect(red[2]).toContain(
-    "kept out, on another branch, given up for logs, tried again for chain, paused for 4 s, 1 false answers, 2 failed proofs, 3 dissents",
+    "unusable, on another branch, given up for logs, tried again for chain, paused for 4 s, 1 false answer, 2 failed proofs, 3 disagreements",
   );
 });
 

@@ -7,7 +7,6 @@ export const TOP_HELP = `  headgate top [--url http://127.0.0.1:8546] [--config 
         shows how a running gateway and its nodes do, each second; with the token of HEADGATE_ADMIN__TOKEN, else admin.token`;
 
 type Network = LiveStatus["networks"][number];
-type Upstream = Network["upstreams"][number];
 
 export type TopOptions = {
   /** Where it is from. */
@@ -75,9 +74,9 @@ const NODE_HEADER = [
 
 function nodeLines({ networks }: LiveStatus): readonly Line[] {
   const nodes = networks.flatMap(({ network, upstreams }) =>
-    upstreams.map((upstream) => ({ network, upstream, state: stateOf(upstream) })),
+    upstreams.map((upstream) => ({ network, upstream })),
   );
-  const rows = nodes.map(({ network, upstream, state }) => [
+  const rows = nodes.map(({ network, upstream }) => [
     `${network} ${upstream.upstream}`,
     numberText(upstream.head),
     upstream.lagBlocks > 0 ? `${upstream.lagBlocks} (${secondsText(upstream.lagSeconds)})` : "0",
@@ -86,39 +85,14 @@ function nodeLines({ networks }: LiveStatus): readonly Line[] {
     msText(Math.max(0, ...upstream.groups.map(({ p95Ms = 0 }) => p95Ms)) || undefined),
     String(upstream.inFlight),
     numberText(upstream.budget.monthLeft),
-    state.join(", ") || "well",
+    upstream.troubles.map(({ text }) => text).join(", ") || "well",
   ]);
   const [header = "", ...texts] = table([NODE_HEADER, ...rows]).split("\n");
-  const shown = nodes.map(({ state }, at) => ({ text: texts[at] ?? "", isIll: state.length > 0 }));
+  const shown = nodes.map(({ upstream: { troubles } }, at) => ({
+    text: texts[at] ?? "",
+    isIll: troubles.length > 0,
+  }));
   return [{ text: "" }, { text: header }, ...shown];
-}
-
-/** What is the matter with it. */
-function stateOf({
-  isUsable,
-  isDrained,
-  isElsewhere,
-  groups,
-  budget,
-  caught,
-}: Upstream): readonly string[] {
-  const groupsWith = (state: "open" | "half-open"): string =>
-    groups
-      .filter(({ breaker }) => breaker === state)
-      .map(({ group }) => group)
-      .join(", ");
-  const [open, tried] = [groupsWith("open"), groupsWith("half-open")];
-  return [
-    isUsable ? "" : "kept out",
-    isDrained ? "drained" : "",
-    isElsewhere ? "on another branch" : "",
-    open && `given up for ${open}`,
-    tried && `tried again for ${tried}`,
-    budget.pausedForMs > 0 ? `paused for ${secondsText(budget.pausedForMs / 1000)}` : "",
-    caught.lies > 0 ? `${caught.lies} false answers` : "",
-    caught.proofFailures > 0 ? `${caught.proofFailures} failed proofs` : "",
-    caught.dissents > 0 ? `${caught.dissents} dissents` : "",
-  ].filter(Boolean);
 }
 
 /** Slow and failed ones, the newest first. */

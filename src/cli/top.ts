@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { LiveStatus } from "../admin/schemas.ts";
-import type { Environment } from "../config/parse-config.ts";
 import { urlOf } from "../config/server-settings.ts";
+import type { Environment } from "../config/setting-names.ts";
 import { systemClock as clock } from "../lib/clock.ts";
 import { CommandFailure, configOf, orWrongUsage, readKnownConfig } from "./read-config.ts";
 import { TOP_HELP, topLines } from "./top-text.ts";
@@ -106,7 +106,8 @@ async function follow(
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream());
   for await (const { event, data } of events)
-    onStatus(event === "status" ? (JSON.parse(data) as LiveStatus) : undefined);
+    if (event === "status") onStatus(JSON.parse(data) as LiveStatus);
+    else if (event === "unknown") onStatus(undefined);
   throw new Error("the gateway ended the stream");
 }
 

@@ -7,13 +7,13 @@ import {
   hashTerm,
   type LogField,
   type LogMatcher,
+  topicsOf,
 } from "../evm/log-filter.ts";
 import { data, hash, type Issue, quantity, whyNoQuantity } from "../evm/values.ts";
 import { confluxAddress, looksLikeAddress, readAddress, WANTED_ADDRESS } from "./address.ts";
 
 /** As for eth_getLogs: how many addresses, and how many alternatives in one topic position. */
 const MAX_ALTERNATIVES = 1000;
-const MAX_TOPICS = 4;
 
 const wantedEpoch =
   "want an epoch number, earliest, latest_checkpoint, latest_finalized, latest_confirmed or latest_state";
@@ -57,11 +57,6 @@ const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
   error: whyNoneOf("alternatives", "want a 32-byte topic, null or an array of topics"),
 });
 
-const topicPositions = z
-  .array(topic.nullable(), { error: "want an array of topics" })
-  .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
-  .describe("By position: a topic, null for any, or an array of alternatives.");
-
 export const epochLogFilter = z
   .looseObject(
     {
@@ -73,7 +68,7 @@ export const epochLogFilter = z
         .nullish()
         .describe("Up to 128; they override the epochs."),
       address: contracts.nullish(),
-      topics: topicPositions.nullish(),
+      topics: topicsOf(topic).nullish(),
       limit: quantity.nullish().describe("Only the last so many logs."),
       offset: quantity.nullish().describe("Without the last so many logs."),
     },

@@ -33,10 +33,12 @@ const topic = z.union(
   { error: "want a 32-byte topic, null or an array of topics" },
 );
 
-const topics = z
-  .array(topic.nullable(), { error: "want an array of topics" })
-  .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
-  .describe("By position: a topic, null for any, or an array of alternatives.");
+/** @param at What may stand at a position. */
+export const topicsOf = <Topic extends z.ZodType>(at: Topic) =>
+  z
+    .array(at.nullable(), { error: "want an array of topics" })
+    .max(MAX_TOPICS, { error: `want at most ${MAX_TOPICS} topics` })
+    .describe("By position: a topic, null for any, or an array of alternatives.");
 
 export const logFilter = z
   .looseObject(
@@ -44,7 +46,7 @@ export const logFilter = z
       fromBlock: blockNumberOrTag.nullish(),
       toBlock: blockNumberOrTag.nullish(),
       address: addresses.nullish(),
-      topics: topics.nullish(),
+      topics: topicsOf(topic).nullish(),
       blockHash: hash.nullish(),
     },
     { error: "want a log filter object" },

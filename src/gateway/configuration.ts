@@ -174,7 +174,7 @@ const codeOf = (error: unknown): string =>
 const notReplaced = (path: string, error: unknown): string =>
   `${path}: cannot be replaced by the gateway (${codeOf(error)}): change it where it comes from`;
 
-/** What stands beside a file takes its place, so both are looked at. */
+/** A new file is written beside the old one and takes its name: file and folder must be writable. */
 async function whyNotWritable(path: string): Promise<string | undefined> {
   try {
     const file = await realpath(path);
@@ -186,7 +186,7 @@ async function whyNotWritable(path: string): Promise<string | undefined> {
   }
 }
 
-/** With the mode, and where that is allowed the owner, of before: nobody ever reads a part. @returns Why not. */
+/** In one step, with the mode and, where the system allows it, the owner of before. @returns Why it was not replaced. */
 async function replaceFile(path: string, text: string): Promise<string | undefined> {
   let beside: string | undefined;
   try {

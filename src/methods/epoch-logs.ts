@@ -24,7 +24,7 @@ import {
   MAX_HASHES,
 } from "./epoch-pieces.ts";
 import { joinRuns } from "./log-lists.ts";
-import { type CallContext, defineMethod, type Provenance } from "./method.ts";
+import { type CallContext, defineMethod, FROM_NODES } from "./method.ts";
 import { NewestLogs } from "./newest-logs.ts";
 
 export const epochLogMethods = [
@@ -178,8 +178,6 @@ function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
   if (found.hasMore) context.setProvenance({ ...(context.provenance ?? FROM_NODES), isCut: true });
   return joinRuns(found.inOrder());
 }
-
-const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
 
 /** docs/decisions/0035: what is left out. */
 const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };

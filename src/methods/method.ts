@@ -169,6 +169,8 @@ type Account = {
 };
 
 /** Where an answer comes from, and how far it is proven. */
+export const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
+
 export type Provenance = {
   readonly source: "store" | "upstream" | "local";
   /** The block that it stands on. */

@@ -3,7 +3,7 @@
 import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { isNull } from "../jsonrpc/raw-json.ts";
-import { RpcError } from "../jsonrpc/rpc-error.ts";
+import { isMethodMissing, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { CallOptions } from "../upstream/asking/call-options.ts";
 import type { Reply } from "../upstream/reply.ts";
 
@@ -89,8 +89,7 @@ async function askAtHash(
   try {
     return await context.ask(method, paramsFrom(args), { ...MAY_LAG, block, variant });
   } catch (thrown) {
-    if (thrown instanceof RpcError && (thrown.code === -32601 || saysUnknown(thrown)))
-      return undefined;
+    if (isMethodMissing(thrown) || saysUnknown(thrown)) return undefined;
     throw thrown;
   }
 }
@@ -141,10 +140,6 @@ export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
 /** Asks with the parameters as they came, which name a block or transaction by its hash. */
 export const askByHash = (method: string, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(context.ask(method, context.paramsJson, MAY_LAG));
-
-/** No upstream has the method. */
-export const isMethodMissing = (thrown: unknown): boolean =>
-  thrown instanceof RpcError && thrown.code === -32601;
 
 /**
  * Whether a node says that it has no such block or transaction: geth "unknown block", Erigon "block

@@ -6,7 +6,7 @@ import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
 import { type AnswerJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
   type BlockOutline,
@@ -18,7 +18,7 @@ import {
   storedAt,
 } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
-import { askByHash, isMethodMissing, nullWhenUnknown } from "./passing-on.ts";
+import { askByHash, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, hasValue } from "./pending.ts";
 
 /** The same under two names: the specification's, and the one that most nodes use today. */

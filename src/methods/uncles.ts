@@ -7,7 +7,7 @@ import { uncle } from "../evm/results.ts";
 import { quantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements, findMembers } from "../jsonrpc/members.ts";
 import { isNull, type RawJson } from "../jsonrpc/raw-json.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import {
   type FixedPointer,
   findBlock,
@@ -18,7 +18,7 @@ import {
   storedAt,
 } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore, type Method } from "./method.ts";
-import { isMethodMissing, nullWhenUnknown } from "./passing-on.ts";
+import { nullWhenUnknown } from "./passing-on.ts";
 
 const uncleMethod = (name: string): Method =>
   defineMethod({

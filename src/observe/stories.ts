@@ -11,7 +11,13 @@ import {
   type ToldStory,
   toldStory,
 } from "./story.ts";
-import { type RemoteContext, readTraceContext, TraceContext, TraceIds } from "./trace-context.ts";
+import {
+  type RemoteContext,
+  readTraceContext,
+  TraceContext,
+  type TraceHeaders,
+  TraceIds,
+} from "./trace-context.ts";
 
 export type StoriesOptions = {
   /** The slow and failed calls that were answered last. */
@@ -44,15 +50,13 @@ export type StoriesParts = {
   readonly onTraced?: (story: Story) => void;
 };
 
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
-
 /** Whose call it is. */
 type StoryCaller = {
   readonly grant: { readonly name: string; readonly scope: { readonly mayExplain: boolean } };
   readonly network: { readonly facts: { readonly name: string } };
   readonly requestId: string;
   /** Of the request that the call came with, or its socket began with. */
-  readonly headers?: Headers | undefined;
+  readonly headers?: TraceHeaders | undefined;
   /** Its socket; undefined over HTTP. */
   readonly channel?: unknown;
 };

@@ -1,7 +1,7 @@
 // A call's place in a trace, as W3C Trace Context writes it: what callers send, and what upstreams are sent.
 import { randomFillSync } from "node:crypto";
 
-type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Where something stands in a trace that somebody else began. */
 export type RemoteContext = {

@@ -37,7 +37,7 @@ export type TraceSenderParts = {
 const SEND_AFTER_MS = 500;
 /** Calls of one request to the collector: a few milliseconds of work. */
 const AT_ONCE = 100;
-/** So much longer than it has, a collector is waited for before its connection is cut. */
+/** In milliseconds: the connection to the collector is cut so long after the timeout of a request. */
 const GRACE_MS = 1_000;
 /** How long the end of the gateway waits for the collector. */
 const FLUSH_MS = 1_000;

@@ -2,6 +2,7 @@
 // is this block. Pure, and never throws whatever the node wrote.
 
 import { keccakBytes } from "../evm/keccak.ts";
+import { toQuantity } from "../evm/values.ts";
 import type { Work } from "../lib/turns.ts";
 import { checkHeader, checkUncles, checkWithdrawals, type HeaderEncoding } from "./check-header.ts";
 import {
@@ -133,14 +134,14 @@ const STEP = 64;
 const misplacedTransaction = (transaction: Json, index: number, block: Json): string | undefined =>
   wrong(transaction, "blockHash", block["hash"]) ??
   wrong(transaction, "blockNumber", block["number"]) ??
-  wrong(transaction, "transactionIndex", quantityOf(index)) ??
+  wrong(transaction, "transactionIndex", toQuantity(index)) ??
   wrongTime(transaction, block);
 
 /** anvil writes the time of receipts as a plain number. */
 function wrongTime(entry: Json, block: Json): string | undefined {
   const time = entry["blockTimestamp"];
   return typeof time === "number"
-    ? wrong({ blockTimestamp: quantityOf(time) }, "blockTimestamp", block["timestamp"])
+    ? wrong({ blockTimestamp: toQuantity(time) }, "blockTimestamp", block["timestamp"])
     : wrongIfPresent(entry, "blockTimestamp", block["timestamp"]);
 }
 
@@ -156,7 +157,7 @@ function contradiction(
   // EIP-155: v is 35 + 2 × chain id + parity.
   const protection = numberOf(v) ?? 0n;
   if (protection < 35n || isAbsent(chainId)) return undefined;
-  return wrong(transaction, "chainId", quantityOf((protection - 35n) >> 1n));
+  return wrong(transaction, "chainId", toQuantity((protection - 35n) >> 1n));
 }
 
 function* misplacedReceipts(
@@ -217,7 +218,7 @@ const misplacedInBlock = (
   { block, index, transaction }: ReceiptPosition,
 ): string | undefined =>
   wrong(item, "transactionHash", hashOf(transaction)) ??
-  wrong(item, "transactionIndex", quantityOf(index)) ??
+  wrong(item, "transactionIndex", toQuantity(index)) ??
   wrong(item, "blockHash", block["hash"]) ??
   wrong(item, "blockNumber", block["number"]);
 
@@ -231,7 +232,7 @@ function* misplacedLogs(
     if (index % STEP === STEP - 1) yield;
     if (!isJson(log)) return `log ${index} is ${shown(log)}`;
     const found =
-      wrong(log, "logIndex", quantityOf(firstLogIndex + index)) ??
+      wrong(log, "logIndex", toQuantity(firstLogIndex + index)) ??
       misplacedInBlock(log, position) ??
       wrongTime(log, position.block);
     if (found) return `log ${index}: ${found}`;
@@ -272,8 +273,6 @@ function createdAddress({ from, nonce }: Json): string {
 
 /** Exact up to 2^53, which no block can use. */
 const gasOf = (text: unknown): number => Number(numberOf(text) ?? Number.NaN);
-
-const quantityOf = (value: number | bigint): string => `0x${value.toString(16)}`;
 
 function wrong(item: Json, name: string, want: unknown): string | undefined {
   const value = item[name];

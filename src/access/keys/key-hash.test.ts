@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Next, Updated } from "../../state/state.ts";
 import { isKeyText, keyHasher, keyTextOf, openKeyHasher } from "./key-hash.ts";
 
 const hmac = (secret: string, text: string): string =>
@@ -45,10 +46,10 @@ function oneEntry() {
   return {
     text: () => kept,
     get: async (): Promise<string | undefined> => kept,
-    replace: async (_: string, expected: string | undefined, next: string | undefined) => {
-      if (kept !== expected) return false;
-      kept = next;
-      return true;
+    update: async (_: readonly string[], next: Next): Promise<Updated> => {
+      const texts = next([kept]);
+      kept = texts?.[0] ?? kept;
+      return { isChanged: texts !== undefined, texts: [kept] };
     },
   };
 }

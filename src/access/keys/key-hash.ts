@@ -63,17 +63,19 @@ const LONGEST_KEY_BYTES = 64;
  */
 export async function openKeyHasher(
   options: { secret: string | undefined },
-  state: Pick<State, "get" | "replace">,
+  state: Pick<State, "get" | "update">,
 ): Promise<KeyHasher> {
   return keyHasher(options.secret ?? (await keptSecret(state)));
 }
 
-async function keptSecret(state: Pick<State, "get" | "replace">): Promise<string> {
+async function keptSecret(state: Pick<State, "get" | "update">): Promise<string> {
   const kept = await state.get(SECRET);
   if (kept !== undefined) return kept;
   const made = randomBytes(32).toString("base64url");
-  if (await state.replace(SECRET, undefined, made)) return made;
-  return keptSecret(state);
+  const { texts } = await state.update([SECRET], ([there]) =>
+    there === undefined ? [made] : undefined,
+  );
+  return texts[0] ?? made;
 }
 
 const SECRET_BYTES = 20;

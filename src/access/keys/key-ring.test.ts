@@ -59,7 +59,7 @@ async function ringOf(
       reads += 1;
       return state.list(prefix);
     },
-    replace: state.replace.bind(state),
+    update: state.update.bind(state),
   };
   const parts = { state: counted, meters, usages, clock, log: log as never };
   const ring = new KeyRing({ configured, secret }, parts);

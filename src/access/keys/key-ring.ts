@@ -28,7 +28,7 @@ export type KeyRingParts = {
   readonly tokens?: Pick<IdentityTokens, "known"> | undefined;
   readonly meters: { of(name: string, settings: LimitSettings): Meter };
   readonly usages: { of(name: string): KeyUsage };
-  readonly state: Pick<State, "get" | "replace" | "list">;
+  readonly state: Pick<State, "get" | "update" | "list">;
   readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Logger, "info" | "warn">;
 };

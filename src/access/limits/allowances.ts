@@ -33,61 +33,6 @@ type AllowanceState = {
   readonly endsAtMs?: number;
 };
 
-/** What is held goes back when the key was quiet for so long. */
-const RATE_IDLE_MS = 2000;
-
-/** A rate that several processes share. */
-export class SharedRate implements Allowance {
-  #bounds: Bounds;
-  readonly #reservation: Reservation;
-  readonly #clock: ReservationParts["clock"];
-
-  constructor(options: { name: string; bounds: Bounds }, parts: ReservationParts) {
-    const { name, bounds } = options;
-    this.#bounds = bounds;
-    this.#reservation = new Reservation({ key: `limits ${name} rate`, bounds }, parts);
-    this.#clock = parts.clock;
-  }
-
-  resize(bounds: Bounds): void {
-    this.#bounds = bounds;
-    this.#reservation.resize(bounds);
-  }
-
-  lacks(units: number): boolean {
-    return this.#reservation.lacks(Math.min(units, this.#bounds.size));
-  }
-
-  take(units: number, nowMs: number): void {
-    this.#reservation.take(Math.min(units, this.#bounds.size), nowMs);
-  }
-
-  find(units: number, nowMs: number): Found {
-    return this.#reservation.find(Math.min(units, this.#bounds.size), nowMs);
-  }
-
-  shortage(units: number, nowMs: number): RateLimit {
-    return rateShort(this.#bounds, units, this.#reservation.left(nowMs));
-  }
-
-  get coming(): Promise<void> {
-    return this.#reservation.coming;
-  }
-
-  tend(nowMs: number): void {
-    this.#reservation.tend(nowMs, RATE_IDLE_MS);
-  }
-
-  close(): Promise<void> {
-    return this.#reservation.close();
-  }
-
-  get state(): AllowanceState {
-    const left = this.#reservation.left(this.#clock.now());
-    return { limit: this.#bounds.perSecond, remaining: Math.floor(left) };
-  }
-}
-
 /** A rate that one process has for itself. */
 export class OwnRate implements Allowance {
   readonly #bucket: TokenBucket;
@@ -141,59 +86,61 @@ const rateShort = ({ size, perSecond }: Bounds, units: number, left: number): Ra
 });
 
 /** What is held goes back when the key was quiet for so long: at the end of a quota others miss it. */
-const QUOTA_IDLE_MS = 5000;
+const IDLE_MS = { rate: 2000, day: 5000, month: 5000 };
 
-type QuotaOptions = {
+type SharedLimitOptions = {
   readonly name: string;
-  readonly kind: PeriodKind;
-  readonly limit: number;
+  readonly kind: "rate" | PeriodKind;
+  readonly bounds: Bounds;
 };
 
-/** So many compute units in a UTC day or month, for all processes together. */
-export class Quota implements Allowance {
-  #limit: number;
-  #period: CalendarPeriod;
+/** A limit that several processes share: a rate, or a quota, which begins anew with each UTC day or month. */
+export class SharedLimit implements Allowance {
+  #bounds: Bounds;
+  /** Of a quota. */
+  #period: CalendarPeriod | undefined;
   /** By the clock that never goes backwards: calls do not ask for the wall time. */
-  #endsAtMs: number;
+  #endsAtMs = Number.POSITIVE_INFINITY;
   #reservation: Reservation;
-  readonly #options: QuotaOptions;
+  readonly #options: SharedLimitOptions;
   readonly #parts: ReservationParts;
 
-  constructor(options: QuotaOptions, parts: ReservationParts) {
+  constructor(options: SharedLimitOptions, parts: ReservationParts) {
     this.#options = options;
     this.#parts = parts;
-    this.#limit = options.limit;
-    const wallMs = parts.clock.wallTime();
-    this.#period = periodAt(options.kind, wallMs);
-    this.#endsAtMs = this.#endsAt(wallMs);
+    this.#bounds = options.bounds;
+    this.#lookAtTheTime();
     this.#reservation = this.#newReservation();
   }
 
-  resize(limit: number): void {
-    this.#limit = limit;
-    this.#reservation.resize({ size: limit, perSecond: 0 });
+  resize(bounds: Bounds): void {
+    this.#bounds = bounds;
+    this.#reservation.resize(bounds);
   }
 
   lacks(units: number, nowMs: number): boolean {
-    if (nowMs >= this.#endsAtMs) this.#lookAtTheTime();
-    return this.#reservation.lacks(units);
+    return nowMs >= this.#endsAtMs || this.#reservation.lacks(this.#priceOf(units));
   }
 
   take(units: number, nowMs: number): void {
-    this.#reservation.take(units, nowMs);
+    this.#reservation.take(this.#priceOf(units), nowMs);
   }
 
   find(units: number, nowMs: number): Found {
-    return this.#reservation.find(units, nowMs);
+    if (nowMs >= this.#endsAtMs) {
+      this.#beginAnew();
+      if (!this.lacks(units, nowMs)) return "enough";
+    }
+    return this.#reservation.find(this.#priceOf(units), nowMs);
   }
 
-  shortage(_units: number, nowMs: number): RateLimit {
-    return {
-      limit: this.#limit,
-      remaining: this.#remaining(nowMs),
-      retryAfter: Math.max(1, Math.ceil((this.#endsAtMs - nowMs) / 1000)),
-      rule: this.#options.kind,
-    };
+  shortage(units: number, nowMs: number): RateLimit {
+    const { kind } = this.#options;
+    const left = this.#reservation.left(nowMs);
+    if (kind === "rate") return rateShort(this.#bounds, units, left);
+    const retryAfter = Math.max(1, Math.ceil((this.#endsAtMs - nowMs) / 1000));
+    const { size: limit } = this.#bounds;
+    return { limit, remaining: Math.max(0, Math.floor(left)), retryAfter, rule: kind };
   }
 
   get coming(): Promise<void> {
@@ -202,8 +149,8 @@ export class Quota implements Allowance {
 
   /** The wall time is looked at again: it may have been set meanwhile. */
   tend(nowMs: number): void {
-    this.#lookAtTheTime();
-    this.#reservation.tend(nowMs, QUOTA_IDLE_MS);
+    this.#beginAnew();
+    this.#reservation.tend(nowMs, IDLE_MS[this.#options.kind]);
   }
 
   close(): Promise<void> {
@@ -211,31 +158,42 @@ export class Quota implements Allowance {
   }
 
   get state(): AllowanceState {
-    const remaining = this.#remaining(this.#parts.clock.now());
-    return { limit: this.#limit, remaining, endsAtMs: this.#period.endsAtMs };
+    const { size, perSecond } = this.#bounds;
+    const left = this.#reservation.left(this.#parts.clock.now());
+    const endsAtMs = this.#period?.endsAtMs;
+    return {
+      limit: perSecond || size,
+      remaining: Math.max(0, Math.floor(left)),
+      ...(endsAtMs !== undefined && { endsAtMs }),
+    };
   }
 
-  #remaining(nowMs: number): number {
-    return Math.max(0, Math.floor(this.#reservation.left(nowMs)));
+  /** A call that is dearer than the burst of a rate takes all of it; see `TokenBucket`. */
+  #priceOf(units: number): number {
+    const { size, perSecond } = this.#bounds;
+    return perSecond > 0 ? Math.min(units, size) : units;
   }
 
-  #lookAtTheTime(): void {
-    const wallMs = this.#parts.clock.wallTime();
-    const period = periodAt(this.#options.kind, wallMs);
-    const isAnother = period.label !== this.#period.label;
-    this.#period = period;
-    this.#endsAtMs = this.#endsAt(wallMs);
-    if (!isAnother) return;
+  /** Where another period is running. */
+  #beginAnew(): void {
+    const before = this.#period?.label;
+    this.#lookAtTheTime();
+    if (this.#period?.label === before) return;
     void this.#reservation.close(); // never rejects
     this.#reservation = this.#newReservation();
   }
 
-  #endsAt(wallMs: number): number {
-    return this.#parts.clock.now() + (this.#period.endsAtMs - wallMs);
+  #lookAtTheTime(): void {
+    const { kind } = this.#options;
+    if (kind === "rate") return;
+    const { clock } = this.#parts;
+    const wallMs = clock.wallTime();
+    this.#period = periodAt(kind, wallMs);
+    this.#endsAtMs = clock.now() + (this.#period.endsAtMs - wallMs);
   }
 
   #newReservation(): Reservation {
-    const key = `limits ${this.#options.name} ${this.#period.label}`;
-    return new Reservation({ key, bounds: { size: this.#limit, perSecond: 0 } }, this.#parts);
+    const key = `limits ${this.#options.name} ${this.#period?.label ?? "rate"}`;
+    return new Reservation({ key, bounds: this.#bounds }, this.#parts);
   }
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { type MemoryHolder, memoryHolder } from "../../lib/memory-budget.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import type { State } from "../../state/state.ts";
-import { type Allowance, OwnRate, Quota, SharedRate } from "./allowances.ts";
+import { type Allowance, OwnRate, SharedLimit } from "./allowances.ts";
 import { Members } from "./members.ts";
 import type { ReservationParts } from "./reservation.ts";
 
@@ -56,9 +56,9 @@ const TIMEOUT_MS = 1000;
 export class Meter {
   #settings: LimitSettings;
   #running = 0;
-  #rate: SharedRate | OwnRate | undefined;
-  #day: Quota | undefined;
-  #month: Quota | undefined;
+  #rate: SharedLimit | OwnRate | undefined;
+  #day: SharedLimit | undefined;
+  #month: SharedLimit | undefined;
   /** Those limits that there are; the one that lasts longest is told first. */
   #all: readonly Allowance[] = [];
   /** What waits in memory for its calls. */
@@ -179,24 +179,28 @@ export class Meter {
     return Math.ceil(concurrentCalls / Math.max(1, this.#parts.members()));
   }
 
-  #rateOf(rate: NonNullable<LimitSettings["rate"]>): SharedRate | OwnRate {
+  #rateOf(rate: NonNullable<LimitSettings["rate"]>): SharedLimit | OwnRate {
     const bounds = { size: rate.burstComputeUnits, perSecond: rate.computeUnitsPerSecond };
     this.#rate?.resize(bounds);
     const { name, isAlone } = this.#options;
-    const make = () =>
-      isAlone ? new OwnRate(bounds, this.#parts) : new SharedRate({ name, bounds }, this.#parts);
-    return this.#rate ?? make();
+    if (this.#rate) return this.#rate;
+    if (isAlone) return new OwnRate(bounds, this.#parts);
+    return new SharedLimit({ name, kind: "rate", bounds }, this.#parts);
   }
 
-  #quotaOf(kind: PeriodKind, limit: number | undefined, known?: Quota): Quota | undefined {
+  #quotaOf(
+    kind: PeriodKind,
+    limit: number | undefined,
+    known: SharedLimit | undefined,
+  ): SharedLimit | undefined {
     if (limit === undefined) return undefined;
-    known?.resize(limit);
-    const { name } = this.#options;
-    return known ?? new Quota({ name, kind, limit }, this.#parts);
+    const bounds = { size: limit, perSecond: 0 };
+    known?.resize(bounds);
+    return known ?? new SharedLimit({ name: this.#options.name, kind, bounds }, this.#parts);
   }
 }
 
-function snapshotOf({ state }: Quota): QuotaSnapshot {
+function snapshotOf({ state }: SharedLimit): QuotaSnapshot {
   const { limit, remaining, endsAtMs = 0 } = state;
   return { limit, used: limit - remaining, remaining, endsAtMs };
 }

@@ -12,7 +12,7 @@ import { withExecutedGas } from "./executed-gas.ts";
 import type { Parts, TraceType } from "./kept-parts.ts";
 import { findMinedBlock, rulesOf } from "./mined.ts";
 import { derivedParts, partsIn, replayJson } from "./replays.ts";
-import { askSource, firstOf, type Source, type TracedCall } from "./sources.ts";
+import { askSource, firstOf, type Source, type TracedCall, whyNoSource } from "./sources.ts";
 import { callDiffSource } from "./state-diffs.ts";
 import { callCodesSource, codeAt, STEPS, stepThrough, type VmTrace } from "./vm-traces.ts";
 
@@ -77,5 +77,6 @@ async function vmTraceOf(traced: TracedCall, context: CallContext): Promise<VmTr
   );
   if (stepped.kind === "result") return stepped.value;
   if (stepped.kind === "refused") throw stepped.error;
-  throw errors.cannotTrace(["trace_call", "debug_traceCall with steps (anvil: --steps-tracing)"]);
+  const ways = ["trace_call", "debug_traceCall with steps (anvil: --steps-tracing)"];
+  throw whyNoSource([stepped], ways);
 }

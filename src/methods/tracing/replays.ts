@@ -2,13 +2,12 @@
 // together from what nodes have instead.
 
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
-import { errors } from "../../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing } from "../../jsonrpc/rpc-error.ts";
 import { isJson, type Json } from "../../proofs/json.ts";
 import { type Trace, type TracePosition, tracesOfFlat } from "../../traces/call-tree.ts";
 import type { StateDiff } from "../../traces/state-diff.ts";
 import { normaliseVmTrace } from "../../traces/vm-trace.ts";
 import type { CallContext } from "../method.ts";
-import { isMethodMissing } from "../passing-on.ts";
 import { type CallTree, placed, positionIn, topCallSource, treeSources } from "./call-trees.ts";
 import { withExecutedGas, withLeft } from "./executed-gas.ts";
 import {

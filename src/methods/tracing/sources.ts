@@ -5,7 +5,7 @@ import type { CallObject } from "../../evm/call-object.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { ambiguityIn } from "../../jsonrpc/ambiguity.ts";
 import { isNull } from "../../jsonrpc/raw-json.ts";
-import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, type Json } from "../../proofs/json.ts";
 import { TOO_MANY_STEPS } from "../../traces/gas.ts";
 import type { BodyReader } from "../../upstream/connection/connection.ts";
@@ -34,7 +34,7 @@ export type TracedCall = {
 export type SourceAnswer<Value> =
   | { readonly kind: "result"; readonly value: Value }
   /** No node has this way to tell it, or makes sense in it. */
-  | { readonly kind: "missing" }
+  | { readonly kind: "missing"; readonly error?: RpcError }
   /** The nodes that have it do not know the transaction or block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly error: RpcError };
@@ -157,8 +157,8 @@ function refusedBy(error: unknown): SourceAnswer<never> {
   if (!(error instanceof RpcError)) throw error;
   // What fails for one way may be no trouble in another.
   if (error.status === 502) return { kind: "refused", error };
+  if (isMethodMissing(error)) return { kind: "missing", error };
   if (error.status !== 200) throw error;
-  if (error.code === -32601) return { kind: "missing" };
   return isUnknownSaying(error) ? { kind: "unknown" } : { kind: "refused", error };
 }
 
@@ -231,15 +231,29 @@ export async function firstOf<Subject, Value>(
   context: CallContext,
 ): Promise<Value> {
   let refusal: RpcError | undefined;
+  const missing: SourceAnswer<Value>[] = [];
   for (const source of sources) {
     const answer = await askSource(source, subject, context);
     if (answer.kind === "result") return answer.value;
+    if (answer.kind === "missing") missing.push(answer);
     if (answer.kind === "refused") refusal ??= answer.error;
     // The chain has it, the nodes that could tell have not: they lag, and nobody else can say.
     if (answer.kind === "unknown") refusal ??= errors.upstreamsFailed();
   }
-  throw refusal ?? errors.cannotTrace(sources.map(({ name }) => name));
+  const names = sources.map(({ name }) => name);
+  throw refusal ?? whyNoSource(missing, names);
 }
+
+/** @param names What would be needed. */
+export const whyNoSource = (
+  answers: readonly SourceAnswer<unknown>[],
+  names: readonly string[],
+): RpcError =>
+  // Drained nodes have one of them.
+  answers.flatMap((each) => (each.kind === "missing" ? (each.error ?? []) : [])).find(isAway) ??
+  errors.cannotTrace(names);
+
+const isAway = ({ status }: RpcError): boolean => status === 503;
 
 /** What was read of an answer. Callers who ask the same at once get the same bytes, which may be many. */
 const readings = new WeakMap<Buffer, Map<string, unknown>>();

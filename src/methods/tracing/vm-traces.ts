@@ -29,6 +29,7 @@ import {
   replaySources,
   type SourceAnswer,
   tracerSources,
+  whyNoSource,
 } from "./sources.ts";
 import { diffSources } from "./state-diffs.ts";
 
@@ -76,7 +77,8 @@ export async function vmTraceOf(
   const inBlock = await askSource(replayed.inBlock, transaction, context);
   if (inBlock.kind === "result") return inBlock.value;
   for (const answer of [own, stepped, inBlock]) if (answer.kind === "refused") throw answer.error;
-  throw errors.cannotTrace([replayed.alone.name, STEPPING, replayed.inBlock.name]);
+  const ways = [replayed.alone.name, STEPPING, replayed.inBlock.name];
+  throw whyNoSource([own, stepped, inBlock], ways);
 }
 
 const STEPPING = "debug_traceTransaction with steps (anvil: --steps-tracing)";

@@ -62,7 +62,7 @@ describe("the nodes of a network", () => {
     expect(all).toMatchObject({
       kind: "chain",
       facts: { family: "evm", chainId: 1 },
-      silent: [{ upstream: "b" }, { upstream: "c" }],
+      silent: [{ upstream: "b", said: "no answer within 0.02 s" }, { upstream: "c" }],
     });
     expect(silent.closed()).toBe(1);
   });

@@ -60,8 +60,8 @@ export async function wordOf(
       // 0 is the id of no chain.
       if (typeof chainId === "number" && chainId > 0)
         return { upstream, said: { family, chainId } };
+      if (signal.aborted) return { upstream, said: `no answer within ${timeoutMs / 1000} s` };
       if (family === "evm") why = typeof chainId === "string" ? chainId : "chain id 0";
-      if (signal.aborted) break;
     }
     return { upstream, said: why };
   } catch (error) {
@@ -84,18 +84,21 @@ export async function readChainFacts(
   network: string,
   state: Pick<State, "get">,
 ): Promise<ChainFacts | undefined> {
-  const text = (await state.get(keyOf(network))) ?? "";
-  return kept.safeParse(parsed(text)).data;
+  return factsIn(await state.get(keyOf(network)));
 }
+
+const factsIn = (text = ""): ChainFacts | undefined => kept.safeParse(parsed(text)).data;
 
 /** Keeps what was found. @returns What counts: where another gateway was faster, what it found. */
 export async function keepChainFacts(
   network: string,
   facts: ChainFacts,
-  state: Pick<State, "get" | "replace">,
+  state: Pick<State, "update">,
 ): Promise<ChainFacts> {
   const { family, chainId } = facts;
-  if (await state.replace(keyOf(network), undefined, JSON.stringify({ family, chainId })))
-    return facts;
-  return (await readChainFacts(network, state)) ?? facts;
+  const found = JSON.stringify({ family, chainId });
+  const { texts } = await state.update([keyOf(network)], ([there]) =>
+    there === undefined ? [found] : undefined,
+  );
+  return factsIn(texts[0]) ?? facts;
 }

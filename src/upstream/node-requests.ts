@@ -12,6 +12,7 @@ import type { Metrics, UpstreamRecord } from "../observe/metrics.ts";
 import type { RateBudget } from "./budget/rate-budget.ts";
 import type { MissingMethods } from "./capabilities/capabilities.ts";
 import type {
+  AnsweredExchange,
   BodyReader,
   Connection,
   Exchange,
@@ -57,8 +58,6 @@ export type NodeRequestReply = {
   /** By the clock's `now`. */
   readonly sentAtMs: number;
 };
-
-type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
 /** In bytes: a few milliseconds' reading. */
 const LONG = 1 << 22;

@@ -117,6 +117,20 @@ describe("a node that is drained", () => {
     expect(await outcome()).toBe(`"${name}"`);
   });
 
+  it("leaves a method that it alone has unavailable: the method does exist", async () => {
+    const { pool, outcome } = await startedPoolOf({
+      a: saying('"result":"a"'),
+      b: saying('"error":{"code":-32601,"message":"the method m does not exist"}'),
+    });
+    pool.drain("a", true);
+    const why = "503 -32603 no upstream that has the method m is available now";
+    expect([await outcome(), await outcome()]).toEqual([why, why]); // b is asked first, then known
+    pool.drain("b", true);
+    expect(await outcome()).toBe('"a"');
+    pool.drain("a", false);
+    expect(await outcome()).toBe('"a"');
+  });
+
   it("stays so when it gets other settings, and is another one's name no longer once it is gone", async () => {
     const { pool, become, outcome } = await changing();
     pool.drain("b", true);

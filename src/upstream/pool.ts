@@ -2,7 +2,7 @@
 // flight.
 
 import { isDeepStrictEqual } from "node:util";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, isMethodMissing, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Occupancy } from "../lib/mutex.ts";
@@ -198,7 +198,7 @@ export class Pool {
    *
    * @param paramsJson A JSON array.
    * @throws RpcError: the node's own refusal; -32601 when no node has the method; 502 when all
-   * failed or they disagree, 503 when none is usable or all are at their limit, 504 when they or the
+   * failed or they disagree, 503 when none is usable, all are at their limit, or only drained ones have the method, 504 when they or the
    * signal ran out of time.
    */
   call(
@@ -221,9 +221,18 @@ export class Pool {
         },
         (error: unknown) => {
           callers.leave();
-          throw error;
+          throw this.#whyNobody(error, method);
         },
       );
+  }
+
+  /** A method that only drained nodes have is away, and does exist. */
+  #whyNobody(error: unknown, method: string): unknown {
+    if (this.#drained.size === 0 || !(error instanceof RpcError) || !isMethodMissing(error))
+      return error;
+    const mayHaveIt = (node: Upstream): boolean =>
+      isUsable(node) && this.#drained.has(node.name) && !node.isMissing(method);
+    return this.#upstreams.some(mayHaveIt) ? errors.methodSpared(method, error) : error;
   }
 
   #resultOf(reply: FinalReply, { traits, paramsJson }: UpstreamQuestion): Buffer {

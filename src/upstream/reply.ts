@@ -3,7 +3,7 @@
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
-import type { Exchange } from "./connection/connection.ts";
+import type { AnsweredExchange, Exchange } from "./connection/connection.ts";
 import { BUSY_NODES, toldPauseMs } from "./error-dialects/busy-nodes.ts";
 import { type Dialect, fits, type Lack, type Saying } from "./error-dialects/dialect.ts";
 import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
@@ -51,8 +51,6 @@ export const requestJson = (id: number, method: string, paramsJson: string): str
 
 /** What is looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
-
-type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
 /**
  * @param id The number that the request had.

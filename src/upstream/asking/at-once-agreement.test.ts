@@ -44,7 +44,9 @@ describe("the verdict over votes", () => {
     const verdict = verdictOf(votes(said), agree);
     const reply = verdict.kind === "agreed" ? verdict.reply : undefined;
     expect(reply?.kind === "result" ? JSON.parse(String(reply.json)) : undefined).toBe(want);
-    expect(verdict.kind === "agreed" ? verdict.dissenters : undefined).toEqual(dissenters);
+    expect(
+      verdict.kind === "agreed" ? verdict.dissenters.map(({ name }) => name) : undefined,
+    ).toEqual(dissenters);
   });
 });
 

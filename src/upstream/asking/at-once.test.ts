@@ -23,6 +23,7 @@ const silence = new Promise<Reply>(() => undefined);
 function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, agree: 2 }) {
   const asked: string[] = [];
   const dissenters: string[] = [];
+  const evidence: object[] = [];
   const signals: AbortSignal[] = [];
   const clock = new FakeClock();
   const nodes = Object.entries(answers).map(([name, given]) => {
@@ -42,7 +43,10 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
   const isUncertain = (reply: Reply) => reply.kind === "result" && String(reply.json) === '"null"';
   const network = {
     ...networkOf(nodes as unknown as Upstream[]),
-    dissented: (name: string) => void dissenters.push(name),
+    dissented: (name: string, _method: string, sayings: object) => {
+      dissenters.push(name);
+      evidence.push(sayings);
+    },
   };
   const caller = new AbortController();
   const vote = async (): Promise<string> => {
@@ -60,7 +64,7 @@ function election(answers: Record<string, readonly Answer[]>, rule = { ask: 3, a
       return error instanceof RpcError ? `${error.status} ${error.message}` : String(error);
     }
   };
-  return { vote, asked, dissenters, signals, clock, caller };
+  return { vote, asked, dissenters, evidence, signals, clock, caller };
 }
 
 describe("what several vendors are asked", () => {
@@ -136,6 +140,20 @@ describe("what several vendors are asked", () => {
     late(ok("2"));
     await new Promise(setImmediate);
     expect(dissenters).toEqual(["a"]);
+  });
+
+  it("tells what a dissenter said and what the others did, from a little before where they part", async () => {
+    const same = "x".repeat(10_000);
+    const long = election({ a: [ok(`${same}2`)], b: [ok(`${same}1`)], c: [ok(`${same}1`)] });
+    await long.vote();
+    const common = `…${"x".repeat(40)}`;
+    expect(long.evidence).toEqual([{ said: `${common}2"`, found: `the others said ${common}1"` }]);
+    const split = election({ a: [ok("1")], b: [ok("2")], c: [BEHIND] }, { ask: 2, agree: 2 });
+    await split.vote();
+    expect(split.evidence).toEqual([
+      { said: '"1"', found: 'the nodes that were asked disagree; b said "2"' },
+      { said: '"2"', found: 'the nodes that were asked disagree; a said "1"' },
+    ]);
   });
 
   it("ends with the caller", async () => {

@@ -15,6 +15,7 @@ import {
   type Settlement,
   settlementOf,
   type UpstreamQuestion,
+  type Vote,
   whyNobody,
 } from "./decision.ts";
 import { attemptAt, isCrossChecked } from "./one-answer.ts";
@@ -105,8 +106,7 @@ export class Quorum {
     const verdict = verdictOf(votes, this.#rule.agree);
     if (verdict.kind === "agreed") return this.#settle(verdict.reply, verdict.dissenters);
     if (!isLast) return this.#wait();
-    const names = this.#votes.map(({ name }) => name);
-    return this.#settle(this.#whyNot(), names);
+    return this.#settle(this.#whyNot(), [...this.#votes]);
   }
 
   #whyNot(): RpcError {
@@ -114,7 +114,7 @@ export class Quorum {
     return this.#votes.length > 1 ? errors.upstreamsDisagree() : errors.upstreamsFailed();
   }
 
-  #settle(outcome: FinalReply | RpcError, dissenters: readonly string[] = []): Settlement {
+  #settle(outcome: FinalReply | RpcError, dissenters: readonly Vote[] = []): Settlement {
     this.#settled = settlementOf(outcome);
     return { ...this.#settled, dissenters };
   }
@@ -126,7 +126,7 @@ export class Quorum {
     const { attempt, reply } = event;
     if (reply.kind !== "result" && reply.kind !== "refused") return settled;
     if (isCrossChecked(this.#question, reply) || isSameSaying(outcome, reply)) return settled;
-    return { ...settled, dissenters: [attempt.upstream.name] };
+    return { ...settled, dissenters: [{ name: attempt.upstream.name, reply }] };
   }
 }
 
@@ -237,10 +237,8 @@ export type AgreementRule = {
   readonly agree: number;
 };
 
-type Vote = { readonly name: string; readonly reply: FinalReply };
-
 type Verdict =
-  | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly string[] }
+  | { readonly kind: "agreed"; readonly reply: FinalReply; readonly dissenters: readonly Vote[] }
   | { readonly kind: "open" };
 
 /** @param agree How many must give the same answer. */
@@ -251,7 +249,7 @@ export function verdictOf(votes: readonly Vote[], agree: number): Verdict {
   const [largest = []] = groups;
   const [first] = largest;
   if (first && largest.length >= agree) {
-    const dissenters = votes.filter((vote) => !largest.includes(vote)).map(({ name }) => name);
+    const dissenters = votes.filter((vote) => !largest.includes(vote));
     return { kind: "agreed", reply: first.reply, dissenters };
   }
   return { kind: "open" };

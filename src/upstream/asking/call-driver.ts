@@ -17,6 +17,7 @@ import {
   NEVER,
   type NetworkView,
   type Settlement,
+  sayings,
   settlementOf,
   type UpstreamQuestion,
   type Wait,
@@ -200,7 +201,10 @@ export class CallDriver implements Waiting {
     const { clock, network } = this.#parts;
     if (dissenters.length > 0) {
       const { method } = this.#state.question;
-      for (const name of dissenters) network.dissented(name, method, agreedText(outcome));
+      for (const { name, reply } of dissenters) {
+        const others = dissenters.filter((other) => other.name !== name);
+        network.dissented(name, method, sayings(reply, outcome, others));
+      }
     }
     if (this.#isSettled) return;
     if (isOccupied) network.occupied();
@@ -271,10 +275,4 @@ function waitForUpstreams(state: AskingState, now: number): Decision {
   state.hasWaited = true;
   const untilMs = Math.max(now + OUTAGE_TIMEOUT.leastMs, sinceMs + OUTAGE_TIMEOUT.ms);
   return { kind: "wait", untilMs, shortOf: "upstreams" };
-}
-
-/** The beginning of what the others said; undefined where they agreed on nothing. */
-function agreedText(outcome: FinalReply | RpcError): string | undefined {
-  if (outcome instanceof RpcError) return undefined;
-  return outcome.kind === "refused" ? outcome.message : outcome.json.subarray(0, 160).toString();
 }

@@ -1,5 +1,5 @@
 // What may happen to a call on its way to the upstreams, and what may be decided of it.
-import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
+import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { MethodTraits } from "../../namespaces/known-method.ts";
 import type { OpenCall } from "../health/health.ts";
 import type { Reply } from "../reply.ts";
@@ -65,13 +65,16 @@ export type Wait = {
   readonly shortOf: Shortage | undefined;
 };
 
+/** What one of several upstreams answered. */
+export type Vote = { readonly name: string; readonly reply: FinalReply };
+
 export type Settlement = {
   readonly kind: "settle";
   readonly outcome: FinalReply | RpcError;
   /** So long the attempts that are under way may go on, in milliseconds; Infinity: as they like. */
   readonly othersMs: number;
-  /** The names of upstreams that answered otherwise than the outcome. */
-  readonly dissenters: readonly string[];
+  /** What upstreams answered otherwise than the outcome. */
+  readonly dissenters: readonly Vote[];
   /** No upstream had a turn for it. */
   readonly isOccupied: boolean;
 };
@@ -79,7 +82,7 @@ export type Settlement = {
 export const NEVER = Number.POSITIVE_INFINITY;
 export const FOR_REPLIES: Wait = { kind: "wait", untilMs: NEVER, shortOf: undefined };
 
-const NOBODY: readonly string[] = [];
+const NOBODY: readonly Vote[] = [];
 
 export const settlementOf = (
   outcome: FinalReply | RpcError,
@@ -104,4 +107,40 @@ export function whyNobody(
   if (are("occupied", "busy", "missing"))
     return errors.upstreamsOccupied(Math.max(1, Math.ceil(waitMs / 1000)));
   return errors.upstreamsFailed();
+}
+
+/** What a dissenter said and what the others did, from a little before where they part. */
+export function sayings(
+  reply: FinalReply,
+  outcome: FinalReply | RpcError,
+  others: readonly Vote[],
+): { readonly said: string; readonly found: string } {
+  const own = bytesOf(reply);
+  if (!(outcome instanceof RpcError)) {
+    const agreed = bytesOf(outcome);
+    const from = Math.max(0, sameBytes(own, agreed) - BEFORE_BYTES);
+    return { said: shortened(own, from), found: `the others said ${shortened(agreed, from)}` };
+  }
+  const each = others.map((other) => `${other.name} said ${shortened(bytesOf(other.reply))}`);
+  const found = ["the nodes that were asked disagree", ...each].join("; ");
+  return { said: shortened(own), found };
+}
+
+const BEFORE_BYTES = 40;
+const SAID_BYTES = 160;
+
+const bytesOf = (reply: FinalReply): Buffer =>
+  reply.kind === "result" ? reply.json : Buffer.from(`refused: ${reply.code} ${reply.message}`);
+
+/** How many bytes both begin with. */
+function sameBytes(one: Buffer, other: Buffer): number {
+  const most = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < most && one[at] === other[at]) at += 1;
+  return at;
+}
+
+function shortened(bytes: Buffer, from = 0): string {
+  const text = bytes.subarray(from, from + SAID_BYTES).toString();
+  return `${from > 0 ? "…" : ""}${text}${from + SAID_BYTES < bytes.length ? "…" : ""}`;
 }

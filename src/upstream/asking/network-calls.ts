@@ -155,12 +155,14 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
-  /** @param agreed What the others said; undefined: they agreed on nothing. */
-  dissented(upstream: string, method: string, agreed?: string): void {
+  /** @param sayings The beginning of what it said, and of what the others did. */
+  dissented(
+    upstream: string,
+    method: string,
+    sayings: { readonly said: string; readonly found: string },
+  ): void {
     const { metrics, log } = this.#parts;
-    const found =
-      agreed === undefined ? "the nodes that were asked disagree" : `the others said ${agreed}`;
-    metrics.upstreamDissented(this.#options.network, upstream, { about: method, found });
+    metrics.upstreamDissented(this.#options.network, upstream, { about: method, ...sayings });
     this.#logSeldom(upstream, () =>
       log.warn({ upstream, method }, "an upstream answered otherwise than the others"),
     );

@@ -223,7 +223,7 @@ export class OneAnswer {
   }
 
   #settle(outcome: FinalReply | RpcError, isOccupied = false): Settlement {
-    const dissenters: readonly string[] = [];
+    const dissenters: Settlement["dissenters"] = [];
     this.#settled = { kind: "settle", outcome, othersMs: LISTEN_MS, dissenters, isOccupied };
     return this.#settled;
   }

@@ -26,6 +26,8 @@ type Tally = {
   unwritten: number;
 };
 
+const emptyTally = (month: CalendarPeriod): Tally => ({ month, kept: 0, unwritten: 0 });
+
 /** A crash loses no more than what was used in so long. */
 const WRITTEN_EVERY_MS = 1000;
 /** Two: a clock that is set wrong and then right again finds what was counted before. */
@@ -37,9 +39,8 @@ const KEPT_MS = 62 * DAY_MS;
 type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
 
 export class MonthCount {
-  /** The month that is running comes last. */
-  #tallies: readonly Tally[] = [];
-  #running: Tally;
+  /** The month that was counted in last comes last. */
+  #tallies: readonly Tally[];
   #cancelWrite: (() => void) | undefined;
   /** One at a time, or the same use would be added twice. */
   readonly #writing = new Mutex();
@@ -68,7 +69,7 @@ export class MonthCount {
         },
       },
     );
-    this.#running = this.#begin(periodAt("month", parts.clock.wallTime()));
+    this.#tallies = [emptyTally(periodAt("month", parts.clock.wallTime()))];
   }
 
   /** Takes up what is kept; while the state is away it begins without, and takes it up later. */
@@ -77,7 +78,7 @@ export class MonthCount {
   }
 
   get used(): number {
-    const { kept, unwritten } = this.#now();
+    const { kept, unwritten } = this.#running();
     return kept + unwritten;
   }
 
@@ -86,7 +87,12 @@ export class MonthCount {
   }
 
   add(cost: number): void {
-    this.#now().unwritten += cost;
+    const running = this.#running();
+    running.unwritten += cost;
+    if (this.#tallies.at(-1) !== running) {
+      const others = this.#tallies.filter((tally) => tally !== running);
+      this.#tallies = [...others.slice(1 - MONTHS_KEPT), running];
+    }
     if (!this.#cancelWrite && !this.#isClosed) this.#writeLater();
   }
 
@@ -98,21 +104,13 @@ export class MonthCount {
     if (this.#tallies.some(({ unwritten }) => unwritten > 0)) await this.#write();
   }
 
-  #now(): Tally {
+  /** Of the month that is running; it is counted in from the first `add` on. */
+  #running(): Tally {
     const wallMs = this.#parts.clock.wallTime();
-    const { beginsAtMs, endsAtMs } = this.#running.month;
-    if (wallMs < beginsAtMs || wallMs >= endsAtMs)
-      this.#running = this.#begin(periodAt("month", wallMs));
-    return this.#running;
-  }
-
-  #begin(month: CalendarPeriod): Tally {
-    const { label } = month;
-    const known = this.#tallies.find((tally) => tally.month.label === label);
-    const running = known ?? { month, kept: 0, unwritten: 0 };
-    const others = this.#tallies.filter((tally) => tally !== known);
-    this.#tallies = [...others.slice(1 - MONTHS_KEPT), running];
-    return running;
+    const last = this.#tallies.at(-1);
+    if (last && wallMs >= last.month.beginsAtMs && wallMs < last.month.endsAtMs) return last;
+    const month = periodAt("month", wallMs);
+    return this.#tallies.find((tally) => tally.month.label === month.label) ?? emptyTally(month);
   }
 
   #writeLater(): void {

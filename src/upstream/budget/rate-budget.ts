@@ -273,13 +273,16 @@ export class LearnedLimit {
 
   /** Units a second; undefined when there is no limit. */
   inForce(nowMs: number): number | undefined {
-    if (nowMs - this.#refusedAtMs >= FORGOTTEN_AFTER_MS) this.#perSecond = undefined;
-    return this.#perSecond ?? this.#configured;
+    return this.#learned(nowMs) ?? this.#configured;
   }
 
   /** There is one, and nobody configured any. */
   isLearned(nowMs: number): boolean {
-    return this.#configured === undefined && this.inForce(nowMs) !== undefined;
+    return this.#configured === undefined && this.#learned(nowMs) !== undefined;
+  }
+
+  #learned(nowMs: number): number | undefined {
+    return nowMs - this.#refusedAtMs < FORGOTTEN_AFTER_MS ? this.#perSecond : undefined;
   }
 
   /** The node refused while so much was sent. */
@@ -300,7 +303,7 @@ export class LearnedLimit {
 
   /** The node answers while so much is sent. */
   raise(sentPerSecond: number, nowMs: number): void {
-    const limit = this.#perSecond;
+    const limit = this.#learned(nowMs);
     if (limit === undefined) return;
     const seconds = Math.min(nowMs - this.#raisedAtMs, LONGEST_RISE_MS) / 1000;
     this.#raisedAtMs = nowMs;

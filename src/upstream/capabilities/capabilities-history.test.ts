@@ -10,7 +10,7 @@ function historyAfter(...answers: readonly string[]): History {
   const history = new History({ onChange: () => undefined });
   for (const answer of answers) {
     const [kind, block] = answer.split(" ");
-    history[kind as "has" | "lacks"]("state", Number(block), HEAD);
+    history.learn("state", kind as "has" | "lacks", { block: Number(block), head: HEAD });
   }
   return history;
 }
@@ -57,9 +57,11 @@ describe("how far back a node reaches", () => {
       news += 1;
     };
     const history = new History({ onChange });
-    for (let block = 100; block < 110; block += 1) history.has("state", block, block);
+    for (let block = 100; block < 110; block += 1)
+      history.learn("state", "has", { block, head: block });
     expect(news).toBe(1);
-    for (let times = 0; times < 3; times += 1) history.lacks("state", 7, 110);
+    for (let times = 0; times < 3; times += 1)
+      history.learn("state", "lacks", { block: 7, head: 110 });
     expect(news).toBe(2);
   });
 });

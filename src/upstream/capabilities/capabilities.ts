@@ -262,7 +262,7 @@ export class History {
     return hadBlock <= block || this.isLacking(reach, block, head);
   }
 
-  lacks(reach: Reach, block: number, head: number): void {
+  #missed(reach: Reach, block: number, head: number): void {
     const bound = this.#of(reach);
     const depth = Math.max(1, head - block);
     if (block <= bound.lackedBlock && depth >= bound.lackedDepth) return;
@@ -274,7 +274,7 @@ export class History {
     this.#onChange();
   }
 
-  has(reach: Reach, block: number, head: number): void {
+  #found(reach: Reach, block: number, head: number): void {
     const bound = this.#of(reach);
     const depth = Math.max(0, head - block);
     const { lackedBlock, lackedDepth, hadBlock, hadDepth } = bound;
@@ -289,8 +289,8 @@ export class History {
 
   /** What a reply shows of one block it shows of others, too. */
   learn(reach: Reach, evidence: Evidence, { block, head }: CallPosition): void {
-    if (evidence === "has") this.has(reach, block, head);
-    if (evidence === "lacks") this.lacks(reach, block, head);
+    if (evidence === "has") this.#found(reach, block, head);
+    if (evidence === "lacks") this.#missed(reach, block, head);
   }
 
   known(): KnownReaches {

@@ -177,7 +177,7 @@ describe("what is remembered of a node", () => {
 /** What is told of the states of a node that had that of block 1. */
 function stateLine(head: number): string | undefined {
   const { history } = new Capabilities({ clock: systemClock, traitsOf: traitsOf("evm") });
-  history.has("state", 1, head);
+  history.learn("state", "has", { block: 1, head });
   const lines = renderInspection("main / a", {
     kind: "usable",
     clientVersion: "Geth/v1",

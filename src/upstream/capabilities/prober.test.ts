@@ -95,7 +95,7 @@ describe("a node that is new", () => {
 
   it("is not asked what its answers to callers told before", async () => {
     capabilities.missing.remember("trace_get");
-    capabilities.history.has("state", 1, 10_000);
+    capabilities.history.learn("state", "has", { block: 1, head: 10_000 });
     await pass(30_000);
     expect(asked).not.toContain("trace_get");
     expect(asked).not.toContain("eth_getBalance");

@@ -1,7 +1,7 @@
 // What a node made of several calls sent as one request. Pure; each answer stays the bytes that came.
 import { findElements, findMembers, textOf } from "../../jsonrpc/members.ts";
 import { readReply } from "../reply.ts";
-import { type Exchange, idOf } from "./connection.ts";
+import { type AnsweredExchange, type Exchange, idOf } from "./connection.ts";
 
 export type BatchOutcome =
   /** Each call's own answer, by id; none where only the length of the others kept it from one. */
@@ -17,8 +17,6 @@ export type BatchOutcome =
   | { readonly kind: "refused" }
   /** The calls may be fine; their answers are too long together. */
   | { readonly kind: "too large" };
-
-type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
 
 /** For a batch of at least two calls. */
 export function readBatchAnswer(exchange: Exchange): BatchOutcome {

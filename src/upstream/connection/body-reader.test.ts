@@ -4,7 +4,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import * as fake from "../../../test/support/fake-node.ts";
 import type { BodyReader, Connection, Exchange } from "./connection.ts";
 import { HttpConnection } from "./http-connection.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { webSocketConnection } from "./websocket-connection.ts";
 
 const request = { id: 1, json: '{"jsonrpc":"2.0","id":1,"method":"m","params":[]}' };
 const never = new AbortController().signal;
@@ -39,7 +39,7 @@ async function over(node: Promise<fake.FakeNode>, clock = new FakeClock(), bytes
   const { url, close } = await node;
   const options = { ...LIMIT, url, responseBytes: bytes };
   const connection: Connection = url.startsWith("ws")
-    ? new WebSocketConnection({ ...options, timeoutMs: WITH_HANDSHAKE }, { clock })
+    ? webSocketConnection({ ...options, timeoutMs: WITH_HANDSHAKE }, { clock })
     : new HttpConnection(options, { clock });
   undo.push(close, () => connection.close());
   return connection;

@@ -8,7 +8,7 @@ import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import { type ArrivingMemory, HttpConnection } from "./http-connection.ts";
 import { ipcConnection } from "./ipc-connection.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { webSocketConnection } from "./websocket-connection.ts";
 
 type ConnectParts = {
   readonly clock: Pick<Clock, "after" | "now" | "wallTime" | "yield">;
@@ -22,7 +22,7 @@ type ConnectParts = {
 /** No socket is opened before the first call. */
 export function connect(options: ConnectionOptions, parts: ConnectParts): Connection {
   const scheme = URL.parse(options.url)?.protocol;
-  if (scheme === "ws:" || scheme === "wss:") return new WebSocketConnection(options, parts);
+  if (scheme === "ws:" || scheme === "wss:") return webSocketConnection(options, parts);
   if (scheme === "ipc:") return ipcConnection(options, parts);
   const connection = new HttpConnection(options, parts);
   const { clock, sizes } = parts;

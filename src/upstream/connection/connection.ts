@@ -19,6 +19,8 @@ export type ConnectionOptions = {
   readonly batch?: number | undefined;
 };
 
+export type AnsweredExchange = Extract<Exchange, { kind: "answered" }>;
+
 /** What became of a request. Reasons are plain words: never a URL, a header or a key. */
 export type Exchange =
   | {

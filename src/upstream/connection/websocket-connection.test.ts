@@ -7,7 +7,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { listening, type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
 import { MemoryBudget } from "../../lib/memory-budget.ts";
 import type { ConnectionOptions, Exchange } from "./connection.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { webSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;
 const call = (id: number) => ({ id, json: `{"jsonrpc":"2.0","id":${id},"method":"m"}` });
@@ -27,7 +27,7 @@ function connectionTo(
   { memory, ...options }: Partial<ConnectionOptions> & { memory?: MemoryBudget } = {},
 ) {
   const clock = new FakeClock();
-  const connection = new WebSocketConnection(
+  const connection = webSocketConnection(
     { url, headers: {}, connections: 1, timeoutMs: 1_000, responseBytes: 1_000, ...options },
     { clock, memory },
   );

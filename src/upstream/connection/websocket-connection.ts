@@ -1,17 +1,8 @@
 // Speaks to a node over one WebSocket: a conversation whose messages are frames.
 
 import { type RawData, WebSocket } from "ws";
-import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import {
-  type BodyReader,
-  type Connection,
-  type ConnectionOptions,
-  type Exchange,
-  type NodeRequest,
-  reasonOf,
-  type SubscriptionListener,
-} from "./connection.ts";
+import { type ConnectionOptions, reasonOf } from "./connection.ts";
 import { Conversation, type Wire, type WireListener } from "./conversation.ts";
 import type { ArrivingMemory } from "./http-connection.ts";
 
@@ -24,32 +15,14 @@ type WebSocketParts = {
   readonly memory?: ArrivingMemory | undefined;
 };
 
-export class WebSocketConnection implements Connection {
-  readonly #conversation: Conversation;
-
-  constructor(options: ConnectionOptions, parts: WebSocketParts) {
-    const { clock } = parts;
-    const open = (listener: WireListener): Wire => openWire(options, listener, parts);
-    this.#conversation = new Conversation(options, { clock, open });
-  }
-
-  /** @param reader Gets the whole message. */
-  send(request: NodeRequest, signal: Signal, reader?: BodyReader): Promise<Exchange> {
-    return this.#conversation.send(request, signal, reader);
-  }
-
-  subscribe(
-    request: NodeRequest,
-    listener: SubscriptionListener,
-    signal: Signal,
-  ): Promise<Exchange> {
-    return this.#conversation.subscribe(request, listener, signal);
-  }
-
-  close(): Promise<void> {
-    return this.#conversation.close();
-  }
-}
+export const webSocketConnection = (
+  options: ConnectionOptions,
+  parts: WebSocketParts,
+): Conversation =>
+  new Conversation(options, {
+    clock: parts.clock,
+    open: (listener) => openWire(options, listener, parts),
+  });
 
 function openWire(
   options: ConnectionOptions,

@@ -10,7 +10,7 @@ import {
   type WebSocketAnswer,
   webSocketNode,
 } from "../../../test/support/fake-node.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { webSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;
 const call = (id: number) => ({ id, json: `{"jsonrpc":"2.0","id":${id},"method":"m"}` });
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 function connectionTo(url: string, headers: Record<string, string> = {}) {
   const clock = new FakeClock();
-  const connection = new WebSocketConnection(
+  const connection = webSocketConnection(
     { url, headers, connections: 1, timeoutMs: 60_000, responseBytes: 1_000 },
     { clock },
   );

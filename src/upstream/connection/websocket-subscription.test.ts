@@ -7,7 +7,7 @@ import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { type WebSocketAnswer, webSocketNode } from "../../../test/support/fake-node.ts";
 import { requestJson } from "../reply.ts";
 import type { Exchange } from "./connection.ts";
-import { WebSocketConnection } from "./websocket-connection.ts";
+import { webSocketConnection } from "./websocket-connection.ts";
 
 const never = new AbortController().signal;
 const subscribing = (id: number) => ({ id, json: requestJson(id, "eth_subscribe", '["m"]') });
@@ -22,7 +22,7 @@ afterEach(async () => {
 async function connectionTo(answer: WebSocketAnswer) {
   const node = await webSocketNode(answer);
   const clock = new FakeClock();
-  const connection = new WebSocketConnection(
+  const connection = webSocketConnection(
     { url: node.url, headers: {}, connections: 1, timeoutMs: 1_000, responseBytes: 1_000 },
     { clock },
   );

@@ -97,12 +97,12 @@ export class Health {
 
   /** Whether nothing was heard of this kind of work since the call was sent. */
   isSilent({ workKind, sentAt }: OpenCall): boolean {
-    return this.#of(workKind).heardAt < sentAt;
+    return (this.#kinds.get(workKind)?.heardAt ?? Number.NEGATIVE_INFINITY) < sentAt;
   }
 
   /** Whether it seems to have stopped answering, just now. */
   isStalled(workKind: WorkKind): boolean {
-    return Math.max(this.#of(workKind).late.size, this.#late.size) >= STALLED_AFTER;
+    return Math.max(this.#kinds.get(workKind)?.late.size ?? 0, this.#late.size) >= STALLED_AFTER;
   }
 
   ofKind(name: WorkKind): KindHealth {

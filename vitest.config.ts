@@ -33,7 +33,7 @@ const long = globSync([
   "test/filters/survival.test.ts",
   "test/fleet/{limits,redis-away,rolling-restart,servers}.test.ts",
   "test/processes/{ending,signals,stale-head,unexpected-errors}.test.ts",
-  "test/server/{patience,tracing-collector}.test.ts",
+  "test/server/{slow-callers,tracing-collector}.test.ts",
   "test/state/redis-failover.test.ts",
   "test/subscriptions/{many-sockets,resuming,slow-readers}.test.ts",
   "test/traces/live/{geth,live}.test.ts",

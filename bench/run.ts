@@ -70,12 +70,14 @@ const pid = running.process.pid ?? 0;
 const gatewayAt = (network: string): Target => ({
   ...{ url: running.endpoint(network), pid, nodePid: node.pid },
 });
+// Else the first cases pay for what is still being stored.
 await until("all blocks are stored", async () => {
-  const firsts = ["quiet", "busy", "growing"].map(async (network) => {
-    const response = await post(running.endpoint(network), blockCall("0x1"));
-    return response.headers.get("x-headgate-source") === "store";
-  });
-  return (await Promise.all(firsts)).every(Boolean);
+  const metrics = await (await fetch(running.metricsUrl)).text();
+  const stored = metrics.matchAll(/^headgate_window_blocks\{.*network="(\w+)".*\} (\d+)$/gm);
+  const blocks = Object.fromEntries(
+    [...stored].map(([, network, count]) => [network, Number(count)]),
+  );
+  return blocks["quiet"] > QUIET_BLOCKS && blocks["busy"] > BUSY_BLOCKS && blocks["growing"] > 8;
 });
 pin(pid, MEASURED_CORE);
 
@@ -200,10 +202,6 @@ async function transactionsOf(network: string, blocks: number): Promise<string[]
     hashes.push(...(result as { transactions: string[] }).transactions);
   }
   return hashes;
-}
-
-function blockCall(number: string): string {
-  return `{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["${number}",false]}`;
 }
 
 function post(url: string, body: string): Promise<Response> {

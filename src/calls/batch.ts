@@ -152,7 +152,7 @@ export class Batch {
     const { turns } = this.#parts;
     if (turns.join() === "on") return;
     this.#isPaused = true;
-    void turns.next().then(() => {
+    void turns.next("first").then(() => {
       this.#isPaused = false;
       this.#wake();
     });

@@ -10,7 +10,14 @@ import { errors, type RateLimit, type RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryHolder } from "../lib/memory-budget.ts";
-import type { CallContext, HeadView, Method, NetworkFacts, Provenance } from "../methods/method.ts";
+import {
+  type CallContext,
+  FROM_NODES,
+  type HeadView,
+  type Method,
+  type NetworkFacts,
+  type Provenance,
+} from "../methods/method.ts";
 import type { AttemptStory, BegunAttempt, Story } from "../observe/story.ts";
 import type { AttemptLedger, CallOptions } from "../upstream/asking/call-options.ts";
 import type { HurriedAsker } from "../upstream/node-turns.ts";
@@ -227,18 +234,20 @@ export class Call implements CallContext, HurriedAsker {
   }
 
   #ownWork(): CallWork {
-    if (!this.#work) {
-      const { clock, batch } = this.#parts;
-      const { meter } = this.caller.grant;
-      const { upstreamCalls: limit } = this.network.limits;
-      this.#work = new CallWork({ limit }, { clock, meter, batch: batch?.work, story: this.story });
-    }
+    this.#work ??= this.#makeWork();
     return this.#work;
+  }
+
+  #makeWork(): CallWork {
+    const { clock, batch } = this.#parts;
+    const { meter } = this.caller.grant;
+    const { upstreamCalls: limit } = this.network.limits;
+    return new CallWork({ limit }, { clock, meter, batch: batch?.work, story: this.story });
   }
 
   #send(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const { network, scope } = this.caller;
-    this.#provenance ??= FROM_UPSTREAM;
+    this.#provenance ??= FROM_NODES;
     this.#asked += 1;
     // Only what asks and changes nothing: two callers that send or poll at once are two. An answer that is
     // read while it comes has one reader.
@@ -285,8 +294,6 @@ export const forbidden = (rule: CallRule): RpcError =>
 const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
-
-const FROM_UPSTREAM: Provenance = { source: "upstream", proof: "none" };
 
 // What one call makes nodes do: bounded, and paid for question by question.
 

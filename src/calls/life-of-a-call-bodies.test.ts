@@ -15,7 +15,7 @@ type Given = {
   readonly maxBatch?: number;
   readonly largestBatch?: number;
   readonly isScarce?: boolean;
-  readonly turns?: { join(): "on" | "over"; next(): Promise<void> };
+  readonly turns?: { enter(): "on" | "over"; join(): "on" | "over"; next(): Promise<void> };
 };
 
 function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }: Given = {}) {
@@ -56,7 +56,7 @@ function world({ answer = () => '"0x1"', maxBatch = 10, largestBatch, ...given }
     requestId: "r",
     scope,
   } as unknown as Caller;
-  const turns = given.turns ?? { join: () => "on" as const, next: () => Promise.resolve() };
+  const turns = given.turns ?? { enter: on, join: on, next: () => Promise.resolve() };
   const parts = {
     ...{ clock: { now: () => 0 }, costs: { of: () => 3 }, log, turns },
     memory: {
@@ -190,11 +190,13 @@ describe("a batch", () => {
   });
 });
 
+const on = (): "on" => "on";
+
 it("a large body waits while it is others' turn, a small one does not", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const asked: unknown[] = [];
   const { send } = world({
-    turns: { join: () => "over" as const, next: () => promise },
+    turns: { enter: () => "over" as const, join: () => "over" as const, next: () => promise },
     answer: (parameter) => {
       asked.push(String(parameter).length);
       return '"0x1"';

@@ -37,7 +37,9 @@ export type AnswerBodyOptions = {
   readonly batchResponseBytes: number;
 };
 
-export type AnswerBodyParts = LifeParts & { readonly turns: Pick<Turns, "join" | "next"> };
+export type AnswerBodyParts = LifeParts & {
+  readonly turns: Pick<Turns, "enter" | "join" | "next">;
+};
 
 /** A request body in, a response body out: one envelope, or a batch of them in the order asked. */
 export class BodyAnswerer {
@@ -58,7 +60,7 @@ export class BodyAnswerer {
 
   answer(body: Buffer, caller: Caller): RpcResponse | Promise<RpcResponse> {
     const { turns } = this.#parts;
-    return body.length > LARGE && turns.join() === "over"
+    return body.length > LARGE && turns.enter() === "over"
       ? turns.next().then(() => this.#answerNow(body, caller))
       : this.#answerNow(body, caller);
   }

@@ -108,7 +108,7 @@ export class KeptFilters {
     const manner: FilterManner = by === undefined ? "polled" : "pushed";
     const perKey = this.#options.perKey[manner];
     const counting = { holder, manner, weight: weightOf(asked) };
-    if (!(await this.#hasRoom(counting))) throw errors.tooManyFilters(perKey, manner);
+    if (!(await this.#makeRoom(counting))) throw errors.tooManyFilters(perKey, manner);
     const told = await begin();
     const used = { holder, usedAtMs: clock.wallTime() };
     const polled = { ...asked, ...used, told, unsure: [] } as unknown as FilterRecord;
@@ -204,7 +204,8 @@ export class KeptFilters {
     return true;
   }
 
-  async #hasRoom(counting: Parameters<FilterCount["hasRoom"]>[0]): Promise<boolean> {
+  /** @returns Whether there is room, perhaps after what nobody polls any more was ended. */
+  async #makeRoom(counting: Parameters<FilterCount["hasRoom"]>[0]): Promise<boolean> {
     const { count, clock } = this.#parts;
     const perKey = this.#options.perKey[counting.manner ?? "polled"];
     if (await count.hasRoom(counting, perKey)) return true;

@@ -33,7 +33,7 @@ export type RelayedSubscriptionsParts = {
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
 type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
-type Asking = Pick<FilterCaller, "signal" | "delivery">;
+export type Asking = Pick<FilterCaller, "signal" | "delivery">;
 
 export class RelayedSubscriptions {
   readonly #open = new Map<string, Relay>();

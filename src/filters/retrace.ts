@@ -6,7 +6,7 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { CursorPosition, DeliveredBlock } from "./filter-record.ts";
 import type { Formatter } from "./formatters.ts";
 import type { Changes } from "./open-filter.ts";
-import { deliveredBlocks, found, Lost } from "./walk.ts";
+import { deliveredBlocks, found, isOnChain, Lost } from "./walk.ts";
 
 type RetraceParts = {
   readonly view: ChainView;
@@ -75,9 +75,6 @@ async function stepOf(
   const items = isDown ? formatter.dropped(block, view) : formatter.added(block, view);
   return { hash, parentHash: block.outline.parentHash, items };
 }
-
-const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
-  view.hashAt(number) === hash;
 
 /** Between two blocks that are both canonical. */
 async function along(

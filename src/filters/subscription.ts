@@ -233,7 +233,7 @@ export class Subscription {
   }
 
   async #tell(look: PushedLook): Promise<void> {
-    if (!this.#mayTell() || !(await this.#hasRoom())) return;
+    if (this.#endIfForbidden() || !(await this.#waitForRoom())) return;
     const { count = 0 } = this.#steps.at(-1) ?? {};
     const step = { count: count + look.count, at: look.to.cursor };
     this.#ahead = step;
@@ -248,7 +248,7 @@ export class Subscription {
   async #tellAgain({ count, at }: PushedStep): Promise<void> {
     const { lookMaker, channel, clock } = this.#parts;
     const from = this.#steps.at(-1) as PushedStep;
-    if (!this.#mayTell()) return;
+    if (this.#endIfForbidden()) return;
     const limit = deadline(RETRACE_MS, channel.signal, clock);
     try {
       const told = await lookMaker.retrace(from.at, at, { signal: limit.signal });
@@ -291,19 +291,18 @@ export class Subscription {
     return true;
   }
 
-  #mayTell(): boolean {
+  /** Keys change while it is open. @returns Whether it ended. */
+  #endIfForbidden(): boolean {
     const { asked } = this.#parts.stream;
     const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];
-    const isAllowed = this.channel.allows(this.#method, params);
-    if (!isAllowed) {
-      this.#stop();
-      this.channel.close("forbidden");
-    }
-    return isAllowed;
+    if (this.channel.allows(this.#method, params)) return false;
+    this.#stop();
+    this.channel.close("forbidden");
+    return true;
   }
 
   /** Waits until little enough is on its way to the caller. @returns false when nothing more is told. */
-  async #hasRoom(): Promise<boolean> {
+  async #waitForRoom(): Promise<boolean> {
     for (;;) {
       if (this.#isEnded) return false;
       const { arrived } = this.channel;

@@ -4,12 +4,13 @@ import { randomBytes } from "node:crypto";
 import type { ViewSource } from "../chain/chain-view.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { FilterBook, FilterCaller, LookMaker } from "./filter-book.ts";
+import type { FilterBook, LookMaker } from "./filter-book.ts";
 import { decodeFilter, type FilterQuestion } from "./filter-record.ts";
 import type { KeptFilter } from "./kept-filters.ts";
 import { NewLogs } from "./new-logs.ts";
 import { LookShelf, PushStream } from "./push-stream.ts";
 import { encodePushed, type ResumePosition, resumePositionOf } from "./pushed-record.ts";
+import type { Asking } from "./relayed-subscriptions.ts";
 import { type PushChannel, Subscription } from "./subscription.ts";
 
 export type SubscriptionsOptions = {
@@ -22,8 +23,6 @@ export type SubscriptionsParts = {
   readonly chain: Pick<ViewSource, "view">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
-
-type Asking = Pick<FilterCaller, "signal" | "delivery">;
 
 /** Where a caller comes again. */
 type Resumption = {

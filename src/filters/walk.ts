@@ -233,7 +233,7 @@ export async function waitForCursor(
 const isAhead = ({ number, hash }: Position, view: ChainView): boolean =>
   number > view.head.number && !view.droppedBlock(hash);
 
-const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
+export const isOnChain = ({ number, hash }: Position, view: ChainView): boolean =>
   view.hashAt(number) === hash;
 
 const isForeign = (cursor: Position, view: ChainView): boolean =>

@@ -44,6 +44,10 @@ export type RateLimit = {
   rule: "rate" | "day" | "month" | "concurrent" | "webSockets" | "messages";
 };
 
+/** No upstream that may be asked has the method: another way may do. */
+export const isMethodMissing = (thrown: unknown): boolean =>
+  thrown instanceof RpcError && (thrown.code === -32601 || isMethodMissing(thrown.cause));
+
 /** See `errors.tooMuchWork`. */
 export const isTooMuchWork = (thrown: unknown): boolean =>
   thrown instanceof RpcError && (thrown.data as { rule?: unknown } | undefined)?.rule === WORK_RULE;
@@ -245,6 +249,9 @@ export const errors = {
   refusedByNode: (code: number, message: string, json: string) =>
     new RpcError(code, message, { json }),
   noUpstream: () => unavailable("no upstream is available for this network"),
+  /** Only nodes that an operator drained have it. */
+  methodSpared: (name: string, cause: RpcError) =>
+    unavailable(`no upstream that has the method ${name} is available now`, { cause }),
   upstreamsLimited: () => unavailable("all upstreams of this network are at their rate limit"),
   /** So much waits for the nodes that the answer would come too late, or already too much does. */
   upstreamsOccupied: (retryAfter: number) =>

@@ -2,6 +2,7 @@
 // time. Wall times are in milliseconds since 1970.
 
 export const DAY_MS = 86_400_000;
+export const HOUR_MS = 3_600_000;
 
 /** A day or a month. */
 export type CalendarPeriod = {
@@ -35,6 +36,9 @@ export const isLongOver = (label: string, wallMs: number): boolean =>
 
 /** The day of a wall time. */
 export const dayOf = (wallMs: number): string => isoText(wallMs).slice(0, "2026-11-21".length);
+
+/** The hour of its day that a wall time is in: 00 to 23. */
+export const hourOf = (wallMs: number): string => isoText(wallMs).slice(11, 13);
 
 const monthOf = (day: string): string => day.slice(0, "2026-11".length);
 

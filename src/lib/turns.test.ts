@@ -78,6 +78,17 @@ describe("turns", () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
+  it("let go on what holds memory before all that waits, and what begins behind it", async () => {
+    const turns = new Turns({ clock: systemClock });
+    const order: string[] = [];
+    const wait = (name: string, place?: "first") => turns.next(place).then(() => order.push(name));
+    expect(turns.enter()).toBe("on");
+    const waiting = [wait("a"), wait("b"), wait("under way", "first")];
+    expect([turns.enter(), turns.join()]).toEqual(["over", "on"]);
+    await Promise.all(waiting);
+    expect(order).toEqual(["under way", "a", "b"]);
+  });
+
   it("are not taken by work that is short", () => {
     const turns = new Turns({ clock: systemClock });
     expect(turns.join()).toBe("on");

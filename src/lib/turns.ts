@@ -56,13 +56,25 @@ export class Turns {
   /** Work takes part in the turn that is under way, or begins one. When it is over, what can pause calls `next`. */
   join(): "on" | "over" {
     if (this.#endsAt === undefined) this.#begin();
-    return this.#clock.now() >= (this.#endsAt ?? 0) ? "over" : "on";
+    return this.#isOver ? "over" : "on";
   }
 
-  /** Resolves in a later turn of the event loop, behind all that waited before. */
-  next(): Promise<void> {
+  /** The same for work that begins: it is not before what waits already. */
+  enter(): "on" | "over" {
+    return this.#waiting.length > 0 ? "over" : this.join();
+  }
+
+  /**
+   * Resolves in a turn of its own, and not at once.
+   *
+   * @param place Behind all that waits; or before it, for what holds much memory until it is done.
+   */
+  next(place: "last" | "first" = "last"): Promise<void> {
     if (this.#endsAt === undefined) this.#begin();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => {
+      if (place === "last") this.#waiting.push(resolve);
+      else this.#waiting.unshift(resolve);
+    });
   }
 
   /**
@@ -74,6 +86,10 @@ export class Turns {
   async do<Result>(work: Work<Result>): Promise<Result> {
     if (this.#endsAt === undefined) this.#begin();
     return doFrom(work, this);
+  }
+
+  get #isOver(): boolean {
+    return this.#clock.now() >= (this.#endsAt ?? 0);
   }
 
   #begin(): void {

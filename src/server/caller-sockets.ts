@@ -19,7 +19,7 @@ import type { Connections } from "./connections.ts";
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "./endpoint.ts";
 import { type HttpExchange, type HttpUpgrade, requestIds } from "./listener.ts";
 import { SocketChannel, type SocketChannelParts } from "./push-channel.ts";
-import { respond } from "./respond.ts";
+import { REFUSED, respond } from "./respond.ts";
 
 export type CallerSocketsOptions = {
   /** The largest message, in bytes. */
@@ -309,5 +309,3 @@ export class CallerSockets {
     });
   }
 }
-
-const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;

@@ -53,7 +53,9 @@ export type EndpointParts = {
 };
 
 /** A network that counts its requests: a reload may take it away, and waits for them. */
-type EndpointNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "enter" | "leave"> };
+export type EndpointNetwork = CallableNetwork & {
+  readonly requests: Pick<Occupancy, "enter" | "leave">;
+};
 
 export type EndpointRequest = {
   /** Of a WebSocket: the way to push to its caller. */

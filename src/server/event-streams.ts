@@ -2,6 +2,7 @@
 // for shells, pages and functions that have no WebSocket. A stream is held as a socket is, that is only written to.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type RpcResponse, refusal } from "../calls/response.ts";
+import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -12,7 +13,7 @@ import { CLOSES, type CloseReason } from "./caller-socket.ts";
 import type { CallerSockets } from "./caller-sockets.ts";
 import type { AdmittedSocket, Endpoint, EndpointRequest } from "./endpoint.ts";
 import type { HttpExchange } from "./listener.ts";
-import { type ResponseOptions, respond } from "./respond.ts";
+import { REFUSED, type ResponseOptions, respond } from "./respond.ts";
 
 export type EventStreamsParts = {
   readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf">;
@@ -81,8 +82,6 @@ export class EventStreams {
     return undefined;
   }
 }
-
-const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
 
 type EventStreamParts = {
   readonly response: ServerResponse;
@@ -227,13 +226,12 @@ const ONCE = ["stream", "epoch", "includeTransactions", "lastEventId"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...ONCE, "address", ...TOPICS]);
 
 /** The parameters of a subscription, its kind first. */
-type StreamParams = readonly [kind: string, ...more: readonly unknown[]];
 
 /** @returns What the query asks for, or what is wrong with it. */
 export function streamParams({
   url = "",
   headers,
-}: Pick<IncomingMessage, "url" | "headers">): StreamParams | RpcError {
+}: Pick<IncomingMessage, "url" | "headers">): RelayedParams | RpcError {
   const start = url.indexOf("?");
   const query = new URLSearchParams(start < 0 ? "" : url.slice(start));
   const unknown = [...query.keys()].find((name) => !KNOWN.has(name));
@@ -259,7 +257,7 @@ function resumptionOf(eventId: string): object {
 }
 
 /** How many events of its subscription there were before a stream, where that is known. */
-function countAt(params: StreamParams): number | undefined {
+function countAt(params: RelayedParams): number | undefined {
   const last = params.at(-1) as { resume?: string; received?: number } | undefined;
   return last?.resume === undefined ? 0 : last.received;
 }
@@ -278,7 +276,7 @@ function criteriaOf(query: URLSearchParams): object | undefined {
 }
 
 /** The call that begins a stream. */
-function callOf(params: StreamParams, family: Family | undefined): Buffer {
+function callOf(params: RelayedParams, family: Family | undefined): Buffer {
   const method = `${family === "conflux" ? "cfx" : "eth"}_subscribe`;
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: null, method, params }));
 }

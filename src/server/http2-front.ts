@@ -150,7 +150,7 @@ export class Http2Front {
     const now = clock.now();
     if (streams.size === 0 && now - usedAtMs > (hasAsked ? idleMs : headersMs)) {
       onEnded("idle");
-      // One that was asked to go in the last round has not gone.
+      // The session was closed in the round before, and its caller has kept it open.
       if (session.closed) secured.destroy();
       else session.close();
       return;

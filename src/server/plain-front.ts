@@ -4,7 +4,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { Writable } from "node:stream";
-import { type AnswerJson, isSource } from "../jsonrpc/raw-json.ts";
+import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { httpDate } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type PlainHead, PlainRequest, readPlainHead } from "./plain-request.ts";
@@ -294,59 +294,80 @@ export class PlainResponse {
   }
 
   #takeHead(): string {
-    if (this.#isChunked) this.#head += "Transfer-Encoding: chunked\r\n";
+    const head = this.#head;
+    this.#head = "";
+    const framed = this.#isChunked ? `${head}Transfer-Encoding: chunked\r\n` : head;
     const ending = this.#endOfHead();
-    if (!this.#isLast && !this.#saysLast) return this.#head + ending;
+    if (!this.#isLast && !this.#saysLast) return framed + ending;
     this.#isLast = true;
     const date = ending.slice(0, ending.indexOf("\r\n") + 2);
-    return `${this.#head}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
+    return `${framed}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
   }
 
   /** What is written until its end leaves at once. */
   cork(): void {
     this.#socket.cork();
-    this.#socket.write(this.#takeHead(), "latin1");
   }
 
-  /** Behind `cork`. */
-  write(piece: AnswerJson): void {
-    for (const part of isSource(piece) ? piece.chunks() : [piece]) this.#socket.write(part);
+  /**
+   * A part of the body, behind the headers.
+   *
+   * @param done Called when it was given to the system; with an error when it never will be.
+   * @returns false when so much waits that more of it should too, until `drain`.
+   */
+  write(part: RawJson, done?: (error?: Error | null) => void): boolean {
+    const socket = this.#socket;
+    const isLoose = !this.#isChunked || part.length === 0; // a chunk of no length would be the last
+    if (this.#head === "" && isLoose) return socket.write(part, done);
+    socket.cork();
+    if (this.#head !== "") socket.write(this.#takeHead(), "latin1");
+    if (!isLoose) socket.write(`${Buffer.byteLength(part).toString(16)}\r\n`, "latin1");
+    const hasRoom = socket.write(part, done);
+    if (!isLoose) socket.write("\r\n", "latin1");
+    socket.uncork();
+    return hasRoom;
   }
 
-  /** @param body All of it, or what is left of it, of the length that the headers tell. */
-  end(body = "", encoding: "latin1" = "latin1"): void {
+  /**
+   * @param body All of it, where nothing was written before, of the length that the headers tell.
+   * @param done As of `write`.
+   */
+  end(body = "", encoding: "latin1" = "latin1", done?: (error?: Error | null) => void): void {
     const socket = this.#socket;
     const isCorked = socket.writableCorked > 0;
-    socket.write(isCorked ? body : this.#takeHead() + body, encoding, this.#onWritten);
+    const head = this.#head === "" ? "" : this.#takeHead();
+    const rest = this.#isChunked ? LAST_CHUNK : body;
+    const onWritten = done
+      ? (error?: Error | null) => {
+          this.#onWritten(error);
+          done(error);
+        }
+      : this.#onWritten;
+    socket.write(head + rest, encoding, onWritten);
     if (isCorked) socket.uncork();
   }
 
-  /** What is written to it follows the headers. */
+  /** For what can only be written to a stream. */
   asStream(): Writable {
-    const socket = this.#socket;
-    const frame = this.#isChunked;
-    socket.write(this.#takeHead(), "latin1");
     // Its end is what its writer looks at; why, the connection knows.
     return new Writable({
-      write: (chunk: Buffer, _, done) => {
-        if (!frame) return void socket.write(chunk, done);
-        socket.cork();
-        socket.write(`${chunk.length.toString(16)}\r\n`, "latin1");
-        socket.write(chunk);
-        socket.write("\r\n", "latin1", done);
-        socket.uncork();
-      },
-      final: (done) => {
-        socket.write(frame ? "0\r\n\r\n" : "", (error) => {
-          this.#onWritten(error);
-          done(error);
-        });
-      },
+      write: (chunk: Buffer, _, done) => void this.write(chunk, done),
+      final: (done) => this.end("", "latin1", done),
       destroy: (error, done) => {
-        if (!this.writableFinished) socket.destroy();
+        if (!this.writableFinished) this.destroy();
         done(error);
       },
     }).on("error", ignore);
+  }
+
+  /** Calls the task once when there is room for more, or never will be. */
+  whenDrained(task: () => void): void {
+    const socket = this.#socket;
+    const done = (): void => {
+      socket.off("drain", done).off("close", done);
+      task();
+    };
+    socket.on("drain", done).on("close", done);
   }
 
   readonly #onWritten = (error?: Error | null): void => {
@@ -358,6 +379,7 @@ export class PlainResponse {
 }
 
 const CLOSE = "Connection: close\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
 const OK = "HTTP/1.1 200 OK\r\n";
 /** A line feed would begin another header. */
 const NOT_A_VALUE = /[^\t\x20-\x7e]/;

@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
 import { type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
@@ -94,4 +95,53 @@ describe("an answer that is made while it is sent", () => {
     expect(text).toBeInstanceOf(Error);
     expect(seen.broken).toHaveLength(1);
   });
+});
+
+describe("a large answer that is there already", () => {
+  it("is its caller's own, however slowly others take theirs", async () => {
+    const answers = Array.from({ length: 24 }, (_, index) => answerOf(index));
+    let next = 0;
+    const server = createServer((_request, response) => {
+      const options = {
+        ...{ requestId: "1", allowOrigin: "*", acceptEncoding: undefined },
+        ...{ isPage: false, close: true },
+      };
+      const parts = { turns: new Turns({ clock: systemClock }), onBroken: () => undefined };
+      void respond(response, answers[next++] ?? answerOf(0), options, parts);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    // One after the other asks, and all take what they asked for later, a little at a time.
+    const callers = [];
+    for (const _ of answers) callers.push(await askWithoutReading(port));
+    const bodies = await Promise.all(callers.map((caller) => readSlowly(caller)));
+    server.close();
+    expect(bodies.map((body) => body.subarray(body.indexOf("\r\n\r\n") + 4).toString())).toEqual(
+      answers.map(({ pieces }) => pieces.join("")),
+    );
+  });
+
+  /** 800 KB, more than the system takes at once of a caller who does not read; every third is not ASCII. */
+  function answerOf(index: number): RpcResponse {
+    const letter = index % 3 === 0 ? "\u00e9" : String.fromCharCode(0x61 + index);
+    const pieces = Array.from({ length: 200 }, (_, piece) => `${piece} ${letter.repeat(4_000)},`);
+    return { status: 200, pieces, bytes: lengthOf(pieces) };
+  }
+
+  async function askWithoutReading(port: number): Promise<Socket> {
+    const socket = connect(port, "127.0.0.1").pause();
+    await once(socket, "connect");
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await once(socket, "readable");
+    return socket;
+  }
+
+  async function readSlowly(socket: Socket): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for await (const part of socket) {
+      parts.push(part as Buffer);
+      await systemClock.yield();
+    }
+    return Buffer.concat(parts);
+  }
 });

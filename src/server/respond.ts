@@ -16,6 +16,9 @@ export const WORTH_JOINING = 16_384;
 /** Up to this many bytes, all is written at once: how slowly they are taken is not seen, so they must be few. */
 const WRITTEN_AT_ONCE = 131_072;
 
+/** Of a request that was to begin something else than one response. */
+export const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
+
 export type ResponseOptions = {
   readonly requestId: string;
   /** The Access-Control-Allow-Origin value; undefined: no page may read the answer. */
@@ -54,9 +57,16 @@ export function respond(
   }
   if (!rest) headers.push("Content-Length", String(bytes));
   response.writeHead(answer.status, headers);
-  if (rest || bytes > WRITTEN_AT_ONCE || (bytes > WORTH_JOINING && pieces.some(isSource)))
+  if (bytes <= WORTH_JOINING && !rest) {
+    // As latin1 every byte is one character: headers and body leave in one write, without encoding.
+    response.end(latin1Of(pieces, bytes), "latin1");
+    return bytes;
+  }
+  if (bytes > WRITTEN_AT_ONCE || !isReady(answer))
     return stream(response, answer, undefined, parts);
-  send(response, pieces, bytes);
+  response.cork();
+  for (const piece of answer.pieces) response.write(piece);
+  response.end();
   return bytes;
 }
 
@@ -67,30 +77,48 @@ async function stream(
   gzip: Transform | undefined,
   { turns, onBroken }: RespondParts,
 ): Promise<number> {
-  const body = response instanceof PlainResponse ? response.asStream() : response;
-  const to = gzip ?? body;
+  const to = gzip ?? response;
+  const body = gzip && response instanceof PlainResponse ? response.asStream() : response;
   // A caller that leaves in the middle ends both: no answer can reach it any more.
-  const sent = gzip && pipeline([gzip, body]).catch(() => response.destroy());
+  const sent =
+    gzip && pipeline([gzip, body as Writable | ServerResponse]).catch(() => response.destroy());
   let bytes = 0;
+  const put = (chunk: Buffer): boolean => {
+    bytes += chunk.length;
+    return to.write(chunk, (error) => {
+      if (!error) chunks.wasWritten(chunk);
+    });
+  };
   try {
-    for await (const chunk of answerChunks(answer, turns)) {
-      if (to.destroyed) return bytes;
-      bytes += chunk.length;
-      if (!to.write(chunk)) await drained(to);
+    // To wait for what is there already would take as long as to write it.
+    if (isReady(answer)) {
+      for (const chunk of readyChunks(answer)) {
+        if (to.destroyed) return bytes;
+        if (!put(chunk)) await drained(to);
+      }
+    } else {
+      for await (const chunk of answerChunks(answer, turns)) {
+        if (to.destroyed) return bytes;
+        if (!put(chunk)) await drained(to);
+      }
     }
   } catch (error) {
     if (!response.destroyed) onBroken(error);
     response.destroy();
     return bytes;
   }
-  to.end();
-  await (sent ?? finished(body).catch(() => undefined));
+  if (gzip) gzip.end();
+  await (sent ?? ended(response));
   return bytes;
 }
 
 /** There is room again, or nobody takes it any more. */
-function drained(to: Writable | ServerResponse): Promise<void> {
+function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
   return new Promise((resolve) => {
+    if (to instanceof PlainResponse) {
+      to.whenDrained(resolve);
+      return;
+    }
     const done = (): void => {
       to.off("drain", done).off("close", done);
       resolve();
@@ -98,6 +126,15 @@ function drained(to: Writable | ServerResponse): Promise<void> {
     to.on("drain", done).on("close", done);
   });
 }
+
+/** All was handed to the system, or never will be. */
+function ended(response: ServerResponse | PlainResponse): Promise<unknown> {
+  if (response instanceof PlainResponse)
+    return new Promise((resolve) => response.end("", "latin1", resolve));
+  response.end();
+  return finished(response).catch(() => undefined);
+}
+
 function headersOf(
   { status, rateLimit, retryAfter, provenance, explanation }: RpcResponse,
   options: ResponseOptions,
@@ -123,21 +160,6 @@ function headersOf(
     headers.push("X-RateLimit-Remaining", String(remaining), "X-RateLimit-Reset", String(reset));
   }
   return headers;
-}
-
-function send(
-  response: ServerResponse | PlainResponse,
-  pieces: readonly AnswerJson[],
-  bytes: number,
-): void {
-  if (bytes <= WORTH_JOINING) {
-    // As latin1 every byte is one character: headers and body leave in one write, without encoding.
-    response.end(latin1Of(pieces, bytes), "latin1");
-    return;
-  }
-  response.cork();
-  for (const piece of pieces) response.write(piece);
-  response.end();
 }
 
 function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
@@ -181,6 +203,32 @@ const WORTH_NO_COPY = CHUNK / 2;
 const MOST_BYTES = 3;
 /** In characters. */
 const SHORT = 10_000;
+/** So many chunks wait to be used again: 2 MiB. */
+const MOST_IDLE = 32;
+
+/**
+ * Small pieces are written into the same chunks again and again: a new one for each would be an allocation outside of
+ * the heap, which has the collector at work.
+ */
+class Chunks {
+  readonly #idle: Buffer[] = [];
+  /** Those that somebody writes. */
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+
+  take(): Buffer {
+    const chunk = this.#idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
+    this.#lent.add(chunk.buffer);
+    return chunk;
+  }
+
+  /** Whoever writes what it was given may say when nobody looks at it any more; also of what is no chunk of these. */
+  wasWritten({ buffer }: Buffer): void {
+    if (!this.#lent.delete(buffer) || this.#idle.length === MOST_IDLE) return;
+    this.#idle.push(Buffer.from(buffer));
+  }
+}
+
+const chunks = new Chunks();
 
 /** @throws When what the answer is made from is gone: it must not look whole then. */
 export async function* answerChunks(
@@ -189,13 +237,9 @@ export async function* answerChunks(
 ): AsyncGenerator<Buffer> {
   const small = new SmallPieces();
   for await (const some of inParts(pieces, rest)) {
-    for (const piece of some) {
-      for (const part of partsOf(piece)) {
-        if (turns.join() === "over") await turns.next();
-        if (small.add(part)) continue;
-        yield* small.take();
-        if (!small.add(part)) yield typeof part === "string" ? Buffer.from(part) : part;
-      }
+    for (const chunk of small.chunksOf(some)) {
+      if (turns.join() === "over") await turns.next();
+      yield chunk;
     }
   }
   yield* small.take();
@@ -207,6 +251,19 @@ async function* inParts(
 ): AsyncGenerator<readonly AnswerJson[]> {
   yield pieces;
   if (rest) yield* rest;
+}
+
+type ReadyResponse = RpcResponse & { readonly pieces: readonly RawJson[] };
+
+/** Nothing of it is made while it is sent. */
+const isReady = (answer: RpcResponse): answer is ReadyResponse =>
+  !answer.rest && !answer.pieces.some(isSource);
+
+function* readyChunks({ pieces, bytes }: ReadyResponse): Iterable<Buffer> {
+  const characters = pieces.reduce((sum, { length }) => sum + length, 0);
+  const small = new SmallPieces(characters === bytes);
+  yield* small.chunksOf(pieces);
+  yield* small.take();
 }
 
 /** Each at most a chunk long, but for those of a source. A short text needs no buffer of its own. */
@@ -227,15 +284,33 @@ function* partsOf(piece: AnswerJson): Iterable<RawJson> {
 class SmallPieces {
   #chunk: Buffer | undefined;
   #at = 0;
+  readonly #isAscii: boolean;
+
+  constructor(isAscii = false) {
+    this.#isAscii = isAscii;
+  }
+
+  /** But for the last bytes, which `take` gives: more may follow them. */
+  *chunksOf(pieces: readonly AnswerJson[]): Iterable<Buffer> {
+    for (const piece of pieces) {
+      if (typeof piece === "string" && piece.length <= SHORT && this.#add(piece)) continue;
+      for (const part of partsOf(piece)) {
+        if (this.#add(part)) continue;
+        yield* this.take();
+        if (!this.#add(part)) yield typeof part === "string" ? Buffer.from(part) : part;
+      }
+    }
+  }
 
   /** @returns false when there is no room for it. */
-  add(piece: RawJson): boolean {
-    const most = typeof piece === "string" ? piece.length * MOST_BYTES : piece.length;
+  #add(piece: RawJson): boolean {
+    const isWide = typeof piece === "string" && !this.#isAscii;
+    const most = isWide ? piece.length * MOST_BYTES : piece.length;
     if (this.#at + most > CHUNK || most >= WORTH_NO_COPY) return false;
-    this.#chunk ??= Buffer.allocUnsafeSlow(CHUNK);
+    this.#chunk ??= chunks.take();
     this.#at +=
       typeof piece === "string"
-        ? this.#chunk.write(piece, this.#at)
+        ? this.#chunk.write(piece, this.#at, this.#isAscii ? "latin1" : "utf8")
         : piece.copy(this.#chunk, this.#at);
     return true;
   }

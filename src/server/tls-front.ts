@@ -210,7 +210,7 @@ export class TlsFront {
     });
   }
 
-  /** Whatever is sent, and however slowly. */
+  /** Ends each handshake that takes longer than its time, also one whose caller goes on sending. */
   #endSlow(): void {
     const { clock, onHandshake } = this.#parts;
     const before = clock.now() - this.#options.handshakeMs();
@@ -242,13 +242,13 @@ export class TlsFront {
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
-/** Of all files: which they are, and when they were written. */
+/** A text that changes when any of the files is replaced or written. */
 const stampOf = ({ certificate, key, clients }: CertificateFiles): string =>
   [certificate, key, clients]
     .map((path) => (path === undefined ? "none" : stampOfOne(path)))
     .join("\n");
 
-/** Never throws: a file that may not even be looked at is as one that is gone. */
+/** Never throws: a file that cannot be read counts as missing. */
 function stampOfOne(path: string): string {
   try {
     const { ino, size, mtimeMs } = statSync(path);

@@ -1,16 +1,16 @@
 // A call that an operator makes as one of the keys, without its text: the same scope, limits, price and bill, and the
 // same life, as of the holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
-import { type CallableNetwork, RequestScope } from "../calls/caller.ts";
+import { RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import { type AnswerJson, heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
-import type { Occupancy } from "../lib/mutex.ts";
 import type { Turns } from "../lib/turns.ts";
 import { payForBytes } from "./body.ts";
+import type { EndpointNetwork } from "./endpoint.ts";
 
 export type TriedCall = {
   readonly network: string;
@@ -40,10 +40,8 @@ export type TrialOutcome =
       readonly explanation: string | undefined;
     };
 
-type TriedNetwork = CallableNetwork & { readonly requests: Pick<Occupancy, "enter" | "leave"> };
-
 export type CallTrialsParts = {
-  readonly networks: Pick<ReadonlyMap<string, TriedNetwork>, "get">;
+  readonly networks: Pick<ReadonlyMap<string, EndpointNetwork>, "get">;
   readonly keys: Pick<KeyRing, "named">;
   readonly bodies: Pick<BodyAnswerer, "answer">;
   readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
@@ -106,7 +104,7 @@ export class CallTrials {
   /** As the server does: what the key is bound to first, then the life of the call. */
   async #answer(
     { method, params, origin, address, requestId }: TriedCall,
-    to: { readonly network: TriedNetwork; readonly grant: Grant; readonly scope: RequestScope },
+    to: { readonly network: EndpointNetwork; readonly grant: Grant; readonly scope: RequestScope },
   ): Promise<RpcResponse> {
     const { network, grant, scope } = to;
     const { memory, bodies, clock, log } = this.#parts;

@@ -234,10 +234,15 @@ describe("with a node that hangs", () => {
     const { port, pathname } = new URL(url);
     const socket = connect(Number(port), "127.0.0.1");
     const requests = [rpc("eth_call", [{ to: `0x${"11".repeat(20)}` }, "latest"]), rpc(POLL, [id])];
-    for (const body of requests)
-      socket.write(
-        `POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-      );
+    // In one piece: what came later would not be begun before the call is answered.
+    socket.write(
+      requests
+        .map(
+          (body) =>
+            `POST ${pathname} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        )
+        .join(""),
+    );
     await until("the poll is answered, behind the call", async () =>
       gateway.log.some(({ msg, method }) => msg === "call" && method === POLL),
     );

@@ -36,6 +36,24 @@ describe("the usage report", () => {
     expect(rows.map(({ key }) => key)).toEqual(["app"]);
   });
 
+  it("of one key by hour has each of the last 48", async () => {
+    const { ask, state, clock } = admin;
+    const counts = { all: { "00": [3, 15], "01": [1, 2, 0, 0, 1, 4] } };
+    for (const member of ["a-0", "a-1"])
+      await state.add([{ key: `usage hours 1970-01-01 app ${member}`, counts }], {
+        ...{ slot: member, number: 1, keptMs: 1 },
+      });
+    await clock.advance(3_600_000 - clock.wallTime());
+    const path = "/keys/app/usage/hours";
+    const { hours } = (await ask("GET", path)).json as { hours: { at: string }[] };
+    expect(hours).toHaveLength(48);
+    expect(hours.slice(-2)).toMatchObject([
+      { at: "1970-01-01T00:00:00.000Z", calls: 6, computeUnits: 30, errors: 0, refused: 0 },
+      { at: "1970-01-01T01:00:00.000Z", calls: 2, computeUnits: 4, errors: 2, refused: 8 },
+    ]);
+    expect(hours[45]).toMatchObject({ at: "1969-12-31T23:00:00.000Z", calls: 0 });
+  });
+
   it.each([
     { query: "?format=csv", accept: "*/*", type: "text/csv" },
     { query: "", accept: "text/csv", type: "text/csv" },

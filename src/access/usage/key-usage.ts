@@ -1,6 +1,13 @@
 // What was done with one key: counted here with every call, told to its holder.
 
-import { DAY_MS, type DayRange, dayOf, type ReadRange, readRange } from "../../lib/calendar.ts";
+import {
+  type DayRange,
+  dayOf,
+  HOUR_MS,
+  hourOf,
+  type ReadRange,
+  readRange,
+} from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Addition, CounterTree } from "../../state/state.ts";
 
@@ -59,7 +66,7 @@ export class KeyUsage {
   readonly #name: string;
   readonly #parts: KeyUsageParts;
   #today: DayUsage | undefined;
-  #todayBeganAtMs = 0;
+  #hourBeganAtMs = 0;
 
   constructor(name: string, parts: KeyUsageParts) {
     this.#name = name;
@@ -106,11 +113,12 @@ export class KeyUsage {
   }
 
   #dayNow(): DayUsage {
-    const sinceMidnightMs = this.#parts.clock.wallTime() - this.#todayBeganAtMs;
-    if (this.#today?.isOpen && sinceMidnightMs >= 0 && sinceMidnightMs < DAY_MS) return this.#today;
     const nowMs = this.#parts.clock.wallTime();
-    this.#todayBeganAtMs = nowMs - (nowMs % DAY_MS);
+    const sinceHourMs = nowMs - this.#hourBeganAtMs;
+    if (this.#today?.isOpen && sinceHourMs >= 0 && sinceHourMs < HOUR_MS) return this.#today;
+    this.#hourBeganAtMs = nowMs - (nowMs % HOUR_MS);
     this.#today = this.#parts.open(dayOf(nowMs), this.#name);
+    this.#today.beginHour(hourOf(nowMs));
     return this.#today;
   }
 }
@@ -207,22 +215,49 @@ export function totalsOfText(text: string): Totals {
   return totals;
 }
 
+/** Whose counts of which day. Each member has entries of its own, so that each entry has one writer. */
+export type UsageOf = { readonly day: string; readonly key: string; readonly member: string };
+
+/** Under which key its counters by network and method are in the state. */
+export const usageEntryKey = ({ day, key, member }: UsageOf): string =>
+  `usage ${day} ${key} ${member}`;
+
+/** How all entries of a key's counters by hour begin: a member's name follows. */
+export const hoursPrefix = ({ day, key }: Omit<UsageOf, "member">): string =>
+  `usage hours ${day} ${key} `;
+
+/** In counters by hour: in the place of a network, with hours in that of methods. */
+export const ALL_NETWORKS = "all";
+
 /** One key's counts of one day that were not sent to the state yet. */
 export class DayUsage {
-  readonly day: string;
-  /** Under which key its counters are in the state. */
-  readonly entryKey: string;
+  readonly #of: UsageOf;
+  /** Of the hour that runs. */
   #counted: Totals = new Map();
+  #hour = "";
+  /** What was counted before, by network and method, and the same by hour. */
+  #unsent: Totals = new Map();
+  #hours: Totals = new Map();
+  #hoursSentAtMs = Number.NEGATIVE_INFINITY;
   /** false once it was sent and put away: another one is opened for calls that still come. */
   isOpen = true;
 
-  constructor(options: { day: string; entryKey: string }) {
-    this.day = options.day;
-    this.entryKey = options.entryKey;
+  constructor(of: UsageOf) {
+    this.#of = of;
+  }
+
+  get day(): string {
+    return this.#of.day;
   }
 
   get isEmpty(): boolean {
-    return this.#counted.size === 0;
+    return this.#counted.size === 0 && this.#unsent.size === 0 && this.#hours.size === 0;
+  }
+
+  /** What is counted from now on is of this hour. */
+  beginHour(hour: string): void {
+    this.#endHour();
+    this.#hour = hour;
   }
 
   /** To be counted up by whoever asks for it, at once. */
@@ -230,10 +265,38 @@ export class DayUsage {
     return countsIn(this.#counted, network, method);
   }
 
-  /** Takes out what was counted since the last time. */
-  takeOut(): Addition {
-    const counts: CounterTree = treeOf(this.#counted);
+  /** Takes out what was counted since the last time: by hour less often, or all that is left. */
+  takeOut({ nowMs, isLast }: TakingOut): readonly Addition[] {
+    this.#endHour();
+    const additions: Addition[] = [];
+    if (this.#unsent.size > 0) {
+      additions.push({ key: usageEntryKey(this.#of), counts: treeOf(this.#unsent) });
+      this.#unsent = new Map();
+    }
+    const isTimeForHours = isLast || nowMs - this.#hoursSentAtMs >= HOURS_EVERY_MS;
+    if (this.#hours.size > 0 && isTimeForHours) {
+      const key = `${hoursPrefix(this.#of)}${this.#of.member}`;
+      additions.push({ key, counts: treeOf(this.#hours) });
+      this.#hours = new Map();
+      this.#hoursSentAtMs = nowMs;
+    }
+    return additions;
+  }
+
+  #endHour(): void {
+    addTotals(this.#unsent, this.#counted);
+    for (const methods of this.#counted.values())
+      for (const counts of methods.values())
+        addCounts(countsIn(this.#hours, ALL_NETWORKS, this.#hour), counts);
     this.#counted = new Map();
-    return { key: this.entryKey, counts };
   }
 }
+
+type TakingOut = {
+  readonly nowMs: number;
+  /** Nothing is taken out after it. */
+  readonly isLast: boolean;
+};
+
+/** Each time the state adds to a day's hours it reads and writes all 24. */
+const HOURS_EVERY_MS = 10_000;

@@ -3,8 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { day, okCall } from "../../../test/support/counted-calls.ts";
 import { FakeClock } from "../../../test/support/fake-clock.ts";
 import { MemoryState } from "../../../test/support/memory-state.ts";
+import { DAY_MS, HOUR_MS } from "../../lib/calendar.ts";
 import { keepRemovingOldUsage, prefixesBefore, UsageBook } from "./usage-book.ts";
-import { readUsage } from "./usage-report.ts";
+import { readUsage, readUsageHours } from "./usage-report.ts";
 
 const log = pino({ level: "silent" });
 const clock = new FakeClock();
@@ -85,6 +86,8 @@ describe("the usage book", () => {
     expect((await state.list("usage ")).map(({ key }) => key)).toEqual([
       `usage ${day(clock)} app a-0`,
       `usage ${day(clock)} app a-1`,
+      `usage hours ${day(clock)} app a-0`,
+      `usage hours ${day(clock)} app a-1`,
     ]);
     expect(await totalCalls()).toBe(4);
   });
@@ -120,6 +123,87 @@ describe("the usage book", () => {
     state.isAway = false;
   });
 
+  describe("by hour", () => {
+    /** At the beginning of a day. */
+    const midnight = () =>
+      clock.advance(Math.ceil(clock.wallTime() / DAY_MS) * DAY_MS - clock.wallTime());
+    /** Calls, refused ones tenfold. */
+    const told = async () => {
+      const hours = await readUsageHours(state, { key: "app", nowMs: clock.wallTime() });
+      expect(hours).toHaveLength(48);
+      expect(hours.at(-1)?.at.slice(0, 10)).toBe(day(clock));
+      return hours.map(({ calls, refused }) => calls + 10 * refused);
+    };
+
+    it("tells of 48 what all members counted of all networks, and of no other key", async () => {
+      await midnight();
+      await clock.advance(22 * HOUR_MS);
+      const [book, other] = [bookOf(), bookOf("a-1")];
+      book.of("app").record(okCall);
+      book.of("app").record({ ...okCall, method: "eth_getLogs", network: "bsc" });
+      book.of("app.2").record(okCall);
+      await clock.advance(HOUR_MS);
+      book.of("app").record({ ...okCall, outcome: "refused" });
+      other.of("app").record(okCall);
+      await clock.advance(HOUR_MS);
+      book.of("app").record(okCall);
+      await Promise.all([book.write(), other.write()]);
+      expect((await told()).slice(-4)).toEqual([0, 2, 11, 1]);
+      await clock.advance(46 * HOUR_MS);
+      expect((await told()).slice(0, 4)).toEqual([11, 1, 0, 0]);
+    });
+
+    it("counts a call in the hour it came in, after an outage of the state and a restart too", async () => {
+      await midnight();
+      const book = bookOf();
+      state.isAway = true;
+      for (let calls = 1; calls <= 3; calls += 1) {
+        for (let call = 0; call < calls; call += 1) book.of("app").record(okCall);
+        await expect(book.write()).rejects.toThrow("away");
+        await clock.advance(HOUR_MS);
+      }
+      state.isAway = false;
+      await book.close();
+      const next = bookOf();
+      next.of("app").record(okCall);
+      await next.close();
+      expect((await told()).slice(-5)).toEqual([0, 1, 2, 3, 1]);
+    });
+
+    it("writes a key's hours every ten seconds, also when no more calls come", async () => {
+      await midnight();
+      const book = bookOf();
+      for (const { afterMs, calls, want } of [
+        { afterMs: 0, calls: 1, want: 1 },
+        { afterMs: 9999, calls: 2, want: 1 },
+        { afterMs: 1, calls: 0, want: 3 },
+      ]) {
+        await clock.advance(afterMs);
+        for (let call = 0; call < calls; call += 1) book.of("app").record(okCall);
+        await book.write();
+        expect((await told()).at(-1)).toBe(want);
+      }
+    });
+
+    it("removes days that no longer are of the last 48 hours", async () => {
+      await midnight();
+      const book = bookOf();
+      book.start();
+      const days = async () => {
+        await clock.advance(60_000);
+        return (await state.list("usage hours ")).length;
+      };
+      book.of("app").record(okCall);
+      expect(await days()).toBe(1);
+      await clock.advance(2 * DAY_MS);
+      book.of("app").record(okCall);
+      expect(await days()).toBe(2);
+      await clock.advance(DAY_MS);
+      await expect.poll(days).toBe(1);
+      await book.close();
+    });
+  });
+
   it("removes what is older than it keeps, day by day", async () => {
     const entries = ["2025-01-30", "2025-01-31", "2025-02-01"].map(
       (each) => `usage ${each} app a-0`,
@@ -136,8 +220,6 @@ describe("the usage book", () => {
     await expect.poll(kept).toEqual(entries.slice(2));
   });
 });
-
-const DAY_MS = 86_400_000;
 
 it("finds all days before one, and none after, in few lists", () => {
   const prefixes = prefixesBefore("2026-03-03");

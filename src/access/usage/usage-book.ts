@@ -5,13 +5,14 @@ import { DAY_MS, dayOf, daysIn } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
 import { Outbox } from "../../lib/outbox.ts";
+import { repeat } from "../../lib/waiting.ts";
 import type { Addition, State } from "../../state/state.ts";
-import { DayUsage, KeyUsage, type KeyUsageParts } from "./key-usage.ts";
-import { readUsage, usageEntryKey } from "./usage-report.ts";
+import { DayUsage, KeyUsage, type KeyUsageParts, usageEntryKey } from "./key-usage.ts";
+import { readUsage } from "./usage-report.ts";
 
 /** A killed process loses what it counted in this time. */
 const WRITE_EVERY_MS = 500;
-/** Entries in one operation: others get a turn between two. */
+/** Keys in one operation: others get a turn between two. */
 const BATCH = 100;
 /** The state may be away for half as long, and each call is counted once. */
 const KEPT_MS = 62 * DAY_MS;
@@ -82,8 +83,9 @@ export class UsageBook {
   start(): void {
     const { signal } = this.#closing;
     const keptDays = (): number => this.#options.keptDays;
+    const { clock } = this.#parts;
     this.#loop = Promise.all([
-      this.#keepWriting(),
+      repeat(WRITE_EVERY_MS, () => this.#writeOrTell(), { clock, signal }),
       keepRemovingOldUsage({ keptDays, signal }, this.#parts),
     ]);
   }
@@ -107,44 +109,44 @@ export class UsageBook {
   }
 
   async #writeOnce(): Promise<void> {
+    const at = { nowMs: this.#parts.clock.now(), isLast: this.#closing.signal.aborted };
     const changed = [...this.#days.values()].filter((day) => !day.isEmpty);
     await this.#outbox.send(() => undefined); // only what is unanswered
     for (let from = 0; from < changed.length; from += BATCH) {
       const days = changed.slice(from, from + BATCH);
-      await this.#outbox.send(() => days.map((day) => day.takeOut()));
+      await this.#outbox.send(() => {
+        const additions = days.flatMap((day) => day.takeOut(at));
+        return additions.length > 0 ? additions : undefined;
+      });
       await this.#parts.clock.yield();
     }
     const today = dayOf(this.#parts.clock.wallTime());
-    for (const day of this.#days.values()) {
+    for (const [entryKey, day] of this.#days) {
       if (day.day === today || !day.isEmpty) continue;
       day.isOpen = false;
-      this.#days.delete(day.entryKey);
+      this.#days.delete(entryKey);
     }
   }
 
-  async #keepWriting(): Promise<void> {
-    const { clock } = this.#parts;
-    while (await sleptFully(clock.sleep(WRITE_EVERY_MS, this.#closing.signal))) {
-      try {
-        await this.write();
-        if (this.#isFailing) this.#parts.log.info("what the keys did is written again");
-        this.#isFailing = false;
-      } catch (error) {
-        if (!this.#isFailing)
-          this.#parts.log.warn(
-            { reason: (error as Error).message },
-            "what the keys did is counted, and written later",
-          );
-        this.#isFailing = true;
-      }
+  async #writeOrTell(): Promise<void> {
+    const { log } = this.#parts;
+    try {
+      await this.write();
+      if (this.#isFailing) log.info("what the keys did is written again");
+      this.#isFailing = false;
+    } catch (error) {
+      const reason = (error as Error).message;
+      if (!this.#isFailing) log.warn({ reason }, "what the keys did is counted, and written later");
+      this.#isFailing = true;
     }
   }
 
   #open(day: string, name: string): DayUsage {
-    const entryKey = usageEntryKey({ day, key: name, member: this.#options.member });
+    const of = { day, key: name, member: this.#options.member };
+    const entryKey = usageEntryKey(of);
     const known = this.#days.get(entryKey);
     if (known) return known;
-    const opened = new DayUsage({ day, entryKey });
+    const opened = new DayUsage(of);
     this.#days.set(entryKey, opened);
     return opened;
   }
@@ -155,35 +157,39 @@ type Parts = { readonly state: Pick<State, "list" | "replace">; readonly clock: 
 /** Also how soon after the start the first look is taken. */
 const LOOK_EVERY_MS = 60_000;
 
+/** Before today: 48 hours begin on the second day before at the earliest. */
+const KEPT_DAYS_OF_HOURS = 2;
+
 /** No gateway counted before. */
 const FIRST_YEAR = 2025;
 
 /** Removes usage that is too old from the state: once a day, and when fewer days are to be kept; until the signal ends it. */
-export async function keepRemovingOldUsage(
+export function keepRemovingOldUsage(
   { keptDays, signal }: { readonly keptDays: () => number; readonly signal: AbortSignal },
   parts: Parts,
 ): Promise<void> {
   const { clock } = parts;
   let removedBefore = "";
-  while (await sleptFully(clock.sleep(LOOK_EVERY_MS, signal))) {
-    const firstKept = dayOf(clock.wallTime() - (keptDays() - 1) * DAY_MS);
-    if (firstKept === removedBefore) continue;
-    try {
-      await removeUsageBefore(firstKept, { ...parts, signal });
-      removedBefore = firstKept;
-    } catch {
-      // The state is away: at the next look.
-    }
-  }
+  const look = async (): Promise<void> => {
+    const nowMs = clock.wallTime();
+    const firstKept = dayOf(nowMs - (keptDays() - 1) * DAY_MS);
+    if (firstKept === removedBefore) return;
+    // At the next look where the state is away.
+    await removeBefore(firstKept, { ...parts, signal, what: "usage " });
+    const firstOfHours = dayOf(nowMs - KEPT_DAYS_OF_HOURS * DAY_MS);
+    await removeBefore(firstOfHours, { ...parts, signal, what: "usage hours " });
+    removedBefore = firstKept;
+  };
+  return repeat(LOOK_EVERY_MS, look, { clock, signal });
 }
 
 /** Several members may do so at once: what is gone is gone. */
-async function removeUsageBefore(
+async function removeBefore(
   firstKept: string,
-  { state, clock, signal }: Parts & { readonly signal: AbortSignal },
+  { state, clock, signal, what }: Parts & { readonly signal: AbortSignal; readonly what: string },
 ): Promise<void> {
   for (const prefix of prefixesBefore(firstKept)) {
-    for (const { key, text } of await state.list(`usage ${prefix}`)) {
+    for (const { key, text } of await state.list(`${what}${prefix}`)) {
       if (signal.aborted) return;
       await state.replace(key, text, undefined);
     }
@@ -204,10 +210,3 @@ export function prefixesBefore(day: string): string[] {
 
 const numbered = (from: number, before: number): number[] =>
   Array.from({ length: Math.max(0, before - from) }, (_, index) => from + index);
-
-/** false when it was ended before its time. */
-const sleptFully = (sleep: Promise<void>): Promise<boolean> =>
-  sleep.then(
-    () => true,
-    () => false,
-  );

@@ -1,15 +1,17 @@
 // The usage report: what all members wrote of a range of days, added up by day, key, network and method; what it
 // would have cost; sums by key; and the same as CSV.
 
-import { type DayRange, daysIn } from "../../lib/calendar.ts";
+import { type DayRange, dayOf, daysIn, HOUR_MS, hourOf, isoText } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import type { Entry, State } from "../../state/state.ts";
 import {
+  ALL_NETWORKS,
   addCounts,
   addTotals,
   type Counts,
   FIELDS,
+  hoursPrefix,
   noCounts,
   type Totals,
   totalsOfText,
@@ -53,9 +55,37 @@ export async function readUsage(
   return rows;
 }
 
-/** Each member has an entry of its own, so that each entry has one writer. */
-export const usageEntryKey = ({ day, key, member }: { day: string; key: string; member: string }) =>
-  `usage ${day} ${key} ${member}`;
+/** Counts by hour are told of so many hours, the running one among them. */
+const TOLD_HOURS = 48;
+
+export type UsageHour = Readonly<Counts> & {
+  /** When the hour began, ISO 8601. */
+  readonly at: string;
+};
+
+/**
+ * What one key did in each of the last 48 hours, in their order; hours without any calls too.
+ *
+ * @throws When the state is away.
+ */
+export async function readUsageHours(
+  state: Pick<State, "list">,
+  { key, nowMs }: { readonly key: string; readonly nowMs: number },
+): Promise<readonly UsageHour[]> {
+  const firstMs = nowMs - (nowMs % HOUR_MS) - (TOLD_HOURS - 1) * HOUR_MS;
+  const byDay = new Map<string, Totals>();
+  for (const day of daysIn({ from: dayOf(firstMs), to: dayOf(nowMs) })) {
+    const totals: Totals = new Map();
+    for (const { text } of await state.list(hoursPrefix({ day, key })))
+      addTotals(totals, totalsOfText(text));
+    byDay.set(day, totals);
+  }
+  return Array.from({ length: TOLD_HOURS }, (_, index) => {
+    const atMs = firstMs + index * HOUR_MS;
+    const counts = byDay.get(dayOf(atMs))?.get(ALL_NETWORKS)?.get(hourOf(atMs));
+    return { at: isoText(atMs), ...(counts ?? noCounts()) };
+  });
+}
 
 /** The entries of a key follow one another: names have no spaces. */
 function* byKey(entries: readonly Entry[]): Generator<[string, readonly Entry[]]> {

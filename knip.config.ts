@@ -35,6 +35,7 @@ export default {
         "typescript-7",
       ],
       ignoreBinaries: [
+        "go",
         "apt-get",
         "mount",
         "perl",

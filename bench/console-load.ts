@@ -22,6 +22,7 @@ const gateway = await startGatewayProcess({
 const pid = gateway.process.pid ?? 0;
 const browser = await startBrowser();
 const { page, complaints } = await openPage(browser, gateway.metricsUrl.replace("/metrics", "/"));
+await page.waitForSelector("canvas"); // a page without charts is not the console, and cannot grow
 const devtools = await page.context().newCDPSession(page);
 await devtools.send("Performance.enable");
 

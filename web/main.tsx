@@ -50,6 +50,10 @@ function createApp(): App & { readonly stream: LiveStream } {
     open: (path) => new EventSource(path),
     onRefused: () => void lookWho(api, session),
     onStatus: (status, atMs) => history.add(Math.floor(atMs / 1_000), figuresOf(status)),
+    onHistory: ({ past }, atMs) => {
+      for (const then of past)
+        history.add(Math.floor(atMs / 1_000) - then.ageSeconds, figuresOf(then));
+    },
   });
   const notify: App["notify"] = (text, tone = "good") => {
     const notice = { text, tone };

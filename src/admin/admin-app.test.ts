@@ -68,11 +68,13 @@ describe("administration's way in", () => {
     const list = async () => {
       throw errors.stateUnavailable();
     };
-    const { ask } = await open({ keys: { list } as unknown as AdminServerParts["keys"] });
-    expect((await ask("GET", "/keys")).json).toMatchObject({
-      status: 503,
-      detail: errors.stateUnavailable().message,
-    });
+    const parts = { keys: { list }, state: { list } };
+    const { ask } = await open(parts as unknown as Partial<AdminServerParts>);
+    for (const path of ["/keys", "/keys/app/usage/hours"])
+      expect((await ask("GET", path)).json).toMatchObject({
+        status: 503,
+        detail: errors.stateUnavailable().message,
+      });
   });
 
   it("tells nothing of a fault of its own but where the log has it", async () => {

@@ -9,6 +9,7 @@ import type { Change } from "../access/audit-trail.ts";
 import type { KeyBook } from "../access/keys/key-book.ts";
 import {
   readUsage,
+  readUsageHours,
   type UsageReport,
   usageCsv,
   usageReportOf,
@@ -36,8 +37,7 @@ import { addLiveAnswer } from "./live-feed.ts";
 import { Problem, problemResponse, problems } from "./problem.ts";
 import { type DeclaredRoute, keyRoutes, nodeRoutes, operationRoutes, ROLE } from "./routes.ts";
 import { rotation } from "./schemas.ts";
-import { addSessionAnswers, sessionTextOf } from "./session-answers.ts";
-import { Sessions } from "./sessions.ts";
+import { addSessionAnswers, Sessions, sessionTextOf } from "./sessions.ts";
 import { addTryAnswers } from "./try-routes.ts";
 
 const MOST_BODY_BYTES = 64 * 1024;
@@ -49,6 +49,8 @@ const mostBytesFor = (path: string): number =>
 export function adminApp(
   options: {
     readonly tokens: () => Tokens;
+    /** When nobody is answered any more. */
+    readonly ending?: AbortSignal;
     /** Called with the connection of each request that is let in. */
     readonly onLetIn?: (socket: Socket) => void;
   },
@@ -99,7 +101,7 @@ export function adminApp(
   addNodeAnswers(app, parts);
   addConfigurationAnswers(app, parts);
   addTryAnswers(app, parts);
-  addLiveAnswer(app, { admit }, parts);
+  addLiveAnswer(app, { admit, ending: options.ending }, parts);
   app.notFound(({ req }) => {
     const verbs = verbsOf(req.path);
     return problemResponse(
@@ -359,6 +361,17 @@ function addUsageReports(app: AdminApp, parts: AdminServerParts): void {
       throw problems.unknown(`there is no key of the name ${key}`);
     return answerUsageReport(context, report, { format, rows });
   });
+  app.openapi(operationRoutes.usageHours, async (context) =>
+    context.json(await hoursOf(parts, context.req.valid("param").name), 200),
+  );
+}
+
+/** How far a key's usage by hour is known. */
+async function hoursOf({ state, keys, clock }: AdminServerParts, key: string) {
+  const hours = await readUsageHours(state, { key, nowMs: clock.wallTime() });
+  if (hours.every(({ calls, refused }) => calls + refused === 0) && !(await keys.show(key)))
+    throw problems.unknown(`there is no key of the name ${key}`);
+  return { hours: [...hours] };
 }
 
 /** A year, and the month that a year ago began in. */

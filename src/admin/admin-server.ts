@@ -40,11 +40,13 @@ export class AdminServer {
     { isProxy: () => true, metrics: { connectionEnded: noop, connectionsCounted: noop } },
   );
   #tokens: Tokens;
+  readonly #ending = new AbortController();
 
   constructor({ host, port, tls, ...settings }: AdminServerOptions, parts: AdminServerParts) {
     this.#tokens = tokensOf(settings);
     const onLetIn = (socket: Socket): void => this.#connections.letIn(socket);
-    const app = adminApp({ tokens: () => this.#tokens, onLetIn }, parts);
+    const { signal: ending } = this.#ending;
+    const app = adminApp({ tokens: () => this.#tokens, onLetIn, ending }, parts);
     const nextUnreadableId = requestIds();
     const answer = getRequestListener((request, bindings) => app.fetch(request, bindings), {
       overrideGlobalObjects: false,
@@ -100,6 +102,7 @@ export class AdminServer {
   }
 
   close(): Promise<void> {
+    this.#ending.abort();
     const closed = this.#listener.close();
     this.#listener.cut();
     return closed;

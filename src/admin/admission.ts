@@ -129,7 +129,7 @@ function otherSite({ header, isEncrypted }: AdminRequest): Problem | undefined {
   return problems.elsewhere("without admin.token, pages of other sites are refused");
 }
 
-/** Or none is told. */
+/** Whether the page is of this host, or the request names no page. */
 function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boolean {
   const origin = header("origin")?.toLowerCase();
   const own = `${isEncrypted ? "https" : "http"}://${header("host")?.toLowerCase()}`;
@@ -138,7 +138,7 @@ function isOwnOrigin(header: AdminRequest["header"], isEncrypted = false): boole
 
 const READING: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-/** Of all types of content, a page may send this one to another site only after asking, and nobody here agrees. */
+/** A page may send JSON to another site only after the browser has asked that site (CORS); admin never agrees. */
 function notAsked({ verb, header }: AdminRequest): Problem | undefined {
   return READING.has(verb) || isJson(header("content-type")) ? undefined : problems.notJson();
 }

@@ -33,9 +33,9 @@ export function addConsole(app: AdminApp, folder: string = FOLDER): void {
     reading ??= read(folder);
     return reading;
   };
-  // No routes of the API: files.
+  // The paths are files, and stand in no document of the API.
   app.use("/", async (context, next) => {
-    // Programs, which do not ask for a page, are told what there is as everywhere.
+    // A program does not accept HTML: the API answers it.
     if (!isRead(context) || !/\btext\/html\b/.test(context.req.header("accept") ?? ""))
       return next();
     const page = fileOf(await files(), "index.html", context);

@@ -36,6 +36,7 @@ describe("what cannot be done with a key", () => {
     },
     { verb: "POST", path: "/keys/nobody/revoke", status: 404 },
     { verb: "GET", path: "/keys/nobody/usage", status: 404 },
+    { verb: "GET", path: "/keys/nobody/usage/hours", status: 404 },
     {
       verb: "POST",
       path: "/keys/in-file/revoke",

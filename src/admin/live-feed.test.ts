@@ -3,8 +3,8 @@ import { FakeClock } from "../../test/support/fake-clock.ts";
 import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
 import { Metrics } from "../observe/metrics.ts";
 import type { AdminServerParts } from "./admin-parts.ts";
-import { LiveFeed } from "./live-feed.ts";
-import type { LiveStatus, Status } from "./schemas.ts";
+import { LiveFeed, PastCharts } from "./live-feed.ts";
+import type { LiveHistory, LiveStatus, Status } from "./schemas.ts";
 
 const upstream = {
   ...{ upstream: "a", isUsable: true, head: 7, lagBlocks: 0, lagSeconds: 0, isElsewhere: false },
@@ -151,4 +151,59 @@ it("is asked for its head as often as anybody likes, which opens no stream", asy
   }
   await clock.advance(1_000);
   expect(clock.waiting).toBe(0);
+});
+
+it("remembers half an hour of what charts show, every ten seconds, also while nobody looks", async () => {
+  const { feed, metrics, clock, looks } = feedOf();
+  const ending = new AbortController();
+  expect(feed.history).toBeUndefined();
+  void feed.remember(ending.signal);
+  for (let step = 0; step <= 200; step += 1) {
+    await new Promise(setImmediate);
+    for (let calls = 0; calls < step; calls += 1) metrics.callEnded({ ...call, outcome: "ok" });
+    await clock.advance(10_000);
+  }
+  const { past } = JSON.parse(feed.history ?? "") as LiveHistory;
+  expect(past.map(({ ageSeconds }) => ageSeconds)).toEqual(
+    Array.from({ length: 181 }, (_, at) => 1_800 - 10 * at),
+  );
+  expect(past.at(-1)?.networks).toMatchObject([
+    { network: "main", perSecond: { calls: 20, failed: 0 }, upstreams: [{ upstream: "a" }] },
+  ]);
+  const before = looks();
+  const { next, end } = watching({ feed, clock });
+  await next(0);
+  for (let second = 0; second < 30; second += 1) await next(1_000);
+  end();
+  expect(looks()).toBe(before + 31); // one each second, and none beside these
+  expect(JSON.parse(feed.history ?? "").past).toHaveLength(181);
+  ending.abort();
+  await new Promise(setImmediate);
+  expect(clock.waiting).toBe(0);
+});
+
+it("remembers less of very many networks", () => {
+  const charts = new PastCharts();
+  const large = "x".repeat(300_000);
+  for (let step = 0; step < 10; step += 1) charts.note(step * 10_000, () => large);
+  const told = charts.toldAt(90_000) ?? "";
+  expect(told.length).toBeLessThan(2 ** 20 + 1_000);
+  expect(JSON.parse(told).past).toHaveLength(3);
+});
+
+it("tells what was before to who begins to look", async () => {
+  const ending = new AbortController();
+  const admin = await scriptedAdmin({ networks: async () => [network] }, { ending: ending.signal });
+  onTestFinished(admin.close);
+  const clock = admin.clock as FakeClock;
+  for (let step = 0; step < 3; step += 1) {
+    await new Promise(setImmediate);
+    await clock.advance(10_000);
+  }
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const { body } = await admin.app.request("/events", { headers });
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const { value = "" } = (await reader?.read()) ?? {};
+  expect(value).toMatch(/^event: history\ndata: \{"past":\[\{"ageSeconds":\d+,[^\n]*\}\n\n$/);
+  ending.abort();
 });

@@ -1,21 +1,17 @@
 // What operators look at as it happens: once a second how the networks and their upstreams do, with the calls of
-// the last ten seconds. It is made once for all who look, and while nobody looks nothing is done.
+// the last ten seconds. It is made once for all who look. While nobody looks, every ten seconds is noted what charts
+// show, so that who begins to look sees the last half an hour.
 import { streamSSE } from "hono/streaming";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
-import {
-  CountedMetrics,
-  type NetworkCounts,
-  perSecond,
-  ratesBetween,
-  type UpstreamCounts,
-} from "../observe/call-rates.ts";
-import { combinedIncidents, type NetworkIncidents } from "../observe/incidents.ts";
+import { CountedMetrics } from "../observe/call-rates.ts";
+import { combinedIncidents } from "../observe/incidents.ts";
 import { type AdminApp, type AdminServerParts, requestOf, shownCall } from "./admin-parts.ts";
 import { type AdminRequest, covers, type Operator } from "./admission.ts";
+import { chartedOf, liveNetwork, type Sample, shownIncidents } from "./live-network.ts";
 import { Problem, problems } from "./problem.ts";
 import { operationRoutes, ROLE } from "./routes.ts";
-import type { LiveStatus, Status } from "./schemas.ts";
+import type { LiveStatus } from "./schemas.ts";
 
 export type LiveFeedParts = Pick<
   AdminServerParts,
@@ -24,18 +20,20 @@ export type LiveFeedParts = Pick<
   readonly clock: Pick<Clock, "now" | "wallTime" | "sleep">;
 };
 
-type Sample = { readonly atMs: number; readonly counts: ReadonlyMap<string, NetworkCounts> };
 type Listener = (json: string | undefined) => void;
 
 const EVERY_MS = 1_000;
-/** Rates are of so long, in milliseconds. */
+/** In milliseconds: the time that a rate is measured over, and between two points of a chart. */
 const RATES_OF_MS = 10_000;
+/** In milliseconds: a timer may run so much too late. */
+const LATE_MS = 1_000;
 /** Of the slow and failed calls that came since the last look. */
 const MOST_CALLS = 20;
 
 export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #samples: Sample[] = [];
+  readonly #past = new PastCharts();
   /** The newest of the tail that was told. */
   #lastCall: string | undefined;
   /** What was told last: who begins to look sees it at once. */
@@ -65,9 +63,22 @@ export class LiveFeed {
       if (this.#listeners.size > 0) return;
       this.#looks?.abort();
       this.#looks = undefined;
-      this.#samples = [];
       this.#last = undefined;
     };
+  }
+
+  /** Notes now and then what charts show, also while nobody looks, until the signal ends it. */
+  async remember(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // A point that cannot be made leaves a gap in the chart.
+      if (!this.#looks) await this.#networksNow().catch(() => undefined);
+      await this.#parts.clock.sleep(RATES_OF_MS, signal).catch(() => undefined);
+    }
+  }
+
+  /** A LiveHistory as JSON; undefined: there is nothing to tell. */
+  get history(): string | undefined {
+    return this.#past.toldAt(this.#parts.clock.now());
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -81,26 +92,34 @@ export class LiveFeed {
   }
 
   async #made(): Promise<string> {
-    const { networks, metrics, calls, incidents, clock } = this.#parts;
-    const asked = [networks(), metrics.values(), calls(), incidents()] as const;
-    const [all, values, tail, happened] = await Promise.all(asked);
+    const { calls, incidents, clock } = this.#parts;
+    const asked = [this.#networksNow(), calls(), incidents()] as const;
+    const [networks, tail, happened] = await Promise.all(asked);
     const incidentsByNetwork = combinedIncidents(happened);
-    const counted = new CountedMetrics(values);
-    const atMs = clock.now();
-    const counts = new Map(all.map(({ network }) => [network, counted.countsOf(network)]));
-    this.#samples = this.#samples.filter((past) => atMs - past.atMs <= RATES_OF_MS);
-    const sample = { atMs, counts };
-    this.#samples.push(sample);
-    const [since = sample] = this.#samples;
     const status: LiveStatus = {
       at: isoText(clock.wallTime()),
-      networks: all.map((each) => ({
-        ...liveNetwork(each, counted, { since, now: sample }),
+      networks: networks.map((each) => ({
+        ...each,
         ...shownIncidents(incidentsByNetwork.get(each.network)),
       })),
       calls: this.#newOf(tail).map(shownCall),
     };
     return JSON.stringify(status);
+  }
+
+  async #networksNow() {
+    const { networks, metrics, clock } = this.#parts;
+    const [all, values] = await Promise.all([networks(), metrics.values()]);
+    const counted = new CountedMetrics(values);
+    const atMs = clock.now();
+    const counts = new Map(all.map(({ network }) => [network, counted.countsOf(network)]));
+    this.#samples = this.#samples.filter((past) => atMs - past.atMs <= RATES_OF_MS + LATE_MS);
+    const now = { atMs, counts };
+    this.#samples.push(now);
+    const [since = now] = this.#samples;
+    const live = all.map((each) => liveNetwork(each, counted, { since, now }));
+    if (since !== now) this.#past.note(atMs, () => live.map(chartedOf));
+    return live;
   }
 
   /** The newest first. */
@@ -113,16 +132,56 @@ export class LiveFeed {
   }
 }
 
+const PAST_MS = 30 * 60_000;
+/** In characters: gateways of very many networks remember less. */
+const MOST_PAST = 2 ** 20;
+
+/** What charts showed in the last half an hour, as it is told. */
+export class PastCharts {
+  /** The oldest first. */
+  readonly #notes: { readonly atMs: number; readonly json: string }[] = [];
+  #length = 0;
+
+  /** @param charted Asked for only where it is time for the next one. */
+  note(atMs: number, charted: () => unknown): void {
+    const last = this.#notes.at(-1);
+    if (last && atMs - last.atMs < RATES_OF_MS - LATE_MS) return;
+    const json = JSON.stringify(charted());
+    this.#notes.push({ atMs, json });
+    this.#length += json.length;
+    let [oldest] = this.#notes;
+    while (oldest && (atMs - oldest.atMs > PAST_MS || this.#length > MOST_PAST)) {
+      this.#notes.shift();
+      this.#length -= oldest.json.length;
+      [oldest] = this.#notes;
+    }
+  }
+
+  toldAt(nowMs: number): string | undefined {
+    if (this.#notes.length === 0) return undefined;
+    const notes = this.#notes.map(({ atMs, json }) => {
+      const ageSeconds = Math.round((nowMs - atMs) / 1_000);
+      return `{"ageSeconds":${ageSeconds},"networks":${json}}`;
+    });
+    return `{"past":[${notes.join()}]}`;
+  }
+}
+
 /** Streams that are open at once. */
 const MOST_WATCHING = 50;
 
 /** @param options.admit Asked before each event: who loses its token, or ends its session, is told nothing more. */
 export function addLiveAnswer(
   app: AdminApp,
-  options: { readonly admit: (request: AdminRequest) => Operator | Problem },
+  options: {
+    readonly admit: (request: AdminRequest) => Operator | Problem;
+    /** When nobody can look any more; left out: of the time before somebody looks nothing is known. */
+    readonly ending?: AbortSignal | undefined;
+  },
   parts: LiveFeedParts,
 ): void {
   const feed = new LiveFeed(parts);
+  if (options.ending) void feed.remember(options.ending);
   app.openapi(operationRoutes.events, (context) => {
     // Nobody would take a stream behind it, nor end one.
     if (context.req.method === "HEAD")
@@ -140,6 +199,8 @@ export function addLiveAnswer(
       async (stream) => {
         const events = newestOf(feed, context.req.raw.signal);
         stream.onAbort(events.end);
+        const { history } = feed;
+        if (history) await stream.writeSSE({ event: "history", data: history });
         for await (const json of events.each()) {
           if (stream.aborted || !maySee()) break;
           await stream.writeSSE(
@@ -181,46 +242,3 @@ function newestOf(feed: Pick<LiveFeed, "watch">, signal: AbortSignal) {
   }
   return { each, end };
 }
-
-type ShownNetwork = Status["networks"][number];
-
-function liveNetwork(
-  { upstreams, ...network }: ShownNetwork,
-  counted: CountedMetrics,
-  { since, now: sample }: { readonly since: Sample; readonly now: Sample },
-): Omit<LiveStatus["networks"][number], keyof ReturnType<typeof shownIncidents>> {
-  const { network: name } = network;
-  const now = sample.counts.get(name) as NetworkCounts;
-  const then = since.counts.get(name) ?? now;
-  const seconds = (sample.atMs - since.atMs) / 1000;
-  return {
-    ...network,
-    headAgeSeconds: counted.gauge("headgate_head_age_seconds", name),
-    isStale: counted.gauge("headgate_head_stale", name) === 1,
-    reorganisations: counted.gauge("headgate_reorganisations_total", name) ?? 0,
-    perSecond: ratesBetween(then, now, seconds),
-    upstreams: upstreams.map((upstream) => {
-      const counts = now.upstreams.get(upstream.upstream) ?? NOTHING;
-      const { calls, failed, ...caught } = counts;
-      const earlier = then.upstreams.get(upstream.upstream) ?? counts;
-      return {
-        ...upstream,
-        callsPerSecond: perSecond(earlier.calls, calls, seconds),
-        failedPerSecond: perSecond(earlier.failed, failed, seconds),
-        caught,
-      };
-    }),
-  };
-}
-
-/** Lists that are read only are copied for the answer. */
-const shownIncidents = ({ evidence, reorganisations }: Partial<NetworkIncidents> = {}) => ({
-  evidence: [...(evidence ?? [])],
-  lastReorganisations: (reorganisations ?? []).map(({ removed, added, ...rest }) => ({
-    ...rest,
-    removed: [...removed],
-    added: [...added],
-  })),
-});
-
-const NOTHING: UpstreamCounts = { calls: 0, failed: 0, lies: 0, proofFailures: 0, dissents: 0 };

@@ -7,6 +7,7 @@ import {
   auditPage,
   callTail,
   drained,
+  liveHistory,
   liveStatus,
   madeKey,
   problem,
@@ -14,6 +15,7 @@ import {
   session,
   shownKey,
   status,
+  usageHours,
   usageReport,
 } from "./schemas.ts";
 
@@ -270,6 +272,16 @@ export const operationRoutes = {
     request: { params: keyParameter, query: z.strictObject(range) },
     responses: { 200: usageAnswer, ...failures(404, 422, 503) },
   }),
+  usageHours: createRoute({
+    method: "get",
+    path: "/keys/{name}/usage/hours",
+    operationId: "readKeyUsageHours",
+    ...forRead,
+    summary: "What one key did by hour.",
+    tags: ["keys", "usage"],
+    request: { params: keyParameter },
+    responses: { 200: json(usageHours, "The last 48 hours."), ...failures(404, 503) },
+  }),
   status: createRoute({
     ...{ ...get, path: "/status", operationId: "readStatus", ...forRead },
     summary: "How the networks and their upstreams do.",
@@ -300,11 +312,11 @@ export const operationRoutes = {
     ...{ ...get, path: "/events", operationId: "watchStatus", ...forRead },
     summary: "How the networks do, each second: server-sent events.",
     description:
-      "The data of each event `status` is a LiveStatus. Who reads slowly misses some; one that the gateway cannot make is an event `unknown`.",
+      "The first event may be `history`, a LiveHistory: what was before. The data of each event `status` is a LiveStatus. Who reads slowly misses some; one that the gateway cannot make is an event `unknown`.",
     responses: {
       200: {
         description: "Until the caller or the gateway ends it.",
-        content: { "text/event-stream": { schema: liveStatus } },
+        content: { "text/event-stream": { schema: z.union([liveStatus, liveHistory]) } },
       },
       ...failures(503),
     },

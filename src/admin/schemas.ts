@@ -111,6 +111,14 @@ export const usageReport = z
   })
   .openapi("Bill");
 
+export const usageHours = z
+  .strictObject({
+    hours: z
+      .array(z.strictObject({ at: time.describe("When it began."), ...counts }))
+      .describe("Each of the last 48, the running one last; without costs."),
+  })
+  .openapi("UsageHours");
+
 const breaker = z.strictObject({
   group: z.string(),
   breaker: z.enum(["closed", "half-open", "open"]),
@@ -254,8 +262,42 @@ const liveUpstream = upstreamStatus
       .describe(
         "False answers, blocks whose proof failed, answers that others did not agree with.",
       ),
+    troubles: z
+      .array(z.strictObject({ text: z.string(), tone: z.enum(["bad", "warn", "plain"]) }))
+      .describe("What is the matter with it in words, the worst first; none: it does well."),
   })
   .openapi("LiveUpstream");
+
+const callRates = z
+  .strictObject({
+    calls: rate.describe("Answered, with a result or an error."),
+    store: rate.describe("From the store."),
+    merged: rate.describe("With the answer to an equal call."),
+    here: rate.describe("Computed by the gateway."),
+    failed: rate.describe("No upstream could answer, or the gateway is at fault."),
+    refused: rate.describe("Answered with another error: the caller's, or of what was called."),
+    medianMs: ms.optional(),
+    p99Ms: ms.optional(),
+  })
+  .describe("Calls a second, over the last ten.");
+
+export const liveHistory = z
+  .strictObject({
+    past: z
+      .array(
+        z.strictObject({
+          ageSeconds: z.number().describe("How long ago it was so, when it is told."),
+          networks: z.array(
+            networkStatus.pick({ network: true }).extend({
+              perSecond: callRates,
+              upstreams: z.array(upstreamStatus.pick({ upstream: true, lagBlocks: true })),
+            }),
+          ),
+        }),
+      )
+      .describe("Every ten seconds of the last half an hour, the oldest first."),
+  })
+  .openapi("LiveHistory");
 
 export const liveStatus = z
   .strictObject({
@@ -269,20 +311,7 @@ export const liveStatus = z
         evidence: z
           .array(evidence)
           .describe("What nodes were caught at: five of each at most, the newest first."),
-        perSecond: z
-          .strictObject({
-            calls: rate.describe("Answered, with a result or an error."),
-            store: rate.describe("From the store."),
-            merged: rate.describe("With the answer to an equal call."),
-            here: rate.describe("Computed by the gateway."),
-            failed: rate.describe("No upstream could answer, or the gateway is at fault."),
-            refused: rate.describe(
-              "Answered with another error: the caller's, or of what was called.",
-            ),
-            medianMs: ms.optional(),
-            p99Ms: ms.optional(),
-          })
-          .describe("Calls a second, over the last ten."),
+        perSecond: callRates,
         upstreams: z.array(liveUpstream),
       }),
     ),
@@ -412,9 +441,11 @@ export const login = z.strictObject({ token: z.string().max(1_000) });
 
 export type AdminSession = z.output<typeof session>;
 export type Status = z.output<typeof status>;
+export type LiveHistory = z.output<typeof liveHistory>;
 export type LiveStatus = z.output<typeof liveStatus>;
 export type KeyAnswer = z.output<typeof shownKey>;
 export type MadeKeyAnswer = z.output<typeof madeKey>;
+export type UsageHoursAnswer = z.output<typeof usageHours>;
 export type BillAnswer = z.output<typeof usageReport>;
 export type CallAnswer = z.output<typeof tailedCall>;
 export type ConfigurationAnswer = z.output<typeof configuration>;

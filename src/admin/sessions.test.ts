@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { scriptedAdmin, TOKEN } from "../../test/support/scripted-admin.ts";
-import { Sessions } from "./sessions.ts";
+import { Sessions, sessionTextOf } from "./sessions.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -53,6 +53,14 @@ describe("a browser's session", () => {
     );
     expect(told.text + JSON.stringify([...told.headers])).not.toContain(TOKEN);
     await close();
+  });
+
+  it("is not taken from a cookie that a plain page of this host may have set, where there is one of TLS", () => {
+    const header = (name: string) =>
+      ({ host: HOST, cookie: "headgate-session-8546=tossed; __Host-headgate-session-8546=own" })[
+        name
+      ];
+    expect(sessionTextOf({ header })).toBe("own");
   });
 
   it("is for TLS alone where the page came over TLS", async () => {

@@ -1,10 +1,24 @@
-// Sessions of browsers: a cookie stands for a token that was shown once, so that no page has to keep the token. They
-// are in memory: after a restart operators show their tokens again.
+// Sessions of browsers, and logging in and out of them: a cookie stands for a token that was shown once, so that no page
+// has to keep the token. They are in memory: after a restart operators show their tokens again.
 import { hash, randomBytes } from "node:crypto";
+import { isoText } from "../lib/calendar.ts";
+import type { Clock } from "../lib/clock.ts";
+import { type AdminApp, type AdminContext, readBody, requestOf } from "./admin-parts.ts";
+import {
+  type AdminRequest,
+  digestOf,
+  type Operator,
+  otherPage,
+  refusedWithoutToken,
+  type Tokens,
+} from "./admission.ts";
+import { Problem, problems } from "./problem.ts";
+import { sessionRoutes } from "./routes.ts";
+import { login } from "./schemas.ts";
 
-/** However it is used. */
+/** In milliseconds: a session ends after so long, whether it is used or not. */
 const LASTS_MS = 12 * 3_600_000;
-/** Of each token; the oldest one ends when another begins. */
+/** The sessions of one token; the oldest ends when another begins. */
 const MOST_OF_A_TOKEN = 20;
 
 type Session = { readonly tokenDigest: string; readonly endsAtMs: number };
@@ -21,19 +35,102 @@ export class Sessions {
     for (const [digest] of own.slice(0, Math.max(0, own.length + 1 - MOST_OF_A_TOKEN)))
       this.#open.delete(digest);
     const text = randomBytes(32).toString("base64url");
-    this.#open.set(digestOf(text), { tokenDigest, endsAtMs: nowMs + LASTS_MS });
+    this.#open.set(textDigest(text), { tokenDigest, endsAtMs: nowMs + LASTS_MS });
     return { text, lastsMs: LASTS_MS };
   }
 
   /** The digest of the token that a cookie stands for. */
   tokenDigestOf(text: string, nowMs: number): string | undefined {
-    const session = this.#open.get(digestOf(text));
+    const session = this.#open.get(textDigest(text));
     return session && session.endsAtMs > nowMs ? session.tokenDigest : undefined;
   }
 
   end(text: string): void {
-    this.#open.delete(digestOf(text));
+    this.#open.delete(textDigest(text));
   }
 }
 
-const digestOf = (text: string): string => hash("sha256", text, "base64url");
+const textDigest = (text: string): string => hash("sha256", text, "base64url");
+
+export type SessionAnswerParts = {
+  readonly tokens: () => Tokens;
+  readonly sessions: Pick<Sessions, "begin" | "end">;
+  readonly admit: (request: AdminRequest) => Operator | Problem;
+  /** Counts it, and waits where an address guesses. */
+  readonly refuse: (context: AdminContext, problem: Problem) => Promise<never>;
+  readonly clock: Pick<Clock, "now" | "wallTime">;
+};
+
+/** The cookie's text. */
+export function sessionTextOf(request: Pick<AdminRequest, "header">): string | undefined {
+  const cookies = (request.header("cookie") ?? "").split(/; */);
+  // The one first that no other host and no plain page can have set.
+  const names = [cookieName(request, true), cookieName(request, false)];
+  const own = names.flatMap((name) => cookies.find((each) => each.startsWith(`${name}=`)) ?? []);
+  return own[0]?.slice(own[0].indexOf("=") + 1);
+}
+
+/** Browsers tell ports of one host not apart: each gateway on it has a name of its own. */
+function cookieName({ header }: Pick<AdminRequest, "header">, isHostOnly: boolean): string {
+  const [, port = ""] = /:(\d+)$/.exec(header("host") ?? "") ?? [];
+  return `${isHostOnly ? "__Host-" : ""}headgate-session${port && `-${port}`}`;
+}
+
+/** Where TLS ends at a proxy, the page's origin tells it. */
+const isSecure = ({ isEncrypted, header }: AdminRequest): boolean =>
+  isEncrypted === true || (header("origin") ?? "").startsWith("https://");
+
+function cookie(request: AdminRequest, text: string, lastsMs: number): string {
+  const name = cookieName(request, isSecure(request));
+  const seconds = Math.floor(lastsMs / 1000);
+  const secure = isSecure(request) ? "; Secure" : "";
+  return `${name}=${text}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): void {
+  const { tokens, sessions, admit, refuse, clock } = parts;
+  app.openapi(sessionRoutes.show, async (context) => {
+    const request = requestOf(context);
+    const operator = admit(request);
+    if (!(operator instanceof Problem)) return context.json({ operator: told(operator) }, 200);
+    const isQuestion = operator.status === 401 && !request.header("authorization");
+    return isQuestion ? context.json({}, 200) : refuse(context, operator);
+  });
+  app.openapi(sessionRoutes.begin, async (context) => {
+    const request = requestOf(context);
+    const problem = tokens().isEmpty ? refusedWithoutToken(request) : otherPage(request);
+    // Programs have no pages: what tells neither an origin nor a site is none.
+    if (problem && isOfPage(request)) return refuse(context, problem);
+    const { token } = read(await readBody(context));
+    if (tokens().isEmpty) throw problems.conflict("there is no token here, and none is needed");
+    const digest = digestOf(token);
+    const operator = tokens().holderOfDigest(digest);
+    if (!operator) return refuse(context, problems.wrongToken());
+    const { text, lastsMs } = sessions.begin(digest, clock.now());
+    context.header("Set-Cookie", cookie(request, text, lastsMs));
+    const endsAt = isoText(clock.wallTime() + lastsMs);
+    return context.json({ operator: told(operator), endsAt }, 200);
+  });
+  app.openapi(sessionRoutes.end, async (context) => {
+    const request = requestOf(context);
+    const problem = otherPage(request);
+    if (problem && isOfPage(request)) return refuse(context, problem);
+    const text = sessionTextOf(request);
+    if (text !== undefined) sessions.end(text);
+    context.header("Set-Cookie", cookie(request, "", 0));
+    return context.json({}, 200);
+  });
+}
+
+const isOfPage = ({ header }: AdminRequest): boolean =>
+  header("origin") !== undefined || header("sec-fetch-site") !== undefined;
+
+const told = ({ name, role }: Operator) => ({ name, role });
+
+function read(body: unknown): { token: string } {
+  const parsed = login.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw problems.mistakes(
+    parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
+  );
+}

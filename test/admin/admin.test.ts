@@ -95,6 +95,11 @@ describe("keys", () => {
     });
     expect(rows).toMatchObject([{ key: "billed", network: "main", method: "eth_gasPrice" }]);
     expect((await ask("GET", "/usage?key=billed&format=csv")).text).toContain(",billed,main,");
+    const { hours } = (await ask("GET", "/keys/billed/usage/hours")).json as {
+      hours: { calls: number }[];
+    };
+    expect(hours).toHaveLength(48);
+    expect(hours.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThan(0);
   });
 
   it("are changed, listed and shown", async () => {

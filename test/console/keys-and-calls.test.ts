@@ -116,6 +116,7 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
     await page.getByRole("link", { name: "shop" }).waitFor();
     await press(page, page.getByRole("link", { name: "shop" }));
     await page.getByRole("heading", { name: "What it did in the last 30 days" }).waitFor();
+    await page.getByRole("img", { name: /^Calls by hour\. .+: \d/ }).waitFor();
     expect(await page.getByRole("table", { name: "What it called most" }).textContent()).toContain(
       "eth_getBlockByNumber13",
     );

@@ -188,8 +188,8 @@ describe("a token of an identity provider", () => {
     const statuses = new Set<number>();
     const from = newCaller();
     for (let round = 0; round < 12; round += 1) {
-      const flood = Array.from({ length: 10 }, async () => {
-        const by = { ...first, kid: `${round}-${Math.random()}` };
+      const flood = Array.from({ length: 10 }, async (_, each) => {
+        const by = { ...first, kid: `unknown-${round}-${each}` };
         const response = await fetch(`${gateway.url}/main/v1`, {
           method: "POST",
           headers: {

@@ -28,7 +28,10 @@ export type Asked = { body?: unknown; headers?: Record<string, string> };
 export type AdminResponse = { status: number; headers: Headers; text: string; json: unknown };
 type Sender = (path: string, request: RequestInit) => Response | Promise<Response>;
 
-export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
+export async function scriptedAdmin(
+  overrides: Partial<AdminServerParts> = {},
+  options: { readonly ending?: AbortSignal } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "headgate-admin-"));
   const state = new LmdbState({ path: folder });
   const clock = new FakeClock();
@@ -45,7 +48,7 @@ export async function scriptedAdmin(overrides: Partial<AdminServerParts> = {}) {
     { state, clock },
   );
   const app = adminApp(
-    { tokens: () => tokensOf({ token: TOKEN, tokens: TOKENS }) },
+    { ...options, tokens: () => tokensOf({ token: TOKEN, tokens: TOKENS }) },
     {
       metrics: {
         exposition: async () => "headgate_up 1\n",

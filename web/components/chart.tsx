@@ -1,4 +1,4 @@
-// Lines, or areas upon each other, over the last ten minutes. The legend tells the last values, and a screen reader the same.
+// Lines, or areas upon each other, over the last half an hour. The legend tells the last values, and a screen reader the same.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { HISTORY_SECONDS } from "../lib/history.ts";
@@ -48,7 +48,7 @@ export function Chart(props: ChartProps) {
           ))}
         </ul>
       </figcaption>
-      <div role="img" aria-label={`${title}, the last ten minutes; now: ${told || "nothing"}`}>
+      <div role="img" aria-label={`${title}, the last half an hour; now: ${told || "nothing"}`}>
         <Plot {...props} />
       </div>
     </figure>

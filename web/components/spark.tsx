@@ -1,4 +1,4 @@
-// A small line of the last ten minutes, beside the figure that it leads to.
+// A small line of the last half an hour, beside the figure that it leads to.
 import { useApp } from "../lib/app.ts";
 import { HISTORY_SECONDS } from "../lib/history.ts";
 
@@ -11,7 +11,7 @@ export function Spark({ series, title }: { readonly series: string; readonly tit
   const { seconds, values } = history.read(series, now);
   return (
     <svg class="spark" role="img" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT}>
-      <title>{`${title}, the last ten minutes`}</title>
+      <title>{`${title}, the last half an hour`}</title>
       <path d={pathOf({ seconds, values, now })} />
     </svg>
   );

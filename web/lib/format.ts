@@ -46,6 +46,9 @@ export function bytesText(bytes: number | undefined): string {
   return `${figureText(bytes / 1024 ** step)} ${units[step]}`;
 }
 
+/** As a sentence begins. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** 0x12345678…cdef. */
 export const hashText = (hash: string): string =>
   hash.length > 16 ? `${hash.slice(0, 10)}…${hash.slice(-4)}` : hash;
@@ -56,6 +59,10 @@ export function timeText(iso: string, now: number): string {
   const isToday = time.toDateString() === new Date(now).toDateString();
   return isToday ? time.toLocaleTimeString() : time.toLocaleString();
 }
+
+/** The hour that begins then, with its weekday, in the reader's zone: Mon 03:00. */
+export const hourText = (iso: string): string =>
+  new Date(iso).toLocaleString(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 
 const DAY_MS = 86_400_000;
 

@@ -1,30 +1,37 @@
-// The last ten minutes of what events tell, a value a second: as much as a page may hold, however long it is open.
+// The last half an hour of what events tell, a value every three seconds: as much as a page may hold, however long it
+// is open.
 
+const POINTS = 600;
+/** Rates are over ten seconds. */
+const STEP_SECONDS = 3;
 /** Seconds that are kept. */
-export const HISTORY_SECONDS = 600;
+export const HISTORY_SECONDS = POINTS * STEP_SECONDS;
 
 /** Of one figure; the oldest value leaves for the newest. */
 export class Series {
-  readonly #seconds = new Float64Array(HISTORY_SECONDS);
-  readonly #values = new Float64Array(HISTORY_SECONDS);
+  readonly #seconds = new Float64Array(POINTS);
+  readonly #values = new Float64Array(POINTS);
   #next = 0;
   #count = 0;
+  #last = Number.NEGATIVE_INFINITY;
 
-  /** @param second Since 1970. @param value undefined: it is not known. */
+  /** What comes too soon after the last value, or is older, is left out. @param second Since 1970. @param value undefined: it is not known. */
   add(second: number, value: number | undefined): void {
+    if (second < this.#last + STEP_SECONDS) return;
+    this.#last = second;
     this.#seconds[this.#next] = second;
     this.#values[this.#next] = value ?? Number.NaN;
-    this.#next = (this.#next + 1) % HISTORY_SECONDS;
-    this.#count = Math.min(this.#count + 1, HISTORY_SECONDS);
+    this.#next = (this.#next + 1) % POINTS;
+    this.#count = Math.min(this.#count + 1, POINTS);
   }
 
-  /** The oldest first, of the last ten minutes before `now`; a gap of more than some seconds is a null. */
+  /** The oldest first, of the last half an hour before `now`; a gap of more than some seconds is a null. */
   read(now: number): { readonly seconds: number[]; readonly values: (number | null)[] } {
     const seconds: number[] = [];
     const values: (number | null)[] = [];
-    const first = (this.#next - this.#count + HISTORY_SECONDS) % HISTORY_SECONDS;
+    const first = (this.#next - this.#count + POINTS) % POINTS;
     for (let at = 0; at < this.#count; at += 1) {
-      const index = (first + at) % HISTORY_SECONDS;
+      const index = (first + at) % POINTS;
       const second = this.#seconds[index] ?? 0;
       if (second < now - HISTORY_SECONDS) continue;
       const before = seconds.at(-1);
@@ -40,7 +47,8 @@ export class Series {
   }
 }
 
-const GAP_SECONDS = 5;
+/** What the gateway tells of the time before has a value every ten seconds. */
+const GAP_SECONDS = 15;
 
 /** Series by name. */
 export class History {

@@ -8,6 +8,7 @@ type Listener = (event: unknown) => void;
 function opened() {
   const clock = new FakeClock();
   const sources: { say: (name: string, data?: string) => void; readyState: number }[] = [];
+  const history: number[] = [];
   let refused = 0;
   const platform = {
     now: () => clock.now(),
@@ -35,13 +36,14 @@ function opened() {
       sources.push(source);
       return source as never;
     },
+    onHistory: ({ past }) => void history.push(...past.map(({ ageSeconds }) => ageSeconds)),
     onRefused: () => {
       refused += 1;
     },
     onStatus: () => undefined,
   });
   stream.open();
-  return { stream, clock, sources, refusals: () => refused };
+  return { stream, clock, sources, history, refusals: () => refused };
 }
 
 it("is stale when nothing came for four seconds, and live again with the next event", async () => {
@@ -69,4 +71,10 @@ it("begins again later and later, one at a time, and asks who is logged in when 
   await clock.advance(500);
   expect(sources).toHaveLength(3);
   expect(refusals()).toBe(1);
+});
+
+it("tells what was before, which is no status", () => {
+  const { stream, sources, history } = opened();
+  sources[0]?.say("history", JSON.stringify({ past: [{ ageSeconds: 20, networks: [] }] }));
+  expect([history, stream.store.value.state]).toEqual([[20], "connecting"]);
 });

@@ -1,6 +1,6 @@
 // The gateway's event stream: how networks and nodes do, each second. It is open while somebody can see the page, ends
 // while the page is hidden, and begins again, later and later, when it broke off.
-import type { LiveStatus } from "../../src/admin/schemas.ts";
+import type { LiveHistory, LiveStatus } from "../../src/admin/schemas.ts";
 import type { Platform } from "./platform.ts";
 import { Store } from "./store.ts";
 
@@ -21,6 +21,8 @@ export type LiveParts = {
   readonly onRefused: () => void;
   /** Called with each status. */
   readonly onStatus: (status: LiveStatus, atMs: number) => void;
+  /** Called with what was before, when the stream begins. */
+  readonly onHistory: (history: LiveHistory, atMs: number) => void;
 };
 
 /** Events come each second. */
@@ -48,6 +50,9 @@ export class LiveStream {
     const source = this.#parts.open("events");
     this.#source = source;
     source.addEventListener("status", (event) => this.#take(event as MessageEvent<string>));
+    source.addEventListener("history", ({ data }: MessageEvent<string>) =>
+      this.#parts.onHistory(JSON.parse(data) as LiveHistory, this.#parts.platform.now()),
+    );
     source.addEventListener("error", () => this.#retry(source));
   }
 

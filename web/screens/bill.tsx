@@ -1,7 +1,6 @@
 // What was used, by key, network, method and day, and what no node had to be asked for.
 import { useState } from "preact/hooks";
 import type { BillAnswer } from "../../src/admin/schemas.ts";
-import { Bars } from "../components/bars.tsx";
 import { Field, Select } from "../components/field.tsx";
 import { Figures } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
@@ -10,7 +9,8 @@ import { Table } from "../components/table.tsx";
 import { useApp, useLive, useRefresh, useResource } from "../lib/app.ts";
 import { bytesText, dayOf, monthBefore, shareText, wholeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
-import { type BillSum, barsOf, costText, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
+import { type BillSum, costText, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
+import { DayBars } from "./usage-bars.tsx";
 
 const MOST_ROWS = 20;
 
@@ -166,23 +166,7 @@ function Told({ bill }: { bill: BillAnswer }) {
           </p>
         )}
         <div class="charts">
-          <Bars
-            title="Compute units by day"
-            hint="What calls were charged on each UTC day; the lower part is of calls for which no node was asked."
-            textOf={(value) => wholeText(value)}
-            partName="saved"
-            bars={barsOf(bill, ({ computeUnits, savedComputeUnits }) => ({
-              whole: computeUnits,
-              part: Math.min(savedComputeUnits, computeUnits),
-            }))}
-          />
-          <Bars
-            title="Calls by day"
-            hint="Calls of each UTC day; the lower part is of those for which no node was asked."
-            textOf={(value) => wholeText(value)}
-            partName="saved"
-            bars={barsOf(bill, (sum) => ({ whole: sum.calls, part: savedCalls(sum) }))}
-          />
+          <DayBars bill={bill} />
         </div>
       </section>
       <Sums

@@ -1,7 +1,11 @@
-// One key: its settings, what it did by day and method, what refused its calls, and what can be done with it.
+// One key: its settings, what it did by hour, day and method, what refused its calls, and what can be done with it.
 import { useState } from "preact/hooks";
-import type { BillAnswer, KeyAnswer, MadeKeyAnswer } from "../../src/admin/schemas.ts";
-import { Bars } from "../components/bars.tsx";
+import type {
+  BillAnswer,
+  KeyAnswer,
+  MadeKeyAnswer,
+  UsageHoursAnswer,
+} from "../../src/admin/schemas.ts";
 import { Badge, Figures, type Tone } from "../components/figure.tsx";
 import { Screen } from "../components/screen.tsx";
 import { Empty, Loaded } from "../components/states.tsx";
@@ -9,8 +13,9 @@ import { Table } from "../components/table.tsx";
 import { useApp, useMay, useRefresh, useResource } from "../lib/app.ts";
 import { bytesText, dayOf, monthBefore, shareText, timeText, wholeText } from "../lib/format.ts";
 import { hrefOf } from "../lib/route.ts";
-import { barsOf, costText, REFUSALS, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
+import { costText, REFUSALS, savedCalls, sumColumns, topOf } from "./bill-figures.ts";
 import { type KeyAct, KeyDialog, KeyForm } from "./key-acts.tsx";
+import { DayBars, HourBars } from "./usage-bars.tsx";
 
 type DetailsProps = {
   readonly name: string;
@@ -192,9 +197,11 @@ const measured = (path: string, value: number): string =>
 function Use({ name }: { name: string }) {
   const { platform } = useApp();
   const today = dayOf(platform.now());
-  const path = `keys/${encodeURIComponent(name)}/usage?rows=none&from=${monthBefore(today)}&to=${today}`;
-  const bill = useResource<BillAnswer>(path);
+  const path = `keys/${encodeURIComponent(name)}/usage`;
+  const bill = useResource<BillAnswer>(`${path}?rows=none&from=${monthBefore(today)}&to=${today}`);
+  const hours = useResource<UsageHoursAnswer>(`${path}/hours`);
   useRefresh(bill);
+  useRefresh(hours);
   return (
     <Loaded resource={bill} what="its bill">
       {(told) =>
@@ -203,14 +210,14 @@ function Use({ name }: { name: string }) {
             <Empty title="It was not used in the last 30 days" />
           </section>
         ) : (
-          <Used bill={told} />
+          <Used bill={told} hours={hours.value} />
         )
       }
     </Loaded>
   );
 }
 
-function Used({ bill }: { bill: BillAnswer }) {
+function Used({ bill, hours }: { bill: BillAnswer; hours: UsageHoursAnswer | undefined }) {
   const { total, currency, methods } = bill;
   const { rows, leftOut } = topOf(methods, 10);
   const refusals = REFUSALS.filter(({ field }) => total[field] > 0);
@@ -252,19 +259,8 @@ function Used({ bill }: { bill: BillAnswer }) {
           ]}
         />
         <div class="charts">
-          <Bars
-            title="Compute units by day"
-            hint="What it was charged on each UTC day."
-            textOf={(value) => wholeText(value)}
-            bars={barsOf(bill, ({ computeUnits }) => ({ whole: computeUnits }))}
-          />
-          <Bars
-            title="Calls by day"
-            hint="Calls of each UTC day; the lower part is of those for which no node was asked."
-            textOf={(value) => wholeText(value)}
-            partName="saved"
-            bars={barsOf(bill, (sum) => ({ whole: sum.calls, part: savedCalls(sum) }))}
-          />
+          {hours && <HourBars {...hours} />}
+          <DayBars bill={bill} />
         </div>
       </section>
       <section class="card" aria-label="Its methods">

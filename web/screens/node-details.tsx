@@ -3,7 +3,7 @@ import { Badge, Figures } from "../components/figure.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { useApp } from "../lib/app.ts";
 import { figureText, msText, shareText, timeText, wholeText } from "../lib/format.ts";
-import { reachTexts } from "./node-troubles.ts";
+import { reachTexts } from "./node-words.ts";
 import type { LiveNetwork, LiveNode } from "./overview-figures.ts";
 
 type Group = LiveNode["groups"][number];

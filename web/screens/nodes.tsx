@@ -7,10 +7,10 @@ import { Spark } from "../components/spark.tsx";
 import { Empty, Loading } from "../components/states.tsx";
 import { type Column, Table } from "../components/table.tsx";
 import { useApp, useLive, useMay } from "../lib/app.ts";
-import { figureText, msText, secondsText, wholeText } from "../lib/format.ts";
+import { capitalized, figureText, msText, secondsText, wholeText } from "../lib/format.ts";
 import { hrefOf, useRoute } from "../lib/route.ts";
 import { NodeDetails } from "./node-details.tsx";
-import { isLastUsable, troublesOf } from "./node-troubles.ts";
+import { isLastUsable } from "./node-words.ts";
 import { type LiveNetwork, type LiveNode, seriesName } from "./overview-figures.ts";
 
 export function Nodes() {
@@ -70,14 +70,13 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   {
     title: "State",
     hint: "What is the matter with it. What it was caught at is told below, with the evidence.",
-    cell: (node) => {
-      const troubles = troublesOf(node);
+    cell: ({ troubles }) => {
       if (troubles.length === 0) return <Badge tone="good">Well</Badge>;
       return (
         <span class="badges">
           {troubles.map(({ text, tone }) => (
             <Badge key={text} tone={tone}>
-              {text}
+              {capitalized(text)}
             </Badge>
           ))}
         </span>
@@ -92,7 +91,7 @@ const columnsOf = ({ network }: LiveNetwork): readonly Column<LiveNode>[] => [
   },
   {
     title: "Lag",
-    hint: "How many blocks it is behind the best node, and for how long; the line: over the last ten minutes.",
+    hint: "How many blocks it is behind the best node, and for how long; the line: over the last half an hour.",
     cell: ({ upstream, lagBlocks, lagSeconds }) => (
       <span class="lag">
         <Spark series={seriesName(network, "lag", upstream)} title={`Lag of ${upstream}`} />

@@ -1,5 +1,5 @@
 // What of an event is kept for charts: names of series, and their values. Pure.
-import type { LiveStatus } from "../../src/admin/schemas.ts";
+import type { LiveHistory, LiveStatus } from "../../src/admin/schemas.ts";
 
 export type LiveNetwork = LiveStatus["networks"][number];
 export type LiveNode = LiveNetwork["upstreams"][number];
@@ -12,7 +12,10 @@ export function sourcesOf({ perSecond }: Pick<LiveNetwork, "perSecond">) {
 
 export const seriesName = (...parts: readonly string[]): string => JSON.stringify(parts);
 
-export function figuresOf({ networks }: LiveStatus): ReadonlyMap<string, number | undefined> {
+/** Of now, or of what was before. */
+export function figuresOf({
+  networks,
+}: LiveHistory["past"][number] | LiveStatus): ReadonlyMap<string, number | undefined> {
   const figures = new Map<string, number | undefined>();
   for (const network of networks) {
     const { network: name, perSecond, upstreams } = network;

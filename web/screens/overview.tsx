@@ -122,7 +122,7 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
     <div class="charts">
       <Chart
         title="Calls a second, by who answered"
-        hint="Over the last ten minutes. The areas add up to all calls."
+        hint="Over the last half an hour. The areas add up to all calls."
         {...{ seconds, now }}
         isStacked
         textOf={(value) => figureText(value)}
@@ -134,7 +134,7 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
       />
       <Chart
         title="How long calls take"
-        hint="Over the last ten minutes, from the request to the answer."
+        hint="Over the last half an hour, from the request to the answer."
         {...{ seconds, now }}
         textOf={msText}
         lines={[
@@ -144,7 +144,7 @@ function NetworkCharts({ network }: { network: LiveNetwork }) {
       />
       <Chart
         title="Errors a second"
-        hint="Over the last ten minutes."
+        hint="Over the last half an hour."
         {...{ seconds, now }}
         textOf={(value) => figureText(value)}
         lines={[

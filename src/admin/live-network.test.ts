@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { isLastUsable, reachTexts, troublesOf } from "./node-troubles.ts";
-import type { LiveNode } from "./overview-figures.ts";
+import { troublesOf } from "./live-network.ts";
 
-const node: LiveNode = {
+const node: Parameters<typeof troublesOf>[0] = {
   ...{ upstream: "a", isUsable: true, isDrained: false, isElsewhere: false },
   ...{ head: 7, lagBlocks: 0, lagSeconds: 0, inFlight: 0, lackedMethods: 0 },
   ...{ callsPerSecond: 0, failedPerSecond: 0, groups: [], budget: { pausedForMs: 0 } },
@@ -16,7 +15,7 @@ describe("what is the matter with a node", () => {
 
   it("is told, the worst first", () => {
     const group = { errorRate: 1 };
-    const ill: LiveNode = {
+    const ill: typeof node = {
       ...node,
       ...{ isUsable: false, isDrained: true, isElsewhere: true },
       groups: [
@@ -28,35 +27,16 @@ describe("what is the matter with a node", () => {
       caught: { lies: 1, proofFailures: 2, dissents: 3 },
     };
     expect(troublesOf(ill).map(({ text }) => text)).toEqual([
-      "Unusable",
-      "On another branch",
-      "Given up for chain",
-      "Tried again for logs",
-      "Failing 3/s",
-      "Paused for 2 s",
+      "unusable",
+      "on another branch",
+      "given up for chain",
+      "tried again for logs",
+      "failing 3.0/s",
+      "paused for 2 s",
       "1 false answer",
       "2 failed proofs",
       "3 disagreements",
-      "Drained",
+      "drained",
     ]);
   });
-});
-
-describe("the last node that calls can go to", () => {
-  it.each([
-    { others: [], want: true },
-    { others: [{}], want: false },
-    { others: [{ isUsable: false }, { isDrained: true }], want: true },
-  ])("beside $others: $want", ({ others, want }) => {
-    const all = others.map((other, at) => ({ ...node, upstream: `other ${at}`, ...other }));
-    expect(isLastUsable(node, [node, ...all])).toBe(want);
-  });
-});
-
-it("tells how far back a node reaches, as far as that is known", () => {
-  expect(reachTexts({})).toEqual([]);
-  expect(reachTexts({ reaches: { state: 128, history: "all" } })).toEqual([
-    "state: the newest 128 blocks",
-    "history: all blocks",
-  ]);
 });

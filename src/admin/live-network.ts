@@ -1,0 +1,110 @@
+// What an event tells of one network and its nodes: rates between two moments, what nodes were caught at, and what is the
+// matter with each. Pure.
+import {
+  type CountedMetrics,
+  type NetworkCounts,
+  perSecond,
+  ratesBetween,
+  type UpstreamCounts,
+} from "../observe/call-rates.ts";
+import type { NetworkIncidents } from "../observe/incidents.ts";
+import type { LiveStatus, Status } from "./schemas.ts";
+
+/** What had been counted of all networks at a moment. */
+export type Sample = {
+  /** By the clock's `now`. */
+  readonly atMs: number;
+  readonly counts: ReadonlyMap<string, NetworkCounts>;
+};
+
+type LiveUpstream = LiveStatus["networks"][number]["upstreams"][number];
+type Trouble = LiveUpstream["troubles"][number];
+
+/** What is the matter with a node, the worst first; empty: it does well. */
+export function troublesOf(node: Omit<LiveUpstream, "troubles">): Trouble[] {
+  const { isUsable, isDrained, isElsewhere, failedPerSecond, budget, caught } = node;
+  const groupsWith = (state: "open" | "half-open"): string =>
+    node.groups
+      .filter(({ breaker }) => breaker === state)
+      .map(({ group }) => group)
+      .join(", ");
+  const [open, tried] = [groupsWith("open"), groupsWith("half-open")];
+  const { lies, proofFailures, dissents } = caught;
+  const all: readonly (Trouble | false | "")[] = [
+    !isUsable && { text: "unusable", tone: "bad" },
+    isElsewhere && { text: "on another branch", tone: "bad" },
+    open && { text: `given up for ${open}`, tone: "bad" },
+    tried && { text: `tried again for ${tried}`, tone: "warn" },
+    failedPerSecond > 0 && { text: `failing ${rateText(failedPerSecond)}/s`, tone: "bad" },
+    budget.pausedForMs > 0 && { text: `paused for ${waitText(budget.pausedForMs)}`, tone: "warn" },
+    lies > 0 && { text: countText(lies, "false answer"), tone: "bad" },
+    proofFailures > 0 && { text: countText(proofFailures, "failed proof"), tone: "bad" },
+    dissents > 0 && { text: countText(dissents, "disagreement"), tone: "warn" },
+    isDrained && { text: "drained", tone: "plain" },
+  ];
+  return all.filter((each) => each !== false && each !== "");
+}
+
+const countText = (count: number, what: string): string =>
+  `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+const rateText = (rate: number): string => (rate >= 10 ? rate.toFixed(0) : rate.toPrecision(2));
+const waitText = (ms: number): string =>
+  ms < 120_000 ? `${Math.ceil(ms / 1_000)} s` : `${Math.ceil(ms / 60_000)} min`;
+
+type ShownNetwork = Status["networks"][number];
+type LiveNetwork = LiveStatus["networks"][number];
+
+/** What charts show of a network: few digits, since many of these are sent at once. */
+export const chartedOf = ({ network, perSecond: rates, upstreams }: ChartedNetwork) => ({
+  network,
+  perSecond: Object.fromEntries(
+    Object.entries(rates).map(([name, rate]) => [name, rate && Number(rate.toPrecision(3))]),
+  ) as ChartedNetwork["perSecond"],
+  upstreams: upstreams.map(({ upstream, lagBlocks }) => ({ upstream, lagBlocks })),
+});
+
+type ChartedNetwork = Pick<LiveNetwork, "network" | "perSecond"> & {
+  readonly upstreams: readonly Pick<LiveUpstream, "upstream" | "lagBlocks">[];
+};
+
+export function liveNetwork(
+  { upstreams, ...network }: ShownNetwork,
+  counted: CountedMetrics,
+  { since, now: sample }: { readonly since: Sample; readonly now: Sample },
+): Omit<LiveNetwork, keyof ReturnType<typeof shownIncidents>> {
+  const { network: name } = network;
+  const now = sample.counts.get(name) as NetworkCounts;
+  const then = since.counts.get(name) ?? now;
+  const seconds = (sample.atMs - since.atMs) / 1000;
+  return {
+    ...network,
+    headAgeSeconds: counted.gauge("headgate_head_age_seconds", name),
+    isStale: counted.gauge("headgate_head_stale", name) === 1,
+    reorganisations: counted.gauge("headgate_reorganisations_total", name) ?? 0,
+    perSecond: ratesBetween(then, now, seconds),
+    upstreams: upstreams.map((upstream) => {
+      const counts = now.upstreams.get(upstream.upstream) ?? NOTHING;
+      const { calls, failed, ...caught } = counts;
+      const earlier = then.upstreams.get(upstream.upstream) ?? counts;
+      const live = {
+        ...upstream,
+        callsPerSecond: perSecond(earlier.calls, calls, seconds),
+        failedPerSecond: perSecond(earlier.failed, failed, seconds),
+        caught,
+      };
+      return { ...live, troubles: troublesOf(live) };
+    }),
+  };
+}
+
+/** Lists that are read only are copied for the answer. */
+export const shownIncidents = ({ evidence, reorganisations }: Partial<NetworkIncidents> = {}) => ({
+  evidence: [...(evidence ?? [])],
+  lastReorganisations: (reorganisations ?? []).map(({ removed, added, ...rest }) => ({
+    ...rest,
+    removed: [...removed],
+    added: [...added],
+  })),
+});
+
+const NOTHING: UpstreamCounts = { calls: 0, failed: 0, lies: 0, proofFailures: 0, dissents: 0 };

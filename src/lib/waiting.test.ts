@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../test/support/fake-clock.ts";
-import { deadline, orAborted, TOO_LATE, within } from "./waiting.ts";
+import {
+  deadline,
+  HEARTBEAT_MS,
+  Heartbeat,
+  orAborted,
+  PendingReplies,
+  TOO_LATE,
+  within,
+} from "./waiting.ts";
 
 describe("a deadline", () => {
   it("aborts when time is up, and says so", async () => {
@@ -71,4 +79,76 @@ it("ends with the signal, also with one that was aborted before", async () => {
   await ended;
   const tooLate = Promise.reject(new Error("no"));
   await expect(orAborted(tooLate, controller.signal, why)).rejects.toThrow("too late");
+});
+
+describe("the heartbeat of another process or thread", () => {
+  const watch = (takeBeats?: () => number) => {
+    const clock = new FakeClock();
+    const hangs: number[] = [];
+    const onHang = (silentMs: number): void => void hangs.push(silentMs);
+    const parts = { clock, silenceMs: () => 2_000, onHang, ...(takeBeats && { takeBeats }) };
+    const heartbeat = new Heartbeat(parts);
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += HEARTBEAT_MS) await clock.advance(HEARTBEAT_MS);
+    };
+    return { heartbeat, hangs, pass, clock };
+  };
+
+  it("may be late at the beginning, and stops once", async () => {
+    const { heartbeat, hangs, pass } = watch();
+    await pass(20_000);
+    expect(heartbeat.isAlive).toBe(true);
+    heartbeat.beat();
+    await pass(1_500);
+    expect({ isAlive: heartbeat.isAlive, hasHung: heartbeat.hasHung }).toEqual({
+      isAlive: true,
+      hasHung: false,
+    });
+    await pass(2_000);
+    expect({ isAlive: heartbeat.isAlive, hasHung: heartbeat.hasHung, hangs }).toEqual({
+      isAlive: false,
+      hasHung: true,
+      hangs: [2_000],
+    });
+  });
+
+  it("may be looked for instead of told, and is nobody's business after its end", async () => {
+    let beats = 1;
+    const { heartbeat, hangs, pass, clock } = watch(() => beats);
+    await pass(60_000);
+    expect(hangs).toEqual([]);
+    beats = 0;
+    heartbeat.stop();
+    expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("replies that are pending", () => {
+  it("come under the ids of their requests, in any order, once", async () => {
+    const replies = new PendingReplies<string>();
+    const [one, other] = [replies.begin(), replies.begin()];
+    replies.settle(other.id, "second");
+    replies.settle(other.id, "again");
+    replies.settle(99, "nobody's");
+    replies.settle(one.id, "first");
+    expect(await Promise.all([one.reply, other.reply])).toEqual(["first", "second"]);
+  });
+
+  it("are replaced when time is up, with no timer left behind those that came", async () => {
+    const clock = new FakeClock();
+    const replies = new PendingReplies<string>();
+    const timeout = { ms: 100, reply: "too late", clock };
+    const [one, other] = [replies.begin(timeout), replies.begin(timeout)];
+    replies.settle(one.id, "in time");
+    expect(clock.waiting).toBe(1);
+    await clock.advance(100);
+    expect(await Promise.all([one.reply, other.reply])).toEqual(["in time", "too late"]);
+  });
+
+  it("are all replaced when none comes any more", async () => {
+    const replies = new PendingReplies<string>();
+    const pending = [replies.begin(), replies.begin()];
+    replies.settleAll("gone");
+    expect(await Promise.all(pending.map(({ reply }) => reply))).toEqual(["gone", "gone"]);
+  });
 });

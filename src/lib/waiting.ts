@@ -1,5 +1,5 @@
-// Waiting that ends: when time is up, or when a signal aborts. How long to wait before what ended is begun again. And for
-// much work, of which so much is done at once.
+// Waiting that ends: when time is up, or when a signal aborts. What it takes to work with another process or thread: its
+// replies, its signs of life, and how long to wait before it is begun again. And much work, of which so much is done at once.
 
 import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
@@ -91,6 +91,102 @@ export class Restarts {
     this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
     if (this.#shortLives <= 1) return 0;
     return Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (this.#shortLives - 2));
+  }
+}
+
+/** How often a sign of life is due, in milliseconds. */
+export const HEARTBEAT_MS = 500;
+/** A process or thread that begins has so much more time until its first one: it loads its program. */
+const BEGINNING_MS = 20_000;
+
+export type HeartbeatParts = {
+  /** How long it may be without a sign of life, in milliseconds. */
+  readonly silenceMs: () => number;
+  /** Told once. */
+  readonly onHang: (silentMs: number) => void;
+  /** How many signs of life came since this was asked last; left out where `beat` is told of each. */
+  readonly takeBeats?: () => number;
+  readonly clock: Pick<Clock, "after">;
+};
+
+/** Whether a process or thread that has begun just now hangs. */
+export class Heartbeat {
+  /** Beats are counted, not time: while this thread itself stood still, no beat was due. */
+  #missed = -BEGINNING_MS / HEARTBEAT_MS;
+  #hasHung = false;
+  #cancel: () => void = () => undefined;
+  readonly #parts: HeartbeatParts;
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts;
+    this.#lookLater();
+  }
+
+  get hasHung(): boolean {
+    return this.#hasHung;
+  }
+
+  /** Whether it gave a sign of life lately, or has just begun. */
+  get isAlive(): boolean {
+    return this.#silentMs < this.#parts.silenceMs();
+  }
+
+  beat(): void {
+    this.#missed = 0;
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  get #silentMs(): number {
+    return this.#missed * HEARTBEAT_MS;
+  }
+
+  #lookLater(): void {
+    const { clock, takeBeats, onHang } = this.#parts;
+    this.#cancel = clock.after(HEARTBEAT_MS, () => {
+      this.#lookLater();
+      this.#missed += 1;
+      if (takeBeats && takeBeats() > 0) this.beat();
+      if (this.#hasHung || this.isAlive) return;
+      this.#hasHung = true;
+      onHang(this.#silentMs);
+    });
+  }
+}
+
+/** Requests that are sent as messages: each reply comes as another message, with the id of its request. */
+export class PendingReplies<Reply> {
+  #lastId = 0;
+  readonly #settleById = new Map<number, (reply: Reply) => void>();
+
+  /** @param timeout After `ms` milliseconds without a reply, `reply` stands for it. */
+  begin(timeout?: {
+    readonly ms: number;
+    readonly reply: Reply;
+    readonly clock: Pick<Clock, "after">;
+  }): { readonly id: number; readonly reply: Promise<Reply> } {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    const cancel = timeout?.clock.after(timeout.ms, () => this.settle(id, timeout.reply));
+    this.#settleById.set(id, (reply) => {
+      cancel?.();
+      resolve(reply);
+    });
+    return { id, reply: promise };
+  }
+
+  /** Does nothing where nobody waits for it any more. */
+  settle(id: number, reply: Reply): void {
+    this.#settleById.get(id)?.(reply);
+    this.#settleById.delete(id);
+  }
+
+  /** No reply comes any more: the same one stands for all. */
+  settleAll(reply: Reply): void {
+    for (const id of [...this.#settleById.keys()]) this.settle(id, reply);
   }
 }
 

@@ -6,21 +6,14 @@ import { Networks, type NetworksChange } from "../gateway/networks.ts";
 import { openProcessParts, untilStoresAreFree } from "../gateway/process-parts.ts";
 import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
+import { HEARTBEAT_MS } from "../lib/waiting.ts";
 import type { Incidents } from "../observe/incidents.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { TailedCall } from "../observe/stories.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import { endProcess, listenForUnexpectedErrors } from "./end-process.ts";
-import {
-  type ChildReply,
-  type ChildRole,
-  type FromChild,
-  HEARTBEAT_MS,
-  type Request,
-  type Start,
-  type ToChild,
-} from "./messages.ts";
+import type { ChildReply, ChildRole, FromChild, Request, Start, ToChild } from "./messages.ts";
 import { WriterLink, WriterService } from "./writer-link.ts";
 
 /** Runs until it is told to stop, or the supervisor is gone. */

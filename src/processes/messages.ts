@@ -35,11 +35,8 @@ export type ToChild =
   /** To a server, or to all. */
   | WriterMessage;
 
-/** A process says so often that it lives, in milliseconds. */
-export const HEARTBEAT_MS = 500;
-
 export type FromChild =
-  /** Every `HEARTBEAT_MS`, whatever it does. */
+  /** Every `HEARTBEAT_MS` of `lib/waiting.ts`, whatever it does. */
   | { readonly kind: "alive" }
   /** An error that nobody expected: it ends in order, and wants to be replaced. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }

@@ -2,15 +2,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
-import { Restarts } from "../lib/waiting.ts";
-import {
-  type ChildReply,
-  type FromChild,
-  HEARTBEAT_MS,
-  type Request,
-  type Start,
-  type ToChild,
-} from "./messages.ts";
+import { Heartbeat, PendingReplies, Restarts } from "../lib/waiting.ts";
+import type { ChildReply, FromChild, Request, Start, ToChild } from "./messages.ts";
 
 export type SupervisedParts = {
   /** A new process, which hears and tells messages. */
@@ -32,8 +25,6 @@ export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
 }
 
-/** A process that begins has so much more time until it is heard: it loads its program. */
-const BEGINNING_MS = 20_000;
 /** Who signals a group of processes reaches all of them within so many milliseconds. */
 const SIGNALS_TOGETHER_MS = 500;
 
@@ -47,11 +38,8 @@ export class Supervised {
   #isReady = false;
   /** Why the last one could not begin. */
   #failure: string | undefined;
-  /** How often its heart should have beaten since it was heard last. */
-  #missedBeats = 0;
-  #hasHung = false;
-  #lastId = 0;
-  readonly #waiting = new Map<number, (reply: ChildReply) => void>();
+  #heartbeat: Heartbeat | undefined;
+  readonly #replies = new PendingReplies<ChildReply>();
   readonly #firstReady = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
@@ -69,7 +57,7 @@ export class Supervised {
 
   /** Whether it was ready, and gave a sign of life lately. */
   get isServing(): boolean {
-    return this.#isReady && this.#missedBeats * HEARTBEAT_MS < this.#parts.silenceMs();
+    return this.#isReady && this.#heartbeat?.isAlive === true;
   }
 
   /** Resolves when the first process is ready. @throws ChildFailed */
@@ -83,23 +71,15 @@ export class Supervised {
     if (child?.connected) child.send(message, () => undefined); // who is gone is noticed elsewhere
   }
 
-  /** @throws When it says no, ends before it answers, or takes too long. */
-  request(request: Request, withinMs: number): Promise<unknown> {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    return new Promise((resolve, reject) => {
-      const settle = (reply: ChildReply): void => {
-        cancel();
-        this.#waiting.delete(id);
-        if (reply.kind === "done") resolve(reply.value);
-        else reject(new ChildFailed(`${this.name}: ${reply.why}`));
-      };
-      const tooLate = (): void => settle({ kind: "failed", why: "it does not answer" });
-      const cancel = this.#parts.clock.after(withinMs, tooLate);
-      this.#waiting.set(id, settle);
-      if (this.#child) this.send({ kind: "request", id, request });
-      else settle(NOT_THERE);
-    });
+  /** @throws ChildFailed when it says no, ends before it answers, or takes too long. */
+  async request(request: Request, withinMs: number): Promise<unknown> {
+    const { clock } = this.#parts;
+    const { id, reply } = this.#replies.begin({ ms: withinMs, reply: TOO_LATE, clock });
+    if (this.#child) this.send({ kind: "request", id, request });
+    else this.#replies.settle(id, NOT_THERE);
+    const settled = await reply;
+    if (settled.kind === "done") return settled.value;
+    throw new ChildFailed(`${this.name}: ${settled.why}`);
   }
 
   /** Tells it to end what it does, and resolves when it is gone: at the latest after `withinMs`. */
@@ -132,7 +112,7 @@ export class Supervised {
     while (!this.#isStopping) {
       const startedAt = clock.now();
       const { pid, ...how } = await this.#live();
-      onEnd(this.#hasHung ? "hung" : "ended");
+      onEnd(this.#heartbeat?.hasHung ? "hung" : "ended");
       if (this.#isStopping) break;
       if (!this.#hasBeenReady) {
         const why = this.#failure ?? `${this.name} ended at its start`;
@@ -154,44 +134,34 @@ export class Supervised {
     const child = this.#parts.fork();
     this.#child = child;
     this.#failure = undefined;
-    this.#hasHung = false;
-    this.#missedBeats = -BEGINNING_MS / HEARTBEAT_MS;
-    const stopListening = this.#listenToHeart(child);
+    const heartbeat = this.#watch(child);
+    this.#heartbeat = heartbeat;
     child.on("message", (message) => this.#hear(message as FromChild));
     child.send({ kind: "start", ...this.#parts.start() } satisfies ToChild, () => undefined);
     return new Promise((resolve) => {
       child.once("exit", (code, signal) => {
-        stopListening();
+        heartbeat.stop();
         this.#child = undefined;
         this.#isReady = false;
-        for (const settle of [...this.#waiting.values()]) settle(NOT_THERE);
+        this.#replies.settleAll(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
       });
       child.once("error", () => undefined); // it could not be started: `exit` may not come
     });
   }
 
-  /**
-   * Kills it when it is silent for too long. Beats are counted, not time: while this process itself stood
-   * still, no beat was due.
-   */
-  #listenToHeart(child: ChildProcess): () => void {
+  /** Kills it when it is silent for too long. */
+  #watch(child: ChildProcess): Heartbeat {
     const { clock, log, silenceMs } = this.#parts;
-    const look = (): void => {
-      cancel = clock.after(HEARTBEAT_MS, look);
-      this.#missedBeats += 1;
-      if (this.#hasHung || this.#missedBeats * HEARTBEAT_MS < silenceMs()) return;
-      this.#hasHung = true;
-      const silentMs = this.#missedBeats * HEARTBEAT_MS;
+    const onHang = (silentMs: number): void => {
       log.error({ child: this.name, pid: child.pid, silentMs }, "a process hangs: killed");
       child.kill("SIGKILL");
     };
-    let cancel = clock.after(HEARTBEAT_MS, look);
-    return () => cancel();
+    return new Heartbeat({ clock, silenceMs, onHang });
   }
 
   #hear(message: FromChild): void {
-    this.#missedBeats = 0;
+    this.#heartbeat?.beat();
     if (message.kind === "alive") return;
     if (message.kind === "ready") {
       this.#hasBeenReady = true;
@@ -199,7 +169,7 @@ export class Supervised {
       this.#firstReady.resolve();
     } else if (message.kind === "failed") this.#failure = message.why;
     else if (message.kind === "told to end") this.#endAlone();
-    else if (message.kind === "reply") this.#waiting.get(message.id)?.(message.reply);
+    else if (message.kind === "reply") this.#replies.settle(message.id, message.reply);
     else this.#parts.onMessage(message);
   }
 
@@ -213,3 +183,4 @@ export class Supervised {
 }
 
 const NOT_THERE: ChildReply = { kind: "failed", why: "it is not there" };
+const TOO_LATE: ChildReply = { kind: "failed", why: "it does not answer" };

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
+import { PendingReplies } from "../lib/waiting.ts";
 import type { KeptNetwork, NetworkWriter, RemoteWriter } from "../network/role.ts";
 
 type Asked = keyof NetworkWriter;
@@ -46,6 +47,8 @@ type WriterResult =
   /** There is no writer now, or it does not serve this network. */
   | { readonly kind: "away" };
 
+const AWAY: WriterResult = { kind: "away" };
+
 /** The writer is away, or takes too long. */
 export class WriterAway extends Error {
   override readonly name = "WriterAway";
@@ -65,10 +68,9 @@ type WriterLinkParts = {
 
 /** A server's end. */
 export class WriterLink {
-  readonly #waiting = new Map<number, (result: WriterResult) => void>();
+  readonly #replies = new PendingReplies<WriterResult>();
   readonly #listeners = new Map<string, Set<(news: ChainNews) => void>>();
   readonly #lastNews = new Map<string, ChainNews>();
-  #lastId = 0;
   #keeping = 0;
   #receivedAt: number;
   readonly #server: number;
@@ -81,11 +83,10 @@ export class WriterLink {
   }
 
   receive(message: WriterMessage): void {
-    if (message.kind === "writer away")
-      for (const settle of [...this.#waiting.values()]) settle({ kind: "away" });
+    if (message.kind === "writer away") this.#replies.settleAll(AWAY);
     else {
       this.#receivedAt = this.#parts.clock.now();
-      if (message.kind === "answer") this.#waiting.get(message.id)?.(message.result);
+      if (message.kind === "answer") this.#replies.settle(message.id, message.result);
       else this.#receiveNews(message);
     }
   }
@@ -118,24 +119,15 @@ export class WriterLink {
   }
 
   /** @throws WriterAway; RpcError when the writer says so. */
-  #ask(network: string, call: WriterQuestion["call"]): Promise<unknown> {
+  async #ask(network: string, call: WriterQuestion["call"]): Promise<unknown> {
     const { clock, send } = this.#parts;
-    if (clock.now() - this.#receivedAt > SILENCE_MS)
-      return Promise.reject(new WriterAway("the writer is silent"));
-    this.#lastId += 1;
-    const id = this.#lastId;
-    return new Promise((resolve, reject) => {
-      const cancel = clock.after(TIMEOUT_MS, () => settle({ kind: "away" }));
-      const settle = (result: WriterResult): void => {
-        cancel();
-        this.#waiting.delete(id);
-        if (result.kind === "done") resolve(result.value);
-        else if (result.kind === "away") reject(new WriterAway("the writer is away"));
-        else reject(new RpcError(result.code, result.message, { status: result.status }));
-      };
-      this.#waiting.set(id, settle);
-      send({ server: this.#server, id, network, call });
-    });
+    if (clock.now() - this.#receivedAt > SILENCE_MS) throw new WriterAway("the writer is silent");
+    const { id, reply } = this.#replies.begin({ ms: TIMEOUT_MS, reply: AWAY, clock });
+    send({ server: this.#server, id, network, call });
+    const result = await reply;
+    if (result.kind === "done") return result.value;
+    if (result.kind === "away") throw new WriterAway("the writer is away");
+    throw new RpcError(result.code, result.message, { status: result.status });
   }
 
   /** As far as it goes: what is not kept is asked for again. */

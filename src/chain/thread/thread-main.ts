@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { NotWritable, writeFailure } from "../../disk/writable.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { Turns } from "../../lib/turns.ts";
+import { PendingReplies } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { BlockRecord } from "../block-record.ts";
 import { BlockStore } from "../block-store.ts";
@@ -30,8 +31,7 @@ type Opened = { readonly held: HeldStore; readonly take: TakeBlock<BlockRecord> 
 const turns = new Turns({ clock: systemClock });
 const blocks = new HeldBlocks({ bytes: MOST_HELD_BYTES });
 const stores = new Map<number, Opened>();
-const replies = new Map<number, (reply: Reply) => void>();
-let asks = 0;
+const replies = new PendingReplies<Reply>();
 
 const send = (message: FromThread): void => parentPort?.postMessage(message);
 
@@ -75,12 +75,11 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
   name,
   isMissing: (method) => missing.includes(method),
-  ask: (method, paramsJson, _, { maxBytes } = {}) =>
-    new Promise((resolve) => {
-      asks += 1;
-      replies.set(asks, resolve);
-      send({ kind: "ask", id, ask: asks, method, paramsJson, maxBytes });
-    }),
+  ask: (method, paramsJson, _, { maxBytes } = {}) => {
+    const { id: ask, reply } = replies.begin();
+    send({ kind: "ask", id, ask, method, paramsJson, maxBytes });
+    return reply;
+  },
 });
 
 /** The other thread's signal ends the asking. */
@@ -119,9 +118,8 @@ function receive(message: ToThread): void {
   if (message.kind === "forget") blocks.forget(message.id);
   else if (message.kind === "reply") {
     const { ask, reply } = message;
-    const settle = replies.get(ask);
-    replies.delete(ask);
-    settle?.(reply.kind === "result" ? { ...reply, json: bufferOf(reply.json) } : reply);
+    const whole = reply.kind === "result" ? { ...reply, json: bufferOf(reply.json) } : reply;
+    replies.settle(ask, whole);
   } else {
     const { id, store, call } = message;
     void resultOf(id, store, call)

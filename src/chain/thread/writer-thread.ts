@@ -7,7 +7,7 @@ import type { Logger } from "pino";
 import { NotWritable } from "../../disk/writable.ts";
 import type { Signal } from "../../lib/cancellation.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { Restarts } from "../../lib/waiting.ts";
+import { Heartbeat, PendingReplies, Restarts } from "../../lib/waiting.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { AskedNode } from "../dialect.ts";
 import type {
@@ -38,16 +38,9 @@ export type WriterThreadParts = {
 };
 
 type OpenStore = { options: OpenedStore; readonly onBegunAgain: () => void };
-type Pending = {
-  readonly settle: (result: ThreadResult) => void;
-  readonly ask?: AskedNode["ask"];
-  readonly signal?: Signal;
-};
+/** How the node is asked that a block is taken of, and until when. */
+type Asking = { readonly ask: AskedNode["ask"]; readonly signal: Signal };
 
-/** How often its sign of life is looked for, in milliseconds. */
-const LOOK_MS = 500;
-/** It loads its program. */
-const BEGINNING_MS = 20_000;
 /** A thread ends between two steps of its program, or never: something native holds it, and perhaps the store's lock. */
 const ENDING_MS = 5_000;
 /** What LMDB says of an environment whose writer died in the middle: only another process can open it again. */
@@ -63,10 +56,12 @@ export class WriterThread {
   #unsent: { readonly message: ToThread; readonly transferred: ArrayBuffer[] }[] | undefined = [];
   #isClosed = false;
   readonly #restarts = new Restarts();
-  #lastId = 0;
+  #lastStore = 0;
   /** The threads' own number; a store that is opened keeps its number when another thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
-  readonly #pending = new Map<number, Pending>();
+  readonly #replies = new PendingReplies<ThreadResult>();
+  /** Of each block that is being taken. */
+  readonly #asking = new Map<number, Asking>();
   readonly #options: WriterThreadOptions;
   readonly #parts: WriterThreadParts;
 
@@ -77,8 +72,8 @@ export class WriterThread {
 
   /** @param store.onBegunAgain Another thread has opened it. @returns Its number. */
   open(store: OpenStore): number {
-    this.#lastId += 1;
-    const number = this.#lastId;
+    this.#lastStore += 1;
+    const number = this.#lastStore;
     this.#stores.set(number, store);
     if (this.#worker) this.#openIn(number);
     else if (!this.#unsent && !this.#isClosed) this.#begin();
@@ -104,16 +99,18 @@ export class WriterThread {
     call: ThreadCall,
     transferred: ArrayBuffer[] = [],
   ): Promise<unknown> {
-    return this.#request(store, call, { transferred }).result;
+    return this.#request(store, call, transferred).result;
   }
 
   /** @returns The number under which what is taken is held there. @throws As `request`. */
   take(
     store: number,
     call: TakeCall,
-    asking: Pick<Pending, "ask" | "signal">,
+    asking: Asking,
   ): { readonly id: number; readonly result: Promise<unknown> } {
-    return this.#request(store, call, asking);
+    const { id, result } = this.#request(store, call);
+    this.#asking.set(id, asking);
+    return { id, result: result.finally(() => this.#asking.delete(id)) };
   }
 
   /** Nobody wants what was taken. */
@@ -126,7 +123,7 @@ export class WriterThread {
     if (!this.#unsent) return;
     this.#isClosed = true;
     this.#unsent = undefined;
-    for (const { settle } of [...this.#pending.values()]) settle(GONE);
+    this.#replies.settleAll(GONE);
   }
 
   /** After the stores were closed. */
@@ -138,21 +135,16 @@ export class WriterThread {
   #request(
     store: number,
     call: ThreadCall,
-    { transferred = [], ...asking }: Omit<Pending, "settle"> & { transferred?: ArrayBuffer[] },
+    transferred: ArrayBuffer[] = [],
   ): { readonly id: number; readonly result: Promise<unknown> } {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const result = new Promise((resolve, reject) => {
-      const settle = (settled: ThreadResult): void => {
-        this.#pending.delete(id);
-        if (settled.kind === "done") resolve(settled.value);
-        else reject(this.#errorOf(settled));
-      };
-      this.#pending.set(id, { settle, ...asking });
-      if (this.#worker || this.#unsent) this.#post({ kind: "call", id, store, call }, transferred);
-      else settle(GONE);
-    });
-    return { id, result };
+    const { id, reply } = this.#replies.begin();
+    if (this.#worker || this.#unsent) this.#post({ kind: "call", id, store, call }, transferred);
+    else this.#replies.settle(id, GONE);
+    const unwrap = (settled: ThreadResult): unknown => {
+      if (settled.kind === "done") return settled.value;
+      throw this.#errorOf(settled);
+    };
+    return { id, result: reply.then(unwrap) };
   }
 
   #errorOf(failure: Exclude<ThreadResult, { kind: "done" }>): Error {
@@ -167,7 +159,7 @@ export class WriterThread {
   }
 
   #begin(): void {
-    const { clock, log, onEnd } = this.#parts;
+    const { clock, log, onEnd, silenceMs } = this.#parts;
     const startedAt = clock.now();
     const beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const { program = PROGRAM, heapMib } = this.#options;
@@ -180,15 +172,28 @@ export class WriterThread {
     });
     this.#worker = worker;
     worker.unref(); // the gateway is there for its callers
-    const heart = this.#watchHeart(worker, new Int32Array(beats));
+    const counter = new Int32Array(beats);
+    let cancelGivingUp = (): void => undefined;
+    const heartbeat = new Heartbeat({
+      clock,
+      silenceMs,
+      takeBeats: () => Atomics.exchange(counter, 0, 0),
+      onHang: (silentMs) => {
+        log.error({ silentMs }, "the thread that writes hangs: ended");
+        const why = "the thread that writes cannot be ended";
+        cancelGivingUp = clock.after(ENDING_MS, () => this.#giveUp(why));
+        void worker.terminate();
+      },
+    });
     worker.on("message", (message: FromThread) => this.#hear(message));
     worker.on("error", (error) => log.error({ err: error }, "the thread that writes failed"));
     worker.once("exit", () => {
-      heart.stop();
+      heartbeat.stop();
+      cancelGivingUp();
       this.#worker = undefined;
-      for (const { settle } of [...this.#pending.values()]) settle(GONE);
+      this.#replies.settleAll(GONE);
       if (this.#isClosed) return;
-      onEnd(heart.hasHung() ? "hung" : "ended");
+      onEnd(heartbeat.hasHung ? "hung" : "ended");
       const restMs = this.#restarts.restMs(clock.now() - startedAt);
       log.warn({ restMs }, "the thread that writes ended: starting it again");
       clock.after(restMs, () => this.#beginAgain());
@@ -211,28 +216,6 @@ export class WriterThread {
       );
   }
 
-  /** Looks are counted, not time: while this thread itself stood still, none was due. */
-  #watchHeart(worker: Worker, beats: Int32Array) {
-    const { clock, log, silenceMs } = this.#parts;
-    let seen = 0;
-    let missed = -BEGINNING_MS / LOOK_MS;
-    let hasHung = false;
-    const look = (): void => {
-      cancel = clock.after(LOOK_MS, look);
-      const beaten = Atomics.load(beats, 0);
-      missed = beaten === seen ? missed + 1 : 0;
-      seen = beaten;
-      if (hasHung || missed * LOOK_MS < silenceMs()) return;
-      hasHung = true;
-      log.error({ silentMs: missed * LOOK_MS }, "the thread that writes hangs: ended");
-      cancel();
-      cancel = clock.after(ENDING_MS, () => this.#giveUp("the thread that writes cannot be ended"));
-      void worker.terminate();
-    };
-    let cancel = clock.after(LOOK_MS, look);
-    return { stop: () => cancel(), hasHung: () => hasHung };
-  }
-
   /** Nobody expected it: the process is to be replaced, which takes the place of all its threads. */
   #giveUp(why: string): void {
     this.#parts.clock.after(0, () => {
@@ -241,12 +224,12 @@ export class WriterThread {
   }
 
   #hear(message: FromThread): void {
-    if (message.kind === "answer") this.#pending.get(message.id)?.settle(message.result);
+    if (message.kind === "answer") this.#replies.settle(message.id, message.result);
     else void this.#ask(message);
   }
 
   async #ask({ id, ask: number, method, paramsJson, maxBytes }: Asked): Promise<void> {
-    const { ask, signal } = this.#pending.get(id) ?? {};
+    const { ask, signal } = this.#asking.get(id) ?? {};
     const worker = this.#worker;
     const reply: Reply =
       ask && signal

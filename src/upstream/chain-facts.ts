@@ -8,7 +8,7 @@ import { deadline } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import type { Connection } from "./connection/connection.ts";
 import { readChainId } from "./identity.ts";
-import { readReply, requestJson } from "./reply.ts";
+import { askerOf } from "./reply.ts";
 
 /** What one node says; or why it says nothing, in plain words without secrets. */
 export type NodeWord = { readonly upstream: string; readonly said: ChainFacts | string };
@@ -46,13 +46,7 @@ export async function wordOf(
 ): Promise<NodeWord> {
   const connection = connect();
   const { signal, done } = deadline(timeoutMs, new AbortController().signal, clock);
-  let id = 0;
-  const ask = async (method: string) => {
-    id += 1;
-    const own = id;
-    const json = requestJson(own, method, "[]");
-    return readReply(await connection.send({ id: own, json }, signal), own);
-  };
+  const ask = askerOf(connection, signal);
   try {
     let why = "";
     for (const family of ["evm", "conflux"] as const) {

@@ -1,9 +1,11 @@
-// A JSON-RPC request to an upstream, and what its reply means. Pure; the results themselves are never parsed.
+// A JSON-RPC request to an upstream, and what its reply means. Pure, but for `askerOf`, which asks one node by itself; the
+// results themselves are never parsed.
 // What errors mean is told by the tables in `error-dialects/`.
 import { findMembers, type Span, textOf } from "../jsonrpc/members.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
+import type { Signal } from "../lib/cancellation.ts";
 import type { MethodTraits } from "../namespaces/known-method.ts";
-import type { AnsweredExchange, Exchange } from "./connection/connection.ts";
+import type { AnsweredExchange, Connection, Exchange } from "./connection/connection.ts";
 import { BUSY_NODES, toldPauseMs } from "./error-dialects/busy-nodes.ts";
 import { type Dialect, fits, type Lack, type Saying } from "./error-dialects/dialect.ts";
 import { FAILING_NODES, REFUSED_ACCOUNTS } from "./error-dialects/failing-nodes.ts";
@@ -48,6 +50,21 @@ export type Reply =
 /** The request as it is sent. @param paramsJson A JSON array, spliced in as it is. */
 export const requestJson = (id: number, method: string, paramsJson: string): string =>
   `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${paramsJson}}`;
+
+export type Asker = (method: string, paramsJson?: string) => Promise<Reply>;
+
+/** Asks one node, without a pool. @param signal Ends all its questions; left out: each has the connection's own timeout. */
+export function askerOf(connection: Pick<Connection, "send">, signal: Signal = NEVER): Asker {
+  let lastId = 0;
+  return async (method, paramsJson = "[]") => {
+    lastId += 1;
+    const id = lastId;
+    const json = requestJson(id, method, paramsJson);
+    return readReply(await connection.send({ id, json }, signal), id);
+  };
+}
+
+const NEVER = new AbortController().signal;
 
 /** What is looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];

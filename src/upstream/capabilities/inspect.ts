@@ -5,7 +5,7 @@ import type { Family } from "../../namespaces/known-method.ts";
 import type { Connection } from "../connection/connection.ts";
 import { readChainId } from "../identity.ts";
 import { withoutSecrets } from "../redact.ts";
-import { type Reply, readReply, requestJson } from "../reply.ts";
+import { type Asker, askerOf, type Reply } from "../reply.ts";
 import { Capabilities, type CapabilitiesParts } from "./capabilities.ts";
 import type { CapabilityRecord, KnownReach, KnownReaches, Reach } from "./kept-capabilities.ts";
 import {
@@ -34,8 +34,6 @@ export type Inspection =
 
 type InspectParts = CapabilitiesParts & { readonly connection: Connection };
 
-type Ask = (method: string, paramsJson?: string) => Promise<Reply>;
-
 type InspectOptions = {
   readonly family: Family;
   readonly chainId: number;
@@ -47,7 +45,7 @@ type InspectOptions = {
 
 /** Never rejects: what went wrong is in the inspection. */
 export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
-  const ask = asker(options.secrets ?? [], parts);
+  const ask = discreetAsker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
   if (typeof chainId === "string") return { kind: "unusable", reason: chainId };
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
@@ -73,22 +71,16 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   };
 }
 
-function asker(secrets: readonly string[], { connection, traitsOf }: InspectParts): Ask {
-  const { signal } = new AbortController(); // each answer has the upstream's own timeout
-  let id = 0;
-  return async (method, paramsJson = "[]") => {
-    id += 1;
-    const own = id;
-    const json = requestJson(own, method, paramsJson);
-    const reply = readReply(await connection.send({ id: own, json }, signal), own);
-    return withoutSecrets(reply, traitsOf(method), secrets);
-  };
+function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
+  const ask = askerOf(parts.connection);
+  return async (method, paramsJson) =>
+    withoutSecrets(await ask(method, paramsJson), parts.traitsOf(method), secrets);
 }
 
 type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };
 
 /** One after the other: many at once are too much for some. */
-async function askMethods(family: Family, ask: Ask): Promise<MethodReply[]> {
+async function askMethods(family: Family, ask: Asker): Promise<MethodReply[]> {
   const answered: MethodReply[] = [];
   for (const { method, paramsJson } of methodProbes(family))
     answered.push({ method, kind: (await ask(method, paramsJson)).kind });
@@ -97,7 +89,7 @@ async function askMethods(family: Family, ask: Ask): Promise<MethodReply[]> {
 
 async function askReaches(
   { family, head, isBrief }: { family: Family; head: number; isBrief: boolean },
-  { ask, capabilities }: { ask: Ask; capabilities: Capabilities },
+  { ask, capabilities }: { ask: Asker; capabilities: Capabilities },
 ): Promise<void> {
   for (const probe of reachProbes(family, head))
     learnFromProbe(probe, await ask(probe.method, probe.paramsJson), { head, capabilities });
@@ -114,7 +106,7 @@ const namesOf = (
 /** The newest block's number, and its time in seconds since 1970; undefined when the node tells none. */
 async function readHead(
   family: Family,
-  ask: Ask,
+  ask: Asker,
 ): Promise<{ number: number; seconds: number } | undefined> {
   const reply =
     family === "evm"

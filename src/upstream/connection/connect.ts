@@ -3,7 +3,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { BatchSizes } from "../capabilities/batch-sizes.ts";
-import { readReply, requestJson } from "../reply.ts";
+import { askerOf } from "../reply.ts";
 import { BatchingConnection } from "./batching-connection.ts";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import { type ArrivingMemory, HttpConnection } from "./http-connection.ts";
@@ -44,13 +44,10 @@ export function rpcCaller(url: string, parts: { clock: Clock }): RpcCaller {
     { url, headers: {}, connections: 4, timeoutMs: TIMEOUT_MS, responseBytes: 1 << 26 },
     parts,
   );
-  const { signal } = new AbortController();
-  let id = 0;
+  const ask = askerOf(connection);
   return {
     call: async (method, params) => {
-      id += 1;
-      const json = requestJson(id, method, JSON.stringify(params));
-      const reply = readReply(await connection.send({ id, json }, signal), id);
+      const reply = await ask(method, JSON.stringify(params));
       if (reply.kind === "result") return JSON.parse(reply.json.toString());
       throw new Error(reply.kind === "refused" ? reply.message : `${method}: ${reply.kind}`);
     },

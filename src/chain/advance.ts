@@ -4,7 +4,7 @@
 import type { Logger } from "pino";
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import { deadline, inBatches } from "../lib/waiting.ts";
+import { deadline, inBatches, soon } from "../lib/waiting.ts";
 import type { Reorganisation } from "../observe/incidents.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import type { BlockSource } from "./block-source.ts";
@@ -22,7 +22,7 @@ export type AdvanceParts = {
   readonly prover: Pick<Prover, "takeDistrust">;
   /** Whether all nodes of the configuration may be asked now. */
   readonly isComplete: () => boolean;
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "headMoved">;
   /** Ends what is under way. */
@@ -43,6 +43,8 @@ const AT_ONCE = 8;
  */
 const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
+/** How long nodes have for a question to all of them: one that fell silent does not hold up the chain. */
+const QUESTION = { afterFirstMs: 500, longestMs: 5_000 };
 /** So often must the nodes deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
 /** Of each branch of a reorganisation, for operators: its oldest blocks. */
@@ -163,8 +165,8 @@ export class Advance {
     const { store, log } = this.#parts;
     const tail = store.tables.tail ?? 0;
     const ours = store.tables.hashAt(tail);
-    const theirs = await Promise.all(
-      nodes.map((other) => this.#parts.dialect.readPosition(tail, other, this.#parts.signal)),
+    const theirs = await this.#askAll(nodes, ({ dialect, signal }, other) =>
+      dialect.readPosition(tail, other, signal),
     );
     if (theirs.some((position) => position?.hash === ours)) return false;
     if (!(await this.#weigh(target, nodes))) return false;
@@ -190,8 +192,17 @@ export class Advance {
 
   /** For each node whether it knows the block; undefined of one that is silent. */
   #whoKnows(hash: string, nodes: readonly AskedNode[]): Promise<(boolean | undefined)[]> {
-    const { dialect, signal } = this.#parts;
-    return Promise.all(nodes.map((node) => dialect.knowsBlock(hash, node, signal)));
+    return this.#askAll(nodes, ({ dialect, signal }, node) =>
+      dialect.knowsBlock(hash, node, signal),
+    );
+  }
+
+  #askAll<Answer>(
+    nodes: readonly AskedNode[],
+    ask: (parts: AdvanceParts, node: AskedNode) => Promise<Answer | undefined>,
+  ): Promise<(Answer | undefined)[]> {
+    const questions = nodes.map((node) => ask(this.#parts, node));
+    return soon(questions, QUESTION, this.#parts);
   }
 
   /**

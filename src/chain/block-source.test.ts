@@ -94,7 +94,11 @@ describe("a block whose header follows no known encoding", () => {
 });
 
 /** Nodes a, b, c that answer after so many milliseconds; `log` has who was asked when, and what came. */
-function asked(answersAfter: Record<string, number>, wanted: (answer: string) => boolean) {
+function asked(
+  answersAfter: Record<string, number>,
+  wanted: (answer: string) => boolean,
+  isWorthAsking: (answer: string) => boolean = () => false,
+) {
   const clock = new FakeClock();
   const log: string[] = [];
   const caller = new AbortController();
@@ -106,7 +110,8 @@ function asked(answersAfter: Record<string, number>, wanted: (answer: string) =>
   };
   const done = (async () => {
     const nodes = Object.keys(answersAfter);
-    for await (const { answer } of answersInTurn(nodes, caller.signal, { ask, clock })) {
+    const parts = { ask, isWorthAsking, clock };
+    for await (const { answer } of answersInTurn(nodes, caller.signal, parts)) {
       log.push(`${clock.now()} got ${answer}`);
       if (wanted(answer)) break;
     }
@@ -160,6 +165,22 @@ describe("the same, asked of several nodes", () => {
     await pass(5_100);
     await done;
     expect(log.filter((line) => line.includes("got"))).toEqual(["5000 got a"]);
+  });
+
+  it("is asked again of who had nothing to give, while another says nothing", async () => {
+    let isThere = false;
+    const { log, done, pass } = asked(
+      { a: 100, b: 9_000 },
+      (answer) => answer === "a" && isThere,
+      (answer) => answer === "a",
+    );
+    await pass(400);
+    isThere = true;
+    await pass(400);
+    await done;
+    expect(log.filter((line) => !line.includes("end"))).toEqual([
+      ...["0 ask a", "100 got a", "100 ask b", "600 ask a", "700 got a", "done"],
+    ]);
   });
 
   it("gives all answers when none is wanted, and ends", async () => {

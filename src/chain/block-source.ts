@@ -84,7 +84,10 @@ export class BlockSource {
     const { clock } = this.#parts;
     const ask = (node: AskedNode, ending: Signal): Promise<TakeOutcome> =>
       this.#take(reference, node, ending);
-    for await (const { node, answer } of answersInTurn(able, signal, { ask, clock })) {
+    const isWorthAsking = ({ kind }: TakeOutcome): boolean =>
+      kind === "failed" || kind === "unknown";
+    const parts = { ask, isWorthAsking, clock };
+    for await (const { node, answer } of answersInTurn(able, signal, parts)) {
       if (signal.aborted) return { kind: "failed", reason: "aborted" };
       if (answer.kind === "failed") reason = answer.reason;
       if (answer.kind === "garbage") {
@@ -226,7 +229,8 @@ type ForeignBlock = { readonly hash: string; readonly node: AskedNode };
 
 const saidOf = ({ hash, outline }: TakenBlock) => ({ number: toQuantity(outline.number), hash });
 
-// The same asked of several nodes: one after the other, the next one early when one takes long.
+// The same asked of several nodes: one after the other, the next one early when one takes long. A node that fell silent
+// holds nobody up: while it is waited for, those that had nothing to give are asked again.
 
 type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
@@ -239,12 +243,14 @@ const UNWANTED = new Error("no more answers are wanted");
  * Gives the answers as they come, as long as somebody wants more of them; then what still runs is aborted.
  *
  * @param parts.ask Never rejects.
+ * @param parts.isWorthAsking Whether a node that answered so may have something else to say a moment later.
  */
 export async function* answersInTurn<Node, Answer>(
   nodes: readonly Node[],
   signal: Signal,
   parts: {
     readonly ask: (node: Node, signal: Signal) => Promise<Answer>;
+    readonly isWorthAsking: (answer: Answer) => boolean;
     readonly clock: Pick<Clock, "sleep">;
   },
 ): AsyncGenerator<NodeAnswer<Node, Answer>, void> {
@@ -253,6 +259,7 @@ export async function* answersInTurn<Node, Answer>(
   signal.addEventListener("abort", end, { once: true });
   if (signal.aborted) end();
   const waiting = [...nodes];
+  const answered: Node[] = [];
   const running = new Map<Node, Promise<NodeAnswer<Node, Answer>>>();
   const askNext = (): void => {
     const node = waiting.shift();
@@ -266,10 +273,13 @@ export async function* answersInTurn<Node, Answer>(
     askNext();
     while (running.size > 0) {
       const first = await within(SLOW_MS, Promise.race(running.values()), parts);
-      if (!first) askNext();
-      else {
+      if (!first) {
+        if (waiting.length === 0) waiting.push(...answered.splice(0, 1));
+        askNext();
+      } else {
         running.delete(first.node);
         yield first;
+        if (parts.isWorthAsking(first.answer)) answered.push(first.node);
         if (running.size === 0) askNext();
       }
     }

@@ -2,7 +2,7 @@
 
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
-import { within } from "../lib/waiting.ts";
+import { soon, within } from "../lib/waiting.ts";
 import type { AskedNode, ChainDialect } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
@@ -15,13 +15,15 @@ export type NodeHeadsParts = {
 
 /** A node is waited for so long; after the first reply, so are the others, in milliseconds. */
 const TIMEOUT_MS = 250;
+/** So long for the first of them: while one says nothing, another that failed is asked again. Then it counts as silent. */
+const LONGEST_MS = 1_000;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
 export class NodeHeads {
   readonly #heads = new Map<string, { readonly head: Position; readonly at: number }>();
-  /** Of nodes that were asked for their head and have not replied yet. */
-  readonly #reading = new Map<string, Promise<void>>();
+  /** Of nodes that were asked for their head, at that time, and have not replied yet. */
+  readonly #reading = new Map<string, { readonly read: Promise<void>; readonly at: number }>();
   readonly #parts: NodeHeadsParts;
 
   constructor(parts: NodeHeadsParts) {
@@ -29,13 +31,21 @@ export class NodeHeads {
   }
 
   /** undefined while the node does not tell it. */
-  of({ name }: Pick<AskedNode, "name">): Position | undefined {
-    return this.#heads.get(name)?.head;
+  of(node: Pick<AskedNode, "name">): Position | undefined {
+    return this.#said(node)?.head;
   }
 
   /** When the node said so, by the clock. */
-  saidAt({ name }: Pick<AskedNode, "name">): number | undefined {
-    return this.#heads.get(name)?.at;
+  saidAt(node: Pick<AskedNode, "name">): number | undefined {
+    return this.#said(node)?.at;
+  }
+
+  /** What a node said before it fell silent counts no longer. */
+  #said({ name }: Pick<AskedNode, "name">) {
+    const said = this.#heads.get(name);
+    const { at = Number.POSITIVE_INFINITY } = this.#reading.get(name) ?? {};
+    const isSilent = this.#parts.clock.now() - at >= LONGEST_MS;
+    return said && (!isSilent || said.at > at) ? said : undefined;
   }
 
   /** The node pushed its head. */
@@ -43,11 +53,10 @@ export class NodeHeads {
     this.#heads.set(name, { head, at: this.#parts.clock.now() });
   }
 
-  /** Resolves when all replied, or some did and the others take their time. */
+  /** Resolves when all replied, or some did and the others take their time, or none does. */
   async readAll(nodes: readonly AskedNode[]): Promise<void> {
-    const reads = nodes.map((node) => this.#read(node));
-    await Promise.any(reads).catch(() => undefined);
-    await within(TIMEOUT_MS, Promise.allSettled(reads), this.#parts);
+    const reads = nodes.map((node) => this.#read(node).then(() => true));
+    await soon(reads, { afterFirstMs: TIMEOUT_MS, longestMs: LONGEST_MS }, this.#parts);
   }
 
   /** @returns false when it failed, or takes its time. */
@@ -61,9 +70,11 @@ export class NodeHeads {
 
   /** Rejects when the node does not tell it. A node is asked once at a time. */
   #read(node: AskedNode): Promise<void> {
-    const reading = this.#reading.get(node.name) ?? this.#ask(node);
-    this.#reading.set(node.name, reading);
-    return reading;
+    const under = this.#reading.get(node.name);
+    if (under) return under.read;
+    const read = this.#ask(node);
+    this.#reading.set(node.name, { read, at: this.#parts.clock.now() });
+    return read;
   }
 
   async #ask(node: AskedNode): Promise<void> {

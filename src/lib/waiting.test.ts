@@ -6,6 +6,7 @@ import {
   Heartbeat,
   orAborted,
   PendingReplies,
+  soon,
   TOO_LATE,
   within,
 } from "./waiting.ts";
@@ -150,5 +151,32 @@ describe("replies that are pending", () => {
     const pending = [replies.begin(), replies.begin()];
     replies.settleAll("gone");
     expect(await Promise.all(pending.map(({ reply }) => reply))).toEqual(["gone", "gone"]);
+  });
+});
+
+describe("what several give soon", () => {
+  const times = { afterFirstMs: 10, longestMs: 100 };
+
+  it("is what all gave, in order, as soon as all did", async () => {
+    const clock = new FakeClock();
+    const work = [Promise.resolve("a"), Promise.resolve(undefined), Promise.reject(new Error())];
+    expect(await soon(work, times, { clock })).toEqual(["a", undefined, undefined]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it("does not wait long for others when one gave something", async () => {
+    const clock = new FakeClock();
+    const waiting = soon([never, Promise.resolve("b")], times, { clock });
+    await clock.advance(0);
+    await clock.advance(10);
+    expect(await waiting).toEqual([undefined, "b"]);
+  });
+
+  it("waits for the first, but not for ever", async () => {
+    const clock = new FakeClock();
+    const waiting = soon([never, Promise.resolve(undefined)], times, { clock });
+    await clock.advance(99);
+    await clock.advance(1);
+    expect(await waiting).toEqual([undefined, undefined]);
   });
 });

@@ -49,6 +49,31 @@ export async function within<Value>(
   }
 }
 
+/**
+ * What each of them gives, in order; undefined for those that reject, and for those that are not waited for: they have
+ * `afterFirstMs` from when the first of them gave something, and `longestMs` in all.
+ */
+export async function soon<Value>(
+  work: readonly Promise<Value | undefined>[],
+  times: { readonly afterFirstMs: number; readonly longestMs: number },
+  parts: { readonly clock: Pick<Clock, "sleep"> },
+): Promise<(Value | undefined)[]> {
+  const given = new Array<Value | undefined>(work.length).fill(undefined);
+  let first: () => void = () => undefined;
+  const hasFirst = new Promise<void>((resolve) => {
+    first = resolve;
+  });
+  const all = Promise.allSettled(
+    work.map(async (each, index) => {
+      given[index] = await each;
+      if (given[index] !== undefined) first();
+    }),
+  );
+  await within(times.longestMs, Promise.race([hasFirst, all]), parts);
+  if (given.some((each) => each !== undefined)) await within(times.afterFirstMs, all, parts);
+  return [...given];
+}
+
 /** What the promise gives, or what `why` makes, thrown, when the signal aborts first. */
 export function orAborted<Value>(
   promise: Promise<Value>,

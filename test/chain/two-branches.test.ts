@@ -85,3 +85,30 @@ it("goes back with one node in the end, when the other stays silent", async () =
   first.rollBack(3);
   await until("it is followed", async () => headIs(followed, first));
 });
+
+it.each([
+  ["the block", "eth_getBlockByHash"],
+  ["its receipts", "eth_getBlockReceipts"],
+  ["its head", "eth_getBlockByNumber"],
+])(
+  "goes on with one node that once fails to give %s, while the other is silent",
+  async (_, method) => {
+    const { first, second, nodes, ...followed } = await openTwo(1);
+    nodes[0].isSilent = true;
+    nodes[1].failsNext = method;
+    for (const model of [first, second]) model.extend(1);
+    await until("the chain goes on", async () => headIs(followed, second), 5_000);
+    expect(nodes[1].failsNext).toBeUndefined();
+  },
+);
+
+it("goes on with one node when the other stopped below the head, and says nothing more", async () => {
+  const { second, nodes, ...followed } = await openTwo(1);
+  second.extend(2);
+  await until("the chain is where one node is", async () => headIs(followed, second));
+  nodes[0].isSilent = true;
+  nodes[1].failsNext = "eth_getBlockByNumber"; // what it said of its head is forgotten
+  await until("it failed", async () => nodes[1].failsNext === undefined);
+  second.extend(1);
+  await until("the chain goes on", async () => headIs(followed, second), 5_000);
+});

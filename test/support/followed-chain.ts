@@ -17,6 +17,10 @@ export class ModelNode {
   readonly name: string;
   readonly canSubscribe = false;
   isAlive = true;
+  /** It takes calls, and answers none. */
+  isSilent = false;
+  /** It fails the next call of this method. */
+  failsNext: string | undefined;
   /** How many calls came. */
   asked = 0;
   /** As the follower tells it. */
@@ -37,6 +41,11 @@ export class ModelNode {
   readonly ask = async (method: string, paramsJson: string) => {
     this.asked += 1;
     if (!this.isAlive) return { kind: "failed", reason: "it is away" } as const;
+    if (this.isSilent) await new Promise(() => undefined);
+    if (this.failsNext === method) {
+      this.failsNext = undefined;
+      return { kind: "failed", reason: "it fails once" } as const;
+    }
     const json = answerOf(this.#model, method, JSON.parse(paramsJson));
     return json === undefined
       ? ({ kind: "missing" } as const)

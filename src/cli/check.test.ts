@@ -74,7 +74,7 @@ describe("headgate check", () => {
   it("ends with 1 where some cannot be used, and tells of the others all the same", async () => {
     const away = { name: "away", url: "http://127.0.0.1:9/secret-path" };
     const { code, stdout, stderr } = await run([away, { name: "one", url: node.url }]);
-    expect(stdout).toContain("✗ main / away: ECONNREFUSED");
+    expect(stdout).toContain("✗ main / away: nothing listens there (ECONNREFUSED)");
     expect(stdout).toContain("✓ main / one: ");
     expect(stdout).not.toContain("secret-path");
     expect({ code, stderr }).toEqual({ code: 1, stderr: "1 of the upstreams cannot be used\n" });

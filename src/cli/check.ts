@@ -50,11 +50,12 @@ export async function check(config: Config, print: (line: string) => void): Prom
   const advice: string[] = [];
   for (const [network, settings] of Object.entries(networks)) {
     const checked: CheckedUpstream[] = [];
-    for (const upstream of settings.upstreams) {
-      const { found, takesBatches, lines } = await checkUpstream(`${network} / ${upstream.name}`, {
-        settings,
-        upstream,
-      });
+    // All at once: one that is silent takes as long as its timeout.
+    const looks = settings.upstreams.map(async (upstream) => ({
+      upstream,
+      ...(await checkUpstream(`${network} / ${upstream.name}`, { settings, upstream })),
+    }));
+    for (const { upstream, found, takesBatches, lines } of await Promise.all(looks)) {
       for (const line of lines) print(line);
       const kept = { network, upstream: upstream.name, url: upstream.url };
       const memory = state && (await readCapabilities(kept, state).catch(() => undefined));

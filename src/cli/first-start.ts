@@ -57,14 +57,15 @@ async function meetNode(url: string): Promise<MetNode> {
       { clock },
     );
   const host = hostOf(url);
+  const secrets = secretsOf({ url, headers: {} });
   const word: NodeWord = await wordOf(
-    { upstream: host, connect: open },
+    { upstream: host, secrets, connect: open },
     { timeoutMs: TIMEOUT_MS },
     { clock },
   );
   if (typeof word.said === "string") return { url, host, why: word.said };
   const connection = open();
-  const options = { ...word.said, secrets: secretsOf({ url, headers: {} }), isBrief: true };
+  const options = { ...word.said, secrets, isBrief: true };
   const found = await inspect(options, {
     ...{ connection, clock, traitsOf: traitsOf(word.said.family) },
   });
@@ -205,8 +206,8 @@ export async function init(
   checkUrls(urls);
   if (existsSync(configPath)) throw new CommandFailure(isThere(configPath), { exitCode: 2 });
   const nodes = urls.length > 0 ? await meet(urls) : TEMPLATE_NODES;
-  if (urls.length > 0) for (const node of nodes) print(describe(node));
   orSilent(nodes);
+  if (urls.length > 0) for (const node of nodes) print(describe(node));
   await writeFile(configPath, configText(nodes, program), { flag: "wx", mode: 0o600 }).catch(
     (cause: NodeJS.ErrnoException) => {
       const why =
@@ -250,8 +251,8 @@ export async function prepareFirstStart(
   const path = leftConfigPath(environment);
   const before = await readFile(path, "utf8").catch(() => "");
   const nodes = (await meet(urls)).map((node) => asBefore(node, before));
-  for (const node of nodes) print(describe(node));
   orSilent(nodes);
+  for (const node of nodes) print(describe(node));
   const text = configText(nodes, programName(environment));
   const config = orMistakes(parseConfig(text, environment));
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

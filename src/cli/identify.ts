@@ -20,6 +20,7 @@ import {
   readChainFacts,
 } from "../upstream/chain-facts.ts";
 import { connect } from "../upstream/connection/connect.ts";
+import { secretsOf } from "../upstream/redact.ts";
 
 /** How long nodes are waited for, in milliseconds: no start and no reload takes longer for those that are silent. */
 export const TIMEOUT_MS = 2_000;
@@ -160,6 +161,7 @@ export const askedNodes = (
 ): readonly NodeToAsk[] =>
   upstreams.map((upstream) => ({
     upstream: upstream.name,
+    secrets: secretsOf(upstream),
     connect: () => connect({ ...upstream, batch: 1, responseBytes: ANSWER_BYTES }, { clock }),
   }));
 

@@ -33,6 +33,7 @@ function node(
   };
   return {
     upstream,
+    secrets: ["secret"],
     connect: () => ({ send, close }) as unknown as Connection,
     closed: () => closed,
   };
@@ -62,7 +63,10 @@ describe("the nodes of a network", () => {
     expect(all).toMatchObject({
       kind: "chain",
       facts: { family: "evm", chainId: 1 },
-      silent: [{ upstream: "b", said: "no answer within 0.02 s" }, { upstream: "c" }],
+      silent: [
+        { upstream: "b", said: expect.stringMatching(/^no answer within 0.02 s: is the host/) },
+        { upstream: "c" },
+      ],
     });
     expect(silent.closed()).toBe(1);
   });
@@ -85,6 +89,46 @@ describe("the nodes of a network", () => {
       kind: "silent",
       words: [{ upstream: "a", said: expect.any(String) }],
     });
+  });
+});
+
+describe("why a node says nothing", () => {
+  const answered = (status: number, body: object | string): Exchange => ({
+    kind: "answered",
+    status,
+    body: Buffer.from(typeof body === "string" ? body : JSON.stringify({ id: 1, ...body })),
+  });
+  const gone = (reason: string): Exchange => ({ kind: "unreachable", reason });
+  const noPlan = { error: { code: -32_600, message: "no \u001b[1m plan for secret" } };
+
+  it.each([
+    [gone("ECONNREFUSED"), "nothing listens there (ECONNREFUSED): does the node run"],
+    [gone("UND_ERR_SOCKET"), "the connection was ended without an answer (UND_ERR_SOCKET): is"],
+    [gone("UND_ERR_CONNECT_TIMEOUT"), "no connection in time (UND_ERR_CONNECT_TIMEOUT): is"],
+    [gone("DEPTH_ZERO_SELF_SIGNED_CERT"), "its certificate is signed by nobody who is known"],
+    [gone("CERT_HAS_EXPIRED"), "its certificate is not valid now, or for this host (CERT_HAS_"],
+    [gone("ERR_SSL_WRONG_VERSION_NUMBER"), "no TLS is spoken there (ERR_SSL_WRONG_VERSION_NU"],
+    [gone("EWHATEVER"), "EWHATEVER"],
+    [answered(301, ""), "it sends elsewhere (HTTP 301): write the URL that it sends to"],
+    [answered(401, "{}"), "it lets nobody in (HTTP 401): is the key in the URL right"],
+    [
+      answered(404, "not found"),
+      "no JSON-RPC is served at this path (HTTP 404): is the URL whole?",
+    ],
+    [answered(502, "bad gateway"), "what stands before the node fails (HTTP 502): try again later"],
+    [
+      answered(200, "<html>"),
+      "what comes back is no JSON-RPC (malformed answer): is the URL whole",
+    ],
+    [answered(429, "too many"), "it limits calls, and refuses this one: try again later"],
+    [answered(200, noPlan), 'it refuses eth_chainId, saying "no [1m plan for ***"'],
+  ])("is said in words that tell what to do: $1", async (exchange, said) => {
+    const close = async (): Promise<void> => undefined;
+    const connect = () => ({ send: async () => exchange, close });
+    const all = await found({ upstream: "a", secrets: ["secret"], connect });
+    expect(all).toMatchObject({ kind: "silent", words: [{ said: expect.any(String) }] });
+    const [word] = all.kind === "silent" ? all.words : [];
+    expect(String(word?.said).slice(0, said.length)).toBe(said);
   });
 });
 

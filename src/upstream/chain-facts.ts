@@ -8,7 +8,8 @@ import { deadline } from "../lib/waiting.ts";
 import type { State } from "../state/state.ts";
 import type { Connection } from "./connection/connection.ts";
 import { readChainId } from "./identity.ts";
-import { askerOf } from "./reply.ts";
+import { withoutSecrets } from "./redact.ts";
+import { askerOf, type Reply } from "./reply.ts";
 
 /** What one node says; or why it says nothing, in plain words without secrets. */
 export type NodeWord = { readonly upstream: string; readonly said: ChainFacts | string };
@@ -17,7 +18,12 @@ export type Discovery =
   | { readonly kind: "chain"; readonly facts: ChainFacts; readonly silent: readonly NodeWord[] }
   | { readonly kind: "disagree" | "silent"; readonly words: readonly NodeWord[] };
 
-export type NodeToAsk = { readonly upstream: string; readonly connect: () => Connection };
+export type NodeToAsk = {
+  readonly upstream: string;
+  /** What is left out of its words. */
+  readonly secrets: readonly string[];
+  readonly connect: () => Connection;
+};
 
 type AskOptions = { readonly timeoutMs: number };
 
@@ -40,13 +46,15 @@ const isSameChain = (one: ChainFacts, other: ChainFacts): boolean =>
 
 /** Asks in the way of block networks first, then of epoch networks. Never rejects. */
 export async function wordOf(
-  { upstream, connect }: NodeToAsk,
+  { upstream, secrets, connect }: NodeToAsk,
   { timeoutMs }: AskOptions,
   { clock }: { readonly clock: Clock },
 ): Promise<NodeWord> {
   const connection = connect();
   const { signal, done } = deadline(timeoutMs, new AbortController().signal, clock);
-  const ask = askerOf(connection, signal);
+  const askIt = askerOf(connection, signal);
+  const ask = async (method: string): Promise<Reply> =>
+    withoutSecrets(await askIt(method), { isOfChain: false }, secrets);
   try {
     let why = "";
     for (const family of ["evm", "conflux"] as const) {
@@ -54,7 +62,10 @@ export async function wordOf(
       // 0 is the id of no chain.
       if (typeof chainId === "number" && chainId > 0)
         return { upstream, said: { family, chainId } };
-      if (signal.aborted) return { upstream, said: `no answer within ${timeoutMs / 1000} s` };
+      if (signal.aborted) {
+        const said = `no answer within ${timeoutMs / 1000} s: is the host right, and does a firewall let this machine through?`;
+        return { upstream, said };
+      }
       if (family === "evm") why = typeof chainId === "string" ? chainId : "chain id 0";
     }
     return { upstream, said: why };

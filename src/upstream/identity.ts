@@ -110,15 +110,83 @@ export class Identity {
   }
 }
 
-/** The chain id, or in plain words why it cannot be told. */
+/** The chain id, or in plain words why it cannot be told, and what to do. */
 export async function readChainId(
   family: Family,
   ask: (method: string) => Promise<Reply>,
 ): Promise<number | string> {
-  const reply = await ask(family === "evm" ? "eth_chainId" : "cfx_getStatus");
-  if (reply.kind !== "result") return reply.kind === "failed" ? reply.reason : reply.kind;
+  const method = family === "evm" ? "eth_chainId" : "cfx_getStatus";
+  const reply = await ask(method);
+  if (reply.kind !== "result") return whyNot(reply, method);
   const value = parsed(reply.json);
   const text = family === "evm" ? value : (value as { chainId?: unknown } | null)?.chainId;
   const chainId = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;
   return Number.isSafeInteger(chainId) && chainId >= 0 ? chainId : "no chain id in its answer";
 }
+
+/** Of a node's own words. */
+const SHOWN_CHARACTERS = 120;
+
+function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): string {
+  switch (reply.kind) {
+    case "failed": {
+      const { reason } = reply;
+      const [, text = "$"] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
+      return text.replace("$", () => reason);
+    }
+    case "refused": {
+      const words = reply.message.replace(/[^\x21-\x7e]+/g, " ").slice(0, SHOWN_CHARACTERS);
+      return `it refuses ${method}, saying "${words}"`;
+    }
+    case "missing":
+      return `it does not know ${method}: is this the URL of a node's JSON-RPC?`;
+    case "busy":
+      return "it limits calls, and refuses this one: try again later, or take a key with a larger plan";
+    case "occupied":
+      return "too much waits for it";
+    case "timeout":
+    case "aborted":
+      return "no answer in time: is the host right, and does a firewall let this machine through?";
+  }
+}
+
+/** What a person reads and can do, by the reason for which there is no answer, which stands for $; the first that fits counts. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, "nothing listens there ($): does the node run, and is the port right?"],
+  [/^ENOTFOUND$/, "no host has this name ($): is it spelled right?"],
+  [/^EAI_AGAIN$/, "names of hosts cannot be looked up now ($): does this machine have DNS?"],
+  [/^ENOENT$/, "there is no such socket ($): does the node run with IPC, and is the path right?"],
+  [/^(EACCES|EPERM)$/, "it may not be opened ($): change its permissions, or run as another user"],
+  [
+    /TIMEOUT|^ETIMEDOUT$/,
+    "no connection in time ($): is the host right, and does a firewall let this machine through?",
+  ],
+  [/^E(HOST|NET)UNREACH$/, "no way leads there ($): is the host right, and the network up?"],
+  [
+    /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|connection failed|HPE_\w+)$/,
+    "the connection was ended without an answer ($): is this the port of JSON-RPC, and http or https right?",
+  ],
+  [
+    /^(ERR_SSL_\w+|EPROTO)$/,
+    "no TLS is spoken there ($): is it http:// or ws:// in place of https:// or wss://?",
+  ],
+  [
+    /^CERT_|ALTNAME/,
+    "its certificate is not valid now, or for this host ($): renew it there, or use the name that it is for",
+  ],
+  [
+    /CERT|UNABLE_TO_/,
+    "its certificate is signed by nobody who is known here ($): name the authority's file in NODE_EXTRA_CA_CERTS",
+  ],
+  [/^HTTP 3\d\d$/, "it sends elsewhere ($): write the URL that it sends to"],
+  [
+    /^HTTP 40[13]$|refuses our account/,
+    "it lets nobody in ($): is the key in the URL right and paid, and may it be used from here?",
+  ],
+  [/^HTTP 4\d\d$/, "no JSON-RPC is served at this path ($): is the URL whole?"],
+  [/^HTTP 5\d\d$/, "what stands before the node fails ($): try again later, or ask who runs it"],
+  [
+    /^malformed|^answer without/,
+    "what comes back is no JSON-RPC ($): is the URL whole, with its path?",
+  ],
+];

@@ -73,7 +73,7 @@ describe("headgate check", () => {
     const away = { url: "http://127.0.0.1:9/secret-path-of-mine", name: "away" };
     const { code, stdout, stderr } = await check([{ url: anvil.url, name: "other" }, away], 5);
     expect(stdout).toContain("✗ local / other: is on chain 31337, the configuration wants 5");
-    expect(stdout).toContain("✗ local / away: ECONNREFUSED");
+    expect(stdout).toContain("✗ local / away: nothing listens there (ECONNREFUSED)");
     expect(stdout + stderr).not.toContain("secret-path");
     expect(code).toBe(1);
   });

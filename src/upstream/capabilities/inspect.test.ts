@@ -116,7 +116,9 @@ describe("what is found out about a node", () => {
       { family: "evm", chainId: 1 },
       { connection, clock, traitsOf: traitsOf("evm") },
     );
-    expect(renderInspection("n / a", inspection)).toEqual(["✗ n / a: ECONNREFUSED"]);
+    expect(renderInspection("n / a", inspection)).toEqual([
+      "✗ n / a: nothing listens there (ECONNREFUSED): does the node run, and is the port right?",
+    ]);
   });
 
   it.each([

@@ -12,7 +12,7 @@ describe("the usage report", () => {
     for (const day of ["1970-01-01", "1970-01-02"]) {
       const text = JSON.stringify({ "eth-mainnet": { eth_call: [3, 15, 900] } });
       for (const key of ["app", "other"])
-        await admin.state.replace(`usage ${day} ${key} member`, undefined, text);
+        await admin.state.update([`usage ${day} ${key} member`], () => [text]);
     }
     return admin;
   };

@@ -47,7 +47,7 @@ beforeEach(async () => {
   path = await mkdtemp(join(tmpdir(), "headgate-open-filter-"));
   state = new LmdbState({ path });
   const text = encodeFilter({ kind: "blocks", holder: "a", usedAtMs: 0, told: at(0), unsure: [] });
-  await state.replace(KEY, undefined, text);
+  await state.update([KEY], () => [text]);
   filter = new OpenFilter({ key: KEY, text, usedAtMs: 0, isShared: false }, { state, clock });
 });
 afterEach(async () => {
@@ -130,7 +130,7 @@ describe("a poll", () => {
   });
 
   it("is told of a filter that is gone", async () => {
-    await state.replace(KEY, await state.get(KEY), undefined);
+    await state.update([KEY], () => [undefined]);
     expect(await filter.poll(upTo(1), new Answer().caller, 0)).toBeUndefined();
   });
 });

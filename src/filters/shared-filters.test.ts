@@ -162,7 +162,7 @@ describe("a filter that two processes poll", () => {
     new OpenFilter({ key, text, usedAtMs: 0, isShared: true }, { state, clock: own });
 
   it("waits for the other's answer to be sent: nothing is told twice", async () => {
-    await state.replace(key, undefined, text);
+    await state.update([key], () => [text]);
     const waits = Promise.withResolvers<void>();
     const sleep: Clock["sleep"] = (ms, signal) => {
       waits.resolve();
@@ -185,7 +185,7 @@ describe("a filter that two processes poll", () => {
   });
 
   it("goes on when the other died with its answer", async () => {
-    await state.replace(key, undefined, text);
+    await state.update([key], () => [text]);
     await open().poll(upTo(2), { ...never, delivery: { onSent: () => undefined } }, 1);
     const there = open();
     const delivery = { onSent: (task: (wasSent: boolean) => void) => task(true) };
@@ -194,10 +194,10 @@ describe("a filter that two processes poll", () => {
   });
 
   it("is used up elsewhere, and gone here", async () => {
-    await state.replace(key, undefined, text);
+    await state.update([key], () => [text]);
     const filter = open();
     expect(await filter.use(1)).toBe(true);
-    await state.replace(key, text, undefined);
+    await state.update([key], () => [undefined]);
     expect(await filter.use(2)).toBe(false);
   });
 });

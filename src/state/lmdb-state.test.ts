@@ -21,7 +21,7 @@ describeStateContract("LMDB", () => state);
 
 describe("the state of one machine", () => {
   it("is there again after it was closed, and seen by another that has it open", async () => {
-    await state.replace("key a", undefined, "é😀");
+    await state.update(["key a"], () => ["é😀"]);
     const other = new LmdbState({ path });
     expect(await other.get("key a")).toBe("é😀");
     await other.close();

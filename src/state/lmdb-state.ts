@@ -111,17 +111,6 @@ export class LmdbState implements State {
     });
   }
 
-  async replace(
-    key: string,
-    expected: string | undefined,
-    text: string | undefined,
-  ): Promise<boolean> {
-    const { isChanged } = await this.update([key], ([there]) =>
-      there === expected ? [text] : undefined,
-    );
-    return isChanged;
-  }
-
   async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
     // The time when it is its turn, not when it is asked.
     const act = (): string =>

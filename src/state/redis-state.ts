@@ -36,7 +36,8 @@ export class RedisState implements State {
   constructor(settings: SharedStateSettings, parts: RedisStateParts) {
     this.#prefix = settings.prefix;
     // Writes nothing, but needs what writing needs: no replica, no full disk, no missing right.
-    const probe = (): Promise<boolean> => this.replace("probe", undefined, undefined);
+    const probe = (): Promise<Updated> =>
+      this.update(["probe"], () => [undefined], { known: [undefined] });
     this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
@@ -79,15 +80,6 @@ export class RedisState implements State {
     const updated = turns.run(() => this.#update(keys, next, options));
     updated.then(forget, forget);
     return updated;
-  }
-
-  async replace(
-    key: string,
-    expected: string | undefined,
-    text: string | undefined,
-  ): Promise<boolean> {
-    const next: Next = ([there]) => (there === expected ? [text] : undefined);
-    return (await this.update([key], next, { known: [expected] })).isChanged;
   }
 
   async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {

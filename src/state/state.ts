@@ -27,8 +27,6 @@ export type State = {
    * when another process was faster.
    */
   update(keys: readonly string[], next: Next, options?: UpdateOptions): Promise<Updated>;
-  /** Puts `text` in the place of `expected`; undefined stands for "nothing". @returns false when something else is there. */
-  replace(key: string, expected: string | undefined, text: string | undefined): Promise<boolean>;
   /** Gives back, books and takes units of the limit under the key, by the state's own clock. */
   take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult>;
   /** Adds to counters of one group; those that are not there begin at 0. */

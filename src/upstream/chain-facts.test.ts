@@ -152,7 +152,7 @@ describe("what is kept of a network", () => {
     '{"family":"sol","chainId":1}',
   ])("is nothing where %j stands", async (text) => {
     const state = new MemoryState();
-    await state.replace("chains a", undefined, text);
+    await state.update(["chains a"], () => [text]);
     expect(await readChainFacts("a", state)).toBeUndefined();
   });
 });

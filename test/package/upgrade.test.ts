@@ -97,7 +97,7 @@ describe("data of an older version", () => {
 describe("data of a newer version", () => {
   it("a state is refused, and left as it is", async () => {
     const state = new LmdbState({ path: data("_state") });
-    await state.replace(FORMAT_KEY, undefined, String(STATE_FORMAT + 1));
+    await state.update([FORMAT_KEY], () => [String(STATE_FORMAT + 1)]);
     await state.close();
     const { code, stderr } = await refusal();
     expect(stderr).toMatch(

@@ -35,7 +35,7 @@ async function raise(): Promise<number> {
 for (let time = 1; time <= Number(timesText); time += 1) {
   const count = await raise();
   await doTheRest(time);
-  if (time % 50 === 0) await state.replace(`count ${name} ${time}`, undefined, "x".repeat(1e6));
+  if (time % 50 === 0) await state.update([`count ${name} ${time}`], () => ["x".repeat(1e6)]);
   process.stdout.write(`${count}\n`);
 }
 await state.close();

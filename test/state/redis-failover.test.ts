@@ -47,7 +47,7 @@ describe.skipIf(!hasRedis)("a Redis Cluster", () => {
   it.each(["killed", "stopped"] as const)(
     "answers or fails in time while a node is %s, and has everything when it is back",
     async (fate) => {
-      for (const group of groups) await shared.state.replace(`${group} a`, undefined, group);
+      for (const group of groups) await shared.state.update([`${group} a`], () => [group]);
       const [, node] = nodes;
       if (fate === "killed") await node?.kill();
       else node?.pause();
@@ -77,7 +77,7 @@ describe.skipIf(!hasRedis)("a master behind a Sentinel", () => {
     const sentinel = await startSentinel("gates", master, "s3cr3t");
     const url = `redis-sentinel://:s3cr3t@127.0.0.1:${sentinel.port}/gates?db=2`;
     const { state, told } = await openShared(url);
-    expect(await state.replace("key a", undefined, "1")).toBe(true);
+    expect((await state.update(["key a"], () => ["1"])).isChanged).toBe(true);
     await until("the replica has it, and the Sentinel knows the replica", async () => {
       const held = await replica.command("-a", "s3cr3t", "-n", "2", "dbsize");
       const known = await sentinel.command("sentinel", "replicas", "gates");
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)("a master behind a Sentinel", () => {
     expect(error?.message).toBe(away.message);
     expect(ms).toBeLessThan(1000);
     await until("the other one is written to", () =>
-      state.replace("key a", "1", "2").catch(() => false),
+      state.update(["key a"], () => ["2"]).catch(() => undefined),
     );
     expect(await replica.command("-a", "s3cr3t", "role")).toContain("master");
     await until("it is told", async () => told.at(-1) === true);

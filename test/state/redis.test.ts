@@ -31,8 +31,8 @@ describe.skipIf(!hasRedis)("Redis", () => {
     const writeUntilItFails = async (writer: number): Promise<void> => {
       for (let n = 0; ; n += 1) {
         const key = `key ${writer} ${n}`;
-        const isDone = await shared.state.replace(key, undefined, "").catch(() => undefined);
-        if (isDone === undefined) return;
+        const updated = await shared.state.update([key], () => [""]).catch(() => undefined);
+        if (!updated) return;
         acknowledged.push(key);
       }
     };
@@ -49,12 +49,12 @@ describe.skipIf(!hasRedis)("Redis", () => {
   });
 
   it("fails at once while Redis is away, tells so once, and works again by itself", async () => {
-    await shared.state.replace("key a", undefined, "1");
+    await shared.state.update(["key a"], () => ["1"]);
     await redis.kill();
     await until("it is noticed", async () => shared.told.at(-1) === false);
     for (const call of [
       () => shared.state.get("key a"),
-      () => shared.state.replace("key a", "1", "2"),
+      () => shared.state.update(["key a"], () => ["2"]),
       () => shared.state.list("key "),
     ]) {
       const { error, ms } = await timed<unknown>(call());
@@ -69,9 +69,9 @@ describe.skipIf(!hasRedis)("Redis", () => {
   });
 
   it("fails within a second while Redis says nothing, and works again when it does", async () => {
-    await shared.state.replace("key a", undefined, "1");
+    await shared.state.update(["key a"], () => ["1"]);
     redis.pause();
-    const calls = [1, 2, 3].map((n) => timed(shared.state.replace(`key ${n}`, undefined, "")));
+    const calls = [1, 2, 3].map((n) => timed(shared.state.update([`key ${n}`], () => [""])));
     for (const { error, ms } of await Promise.all(calls)) {
       expect(error?.message).toBe(away.message);
       expect(ms).toBeLessThan(1000);
@@ -91,19 +91,19 @@ describe.skipIf(!hasRedis)("Redis", () => {
     expect(log).toEqual([expect.stringContaining("cannot be reached")]);
     await later.start();
     await until("it is found", async () => told.at(-1) === true);
-    expect(await state.replace("key a", undefined, "1")).toBe(true);
+    expect((await state.update(["key a"], () => ["1"])).isChanged).toBe(true);
     await state.close();
     await later.close();
   });
 
   it("carries on with a Redis that forgot its scripts", async () => {
-    await shared.state.replace("key a", undefined, "1");
+    await shared.state.update(["key a"], () => ["1"]);
     await redis.command("script", "flush");
-    expect(await shared.state.replace("key a", "1", "2")).toBe(true);
+    expect((await shared.state.update(["key a"], () => ["2"])).isChanged).toBe(true);
   });
 
   it("keeps installations apart by their prefix and their database", async () => {
-    await shared.state.replace("key a", undefined, "1");
+    await shared.state.update(["key a"], () => ["1"]);
     for (const suffix of ["?prefix=other", "/3"]) {
       const other = await openShared(`${redis.url}${suffix}`);
       expect(await other.state.list("key ")).toEqual([]);
@@ -114,12 +114,12 @@ describe.skipIf(!hasRedis)("Redis", () => {
 
   it("answers within a second when it becomes a replica, which refuses to write", async () => {
     await redis.command("replicaof", "127.0.0.1", "1");
-    const { error, ms } = await timed(shared.state.replace("key a", undefined, "1"));
+    const { error, ms } = await timed(shared.state.update(["key a"], () => ["1"]));
     expect(error?.message).toBe(away.message);
     expect(ms).toBeLessThan(1000);
     await redis.command("replicaof", "no", "one");
     await until("it can be written", () =>
-      shared.state.replace("key a", undefined, "1").catch(() => false),
+      shared.state.update(["key a"], () => ["1"]).catch(() => false),
     );
   });
 });
@@ -138,7 +138,7 @@ describe.skipIf(!hasRedis)("a Redis of another kind", () => {
     const url = (word: string): string =>
       `redis://gate:${encodeURIComponent(word)}@127.0.0.1:${redis.port}`;
     const right = await openShared(url("s3cr3t/pa@ss"));
-    expect(await right.state.replace("key a", undefined, "1")).toBe(true);
+    expect((await right.state.update(["key a"], () => ["1"])).isChanged).toBe(true);
     const wrong = await openShared(url("wr0ng-pass"));
     const { error } = await timed(wrong.state.get("key a"));
     expect(error?.message).toBe(away.message);
@@ -157,7 +157,7 @@ describe.skipIf(!hasRedis)("a Redis of another kind", () => {
     const id = { slot: "a", number: 1, keptMs: 60_000 };
     const bounds = { size: 10, perSecond: 1 };
     const request = { bounds, returned: 0, owed: 0, least: 0, wanted: 4, share: 1 };
-    expect(await state.replace("key a", undefined, "1")).toBe(true);
+    expect((await state.update(["key a"], () => ["1"])).isChanged).toBe(true);
     expect((await state.take("limits a", request, id)).granted).toBe(4);
     await state.add([{ key: "usage a", counts: { a: { b: [1] } } }], id);
     await state.append("pending a", { at: 0, items: ["x", "y"], kept: 1 });

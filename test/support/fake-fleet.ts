@@ -49,7 +49,6 @@ export function startFakeProcess(
     list: whileAlive((...all) => shared.list(...all)),
     take: whileAlive((...all) => shared.take(...all)),
     update: whileAlive((...all) => shared.update(...all)),
-    replace: whileAlive((...all) => shared.replace(...all)),
   };
   const meters = new Meters({ memberId: id, isAlone }, { state, clock });
   void meters.start();

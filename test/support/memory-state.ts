@@ -80,11 +80,6 @@ export class MemoryState implements State {
     return updated ?? { isChanged: true, texts: keys.map(this.#table.get) };
   }
 
-  async replace(key: string, expected: string | undefined, text: string | undefined) {
-    const next: Next = ([there]) => (there === expected ? [text] : undefined);
-    return (await this.update([key], next)).isChanged;
-  }
-
   async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#clock.wallTime()));

@@ -59,7 +59,7 @@ export function describeOperations(name: string, current: () => State): void {
 
     it("goes on with what a version before this one wrote", async () => {
       const state = current();
-      await state.replace("limits a", undefined, "25 1763800000000.5 m-0.17");
+      await state.update(["limits a"], () => ["25 1763800000000.5 m-0.17"]);
       expect((await state.take("limits a", asked({ wanted: 10 }), once())).left).toBe(65);
     });
 
@@ -78,7 +78,7 @@ export function describeOperations(name: string, current: () => State): void {
     it("forgets of a rate what would not fit into its burst, and a time that is far ahead", async () => {
       const state = current();
       const bounds = { size: 100, perSecond: 1 };
-      await state.replace("limits rate", undefined, `100 ${Date.now() + 3_600_000} old.1`);
+      await state.update(["limits rate"], () => [`100 ${Date.now() + 3_600_000} old.1`]);
       const { left } = await state.take("limits rate", asked({ bounds, owed: 900 }), once());
       expect(left).toBe(0);
       const back = await state.take("limits rate", asked({ bounds, returned: 50 }), once());
@@ -155,7 +155,7 @@ export function describeOperations(name: string, current: () => State): void {
       const options = { id: { ...id, number: 3 } };
       const raise = ([text]: readonly (string | undefined)[]) => [`${text ?? ""}x`];
       await state.update(["key a"], raise, options);
-      await state.replace("key a", "x", "y");
+      await state.update(["key a"], () => ["y"]);
       const again = await state.update(["key a"], raise, options);
       expect(again).toEqual({ isChanged: true, texts: ["y"] });
       expect(await state.get("key a")).toBe("y");
@@ -216,7 +216,7 @@ export function describeOperations(name: string, current: () => State): void {
       const state = current();
       const keys = [10, 11, 12].map((n) => `pending main ${n.toString(16).padStart(12, "0")}`);
       await state.update(keys, () => ["a", "b", "c"]);
-      await state.replace("pending _first main", undefined, "a");
+      await state.update(["pending _first main"], () => ["a"]);
       await migrateState(state, { where: "the state", log: { info: () => undefined } });
       expect(await state.readFrom("pending main", 0)).toMatchObject({ first: 10, end: 13 });
       const part = await state.append("pending main", { at: 13, items: ["d"], kept });

@@ -5,10 +5,10 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import { Mutex } from "../../lib/mutex.ts";
-import type { State } from "../../state/state.ts";
+import type { Next, State } from "../../state/state.ts";
 
 export type MembersParts = {
-  readonly state: Pick<State, "update" | "replace" | "list">;
+  readonly state: Pick<State, "update" | "list">;
   readonly clock: Pick<Clock, "now">;
 };
 
@@ -48,7 +48,7 @@ export class Members {
   async close(): Promise<void> {
     await this.#beating.idle();
     this.#isClosed = true;
-    await this.#parts.state.replace(this.#key, this.#sign, undefined).catch(() => false);
+    await this.#remove(this.#key, this.#sign).catch(() => undefined);
   }
 
   async #beat(): Promise<void> {
@@ -80,9 +80,15 @@ export class Members {
   async #forget(nowMs: number): Promise<void> {
     for (const [key, { text, sinceMs }] of this.#seen) {
       if (nowMs - sinceMs < FORGOTTEN_AFTER_MS) continue;
-      await this.#parts.state.replace(key, text, undefined);
+      await this.#remove(key, text);
       this.#seen.delete(key);
     }
+  }
+
+  /** Whoever wrote another sign meanwhile lives. */
+  async #remove(key: string, sign: string | undefined): Promise<void> {
+    const next: Next = ([there]) => (there === sign ? [undefined] : undefined);
+    await this.#parts.state.update([key], next, { known: [sign] });
   }
 }
 

@@ -246,7 +246,7 @@ type MetersOptions = {
 };
 
 export type MetersParts = {
-  readonly state: Pick<State, "take" | "update" | "replace" | "list">;
+  readonly state: Pick<State, "take" | "update" | "list">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
 
@@ -317,7 +317,7 @@ export class Meters {
     for (const { key, text } of await state.list("limits ")) {
       const label = key.slice(key.lastIndexOf(" ") + 1);
       if (label !== "rate" && isLongOver(label, clock.wallTime()))
-        await state.replace(key, text, undefined);
+        await state.update([key], () => [undefined], { known: [text] });
     }
   }
 }

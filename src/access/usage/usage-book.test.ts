@@ -208,7 +208,7 @@ describe("the usage book", () => {
     const entries = ["2025-01-30", "2025-01-31", "2025-02-01"].map(
       (each) => `usage ${each} app a-0`,
     );
-    for (const key of entries) await state.replace(key, undefined, "{}");
+    for (const key of entries) await state.update([key], () => ["{}"]);
     await clock.advance(Date.UTC(2026, 2, 6) - clock.wallTime()); // the 400th day of January 31st
     bookOf().start();
     const kept = async () => {
@@ -233,10 +233,9 @@ it("removes more within a minute when fewer days are to be kept", async () => {
   const ownState = new MemoryState();
   const nowMs = ownClock.wallTime();
   for (const back of [0, 1, 2, 3])
-    await ownState.replace(
-      `usage ${day({ wallTime: () => nowMs - back * DAY_MS })} web a-0`,
-      undefined,
-      "x",
+    await ownState.update(
+      [`usage ${day({ wallTime: () => nowMs - back * DAY_MS })} web a-0`],
+      () => ["x"],
     );
   let keptDays = 3;
   const ending = new AbortController();

@@ -25,7 +25,7 @@ export type UsageBookOptions = {
 };
 
 export type UsageBookParts = {
-  readonly state: Pick<State, "add" | "list" | "replace">;
+  readonly state: Pick<State, "add" | "list" | "update">;
   readonly clock: Clock;
   readonly log: Pick<Logger, "warn" | "info" | "error">;
 };
@@ -152,7 +152,7 @@ export class UsageBook {
   }
 }
 
-type Parts = { readonly state: Pick<State, "list" | "replace">; readonly clock: Clock };
+type Parts = { readonly state: Pick<State, "list" | "update">; readonly clock: Clock };
 
 /** Also how soon after the start the first look is taken. */
 const LOOK_EVERY_MS = 60_000;
@@ -191,7 +191,7 @@ async function removeBefore(
   for (const prefix of prefixesBefore(firstKept)) {
     for (const { key, text } of await state.list(`${what}${prefix}`)) {
       if (signal.aborted) return;
-      await state.replace(key, text, undefined);
+      await state.update([key], () => [undefined], { known: [text] });
     }
     await clock.yield();
   }

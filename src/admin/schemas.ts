@@ -87,6 +87,12 @@ const counts = {
   refusedRate: count.describe("Its rate was used up."),
   refusedQuota: count.describe("What it may spend in a day or a month was."),
   refusedConcurrent: count.describe("Too many ran at once."),
+  refusedNetworks: count.describe("Whole requests from here on: the key has not the network."),
+  refusedOrigins: count.describe("They came from another web page than the key's."),
+  refusedAddresses: count.describe("They came from another address than the key's."),
+  refusedBatches: count.describe("The batch was larger than the key may send."),
+  refusedWebSockets: count.describe("Too many WebSockets or event streams, or messages over them."),
+  refusedAgain: count.describe("Unread: too much had been refused before."),
   cost: z.number().optional().describe("By the configured prices; left out without any."),
   savedCost: z.number().optional(),
 };

@@ -5,7 +5,7 @@ import type { Costs, Meter } from "../access/limits/meter.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
 import { type AnswerJson, bytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readOther, readRequest } from "../jsonrpc/request.ts";
-import { errors, isTooMuchWork, type RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors, isTooMuchWork, type RateLimit, RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -405,9 +405,6 @@ const outcomeOf = (error: unknown): CallRecord["outcome"] => {
 
 /** The server's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
 const REFUSED: readonly number[] = [403, 429];
-
-const ruleOf = ({ data }: RpcError): string | undefined =>
-  (data as { readonly rule?: string } | undefined)?.rule;
 
 /**
  * Counts an answered call as usage of its key.

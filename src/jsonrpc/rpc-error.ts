@@ -44,13 +44,17 @@ export type RateLimit = {
   rule: "rate" | "day" | "month" | "concurrent" | "webSockets" | "messages";
 };
 
+/** Which setting of a key, or bound of its callers, refused it. */
+export const ruleOf = ({ data }: RpcError): string | undefined =>
+  (data as { readonly rule?: string } | undefined)?.rule;
+
 /** No upstream that may be asked has the method: another way may do. */
 export const isMethodMissing = (thrown: unknown): boolean =>
   thrown instanceof RpcError && (thrown.code === -32601 || isMethodMissing(thrown.cause));
 
 /** See `errors.tooMuchWork`. */
 export const isTooMuchWork = (thrown: unknown): boolean =>
-  thrown instanceof RpcError && (thrown.data as { rule?: unknown } | undefined)?.rule === WORK_RULE;
+  thrown instanceof RpcError && ruleOf(thrown) === WORK_RULE;
 
 const WORK_RULE = "upstreamCalls";
 

@@ -1,31 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { call } from "../../test/support/scripted-context.ts";
+import { noCounts } from "../access/usage/key-usage.ts";
 import { readRange } from "../lib/calendar.ts";
 import { type CallContext, checkParams } from "./method.ts";
 import { ownMethods } from "./own.ts";
 
 const row = {
-  day: "2026-11-21",
-  key: "app",
-  network: "eth",
-  method: "eth_call",
-  calls: 2,
-  computeUnits: 6,
-  bytes: 90,
-  requestBytes: 60,
-  errors: 1,
-  refused: 3,
-  savedByStore: 1,
-  savedByMerging: 0,
-  savedHere: 0,
-  savedComputeUnits: 3,
-  upstreamCalls: 1,
-  refusedMethods: 1,
-  refusedWrites: 0,
-  refusedContracts: 0,
-  refusedRate: 2,
-  refusedQuota: 0,
-  refusedConcurrent: 0,
+  ...{ day: "2026-11-21", key: "app", network: "eth", method: "eth_call" },
+  ...noCounts(),
+  ...{ calls: 2, computeUnits: 6, bytes: 90, requestBytes: 60, errors: 1, refused: 3 },
+  ...{ savedByStore: 1, savedComputeUnits: 3, upstreamCalls: 1, refusedMethods: 1, refusedRate: 2 },
 };
 
 async function usage(...params: unknown[]): Promise<unknown> {

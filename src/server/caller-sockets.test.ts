@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { RpcResponse } from "../calls/response.ts";
+import { ruleOf } from "../jsonrpc/rpc-error.ts";
 import { MemoryBudget, memoryHolder } from "../lib/memory-budget.ts";
 import { CallerSockets, type CallerSocketsOptions } from "./caller-sockets.ts";
 
@@ -28,6 +29,8 @@ const answerOf = (text: string): RpcResponse =>
 let clock: FakeClock;
 let memory: MemoryBudget;
 let closed: string[];
+/** What was counted with the key's usage. */
+let refusals: string[];
 let sockets: CallerSockets;
 let server: Server;
 let connections: Socket[];
@@ -41,6 +44,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   memory = new MemoryBudget({ bytes: 400_000 }, { onRefused: () => undefined });
   closed = [];
+  refusals = [];
   connections = [];
   answer = async () => answerOf("done");
   sockets = new CallerSockets(OPTIONS, {
@@ -48,6 +52,7 @@ beforeEach(async () => {
       admitSocket: async () => ({ grant, allowOrigin: "*" }),
       answerMessage: () => answer(),
       payerOf: () => ({ grant, network: {} as never }),
+      countRefusal: (_, by, error) => void refusals.push(`${by?.name} ${ruleOf(error)}`),
     },
     connections: { requestsOn: () => undefined },
     bodies: { refuse: () => answerOf("refused") },
@@ -95,6 +100,12 @@ async function seen(isSeen: () => boolean): Promise<void> {
   while (!isSeen()) await new Promise(setImmediate);
 }
 
+it("a key that has as many sockets as it may is refused another one, which is counted", async () => {
+  for (let count = 0; count < OPTIONS.perKey; count += 1) await opened();
+  await expect(opened()).rejects.toThrow("429");
+  expect(refusals).toEqual(["test webSockets"]);
+});
+
 describe("the messages of a key", () => {
   const isSpent = async (socket: WebSocket): Promise<boolean> => (await said(socket)) === "refused";
 
@@ -102,6 +113,7 @@ describe("the messages of a key", () => {
     const first = await opened();
     for (let sent = 0; sent < BURST; sent += 1) expect(await said(first)).toBe("done");
     expect(await isSpent(first)).toBe(true);
+    expect(refusals).toEqual(["test messages"]);
     first.close();
     await ended(first);
     expect(await isSpent(await opened())).toBe(true);

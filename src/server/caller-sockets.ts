@@ -41,7 +41,7 @@ export type CallerSocketsOptions = {
 };
 
 export type CallerSocketsParts = {
-  readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf">;
+  readonly endpoint: Pick<Endpoint, "admitSocket" | "answerMessage" | "payerOf" | "countRefusal">;
   readonly connections: Pick<Connections, "requestsOn">;
   readonly bodies: Pick<BodyAnswerer, "refuse">;
   readonly memory: Pick<MemoryBudget, "hold" | "release" | "admitsRequest">;
@@ -124,7 +124,10 @@ export class CallerSockets {
     if ("response" in admitted) return this.#refuse(upgrade, admitted);
     const { grant, allowOrigin } = admitted;
     const short = this.shortage(grant);
-    if (short) return this.#refuse(upgrade, { response: refusal("null", short), allowOrigin });
+    if (short) {
+      this.#parts.endpoint.countRefusal(asked, grant, short);
+      return this.#refuse(upgrade, { response: refusal("null", short), allowOrigin });
+    }
     this.#handshake.handleUpgrade(request, socket, head, (webSocket) =>
       this.#serve(webSocket, upgrade, grant),
     );
@@ -261,7 +264,9 @@ export class CallerSockets {
     if (share.refused > this.#bounds.size) return "noisy";
     const { messagesPerSecond: limit } = this.#options;
     const short = { limit, remaining: 0, retryAfter: 1, rule: "messages" } as const;
-    return bodies.refuse(body, errors.rateLimited(short));
+    const error = errors.rateLimited(short);
+    endpoint.countRefusal(asked, endpoint.payerOf(asked).grant, error);
+    return bodies.refuse(body, error);
   }
 
   #look(): void {

@@ -6,7 +6,7 @@ import type { CallableNetwork, RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { PushChannel } from "../filters/subscription.ts";
-import { errors, type RpcError } from "../jsonrpc/rpc-error.ts";
+import { errors, type RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Occupancy } from "../lib/mutex.ts";
@@ -67,6 +67,8 @@ export type EndpointRequest = {
 };
 
 /** The response, and what the server needs to know to send it. undefined when the caller went away. */
+type Asked = Pick<EndpointRequest, "route" | "request">;
+
 export type EndpointAnswer = {
   response: RpcResponse;
   allowOrigin: string | undefined;
@@ -107,8 +109,8 @@ export class Endpoint {
     const { request, scope } = incoming;
     const { refusals } = this.#parts;
     let grant = this.#grantOf(incoming.route);
-    const turnedAway = this.#turnedAway(request, grant);
-    if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
+    const turnedAway = this.#turnedAway(incoming, grant);
+    if (turnedAway) return turnedAway;
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
       const network = this.#networkOf(incoming);
@@ -143,8 +145,8 @@ export class Endpoint {
   async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
     const { request, route } = incoming;
     let grant = this.#grantOf(route);
-    const turnedAway = this.#turnedAway(request, grant);
-    if (turnedAway) return { ...NOTHING_READ, response: refusal("null", turnedAway), isLast: true };
+    const turnedAway = this.#turnedAway(incoming, grant);
+    if (turnedAway) return turnedAway;
     const read: Read = { body: undefined, allowOrigin: "*" };
     try {
       const network = this.#networkOf(incoming);
@@ -169,10 +171,10 @@ export class Endpoint {
     const { refusals, clock } = this.#parts;
     const grant = this.#grantOf(route);
     if (!grant) return "revoked";
+    const turnedAway = this.#turnedAway(incoming, grant);
+    if (turnedAway) return turnedAway.response;
     const read: Read = { body, allowOrigin: undefined };
     try {
-      const turnedAway = this.#turnedAway(request, grant);
-      if (turnedAway) throw turnedAway;
       const network = this.#networkOf(incoming);
       scope.holdFor(grant.meter.memory);
       scope.hold("bodies", body.length);
@@ -193,9 +195,13 @@ export class Endpoint {
     return body;
   }
 
-  #turnedAway(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
+  #turnedAway(incoming: EndpointRequest, grant: Grant | undefined): EndpointAnswer | undefined {
     const { refusals } = this.#parts;
-    return refusals.exhausted.size > 0 ? refusals.ofNow(request, grant) : undefined;
+    if (refusals.exhausted.size === 0) return undefined;
+    const error = refusals.ofNow(incoming.request, grant);
+    if (!error) return undefined;
+    this.countRefusal(incoming, grant, error);
+    return { ...NOTHING_READ, response: refusal("null", error), isLast: true };
   }
 
   #answerBody(
@@ -221,8 +227,15 @@ export class Endpoint {
     const { refusals, log } = this.#parts;
     const error = asVisible(thrown, incoming, log);
     refusals.countRequest({ request, grant }, error, this.#bytesReadFor(error, request, read));
+    this.countRefusal(incoming, grant, error);
     const response = refusal("null", error);
     return { ...NOTHING_READ, response, allowOrigin: read.allowOrigin, isLast: false };
+  }
+
+  /** Of a request of which no call was read: what its key or its caller's bounds refused is told with the key's usage. */
+  countRefusal(asked: Asked, grant: Grant | undefined, error: RpcError): void {
+    const network = grant && this.#findNetwork(asked);
+    if (network) grant.usage.recordRefusal(network.facts.name, ruleOf(error));
   }
 
   /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */
@@ -256,7 +269,7 @@ export class Endpoint {
     return grant ? grant.scope.allowedOrigin(request.headers.origin) : "*";
   }
 
-  #findNetwork({ route, request }: Pick<EndpointRequest, "route" | "request">) {
+  #findNetwork({ route, request }: Asked) {
     const { networks, networkOfHost } = this.#parts;
     const name = route.network ?? networkOfHost(request.headers.host);
     return name === undefined ? undefined : networks.get(name);
@@ -269,14 +282,14 @@ export class Endpoint {
     return network;
   }
 
-  #whyNoNetwork({ route, request }: Pick<EndpointRequest, "route" | "request">): RpcError {
+  #whyNoNetwork({ route, request }: Asked): RpcError {
     const { networkOfHost, isUnidentified } = this.#parts;
     const name = route.network ?? networkOfHost(request.headers.host);
     return isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
   }
 
   /** Whose a WebSocket is now: the parts that are not there any more are undefined. */
-  payerOf({ route, request }: Pick<EndpointRequest, "route" | "request">) {
+  payerOf({ route, request }: Asked) {
     const grant = this.#grantOf(route);
     const network = this.#findNetwork({ route, request });
     return { grant, network };

@@ -16,7 +16,7 @@ import type { HttpExchange } from "./listener.ts";
 import { REFUSED, type ResponseOptions, respond } from "./respond.ts";
 
 export type EventStreamsParts = {
-  readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf">;
+  readonly endpoint: Pick<Endpoint, "admitSocket" | "payerOf" | "countRefusal">;
   readonly sockets: Pick<CallerSockets, "isDraining" | "shortage" | "hold" | "answer" | "newScope">;
   readonly turns: Pick<Turns, "join" | "next">;
   readonly metrics: Pick<Metrics, "webSocketClosed">;
@@ -65,7 +65,10 @@ export class EventStreams {
       return undefined;
     }
     const short = sockets.shortage(grant);
-    if (short) return refusal("null", short);
+    if (short) {
+      endpoint.countRefusal(exchange, grant, short);
+      return refusal("null", short);
+    }
     const { channel, share } = sockets.hold(stream, exchange, grant);
     const scope = sockets.newScope();
     response.on("close", () => scope.end(false));

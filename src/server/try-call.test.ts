@@ -16,6 +16,7 @@ function trials(pieces: readonly AnswerJson[] = ["{}"], settings: object = {}) {
   const answered: { readonly body: string; readonly caller: Caller }[] = [];
   const held = { bodies: 0, unsent: 0, building: 0 };
   const inside: number[] = [0];
+  const refusedBy: string[] = [];
   const network = {
     facts: { name: "main" },
     requests: { enter: () => inside.push(1), leave: () => inside.push(-1) },
@@ -25,7 +26,10 @@ function trials(pieces: readonly AnswerJson[] = ["{}"], settings: object = {}) {
     name: "app",
     scope: new Scope({ limits: { logs: {} }, ...settings }),
     meter: { memory: { name: "app", bytes: 0 }, charge: () => undefined },
-    usage: { recordUnits: () => undefined },
+    usage: {
+      recordUnits: () => undefined,
+      recordRefusal: (_: string, rule: string) => refusedBy.push(rule),
+    },
   };
   const parts = {
     networks: new Map([["main", network]]),
@@ -49,7 +53,7 @@ function trials(pieces: readonly AnswerJson[] = ["{}"], settings: object = {}) {
     clock: new FakeClock(),
     log: { error: () => undefined },
   } as unknown as CallTrialsParts;
-  return { tries: new CallTrials({ callMs: 1_000 }, parts), answered, held, inside };
+  return { tries: new CallTrials({ callMs: 1_000 }, parts), answered, held, inside, refusedBy };
 }
 
 describe("a call that an operator tries", () => {
@@ -77,11 +81,12 @@ describe("a call that an operator tries", () => {
     [{ addresses: ["10.0.0.0/8"] }, { address: "11.0.0.1" }, "addresses"],
     [{ addresses: ["10.0.0.0/8"] }, { address: "10.1.2.3" }, undefined],
   ])("of a key with %j, from %j, is refused by %s", async (settings, from, rule) => {
-    const { tries, answered } = trials(["{}"], settings);
+    const { tries, answered, refusedBy } = trials(["{}"], settings);
     const outcome = await tries.try({ ...CALL, ...from });
     if (outcome.kind === "unknown") throw new Error("unknown");
     expect(answered).toHaveLength(rule === undefined ? 1 : 0);
     expect(outcome.status).toBe(rule === undefined ? 200 : 403);
+    expect(refusedBy).toEqual(rule === undefined ? [] : [rule]);
     if (rule !== undefined) expect(outcome.json).toContain(`"data":{"rule":"${rule}"}`);
   });
 

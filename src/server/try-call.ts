@@ -5,7 +5,7 @@ import { RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import { type AnswerJson, heldBytesOf, isSource } from "../jsonrpc/raw-json.ts";
-import { errors } from "../jsonrpc/rpc-error.ts";
+import { errors, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -121,7 +121,9 @@ export class CallTrials {
       const caller = { network, grant: explaining, requestId, scope, client, headers: EXPLAINED };
       return await bodies.answer(body, caller);
     } catch (thrown) {
-      return refusal("1", asVisible(thrown, { requestId, scope }, log));
+      const error = asVisible(thrown, { requestId, scope }, log);
+      grant.usage.recordRefusal(from.network, ruleOf(error));
+      return refusal("1", error);
     }
   }
 }

@@ -1,9 +1,11 @@
 // What keys may be used for, and from where, against the real process over a real node.
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { anvilCommand } from "../../packages/devnet/src/node-process.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask, type Envelope, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 
 const isHere = anvilCommand({ port: 1, chainId: 1 }) !== undefined;
 
@@ -214,6 +216,24 @@ describe.skipIf(!isHere)("the scope of a key", () => {
         message: "exceed maximum block range 2",
         data: { rule: "logs", limit: 2 },
       });
+    });
+  });
+
+  it("is told with what a key did: what refused its requests, by the setting", async () => {
+    const url = `${gateway.metricsUrl.replace("/metrics", "")}/usage?rows=none`;
+    await until("all is written", async () => {
+      const bill = (await (await fetch(url)).json()) as {
+        readonly keys: Readonly<Record<string, Readonly<Record<string, number>>>>;
+      };
+      const counted = [
+        bill.keys["elsewhere"]?.["refusedNetworks"],
+        bill.keys["page"]?.["refusedOrigins"],
+        bill.keys["office"]?.["refusedAddresses"],
+        bill.keys["local"]?.["refusedAddresses"],
+        bill.keys["small"]?.["refusedBatches"],
+        bill.keys["small"]?.["refused"],
+      ];
+      return isDeepStrictEqual(counted, [2, 3, 4, 1, 1, 1]);
     });
   });
 

@@ -104,4 +104,22 @@ export const REFUSALS = [
     text: "It spent what it may in a day or month.",
   },
   { field: "refusedConcurrent", setting: "concurrentCalls", text: "Too many calls ran at once." },
+  { field: "refusedNetworks", setting: "networks", text: "The key does not have the network." },
+  { field: "refusedOrigins", setting: "origins", text: "A page that the key is not for sent it." },
+  {
+    field: "refusedAddresses",
+    setting: "addresses",
+    text: "It came from an address that the key is not for.",
+  },
+  { field: "refusedBatches", setting: "limits.batch", text: "The batch was too large." },
+  {
+    field: "refusedWebSockets",
+    setting: "limits.webSocket",
+    text: "Too many WebSockets or event streams, or messages over them.",
+  },
+  {
+    field: "refusedAgain",
+    setting: "limits.refusals",
+    text: "Too much of what its caller sent had been refused.",
+  },
 ] as const satisfies readonly { field: keyof BillSum; setting: string; text: string }[];

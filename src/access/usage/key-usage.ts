@@ -54,6 +54,13 @@ const REFUSED_AS: Readonly<Record<string, keyof Counts>> = {
   day: "refusedQuota",
   month: "refusedQuota",
   concurrent: "refusedConcurrent",
+  networks: "refusedNetworks",
+  origins: "refusedOrigins",
+  addresses: "refusedAddresses",
+  batch: "refusedBatches",
+  webSockets: "refusedWebSockets",
+  messages: "refusedWebSockets",
+  refusals: "refusedAgain",
 };
 
 /** As methods that are on no list. */
@@ -81,9 +88,7 @@ export class KeyUsage {
     counts.computeUnits += computeUnits;
     counts.upstreamCalls += call.upstreamCalls;
     if (outcome === "refused") {
-      counts.refused += 1;
-      const rule = REFUSED_AS[call.refusedBy ?? ""];
-      if (rule) counts[rule] += 1;
+      countRefusal(counts, call.refusedBy);
       return;
     }
     counts.calls += 1;
@@ -91,6 +96,12 @@ export class KeyUsage {
     if (saved === undefined) return;
     counts[COUNTED_AS[saved]] += 1;
     counts.savedComputeUnits += computeUnits;
+  }
+
+  /** A request was turned away before a call in it was read. @param rule Others than a key's or its callers' are not counted. */
+  recordRefusal(network: string, rule: string | undefined): void {
+    if (rule === undefined || !(rule in REFUSED_AS)) return;
+    countRefusal(this.#dayNow().countsOf(network, BESIDE_CALLS), rule);
   }
 
   /** What was charged beside calls: for the bytes of large requests. */
@@ -159,10 +170,26 @@ export const FIELDS = [
   "refusedQuota",
   /** Too many at once. */
   "refusedConcurrent",
+  /** Before a call was read, from here on: of other networks, origins and addresses than the key's. */
+  "refusedNetworks",
+  "refusedOrigins",
+  "refusedAddresses",
+  /** Larger than the key may send. */
+  "refusedBatches",
+  /** Too many of them, or too many messages. */
+  "refusedWebSockets",
+  /** Unread, since so much before was refused. */
+  "refusedAgain",
 ] as const;
 
 /** Of one key's calls on one day, by network and method. */
 export type Counts = Record<(typeof FIELDS)[number], number>;
+
+function countRefusal(counts: Counts, rule: string | undefined): void {
+  counts.refused += 1;
+  const field = REFUSED_AS[rule ?? ""];
+  if (field) counts[field] += 1;
+}
 
 /** By network, then by method. */
 export type Totals = Map<string, Map<string, Counts>>;

@@ -73,6 +73,25 @@ describe("the usage book", () => {
         refusedRate: 0,
         refusedQuota: 1,
         refusedConcurrent: 0,
+        refusedNetworks: 0,
+        refusedOrigins: 0,
+        refusedAddresses: 0,
+        refusedBatches: 0,
+        refusedWebSockets: 0,
+        refusedAgain: 0,
+      },
+    ]);
+  });
+
+  it("counts requests that were refused before a call was read, by what a key or its callers are bound to", async () => {
+    const usage = bookOf().of("app");
+    for (const rule of ["origins", "origins", "messages", "webSockets", "guesses", undefined])
+      usage.recordRefusal("eth", rule);
+    await Promise.all(books.map((book) => book.write()));
+    expect(await readUsage(state, today(), { clock })).toMatchObject([
+      {
+        ...{ network: "eth", method: "other", calls: 0, computeUnits: 0, refused: 4 },
+        ...{ refusedOrigins: 2, refusedWebSockets: 2, refusedAddresses: 0 },
       },
     ]);
   });

@@ -22,7 +22,7 @@ import type { StoreSize } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 import { ThreadStore } from "./thread/thread-store.ts";
-import type { WriterThread } from "./thread/writer-thread.ts";
+import { CALLED_OFF, type WriterThread } from "./thread/writer-thread.ts";
 import { type StoreWriting, type TakeBlock, takeHere, writingHere } from "./writing.ts";
 
 export type ChainOptions = {
@@ -333,7 +333,10 @@ export class Chain implements ChainWriter {
       (segments) => {
         if (segments > 0) log.warn({ segments, why }, "kept logs of old blocks are forgotten");
       },
-      (error: unknown) => log.error({ err: error }, "kept logs could not be forgotten"),
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== CALLED_OFF)
+          log.error({ err: error }, "kept logs could not be forgotten");
+      },
     );
   }
 

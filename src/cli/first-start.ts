@@ -21,6 +21,7 @@ import { secretsOf } from "../upstream/redact.ts";
 import {
   CommandFailure,
   type ConfigSource,
+  inData,
   leftConfigPath,
   orMistakes,
   programName,
@@ -213,7 +214,7 @@ export async function init(
       const why =
         cause.code === "EEXIST"
           ? isThere(configPath)
-          : `${configPath}: cannot be written (${cause.code})`;
+          : `${configPath}: cannot be written (${cause.code}): name a file that this user may write with --config`;
       throw new CommandFailure(why, { exitCode: 2, cause });
     },
   );
@@ -255,9 +256,17 @@ export async function prepareFirstStart(
   for (const node of nodes) print(describe(node));
   const text = configText(nodes, programName(environment));
   const config = orMistakes(parseConfig(text, environment));
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(path, text, { mode: 0o600 });
+  await inData(config, async () => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeFile(path, text, { mode: 0o600 });
+  });
   const key = await firstKey(config);
+  // At once: a start that fails now, or is ended, must not keep it from the person.
+  print(
+    key === undefined
+      ? `The key of the first start works on; another one: ${programName(environment)} keys create web`
+      : `A key, which is shown this once and works at the next start too:  ${key}`,
+  );
   const networks = [...byNetwork(nodes)].map(
     ([name, [first]]) => [name, first?.facts?.family ?? "evm"] as const,
   );
@@ -307,12 +316,6 @@ type Announced = {
 
 function announce({ server, key, networks, program }: Announced, print: Print): void {
   const shown = key ?? "<key>";
-  print("");
-  print(
-    key === undefined
-      ? `The key of the first start works on; another one: ${program} keys create web`
-      : `A key, which is shown this once and works at the next start too:  ${key}`,
-  );
   for (const [name, family] of networks) {
     const url = `${server}/${name}/v1/${shown}`;
     const method = family === "evm" ? "eth_blockNumber" : "cfx_epochNumber";

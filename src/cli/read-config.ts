@@ -7,6 +7,7 @@ import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/setting-names.ts";
 import type { Facts } from "../config/short-forms.ts";
+import { StoreUnavailable } from "../disk/environment-folder.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { lmdbPath, openState } from "../state/open-state.ts";
@@ -136,19 +137,48 @@ function readText(path: string | undefined): string {
     return readFileSync(path, "utf8");
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
-    const why = code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`;
+    const why =
+      code === "ENOENT"
+        ? "there is no such file: headgate init writes one"
+        : `cannot be read (${code})`;
     throw new CommandFailure(`${path}: ${why}`, { exitCode: 2, cause });
   }
 }
 
-/** Without a word in the log. @throws CommandFailure when it is damaged, or of a newer format. */
+/** Without a word in the log. @throws CommandFailure when it is damaged, of a newer format, or cannot be written. */
 async function stateOf(config: Config): Promise<State> {
   const log = { info: () => undefined, warn: () => undefined };
-  return openState(config, { clock: systemClock, log }).catch((cause: unknown) => {
-    if (!(cause instanceof RefusedState)) throw cause;
-    throw new CommandFailure(cause.message, { exitCode: 1, cause });
-  });
+  return inData(config, () => openState(config, { clock: systemClock, log }));
 }
+
+/** Does what the data folder may be in the way of. @throws CommandFailure */
+export async function inData<Result>(
+  { data }: Pick<Config, "data">,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (cause) {
+    const why = dataTrouble(cause, data);
+    throw why === undefined ? cause : new CommandFailure(why, { exitCode: 1, cause });
+  }
+}
+
+/** What is wrong with the data folder, in a person's words; undefined where the error is about something else. */
+export function dataTrouble(error: unknown, data: string): string | undefined {
+  if (error instanceof RefusedState || error instanceof StoreUnavailable) return error.message;
+  const { code = "", path = data } = error as NodeJS.ErrnoException;
+  const todo = UNWRITABLE[code];
+  return todo && `data: cannot write to ${path} (${code}); ${todo}`;
+}
+
+const ANOTHER_FOLDER = "choose a folder that this user may write (data, or HEADGATE_DATA)";
+const FULL_DISK = "the disk is full: make room, or choose another folder (data, or HEADGATE_DATA)";
+const UNWRITABLE: Readonly<Record<string, string>> = {
+  ...{ EACCES: ANOTHER_FOLDER, EPERM: ANOTHER_FOLDER, EROFS: ANOTHER_FOLDER },
+  ...{ ENOTDIR: ANOTHER_FOLDER, EEXIST: ANOTHER_FOLDER },
+  ...{ ENOSPC: FULL_DISK, EDQUOT: FULL_DISK },
+};
 
 /** Does the work with the state open. @throws CommandFailure as `stateOf`, and in place of what is told to callers. */
 export async function withStateOf<Result>(

@@ -8,7 +8,6 @@ import { type ParsedConfig, parseConfig } from "../config/parse-config.ts";
 import type { Config } from "../config/schema.ts";
 import type { Environment } from "../config/setting-names.ts";
 import type { Facts } from "../config/short-forms.ts";
-import { StoreUnavailable } from "../disk/environment-folder.ts";
 import type { ConfigurationSource } from "../gateway/configuration.ts";
 import { type Gateway, startGateway } from "../gateway.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -17,12 +16,12 @@ import { endProcess, listenForUnexpectedErrors } from "../processes/end-process.
 import { ChildFailed } from "../processes/supervised.ts";
 import { canSharePorts } from "../processes/supervisor.ts";
 import { certificateMistakes } from "../server/tls-front.ts";
-import { RefusedState } from "../state/state.ts";
 import { ProcessEnding, Replacing } from "./ending.ts";
 import { Identifying } from "./identify.ts";
 import {
   CommandFailure,
   type ConfigSource,
+  dataTrouble,
   findConfig,
   leftConfigPath,
   orMistakes,
@@ -209,15 +208,20 @@ async function start(
 const PROGRAM = join(import.meta.dirname, "../../bin/headgate.mjs");
 
 /** In a person's words; undefined for a bug. */
-function whyNotStarted(error: unknown, { data }: Config): string | undefined {
-  const isForPeople = [StoreUnavailable, ChildFailed, RefusedState].some(
-    (kind) => error instanceof kind,
-  );
-  if (isForPeople) return (error as Error).message;
-  const { code = "", port, path } = error as NodeJS.ErrnoException & { port?: number };
-  if (UNWRITABLE.has(code)) return `data: cannot write to ${path ?? data} (${code})`;
-  if (code !== "EADDRINUSE") return undefined;
-  return `port ${port} is in use: stop what listens there, or choose another (listen.port, admin.listen.port, or --port)`;
+function whyNotStarted(error: unknown, { data, listen, admin }: Config): string | undefined {
+  if (error instanceof ChildFailed) return error.message;
+  const { code = "", port, syscall, hostname } = error as ListenError;
+  if (syscall !== "listen" && syscall !== "getaddrinfo") return dataTrouble(error, data);
+  if (code === "EADDRINUSE")
+    return `port ${port} is in use: stop what listens there, or choose another (listen.port, admin.listen.port, or --port)`;
+  if (code === "EACCES" || code === "EPERM")
+    return `port ${port} may not be opened by this user: choose one from 1024 on (listen.port, admin.listen.port, or --port)`;
+  const host = hostname ?? (error as { address?: string }).address;
+  const setting = host === admin.listen.host && host !== listen.host ? "admin.listen" : "listen";
+  return `${setting}.host: this machine cannot listen at ${host} (${code}): name an address of its own, or 0.0.0.0 for all`;
 }
 
-const UNWRITABLE = new Set(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"]);
+type ListenError = NodeJS.ErrnoException & {
+  readonly port?: number;
+  readonly hostname?: string;
+};

@@ -308,7 +308,7 @@ function makeFile(path: string): void {
 function unwritable(folder: string, cause: unknown): StoreUnavailable {
   const { code, message } = cause as NodeJS.ErrnoException;
   return new StoreUnavailable(
-    `data: cannot write to ${folder} (${code === "ERR_SQLITE_ERROR" ? message : code}); choose a folder that this user may write (data)`,
+    `data: cannot write to ${folder} (${code === "ERR_SQLITE_ERROR" ? message : code}); choose a folder that this user may write (data, or HEADGATE_DATA)`,
     { cause },
   );
 }

@@ -140,6 +140,54 @@ describe("headgate <urls>", () => {
   });
 });
 
+describe("a start that cannot be", () => {
+  it.each([
+    {
+      what: "whose data would be within a file",
+      args: (url: string) => [url],
+      environment: { HEADGATE_DATA: import.meta.filename },
+      says: `data: cannot write to ${import.meta.filename} (EEXIST); choose a folder`,
+    },
+    {
+      what: "of a command whose data would be within a file",
+      args: () => ["keys", "create", "web"],
+      environment: {
+        HEADGATE_DATA: import.meta.filename,
+        HEADGATE_UPSTREAMS_ETH_MAINNET: "http://127.0.0.1:2",
+      },
+      says: `data: cannot write to ${join(import.meta.filename, "_state")} (ENOTDIR); choose a folder`,
+    },
+    {
+      what: "at an address of another machine",
+      args: (url: string) => [url, "--port", "0"],
+      environment: { HEADGATE_LISTEN__HOST: "192.0.2.7" },
+      says: "listen.host: this machine cannot listen at 192.0.2.7 (EADDRNOTAVAIL): name an address",
+    },
+    {
+      what: "at a name of no machine, in two processes",
+      args: (url: string) => [url, "--port", "0"],
+      environment: { HEADGATE_LISTEN__HOST: "nobody.invalid", HEADGATE_PROCESSES: "2" },
+      says: "listen.host: this machine cannot listen at nobody.invalid (E",
+    },
+  ])("$what ends with what to do", async ({ args, environment, says }) => {
+    const { said, ended } = headgate(args(anvil.url), environment);
+    expect(await ended).toBe(1);
+    expect(said.err).toMatch(/^.*\n$/);
+    expect(said.err.slice(0, says.length)).toBe(says);
+    expect(said.out).not.toContain('"level":50');
+  });
+
+  it("for its port has shown the key that it made", async () => {
+    const environment = { HEADGATE_DATA: join(folder, "never began") };
+    const { port } = new URL(anvil.url);
+    const { said, ended } = headgate([anvil.url, "--port", port], environment);
+    expect(await ended).toBe(1);
+    expect(said.err).toMatch(new RegExp(`^port ${port} is in use: stop what listens there, .*\n$`));
+    expect(keyIn(said.out)).toMatch(/^hg_/);
+    expect(said.out).not.toContain('"level":50');
+  });
+});
+
 describe("the environment alone", () => {
   it("is a configuration, for the gateway and for the commands beside it", async () => {
     const environment = {

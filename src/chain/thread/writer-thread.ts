@@ -48,7 +48,13 @@ const PANIC = -30_795;
 /** What garbage of short life takes at most, in MiB: three halves, of which one is in use. More made nothing faster. */
 const YOUNG_MIB = 24;
 
-const GONE: ThreadResult = { kind: "failed", why: "the thread that writes has ended", code: "" };
+const GONE = {
+  kind: "failed",
+  why: "the thread that writes has ended",
+  code: "",
+} satisfies ThreadResult;
+/** The code of what fails since a gateway ends that never began: nobody need be told of it. */
+export const CALLED_OFF = "CALLED_OFF";
 
 export class WriterThread {
   #worker: Worker | undefined;
@@ -123,7 +129,7 @@ export class WriterThread {
     if (!this.#unsent) return;
     this.#isClosed = true;
     this.#unsent = undefined;
-    this.#replies.settleAll(GONE);
+    this.#replies.settleAll({ ...GONE, code: CALLED_OFF });
   }
 
   /** After the stores were closed. */

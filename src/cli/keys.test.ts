@@ -2,14 +2,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { commandHere } from "../../test/support/command-here.ts";
 import { keys } from "./keys.ts";
 
 let folder: string;
 let config: string;
 
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "headgate-keys-cli-"));
   config = join(folder, "headgate.yaml");
   const upstreams = [{ url: "http://127.0.0.1:1" }];
@@ -20,38 +20,25 @@ beforeAll(async () => {
     JSON.stringify({ data: join(folder, "data"), keys: [configured], networks }),
   );
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterEach(() => rm(folder, { recursive: true }));
 
 const run = (...words: readonly string[]) =>
   commandHere((print) => keys([...words, "--config", config], {}, print));
 
+const BROWSER = ["--profile", "browser", "--origins", "*.example.com"];
+const TERMS = [
+  ...["--rate", "100", "--burst", "200", "--per-month", "5000", "--concurrent", "4"],
+  ...["--networks", "main", "--batch", "7", "--log-blocks", "50", "--read-only"],
+];
 const KEY = /hg_[0-9A-Za-z]{33}/;
 
 describe("headgate keys", () => {
   it("makes a key and shows it once, for people, machines and scripts", async () => {
-    const forPeople = await run(
-      "create",
-      "--name",
-      "web",
-      "--profile",
-      "browser",
-      "--origins",
-      "*.example.com",
-    );
+    const forPeople = await run("create", "--name", "web", ...BROWSER);
     expect(forPeople).toMatchObject({ code: 0, stderr: "" });
     expect(forPeople.stdout).toMatch(KEY);
     expect((await run("create", "script", "--quiet")).stdout).toMatch(/^hg_[0-9A-Za-z]{33}\n$/);
-    const terms = ["--rate", "100", "--burst", "200", "--per-month", "5000", "--concurrent", "4"];
-    const more = ["--networks", "main", "--batch", "7", "--log-blocks", "50", "--read-only"];
-    const { stdout } = await run(
-      "create",
-      "machine",
-      ...terms,
-      ...more,
-      "--expires",
-      "90d",
-      "--json",
-    );
+    const { stdout } = await run("create", "machine", ...TERMS, "--expires", "90d", "--json");
     expect(JSON.parse(stdout)).toMatchObject({
       name: "machine",
       key: expect.stringMatching(KEY),
@@ -68,6 +55,8 @@ describe("headgate keys", () => {
   });
 
   it("lists and shows all but the keys themselves", async () => {
+    await run("create", "web", ...BROWSER);
+    await run("create", "machine");
     const { stdout } = await run("list");
     expect(stdout.split("\n")[0]).toMatch(
       /^NAME +STATUS +SOURCE +CREATED +EXPIRES +NETWORKS +UNITS\/S$/,
@@ -75,12 +64,7 @@ describe("headgate keys", () => {
     expect(stdout).toMatch(/^filed +active +file +- +never +all +-$/m);
     expect(stdout).toMatch(/^web +active +made +20\S+ +never +all +50$/m);
     const all = JSON.parse((await run("list", "--json")).stdout);
-    expect(all.map(({ name }: { name: string }) => name)).toEqual([
-      "filed",
-      "machine",
-      "script",
-      "web",
-    ]);
+    expect(all.map(({ name }: { name: string }) => name)).toEqual(["filed", "machine", "web"]);
     const { stdout: sheet } = await run("show", "web");
     expect(sheet).toContain("readOnly: true");
     expect(sheet).toContain("batch: 20");
@@ -88,6 +72,7 @@ describe("headgate keys", () => {
   });
 
   it("changes settings, and takes them away", async () => {
+    await run("create", "machine", ...TERMS);
     const update = ["--batch", "none", "--no-read-only", "--rate", "none"];
     expect((await run("update", "machine", ...update)).code).toBe(0);
     const { settings } = JSON.parse((await run("show", "machine", "--json")).stdout);
@@ -96,7 +81,15 @@ describe("headgate keys", () => {
     expect(settings).not.toHaveProperty("rate");
   });
 
+  it("makes no second key of a name", async () => {
+    await run("create", "web");
+    const { code, stdout, stderr } = await run("create", "web");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain("there is a key of the name web already");
+  });
+
   it("tells what keys were used for", async () => {
+    await run("create", "web");
     expect((await run("usage", "web")).stdout).toMatch(/^total +0/m);
     expect((await run("usage", "--csv")).stdout).toMatch(/^day,key,network,method,calls,/);
     expect(JSON.parse((await run("usage", "--json")).stdout)).toMatchObject({ rows: [] });
@@ -116,7 +109,6 @@ describe("headgate keys", () => {
     ],
     [["create", "a", "--profile", "browser"], 2, "origins: the browser profile needs origins"],
     [["create", "filed"], 1, "there is a key of the name filed already"],
-    [["create", "web"], 1, "there is a key of the name web already"],
     [["revoke", "filed"], 1, "the key filed is in the configuration file: change it there"],
     [["disable", "nobody"], 1, "there is no key of the name nobody"],
     [["show", "nobody"], 1, "there is no key of the name nobody"],

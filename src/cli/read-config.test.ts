@@ -64,6 +64,8 @@ describe("a configuration", () => {
 });
 
 describe("where a configuration is looked for", () => {
+  beforeAll(() => writeFile(path, ""));
+
   it.each([
     { given: "a.yaml", environment: { HEADGATE_CONFIG: "b.yaml" }, found: "a.yaml" },
     { given: undefined, environment: { HEADGATE_CONFIG: "b.yaml" }, found: "b.yaml" },

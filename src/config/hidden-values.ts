@@ -21,7 +21,7 @@ const MOST_VALUES = 10_000;
 const MOST_VARIABLES = 1_000;
 
 /** undefined: the text is read in a time in which callers can wait. */
-export function whyTooMuchWork(text: string): string | undefined {
+function whyTooMuchWork(text: string): string | undefined {
   let aliases = 0;
   let values = 0;
   for (const lexeme of new Lexer().lex(text)) {
@@ -47,6 +47,8 @@ export function withHidden(file: string): ShownFile {
  * the value is as it was. So nothing hidden can be moved to where it would be seen.
  */
 export function withRevealed(edited: string, file: string): ShownFile {
+  const tooMuch = whyTooMuchWork(edited);
+  if (tooMuch !== undefined) return { kind: "mistakes", mistakes: [tooMuch] };
   if (marksIn(edited) === 0) return { kind: "text", text: edited };
   const [found, parts] = [hiddenIn(file), partsOf(edited)];
   if (found.kind === "mistakes") return found;

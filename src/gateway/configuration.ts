@@ -6,7 +6,7 @@ import { basename, dirname, join } from "node:path";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
 import type { Checked, FileReplaced, Reloaded, ShownConfiguration } from "../admin/admin-parts.ts";
 import { MOST_TEXT_BYTES } from "../admin/configuration-routes.ts";
-import { whyTooMuchWork, withHidden, withRevealed } from "../config/hidden-values.ts";
+import { withHidden, withRevealed } from "../config/hidden-values.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
 import { Mutex } from "../lib/mutex.ts";
 import { NO_FILE, type ReadAgain, type Reload } from "./reload.ts";
@@ -60,8 +60,6 @@ export class Configuration {
   async validate(text: string): Promise<Checked> {
     const path = this.#parts.source?.path;
     if (path === undefined) return mistaken([NO_FILE]);
-    const tooMuch = whyTooMuchWork(text);
-    if (tooMuch !== undefined) return mistaken([tooMuch]);
     const file = await readText(path);
     if (file.kind === "unreadable") return mistaken([file.why]);
     const revealed = withRevealed(text, file.text);
@@ -90,8 +88,6 @@ export class Configuration {
     if (read.kind === "unreadable") return { kind: "refused", why: read.why };
     const { text: file } = read;
     if (this.#versionOf(file) !== version) return { kind: "changed meanwhile" };
-    const tooMuch = whyTooMuchWork(text);
-    if (tooMuch !== undefined) return { kind: "mistakes", mistakes: [tooMuch] };
     const revealed = withRevealed(text, file);
     if (revealed.kind === "mistakes") return revealed;
     const { text: next } = revealed;

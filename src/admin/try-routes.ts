@@ -1,7 +1,7 @@
 // A call that an operator makes as one of the keys, and what it can call.
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
-import { type AdminApp, type AdminServerParts, noteChange, readBody } from "./admin-parts.ts";
+import { type AdminApp, type AdminServerParts, actorOf, readBody } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { body, failures, forKeys, forRead, json } from "./routes.ts";
 import { tried, tryRequest } from "./schemas.ts";
@@ -31,10 +31,10 @@ export const tryRoutes = {
   }),
 };
 
-type TryParts = Pick<AdminServerParts, "trials" | "prices" | "log" | "audit">;
+type TryParts = Pick<AdminServerParts, "trials" | "prices" | "log">;
 
 export function addTryAnswers(app: AdminApp, parts: TryParts): void {
-  const { trials, prices } = parts;
+  const { trials, prices, log } = parts;
   app.openapi(tryRoutes.try, async (context) => {
     const read = tryRequest.safeParse(await readBody(context));
     if (!read.success)
@@ -47,8 +47,9 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);
-    const details = [network, story?.method ?? "refused before it was a call"];
-    await noteChange(context, parts, { what: "a call was tried", key, details });
+    // It changes nothing: the audit trail keeps its room for what does.
+    const { who, from: address } = actorOf(context);
+    log.info({ network, key, method: story?.method, who, address }, "a call was tried");
     const list = prices();
     const { computeUnits = 0, method: label = "other" } = story ?? {};
     const price = list && {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { withHidden, withRevealed } from "./hidden-values.ts";
+import { parseConfig } from "./parse-config.ts";
 
 const FILE = `# try later: https://rpc.example.com/v3/commented-secret
 #   and again
@@ -89,6 +90,39 @@ describe("a configuration file as it is shown", () => {
       kind: "mistakes",
       mistakes: [expect.stringContaining("a hidden value can stand only where it stood")],
     });
+  });
+
+  const SECRET = "s3cretOfAKey";
+  const forms = [
+    ...[SECRET, `{ service: ${SECRET} }`, `{ processes: ${SECRET} }`, `{ ${SECRET}: 1 }`],
+    ...[`[${SECRET}]`, `[[${SECRET}]]`, `[{ "${SECRET}": a }]`, `[{ kee: ${SECRET} }]`],
+    ...[`{ a: { host: ${SECRET} } }`, `[{ name: "https://node.example.com/v3/${SECRET}" }]`],
+    ...[`!${SECRET}`, `&${SECRET}`, `*${SECRET}`, `@${SECRET}`],
+  ];
+  const places = [
+    ...["keys: @", "kyes: @", "admin: { token: @ }", "admin: { tokens: @ }", "keySecret: @"],
+    ...["state: @", "networks: { main: { upstreams: @ } }", "defaults: { upstreams: @ }"],
+  ];
+
+  it.each(places.flatMap((place) => forms.map((form) => [place.replace("@", () => form)])))(
+    "has no secret in it where one stands in another form: %s",
+    (file) => {
+      const found = withHidden(file);
+      expect(JSON.stringify(found)).not.toContain(SECRET);
+      if (found.kind === "text")
+        expect(withRevealed(found.text, file)).toEqual({ ...found, text: file });
+      expect(JSON.stringify(parseConfig(file, {}))).not.toContain(SECRET);
+    },
+  );
+
+  it("is hidden where a number stands in the place of keys", () => {
+    expect(shown("keys: { service: 123456789 }")).not.toContain("123456789");
+  });
+
+  it("has the names of networks and nodes, also in short forms", () => {
+    const file =
+      "networks: [eth-mainnet]\ncosts: { 'trace_*': 3 }\ntracing: { headers: { x-team: a } }\n";
+    expect(shown(file)).toBe(file.replace("x-team: a", 'x-team: "‹hidden 1›"'));
   });
 
   it("is not shown at all where it is no YAML", () => {

@@ -3,7 +3,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { isMap, isScalar, isSeq, Lexer, type Node, type Scalar } from "yaml";
 import { isShownText } from "./compare-configs.ts";
+import { isShownName } from "./mistakes.ts";
 import { readYaml } from "./parse-config.ts";
+import { schemaAt } from "./schema.ts";
 import { type Path, pathText } from "./setting-names.ts";
 
 type Mistaken = { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
@@ -65,11 +67,11 @@ export function withRevealed(edited: string, file: string): ShownFile {
     if (original === undefined) mistakes.push(`${where}: ${ELSEWHERE}`);
     return original ?? value;
   };
-  const changes = parts.parts.flatMap(({ path, from, to, scalar }) => {
+  const changes = parts.parts.flatMap(({ path, setting, from, to, scalar }) => {
     const text = edited.slice(from, to);
     if (marksIn(text) === 0) return [];
     const shown = scalar
-      ? originalOf(settingOf(path), String(scalar.value), pathText(path))
+      ? originalOf(setting, String(scalar.value), pathText(path))
       : text.replace(COMMENT_MARKS, (comment) => originalOf(COMMENT, comment, "a comment"));
     return [{ from, to, shown }];
   });
@@ -104,30 +106,39 @@ function hiddenIn(
 ): { readonly kind: "hidden"; readonly hidden: readonly Hidden[] } | Mistaken {
   const parts = partsOf(file);
   if (parts.kind === "mistakes") return parts;
+  if (hasUnusedAnchor(file)) return { kind: "mistakes", mistakes: [UNUSED_ANCHOR] };
   let count = 0;
-  const hidden = parts.parts.flatMap(({ path, from, to, scalar }): Hidden[] => {
-    const visible = scalar ? visibleOf(path, scalar.value) : "# ";
+  const hidden = parts.parts.flatMap(({ path, setting, from, to, scalar }): Hidden[] => {
+    const visible = scalar ? visibleOf(path, scalar.value, setting) : COMMENT;
     if (visible === undefined) return [];
     count += 1;
     const value = `${visible}‹hidden ${count}›`;
-    return [
-      scalar
-        ? { setting: settingOf(path), from, to, value, shown: JSON.stringify(value) }
-        : { setting: COMMENT, from, to, value, shown: value },
-    ];
+    return [{ setting, from, to, value, shown: scalar ? JSON.stringify(value) : value }];
   });
   return { kind: "hidden", hidden };
 }
 
+/** To YAML a value that begins with & is a name for what follows, if it is not in quotes. */
+function hasUnusedAnchor(file: string): boolean {
+  const lexemes = new Set(new Lexer().lex(file));
+  return [...lexemes].some((each) => each.startsWith("&") && !lexemes.has(`*${each.slice(1)}`));
+}
+
+const UNUSED_ANCHOR =
+  "the file: nothing refers to an anchor (&…) in it, which may be a secret without quotes";
+
 /** In the place of a setting's name. */
-const COMMENT = "#";
+const COMMENT = "# ";
+/** The same, of a name or a value that no setting has there: a slip may have made it of a secret. */
+const OUT_OF_PLACE = "";
 
 const settingOf = (path: Path): string =>
-  String(path.findLast((step) => typeof step === "string") ?? "");
+  isInPlace(path) ? String(path.findLast((step) => typeof step === "string") ?? "") : OUT_OF_PLACE;
 
-/** A value of the file; or a comment, with the lines of comment that follow it. */
+/** A value of the file, or a name of what may be none; or a comment, with the lines of comment that follow it. */
 type Part = {
   readonly path: Path;
+  readonly setting: string;
   readonly from: number;
   readonly to: number;
   /** undefined: a comment. */
@@ -147,13 +158,35 @@ function* valuesOf(node: unknown, path: Path, text: string): Generator<Part> {
   if (isScalar(node)) {
     const [from, end] = node.range ?? [0, 0];
     const to = text[end - 1] === "\n" ? end - 1 : end; // a block of text ends with its line
-    if (to > from) yield { path, from, to, scalar: node };
+    if (to > from) yield { path, setting: settingOf(path), from, to, scalar: node };
   } else if (isSeq<Node>(node)) {
     for (const [index, item] of node.items.entries()) yield* valuesOf(item, [...path, index], text);
   } else if (isMap<Scalar, Node>(node)) {
-    for (const { key, value } of node.items)
-      yield* valuesOf(value, [...path, String(key.value)], text);
+    for (const { key, value } of node.items) {
+      const name = String(key.value);
+      const [from, to] = key.range ?? [0, 0];
+      if (!isNameShown(path, name)) yield { path, setting: OUT_OF_PLACE, from, to, scalar: key };
+      yield* valuesOf(value, [...path, name], text);
+    }
   }
+}
+
+function isNameShown(path: Path, name: string): boolean {
+  const schema = schemaAt(path);
+  if (!schema) return false;
+  const { properties, additionalProperties } = schema;
+  if (typeof additionalProperties === "object") return !name.includes("://");
+  return Object.hasOwn(properties ?? {}, name) || isShownName(path, name);
+}
+
+/** Whether a text or a number can stand there; in their short forms a network and an upstream are one, too. */
+function isInPlace(path: Path): boolean {
+  const [first, second] = path;
+  const schema = schemaAt(path);
+  if (!schema) return first === "networks" && typeof second === "number" && path.length === 2;
+  const { properties, additionalProperties, items } = schema;
+  const isLeaf = !properties && !items && typeof additionalProperties !== "object";
+  return isLeaf || path.at(-2) === "upstreams";
 }
 
 /** What says of the next lexeme what it is, and is not in the text. */
@@ -171,11 +204,11 @@ function* commentsOf(text: string): Generator<Part> {
     at += lexeme.length;
     if (isComment) open = { from: open?.from ?? at - lexeme.length, to: at };
     else if (open && lexeme.trim() !== "") {
-      yield { path: [], ...open, scalar: undefined };
+      yield { path: [], setting: COMMENT, ...open, scalar: undefined };
       open = undefined;
     }
   }
-  if (open) yield { path: [], ...open, scalar: undefined };
+  if (open) yield { path: [], setting: COMMENT, ...open, scalar: undefined };
 }
 
 /** Of these nothing is shown, whatever it looks like. */
@@ -196,12 +229,12 @@ const PLACE = /^(?:https?|wss?):\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?
 const KEY_IN_HOST = /(?=[a-z]*\d)[a-z0-9]{12}|[a-z]{16}/i;
 
 /** What is shown of a value before its mark; undefined: all of it, without a mark. */
-function visibleOf(path: Path, value: unknown): string | undefined {
+function visibleOf(path: Path, value: unknown, setting: string): string | undefined {
   const text = String(value);
   if (value === null || typeof value === "boolean" || VARIABLES.test(text)) return undefined;
-  const setting = settingOf(path);
+  if (setting === OUT_OF_PLACE) return "";
   if (SECRET.has(setting) || SECRET_WITHIN.some((name) => path.includes(name))) return "";
-  if (isShownText(setting) || SAFE.has(setting)) return undefined;
+  if ((isShownText(setting) || SAFE.has(setting)) && !text.includes("://")) return undefined;
   if (QUANTITY.test(DEFAULTED.exec(text)?.[1] ?? text)) return undefined;
   const [place, host = ""] = PLACE.exec(text) ?? [];
   const isPlain = place !== undefined && !KEY_IN_HOST.test(host);

@@ -39,14 +39,17 @@ const typeNames = new Map<string, string>([
   ["string", "a text"],
 ]);
 
-/** Names are shown only where no slip, a space too many or too few, makes a name of a secret. */
 function unknown(path: Path, name: string): Mistake {
-  const suggestion = didYouMean(name, knownSettings(path));
-  if (suggestion || (!mayBeSecret(path) && /^\w[\w-]*$/.test(name))) {
+  if (isShownName(path, name)) {
+    const suggestion = didYouMean(name, knownSettings(path));
     return { path: [...path, name], message: `unknown setting${suggestion}` };
   }
   return { path, message: "unknown setting; is a colon, a space or a quote wrong?" };
 }
+
+/** Whether an unknown name is shown: only where no slip, a space too many or too few, makes a name of a secret. */
+export const isShownName = (path: Path, name: string): boolean =>
+  didYouMean(name, knownSettings(path)) !== "" || (!mayBeSecret(path) && /^\w[\w-]*$/.test(name));
 
 /** Keys, tokens, and all about upstreams: a URL or a header may hold a key, and may stand in a wrong place. */
 const mayBeSecret = (path: Path): boolean =>

@@ -135,9 +135,7 @@ async function live(world: World, client: Subscriber, isOver: () => boolean): Pr
     why = left.map(({ id, received, told }) => `${id} ${received}: ${told.whyNotAtEnd()}`).join();
     return left.length === 0;
   };
-  await until("all is told", hasAll, 10_000).catch(async (cause: unknown) => {
-    console.warn("STALL", Date.now(), why);
-    await pause(3000);
+  await until("all is told", hasAll, 10_000).catch((cause: unknown) => {
     throw client.fault ?? new Error(why, { cause });
   });
   client.drop();

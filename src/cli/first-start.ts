@@ -3,7 +3,7 @@
 // other commands find it.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these placeholders are those of the configuration.
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { type ChainFacts, chainOf } from "../config/known-chains.ts";
@@ -210,7 +210,9 @@ export async function init(
   orSilent(nodes);
   if (urls.length > 0) for (const node of nodes) print(describe(node));
   await writeFile(configPath, configText(nodes, program), { flag: "wx", mode: 0o600 }).catch(
-    (cause: NodeJS.ErrnoException) => {
+    async (cause: NodeJS.ErrnoException) => {
+      // A part of it would be taken for the configuration.
+      if (cause.code !== "EEXIST") await rm(configPath, { force: true }).catch(() => undefined);
       const why =
         cause.code === "EEXIST"
           ? isThere(configPath)

@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../lib/clock.ts";
 import { checkEnvironment } from "./check-environment.ts";
+import { FULL_BELOW_BYTES } from "./writable.ts";
 
 /** The store's folder cannot be used; the message says why and what to do. */
 export class StoreUnavailable extends Error {
@@ -65,12 +66,13 @@ export function takeFolder(
     return { ...opening, closed };
   } catch (cause) {
     unlock();
+    if (cause instanceof StoreUnavailable) throw cause;
     const { message } = cause as Error;
     throw new StoreUnavailable(`data: ${folder} cannot be opened: ${message}`, { cause });
   }
 }
 
-/** @throws What the file system says. */
+/** @throws StoreUnavailable; what the file system says. */
 export function beginOpening(
   folder: string,
   { clock }: { readonly clock: Pick<Clock, "now" | "wallTime"> },
@@ -80,6 +82,7 @@ export function beginOpening(
   const deaths = left ? left.deaths + 1 : 0;
   const why = whyNotOpened(folder, { left, deaths }, clock);
   const keptAs = why === undefined ? undefined : setAside(folder, clock.wallTime());
+  refuseFullDisk(folder);
   makeLockFile(folder);
   writeMark(folder, { phase: "opening", deaths: why === undefined ? deaths : 0 });
   return {
@@ -172,6 +175,16 @@ function hasRoomBeside(folder: string): boolean {
   const { size } = statSync(join(folder, FILE));
   const { bavail, bsize, blocks } = statfsSync(folder);
   return blocks === 0 || bavail * bsize > size;
+}
+
+/** LMDB ends the process where a disk has no room for what a new file begins with. @throws StoreUnavailable */
+export function refuseFullDisk(folder: string): void {
+  if (existsSync(join(folder, FILE))) return;
+  const { bavail, bsize, blocks } = statfsSync(folder);
+  if (blocks > 0 && bavail * bsize < FULL_BELOW_BYTES)
+    throw new StoreUnavailable(
+      `data: no space is left on the disk of ${folder}: make room, or choose another folder (data, or HEADGATE_DATA)`,
+    );
 }
 
 /** What LMDB makes: 126 readers, in bytes. */

@@ -111,7 +111,7 @@ export class NotWritable extends Error {
 }
 
 /** With less, in bytes, a disk counts as full: what is written comes in pages, and many at once. */
-const FULL_BELOW_BYTES = 1_048_576;
+export const FULL_BELOW_BYTES = 1_048_576;
 
 /** By the numbers of the operating system, and of LMDB. */
 const REASONS: Readonly<Record<number, string>> = {

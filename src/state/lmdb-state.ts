@@ -3,7 +3,7 @@
 import { open, type RootDatabase } from "lmdb";
 import type { Logger } from "pino";
 import { checkEnvironment } from "../disk/check-environment.ts";
-import { makeLockFile, makePrivateFolder } from "../disk/environment-folder.ts";
+import { makeLockFile, makePrivateFolder, refuseFullDisk } from "../disk/environment-folder.ts";
 import { NotWritable, Writable } from "../disk/writable.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
@@ -67,6 +67,7 @@ export class LmdbState implements State {
   constructor({ path }: { path: string }, parts: LmdbStateParts = SILENT) {
     makePrivateFolder(path);
     refuseRefusedState(path);
+    refuseFullDisk(path);
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },

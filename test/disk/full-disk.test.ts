@@ -1,4 +1,8 @@
 // A disk that is full while the gateway runs under load: a real one of a few megabytes, filled up and emptied.
+import { execFile } from "node:child_process";
+import { statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
@@ -42,6 +46,28 @@ describe.skipIf(!disk)("a full disk", () => {
   afterAll(async () => {
     await node.close();
     room.remove();
+  });
+
+  it("is told at a first start, which no process dies of", async () => {
+    const environment = {
+      HEADGATE_DATA: join(data, "first"),
+      HEADGATE_UPSTREAMS_MAIN: node.url,
+      PATH: process.env["PATH"],
+    };
+    const create = (): Promise<unknown> =>
+      promisify(execFile)(process.execPath, ["bin/headgate.mjs", "keys", "create", "web"], {
+        env: environment,
+      });
+    room.fill();
+    // So much is enough to begin a file, and not enough to go on with it.
+    const filler = join(data, "filler");
+    truncateSync(filler, statSync(filler).size - 24_576);
+    await expect(create()).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^data: no space is left on the disk of .*: make room, or /),
+    });
+    room.empty();
+    await create();
   });
 
   describe.each([1, 2])("under %i processes", (processes) => {

@@ -87,7 +87,9 @@ export type NodeDrain = {
 };
 
 export type AdminServerParts = {
-  readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused">;
+  readonly metrics: Pick<Metrics, "exposition" | "values" | "contentType" | "adminRefused"> & {
+    certificateExpires(port: "admin", atMs: number): void;
+  };
   readonly keys: Pick<
     KeyBook,
     "list" | "create" | "show" | "update" | "rotate" | "revoke" | "disable" | "enable"

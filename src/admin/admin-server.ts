@@ -79,7 +79,7 @@ export class AdminServer {
           onHandshake: (outcome) => {
             if (outcome !== "done") parts.metrics.adminRefused("handshake");
           },
-          onCertificate: noop,
+          onCertificate: (ms) => parts.metrics.certificateExpires("admin", ms),
           onEnded: noop,
           ...parts,
         },

@@ -1,9 +1,10 @@
 // The metrics of several processes as those of one gateway. Counters never go down: what a process had
 // counted when it was heard of last stays when it ends.
-import { AggregatorRegistry, Registry } from "prom-client";
+import { AggregatorRegistry, Gauge, Registry } from "prom-client";
 import {
   ADMIN_REFUSED,
   type AdminRefusal,
+  CERTIFICATE_EXPIRES,
   type DeclaredMetric,
   Tally,
   UNEXPECTED_ERRORS,
@@ -39,6 +40,7 @@ export class CombinedMetrics {
   /** Of all processes: who has one ends before it is asked. */
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#own);
   readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#own);
+  readonly #certificateExpires = new Gauge({ ...CERTIFICATE_EXPIRES, registers: [this.#own] });
   readonly #measure: () => Promise<Measured>;
 
   /** @param parts.measure Of the processes that answer in time. */
@@ -75,6 +77,10 @@ export class CombinedMetrics {
 
   adminRefused(why: AdminRefusal): void {
     this.#adminRefused.add(why, { why });
+  }
+
+  certificateExpires(port: "admin", atMs: number): void {
+    this.#certificateExpires.set({ port }, atMs / 1000);
   }
 
   /** A process of this name is no more; another one may take its place. */

@@ -44,6 +44,13 @@ export const ADMIN_REFUSED = {
   labelNames: ["why" as const],
 };
 
+export const CERTIFICATE_EXPIRES = {
+  name: "headgate_tls_certificate_expires_timestamp_seconds",
+  help: "When the certificate for callers, or for administration, expires.",
+  labelNames: ["port" as const],
+  aggregator: "min" as const,
+};
+
 /** Why administration refused a request. */
 export type AdminRefusal = "token" | "role" | "origin" | "handshake";
 
@@ -132,7 +139,6 @@ const MOST = {
 
 /** Of several processes, the least. */
 const LEAST = {
-  "tls_certificate_expires_timestamp_seconds{port}": "When the certificate for callers expires.",
   "store_writable{network}":
     "1 while the store can be written and the chain is followed, 0 while the disk does not take it.",
   state_writable:
@@ -201,6 +207,7 @@ export class Metrics {
   readonly #least = madeOf(LEAST, (declared) => this.#gauge({ ...declared, aggregator: "min" }));
   readonly #unexpected = new Tally(UNEXPECTED_ERRORS, this.#registry);
   readonly #adminRefused = new Tally(ADMIN_REFUSED, this.#registry);
+  readonly #certificateExpires = this.#gauge(CERTIFICATE_EXPIRES);
   #requestsInFlight = 0;
   readonly #requests = {
     byStatus: new Map<number, Count>(),
@@ -340,12 +347,8 @@ export class Metrics {
 
   readonly http2Ended = this.#counting<[why: string]>("http2_ended_total{why}");
 
-  /** @param seconds Since 1970. */
-  certificateExpires(seconds: number): void {
-    this.#least["tls_certificate_expires_timestamp_seconds{port}"].set(
-      { port: "callers" },
-      seconds,
-    );
+  certificateExpires(port: "callers" | "admin", atMs: number): void {
+    this.#certificateExpires.set({ port }, atMs / 1000);
   }
 
   networksUnidentified(count: number): void {

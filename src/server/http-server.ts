@@ -108,7 +108,7 @@ export class HttpServer {
         tls: {
           onHandshake: parts.metrics.tlsHandshake,
           onEnded: parts.metrics.http2Ended,
-          onCertificate: (ms) => parts.metrics.certificateExpires(ms / 1000),
+          onCertificate: (ms) => parts.metrics.certificateExpires("callers", ms),
           ...parts,
         },
         upgrade: (upgrade) => this.#upgrade(upgrade),

@@ -54,6 +54,7 @@ export async function scriptedAdmin(
         exposition: async () => "headgate_up 1\n",
         values: async () => [],
         contentType: "text/plain; version=0.0.4",
+        certificateExpires: () => undefined,
         adminRefused: (why) => void logged.push({ refused: why }),
       },
       keys,

@@ -24,6 +24,8 @@ export type Look = {
   readonly height?: number;
   readonly isDark?: boolean;
   readonly zone?: string;
+  /** Whoever signed it: that of a test is signed by nobody that a browser knows. */
+  readonly takesAnyCertificate?: boolean;
 };
 
 export type ConsolePage = {
@@ -36,13 +38,14 @@ export type ConsolePage = {
 export async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, height = 800, isDark = false, zone }: Look = {},
+  { width = 1280, height = 800, isDark = false, zone, takesAnyCertificate = false }: Look = {},
 ): Promise<ConsolePage> {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme: isDark ? "dark" : "light",
     reducedMotion: "reduce",
     locale: "en-GB",
+    ignoreHTTPSErrors: takesAnyCertificate,
     ...(zone && { timezoneId: zone }),
   });
   const page = await context.newPage();

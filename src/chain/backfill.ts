@@ -20,17 +20,20 @@ export type BackfillOptions = {
   readonly network: string;
 };
 
-/** Few at once: callers wait for the same nodes. */
+/** How many blocks are fetched at the same time: few, since callers wait for the same nodes. */
 const AT_ONCE = 4;
-/** Blocks that are written in one transaction: a few milliseconds' work. */
+/** How many blocks are written in one transaction, which takes a few milliseconds. */
 const WRITTEN_AT_ONCE = 4;
-/** Blocks after which the tail moves: an entry of the index of logs costs the same for one block as for many. */
+/** After how many blocks the tail moves. An entry of the log index costs the same for one block as for many. */
 const INDEXED_AT_ONCE = 128;
-/** The first of them: a reorganisation below the tail begins the store anew, and what was told of it is not known any more. */
+/**
+ * After how many blocks the tail moves the first time. It is few, since a reorganisation below the tail begins the
+ * store anew, and nobody can tell then what was removed.
+ */
 const FIRST_INDEXED = 4;
-/** So long the tail stays at most where blocks come slowly, in milliseconds. */
+/** Where blocks come slowly, the tail moves after this time at the latest, in milliseconds. */
 const INDEXED_AFTER_MS = 2_000;
-/** The window is left alone when so much of the budget is used: the newest blocks need room. */
+/** No more of the window is filled when this share of the disk budget is used: the newest blocks need room. */
 const FULL = 0.9;
 const LOG_EVERY_MS = 10_000;
 const RETRY_AFTER_MS = 2_000;
@@ -39,9 +42,9 @@ export class Backfill {
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
   #wake: () => void = () => undefined;
-  /** It was told that the window is filled: a young chain's is from the start. */
+  /** Whether the metric says that the window is filled. A young chain's window is filled from the start. */
   #isFilled = false;
-  /** The lowest number that can be had: the block below it is too large to be taken in. */
+  /** The lowest block number that can be filled in: the block below it is larger than `limits.block` allows. */
   #floor = 0;
   readonly #options: BackfillOptions;
   readonly #parts: BackfillParts;
@@ -55,13 +58,13 @@ export class Backfill {
     this.#running ??= this.#run();
   }
 
-  /** Other blocks may be taken in than before. */
+  /** To be called when `limits.block` has changed: blocks that were too large may be accepted now. */
   reconsider(): void {
     this.#floor = 0;
     this.#wake();
   }
 
-  /** The chain has moved: there may be something to fill. */
+  /** To be called after a chain update: there may be something to fill. */
   look(): void {
     this.#wake();
   }
@@ -82,7 +85,7 @@ export class Backfill {
       try {
         await this.#fill();
       } catch (error) {
-        // A store that cannot be written is logged elsewhere; the next chain update wakes us.
+        // `Writable` logs that the store cannot be written; the next chain update starts the backfill again.
         if (!signal.aborted && !(error instanceof NotWritable))
           log.error({ err: error }, "filling the window failed, trying again");
       }
@@ -90,7 +93,7 @@ export class Backfill {
     }
   }
 
-  /** How many blocks are missing below the tail; 0 also while there is no chain, or no room. */
+  /** How many blocks are missing below the tail. It is 0 as well while there is no chain, or no room. */
   #missing(): number {
     const { store } = this.#parts;
     const { size, tables } = store;
@@ -152,7 +155,7 @@ export class Backfill {
       if (this.#closing.signal.aborted || takenAt - startedAt > INDEXED_AFTER_MS) fetching.end();
       const records = await fetching.take(WRITTEN_AT_ONCE);
       if (records.length === 0 || !(await store.below.add(records))) break;
-      // Callers wait for the same nodes and the same disk: only what is under way goes on for a while.
+      // Callers wait for the same nodes and the same disk, so nothing new begins for a while.
       const pauseMs = (clock.now() - takenAt) / 2;
       await clock.sleep(pauseMs, this.#closing.signal).catch(() => undefined);
     }
@@ -160,7 +163,7 @@ export class Backfill {
     return store.below.finish();
   }
 
-  /** As many as there are already: the first ones count soon. */
+  /** The number of blocks that are there already, up to the limit, so that the first ones count soon. */
   #atOnce(): number {
     const { head, tail = 0 } = this.#parts.store.tables;
     const there = head ? head.number - tail : 0;
@@ -176,7 +179,7 @@ export class Backfill {
   }
 }
 
-/** What is fetched ahead, a few at once, and handed out in order, up to the first that is not to be had. */
+/** Fetches items ahead, a few at the same time, and hands them out in order, up to the first that nobody has. */
 class FetchedInOrder<Item> {
   readonly #ahead: Promise<Item | undefined>[] = [];
   readonly #fetch: (index: number) => Promise<Item | undefined>;
@@ -199,12 +202,12 @@ class FetchedInOrder<Item> {
     }
     if (items.length < most) {
       this.end();
-      this.#ahead.length = 0; // behind a gap
+      this.#ahead.length = 0; // they come after the gap
     }
     return items;
   }
 
-  /** Nothing more is fetched; what is under way is still handed out. */
+  /** Fetches nothing more. Items that are being fetched are still handed out. */
   end(): void {
     this.#count = Math.min(this.#count, this.#next);
   }
@@ -212,7 +215,7 @@ class FetchedInOrder<Item> {
   #fetchAhead(): void {
     while (this.#ahead.length < AT_ONCE && this.#next < this.#count) {
       const item = this.#fetch(this.#next);
-      item.catch(() => undefined); // told to who takes it; nobody may
+      item.catch(() => undefined); // `take` reports the failure; nobody may call it
       this.#ahead.push(item);
       this.#next += 1;
     }

@@ -1,5 +1,5 @@
-// What one block leaves in the tables of the store, and how that is taken out again: inside a
-// transaction of the store.
+// The entries that one block has in the tables of the store: how they are written and removed. Everything here runs
+// inside a transaction of the store.
 
 import { atOnce, eachInSteps, type Work } from "../lib/turns.ts";
 import { type BlockRecord, isHugeToErase } from "./block-record.ts";
@@ -25,11 +25,11 @@ import {
   transactionHashesIn,
 } from "./stored-block.ts";
 
-/** Behind every key that begins with a hash. */
+/** Sorts after every key that begins with a hash. */
 const LAST = Buffer.alloc(8, 0xff);
-/** Entries that are removed between two pauses. */
+/** How many entries are written or removed between two pauses. */
 const STEP = 64;
-/** Pieces of transactions, and as many of receipts, that are packed between two pauses: some 40 µs each. */
+/** How many pieces of transactions, and as many of receipts, are compressed between two pauses: some 40 µs each. */
 const PACKED_AT_ONCE = 4;
 
 export class BlockEntries {
@@ -39,13 +39,13 @@ export class BlockEntries {
     this.#tables = tables;
   }
 
-  /** @param pack How they are written. */
+  /** @param pack How the parts are encoded. */
   putParts(record: BlockRecord, pack: PartEncoding = asTheyAre): void {
     atOnce(this.#putPieces(record, pack));
     this.#putOutline(record, pack);
   }
 
-  /** It is the block at its number; its transactions are found. */
+  /** Makes it the block at its number, and its transactions findable. */
   makeCanonical(record: BlockRecord): void {
     atOnce(this.#putTransactions(record));
     this.#nameCanonical(record);
@@ -55,7 +55,7 @@ export class BlockEntries {
     atOnce(this.indexTerms(collectTerms(new Map(), records)));
   }
 
-  /** With pauses; entries that lie together are written together. */
+  /** Writes the log index, with pauses. Entries that are neighbours in the table are written together. */
   *indexTerms(positionsByTerm: TermPositions): Work<void> {
     const { terms } = this.#tables;
     const names = Float64Array.from(positionsByTerm.keys()).sort();
@@ -67,8 +67,8 @@ export class BlockEntries {
   }
 
   /**
-   * What nobody sees of a block before its outline is there and it is canonical, so that a huge one
-   * may be written in many transactions; pauses after some entries. Then `finish`.
+   * Writes the parts of a block that nobody sees before its outline is written and it is canonical: so a huge block can
+   * be written in many transactions. Pauses after some entries. `finish` writes the rest.
    */
   *stage(record: BlockRecord): Work<void> {
     yield* this.#putPieces(record, asTheyAre);
@@ -76,7 +76,7 @@ export class BlockEntries {
     yield* this.indexTerms(collectTerms(new Map(), [record]));
   }
 
-  /** The rest of a block that was staged. */
+  /** Writes the rest of a block that was staged. */
   finish(record: BlockRecord): void {
     this.#putOutline(record, asTheyAre);
     this.#nameCanonical(record);
@@ -104,7 +104,10 @@ export class BlockEntries {
     if (record.uncles) put("uncles", record.uncles);
   }
 
-  /** Packs the parts of a block that are there, with pauses: it may leave meanwhile. What tells of it goes last. */
+  /**
+   * Compresses the parts of a stored block, with pauses. The block may be erased meanwhile. The part
+   * that `isPacked` looks at is compressed last.
+   */
   *pack(hash: string): Work<void> {
     const pieces = Math.ceil((this.#tables.outline(hash)?.transactions ?? 0) / PIECE_ITEMS);
     for (let piece = 0; piece < pieces; piece += 1) {
@@ -134,7 +137,7 @@ export class BlockEntries {
     this.#tables.canonical.putSync(numberKey(outline.number), Buffer.from(hashKey(hash)));
   }
 
-  /** The block is no longer canonical; its parts stay, for callers that got it before. */
+  /** Makes the block no longer canonical. Its parts stay for callers that were given it before. */
   drop(number: number): void {
     const hash = this.#tables.hashAt(number);
     if (!hash) return;
@@ -151,7 +154,10 @@ export class BlockEntries {
     }
   }
 
-  /** Nothing of it stays, canonical or not. Of a huge one nobody sees anything: the rest is left to `eraseLeaving`. */
+  /**
+   * Erases everything of a block, canonical or not. Of a huge block only what makes it visible is erased here;
+   * `eraseLeaving` erases the rest.
+   */
   erase({ number, hash }: Position): void {
     const outline = this.#tables.outline(hash);
     const isCanonical = this.#tables.hashAt(number) === hash;
@@ -181,8 +187,8 @@ export class BlockEntries {
   }
 
   /**
-   * The rest of a huge block that is erased: in many transactions, since it pauses. It may be begun again
-   * from the start, so what names the transactions goes last.
+   * Erases the rest of a huge block, with pauses, so in many transactions. It may be begun again from the start, so the
+   * part that lists the block's transactions is erased last.
    */
   *eraseLeaving({ number, hash }: Position, wasCanonical: boolean): Work<void> {
     const { parts, traces, transactions } = this.#tables;
@@ -240,12 +246,12 @@ function* eraseRange(table: Table, { start, end }: { start: Buffer; end: Buffer 
 const TERMS = 2 ** 32;
 
 /**
- * Terms with the positions of their blocks within their segment. Each is named by a number below 2^53: there are
+ * Terms, each with the positions of their blocks within a segment. A term's key is a number below 2^53, since there are
  * fewer than 2^21 segments.
  */
 export type TermPositions = Map<number, number[]>;
 
-/** Adds what is found by in the blocks' logs. */
+/** Adds the terms of the blocks' logs. */
 export function collectTerms(found: TermPositions, records: readonly BlockRecord[]): TermPositions {
   for (const { outline, logs } of records) {
     const firstName = segmentOf(outline.number) * TERMS;

@@ -12,13 +12,15 @@ import {
   withHashes,
 } from "./stored-block.ts";
 
-/** With so many transactions or logs a block is written, and erased, in several transactions of the store. */
+/**
+ * A block with at least this many transactions or logs is written, and erased, in several transactions of the store.
+ */
 const HUGE = 5_000;
 
 export const isHuge = ({ transactionHashes, logs }: BlockRecord): boolean =>
   transactionHashes.length + logs.length > HUGE;
 
-/** Its logs are few entries: erasing them takes no time. */
+/** Counts transactions only: a block's logs are few entries, and erasing those takes no time. */
 export const isHugeToErase = ({ transactions }: Outline): boolean => transactions > HUGE;
 
 export type BlockRecord = {
@@ -26,7 +28,7 @@ export type BlockRecord = {
   /** As lower-case hex. */
   readonly hash: string;
   readonly transactionHashes: readonly string[];
-  /** The block with the hashes of its transactions, behind the span of their array. */
+  /** The block's JSON with the hashes of its transactions, after the span of their array. */
   readonly block: Buffer;
   readonly transactionPieces: readonly Buffer[];
   readonly receiptPieces: readonly Buffer[];
@@ -106,7 +108,7 @@ export function* cutRecord(
 
 const sliceOf = (json: Buffer, { start, end }: Span): Buffer => json.subarray(start, end);
 
-/** In lower case; undefined when they are not whole transactions. */
+/** The hashes in lower case; undefined when these are not whole transactions. */
 function hashesOf(transactions: unknown): string[] | undefined {
   if (!Array.isArray(transactions)) return undefined;
   const hashes = transactions.map((each) => (each as { hash?: unknown } | null)?.hash);
@@ -124,7 +126,7 @@ function* piecesOf(items: readonly Buffer[]): Work<Buffer[]> {
   return pieces;
 }
 
-/** From spans in a receipt to spans in the items of its piece. */
+/** Moves spans from the start of a receipt to the start of the items of its piece. */
 function spansInPieces(receipts: readonly ReceiptWithLogs[]): TermedLog[] {
   const spans: TermedLog[] = [];
   let at = 0;

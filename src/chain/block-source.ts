@@ -1,4 +1,4 @@
-// Blocks that may be believed: fetched from a node, proven, and from the next node when that fails.
+// Fetches blocks that can be believed: from a node, proven, and from the next node when that fails.
 
 import type { Logger } from "pino";
 import { toQuantity } from "../evm/values.ts";
@@ -19,7 +19,7 @@ export type BlockSourceParts = {
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, "proofFailed" | "blockTooLarge">;
-  /** Told of whose block failed its proof. */
+  /** Is called with the name of a node whose block failed its proof. */
   readonly onLie?: (upstream: string) => void;
 };
 
@@ -27,30 +27,33 @@ export type Found =
   | { readonly kind: "found"; readonly record: TakenBlock }
   /** No node that replied knows the block. */
   | { readonly kind: "unknown" }
-  /** A node gave it, but none so that it could be proven. */
+  /** A node gave the block, but none gave it so that it could be proven. */
   | { readonly kind: "unproven" }
-  /** All nodes that were asked say that it is larger than is taken. */
+  /** All nodes that were asked say that the block is larger than `limits.block` allows. */
   | { readonly kind: "too large" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** One line in the log for each lie of a node, however often it comes, in milliseconds. */
+/** Each lie of a node is logged once in this time, in milliseconds, however often it comes. */
 const LOG_AGAIN_AFTER_MS = 60_000;
-/** What a node gave wrong is not fetched from it again so soon, in milliseconds. */
+/** For this time, in milliseconds, a node is not asked again for a block that it gave wrong. */
 const TRY_AGAIN_AFTER_MS = 5_000;
-/** What is too large is fetched up to its bound only to find that out: not again so soon, in milliseconds. */
+/**
+ * For this time, in milliseconds, a node is not asked again for a block that is too large: it would be fetched up to
+ * the limit for nothing.
+ */
 const TRY_LARGE_AGAIN_AFTER_MS = 60_000;
 const REMEMBERED = 1_000;
 
 export type SourceOptions = { readonly network: string; readonly limits: BlockLimits };
 
 export class BlockSource {
-  /** Nodes that gave a block that failed, by node and block. */
+  /** Which node gave which block wrong. */
   readonly #failed: RecentNames;
-  /** What was logged. */
+  /** Which log lines were written lately. */
   readonly #logged: RecentNames;
-  /** Nodes that said that a block is larger than is taken, by node and block. */
+  /** Which node said of which block that it is too large. */
   readonly #tooLarge: RecentNames;
-  /** Some nodes give blocks of no known encoding, and the others do not say. */
+  /** Some nodes give blocks whose headers do not hash, and the others are silent. */
   readonly #strangeness: Confirmation;
   readonly #network: string;
   #limits: BlockLimits;
@@ -66,7 +69,7 @@ export class BlockSource {
     this.#logged = new RecentNames(LOG_AGAIN_AFTER_MS, parts.clock);
   }
 
-  /** For what is fetched from now on. */
+  /** Sets the limits for blocks that are fetched from now on. */
   setLimits(limits: BlockLimits): void {
     this.#limits = limits;
     this.#tooLarge.clear();
@@ -106,7 +109,7 @@ export class BlockSource {
     }
     const agreed = this.#agreedForeign(foreign, nodes);
     if (agreed) {
-      // By the rules of now.
+      // It is judged again, by the rules as they are now.
       const again = await this.#take({ hash: agreed.hash }, agreed.node, signal);
       if (again.kind === "taken" || again.kind === "refuted") {
         const found = this.#check(reference, again, agreed.node);
@@ -139,7 +142,7 @@ export class BlockSource {
     return { kind: "failed", part, hash };
   }
 
-  /** Nobody is at fault: the block may be that large. */
+  /** It is no lie: the block may really be that large. */
   #refuse(node: AskedNode, reference: Reference, reason: string): void {
     this.#parts.metrics.blockTooLarge(this.#network, node.name);
     this.#tooLarge.add(nameOf(node, reference));
@@ -152,8 +155,8 @@ export class BlockSource {
   }
 
   /**
-   * All nodes gave one and the same block whose header does not hash, or some did for a while and the
-   * others gave none: this network may be like that.
+   * Finds that the network's headers hash in an unknown way: all nodes gave one and the same block whose header does
+   * not hash, or some did so for a while and the others gave none.
    */
   #agreedForeign(
     given: readonly ForeignBlock[],
@@ -161,7 +164,7 @@ export class BlockSource {
   ): ForeignBlock | undefined {
     const [first] = given;
     const isAgreed = given.every(({ hash }) => hash === first?.hash);
-    // A node that was not asked yet may prove it.
+    // A node that was not asked yet may give a block that can be proven.
     const isAskedOfAll = this.#parts
       .allNodes()
       ?.every(({ name }) => asked.some((node) => node.name === name));
@@ -187,7 +190,7 @@ export class BlockSource {
     );
   }
 
-  /** One line in the log a while, whatever how often it happens. */
+  /** Writes a line to the log, at most once in `LOG_AGAIN_AFTER_MS`. */
   #log(what: string, fields: object, message: string): void {
     if (this.#logged.has(what)) return;
     this.#logged.add(what);
@@ -195,7 +198,7 @@ export class BlockSource {
   }
 }
 
-/** Names that count for a while. Bounded. */
+/** Names that are remembered for a while. How many there are is bounded. */
 class RecentNames {
   readonly #at = new Map<string, number>();
   readonly #forMs: number;
@@ -224,26 +227,26 @@ class RecentNames {
 const nameOf = ({ name }: AskedNode, reference: Reference): string =>
   `${name} ${"hash" in reference ? reference.hash : reference.number}`;
 
-/** Whose header hashes to something else, by the hash that it says it has. */
+/** A block whose header does not give the hash that it claims. */
 type ForeignBlock = { readonly hash: string; readonly node: AskedNode };
 
 const saidOf = ({ hash, outline }: TakenBlock) => ({ number: toQuantity(outline.number), hash });
 
-// The same asked of several nodes: one after the other, the next one early when one takes long. A node that fell silent
-// holds nobody up: while it is waited for, those that had nothing to give are asked again.
+// Asks several nodes the same: one after the other, and the next one early when one takes long. A silent node delays
+// nobody: while it is waited for, nodes that had nothing to give are asked again.
 
 type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer };
 
-/** A node is given so long, in milliseconds, before the next one is asked beside it. */
+/** After this time without an answer the next node is asked too, in milliseconds. */
 const SLOW_MS = 500;
-/** Made once: nobody reads where it was made. */
+/** Made once, since an error costs a stack trace and nobody reads this one. */
 const UNWANTED = new Error("no more answers are wanted");
 
 /**
- * Gives the answers as they come, as long as somebody wants more of them; then what still runs is aborted.
- *
+ * Gives the answers as they come, as long as somebody wants more of them. Then it aborts the questions that are still
+ * open.
  * @param parts.ask Never rejects.
- * @param parts.isWorthAsking Whether a node that answered so may have something else to say a moment later.
+ * @param parts.isWorthAsking Whether a node that gave this answer may have something else to say a moment later.
  */
 export async function* answersInTurn<Node, Answer>(
   nodes: readonly Node[],

@@ -1,5 +1,5 @@
-// What one process writes of the blocks of one network: every change is one transaction, so the store is always
-// at a head that it had. How it is read: `block-tables.ts`.
+// The blocks of one network as one process writes them. Every change is one transaction, so the store is always at a
+// head that it really had. `block-tables.ts` reads it.
 
 import { BlockEntries } from "./block-entries.ts";
 import { type BlockRecord, isHuge } from "./block-record.ts";
@@ -27,21 +27,22 @@ const PROBE_BYTES = 16_384;
 
 /** Blocks removed and added in one step. */
 export type ChainUpdate = {
-  /** So many of the newest blocks are no longer canonical. */
+  /** How many of the newest blocks are no longer canonical. */
   readonly removed: number;
-  /** What comes in their place, oldest first, linked to what stays and to each other. */
+  /** The blocks in their place, oldest first, linked to the ones that stay and to each other. */
   readonly added: readonly BlockRecord[];
 };
 
-/** The note of huge blocks that were being written. */
+/** The name of the note that lists huge blocks whose writing has begun. */
 const STAGED = "staged";
 const NONE: ReadonlySet<BlockRecord> = new Set();
 
 export type StoreOptions = StoreSize & {
   readonly path: string;
   /**
-   * A change is made without giving up this thread, which may end between two steps of its program: one that LMDB's own
-   * thread has begun would wait for it, and hold the lock, for ever. Left out: LMDB's thread begins and commits.
+   * A change runs without giving up this thread. The thread may be ended between two steps of its program; a
+   * transaction that LMDB's own thread has begun would then wait for it, and hold the lock, for ever. Left out: LMDB's
+   * thread begins and commits.
    */
   readonly isUninterrupted?: boolean;
 };
@@ -50,7 +51,7 @@ export type StoreOptions = StoreSize & {
 export type RunWrite = <Value>(write: () => Promise<Value>) => Promise<Value>;
 
 export class BlockStore {
-  /** What is stored, to be read. */
+  /** Reads what is stored. */
   readonly tables: BlockTables;
   readonly #run: RunWrite;
   readonly #isUninterrupted: boolean;
@@ -59,7 +60,7 @@ export class BlockStore {
   readonly #room: StoreRoom;
   readonly #leaving: LeavingBlocks;
   readonly #cold: ColdBlocks;
-  /** Where the window is filled. */
+  /** Writes the blocks that the backfill fills in below the tail. */
   readonly below: BlocksBelow;
 
   /** @throws When the folder cannot be read or written. */
@@ -85,7 +86,7 @@ export class BlockStore {
     });
   }
 
-  /** Throws away what is stored when it is of another chain, or of an older format. */
+  /** Throws away all that is stored when it belongs to another chain or has an older format. */
   async prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
     const wanted = `${STORE_FORMAT} ${chainId}`;
     const found = this.tables.note(MADE_FOR);
@@ -100,7 +101,7 @@ export class BlockStore {
     return { wasCleared: found !== undefined };
   }
 
-  /** Takes out what is left of huge blocks whose writing was cut off, or failed. */
+  /** Removes what is left of huge blocks whose writing was cut off, or failed. */
   async #clearStaged(): Promise<void> {
     const note = this.tables.note(STAGED);
     if (note === undefined) return;
@@ -113,7 +114,7 @@ export class BlockStore {
     });
   }
 
-  /** What is over another size leaves with the next changes. */
+  /** Sets another size. What is over it is removed by the next changes. */
   resize(size: StoreSize): void {
     this.#room.size = size;
     this.#keptSegments.resize(size);
@@ -141,15 +142,15 @@ export class BlockStore {
     await this.tables.close();
   }
 
-  // Writing: by the writer only, one change after the other. What the disk does not take throws
-  // NotWritable, and leaves the store as it was.
+  // Writing: only the writer does so, one change after the other. When the disk refuses a change, NotWritable is
+  // thrown, and the store is as it was.
 
-  /** Writes something, to find out whether that can be done. */
+  /** Writes something, to find out whether the store can be written. */
   async probe(): Promise<void> {
     await this.tables.notes.put(noteKey("probe"), Buffer.alloc(PROBE_BYTES));
   }
 
-  /** All of it, or nothing. */
+  /** Makes the whole change, or nothing of it. */
   #write<Value>(change: () => Value): Promise<Value> {
     const { root } = this.tables;
     return this.#run(async () =>
@@ -157,7 +158,10 @@ export class BlockStore {
     );
   }
 
-  /** As `write`, when what goes on beside is done: erasing huge blocks, and compressing old ones. Then it goes on. */
+  /**
+   * As `write`, but first waits for the work beside it (erasing huge blocks, compressing old ones), which goes on
+   * afterwards.
+   */
   async #change<Value>(change: () => Value): Promise<Value> {
     await this.#leaving.finish();
     await this.#cold.finish();
@@ -167,7 +171,7 @@ export class BlockStore {
     return value;
   }
 
-  /** Moves the head. What leaves the window leaves in the same transaction. */
+  /** Moves the head. Blocks that leave the window are removed in the same transaction. */
   async apply({ removed, added }: ChainUpdate): Promise<void> {
     const { head } = this.tables;
     const top = (head?.number ?? -1) - removed;
@@ -176,7 +180,7 @@ export class BlockStore {
     if (!newest && stays === undefined) throw new Error(`there is no block ${top} to fall back to`);
     await this.#clearStaged();
     await this.#leaving.finish();
-    // Above the head nobody finds what is staged.
+    // Nobody finds a staged block that is above the head.
     const staged = await this.#stage(removed === 0 ? added.filter(isHuge) : []);
     await this.#change(() => {
       for (let number = top + removed; number > top; number -= 1) this.#entries.drop(number);
@@ -189,7 +193,7 @@ export class BlockStore {
     });
   }
 
-  /** Throws away all blocks, and begins with another chain's. */
+  /** Throws away all blocks, and begins with this one. */
   async startAt(record: BlockRecord): Promise<void> {
     await this.#change(() => {
       this.tables.clear();
@@ -199,7 +203,10 @@ export class BlockStore {
     });
   }
 
-  /** Keeps a block older than the window, while the budget allows. @param isCanonical It was asked for by its number. */
+  /**
+   * Keeps a block older than the window, while the budget allows.
+   * @param isCanonical It was asked for by its number.
+   */
   async keep(record: BlockRecord, isCanonical: boolean): Promise<void> {
     const { kept } = this.tables;
     await this.#change(() => {
@@ -212,7 +219,7 @@ export class BlockStore {
     });
   }
 
-  /** Keeps JSON with a block, while that one is here. */
+  /** Keeps the JSON of a trace with its block, while that is stored. */
   async keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void> {
     const { traces } = this.tables;
     await this.#change(() => {
@@ -222,7 +229,7 @@ export class BlockStore {
     });
   }
 
-  /** Keeps what is known of final blocks older than the window, while the budget allows. */
+  /** Keeps logs of final blocks older than the window, while the budget allows. */
   async keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     await this.#change(() => {
       this.#keptSegments.put(segment, logs);
@@ -230,7 +237,7 @@ export class BlockStore {
     });
   }
 
-  /** Writes the bulk of huge blocks in transactions of their own, between which others get their turn. */
+  /** Writes the bulk of huge blocks in transactions of their own, between which other work has its turn. */
   async #stage(records: readonly BlockRecord[]): Promise<ReadonlySet<BlockRecord>> {
     const write = (change: () => void): Promise<void> => this.#write(change);
     const staged = records.map(({ hash, outline }) => `${hash} ${outline.number}`);
@@ -239,7 +246,10 @@ export class BlockStore {
     return new Set(records);
   }
 
-  /** Takes out what is kept of old logs, as far as it is to go. @returns How many segments that were. */
+  /**
+   * Removes the kept logs of old blocks that are named.
+   * @returns How many segments were removed.
+   */
   forgetSegments(forgotten: Forgotten): Promise<number> {
     return this.#write(() => this.#keptSegments.remove(forgotten));
   }

@@ -1,5 +1,5 @@
-// The tables of the block store, in one LMDB environment: what lies under which key, and how it is read, by the
-// process that writes it and by any number of others.
+// The tables of the block store, in one LMDB environment: which key has which value, and how they are read, by the
+// process that writes and by any number of others.
 
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { type Database, open, type RootDatabase } from "lmdb";
@@ -16,9 +16,9 @@ import { UnpackedParts } from "./unpacked-parts.ts";
 
 export type Table = Database<Buffer, Buffer>;
 
-/** Raised when what is stored could not be read any more: an older store is built anew, a newer one is refused. */
+/** Raised when older stores can no longer be read: an older store is built anew, a newer one is refused. */
 export const STORE_FORMAT = 2;
-/** The note of the format and the chain, which each version finds where this one does. */
+/** The name of the note that tells the format and the chain. Every version looks for it under this name. */
 export const MADE_FOR = "made for";
 
 export class BlockTables {
@@ -33,35 +33,37 @@ export class BlockTables {
   readonly transactions: Table;
   /** Segment and term → postings. */
   readonly terms: Table;
-  /** Number and hash of blocks that a reorganisation dropped: filters tell of them while the window has their number. */
+  /**
+   * Number and hash of blocks that a reorganisation removed: filters report them while their number is in the window.
+   */
   readonly dropped: Table;
   /** Order of arrival → number and hash, of kept blocks older than the window. */
   readonly kept: Table;
-  /** Traces of transactions of blocks that are here. */
+  /** Traces of transactions whose blocks are stored. */
   readonly traces: Table;
-  /** Logs of old blocks, which are not here themselves: the entries, and the order in which they came. */
+  /** Logs of old blocks that are not stored themselves, and the order in which they came. */
   readonly segments: Table;
   readonly segmentOrder: Table;
 
   #head: { readonly bytes: Buffer; readonly position: Position } | undefined;
   /**
-   * Blocks that were read since the head changed, by the end of their number. A block that is canonical still is as
-   * it was.
+   * Blocks that were read since the head changed, indexed by the last bits of their number. A block that is still
+   * canonical has not changed.
    */
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
 
   readonly #unpacked = new UnpackedParts();
 
-  /** @throws StoreUnavailable where it is of a newer format; when the folder cannot be read or written. */
+  /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
     const binary = { encoding: "binary", keyEncoding: "binary" } as const;
     if (!readOnly) makePrivateFolder(path);
     this.root = open<Buffer, Buffer>({
       ...{ path, noSubdir: false, readOnly, maxDbs: 10, ...binary },
-      // Else each failed write would leave a rejected promise that nobody can hold.
+      // Otherwise each failed write would leave a rejected promise that nobody can handle.
       eventTurnBatching: false,
     });
-    if (!readOnly) makePrivateFolder(path); // what was made in it just now, too
+    if (!readOnly) makePrivateFolder(path); // also for the files that were made just now
     const table = (name: string): Table => this.root.openDB<Buffer, Buffer>({ name, ...binary });
     this.notes = table("notes");
     this.#refuseNewer(path);
@@ -97,9 +99,9 @@ export class BlockTables {
     return this.#head.position;
   }
 
-  // Reading. All of one synchronous turn sees one state of the store.
+  // Reading. All reads of one synchronous turn see the same state of the store.
 
-  /** From here on what another process has written is seen, in this turn already. */
+  /** From here on reads see what another process has written, in this turn already. */
   refresh(): void {
     this.root.resetReadTxn();
   }
@@ -118,18 +120,18 @@ export class BlockTables {
       : this.#readHead(bytes);
   }
 
-  /** From this number up to the head, every block is here. */
+  /** The lowest number from which every block up to the head is stored. */
   get tail(): number | undefined {
     return this.notes.getBinaryFast(TAIL)?.readUInt32BE(0);
   }
 
-  /** The canonical block's hash; undefined when the block is not here. */
+  /** The canonical block's hash; undefined when the block is not stored. */
   hashAt(number: number): string | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     return bytes && `0x${bytes.toString("hex", 0, 32)}`;
   }
 
-  /** The same as 32 bytes, to read parts of many blocks with. */
+  /** The hash as 32 bytes, to read parts of many blocks with. */
   hashBytesAt(number: number): Buffer | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     return bytes && Buffer.from(bytes.subarray(0, 32));
@@ -140,13 +142,13 @@ export class BlockTables {
     return bytes && decodeOutline(bytes);
   }
 
-  /** Any block that is here, canonical or not. */
+  /** Any stored block, canonical or not. */
   blockOf(hash: string): StoredBlock | undefined {
     const outline = this.outline(hash);
     return outline && new StoredBlock({ hash: hash.toLowerCase(), outline }, { store: this });
   }
 
-  /** The canonical block; undefined when it is not here. */
+  /** The canonical block; undefined when it is not stored. */
   blockAt(number: number): StoredBlock | undefined {
     const bytes = this.canonical.getBinaryFast(numberKey(number));
     if (!bytes) return undefined;
@@ -166,8 +168,7 @@ export class BlockTables {
 
   /**
    * One part of a block.
-   *
-   * @returns Bytes that last until the next reading only: to be kept, they are copied.
+   * @returns Bytes that are valid until the next read: copy them to keep them.
    */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     const stored = this.parts.getBinaryFast(partKey(hash, part, piece));
@@ -175,17 +176,17 @@ export class BlockTables {
     return bytes && isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
   }
 
-  /** Whether a block's parts are written as `packed`: that one is written last. */
+  /** Whether a block's parts are encoded as `packed`. This looks at the part that is compressed last. */
   isPacked(hash: string | Buffer): boolean {
     return isCompressed(this.parts.getBinaryFast(partKey(hash, "block")));
   }
 
-  /** The blocks of a segment that have a term (`log-index.ts`), until the next reading. */
+  /** The blocks of a segment that have a term (`log-index.ts`). The bytes are valid until the next read. */
   postings(segment: number, term: number): Buffer | undefined {
     return viewOf(this.terms.getBinaryFast(termKey(segment, term)));
   }
 
-  /** JSON that was kept with the block. */
+  /** The JSON of a trace that was kept with its block. */
   trace(hash: string, position: StoredTracePosition): Buffer | undefined {
     const json = unpack(this.traces.getBinaryFast(traceKey(hash, position)));
     return json && Buffer.from(json);
@@ -197,7 +198,7 @@ export class BlockTables {
     return json && Buffer.from(json);
   }
 
-  /** How many bytes of disk the blocks and their indexes take. What was freed and not used again is not counted. */
+  /** How many bytes of disk the blocks and their indexes take, without pages that were freed and not used again. */
   get bytes(): number {
     return this.#ofBlocks.reduce((sum, table) => sum + bytesOf(table), 0);
   }
@@ -212,7 +213,7 @@ export class BlockTables {
     this.notes.putSync(TAIL, Buffer.from(numberKey(number)));
   }
 
-  /** A huge block, that is erased bit by bit from here on. */
+  /** Notes a huge block that is erased step by step from now on. */
   putLeaving(position: Position, wasCanonical: boolean): void {
     this.notes.putSync(leavingKey(position), Buffer.from(wasCanonical ? [1] : [0]));
   }
@@ -235,7 +236,7 @@ export class BlockTables {
     return [...this.notes.getKeys(range)].length > 0;
   }
 
-  /** No block is here any more; the notes stay. */
+  /** Removes all blocks; the notes stay. */
   clear(): void {
     for (const { position } of this.leaving()) this.removeLeaving(position);
     for (const table of this.#ofBlocks) table.clearSync();
@@ -251,11 +252,11 @@ export class BlockTables {
   }
 }
 
-/** So many blocks are held as they were read last: each takes less than a kilobyte. */
+/** How many blocks are held in memory after they were read: each takes less than a kilobyte. */
 const READ_BLOCKS = 128;
 const POSITION_BYTES = 36;
 
-/** Whether the bytes begin so. For few bytes the loop is faster than `compare`. */
+/** Whether the bytes begin with these. For few bytes the loop is faster than `compare`. */
 function isBeginning(beginning: Buffer, bytes: Buffer): boolean {
   for (let at = 0; at < beginning.length; at += 1) if (beginning[at] !== bytes[at]) return false;
   return true;
@@ -272,7 +273,7 @@ export function bytesOf(table: Table): number {
   return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
 }
 
-/** Puts it behind what came before, in a table whose keys are the order of arrival. */
+/** Appends a value to a table whose keys are the order of arrival. */
 export function append(table: Table, value: Buffer): void {
   const [last] = [...table.getKeys({ reverse: true, limit: 1 })];
   table.putSync(numberKey((last?.readUInt32BE(0) ?? 0) + 1), value);
@@ -280,11 +281,11 @@ export function append(table: Table, value: Buffer): void {
 
 // How the parts of blocks are written to disk.
 
-/** What lmdb gives quickly is a part of a larger buffer that only pretends to have its length. */
+/** The fast read of lmdb gives a larger buffer that only claims to have this length. */
 const viewOf = (bytes: Buffer | undefined): Buffer | undefined => bytes?.subarray(0, bytes.length);
 
-// Of each part, the first byte says how the rest is written. Compression makes a block four times smaller, and
-// reading a piece takes 24 µs longer (decision 44): it pays for old blocks.
+// The first byte of each part says how the rest is encoded. Compression makes a block four times smaller, but reading a
+// piece takes 24 µs longer (decision 44): it pays for old blocks.
 
 const PLAIN = Buffer.of(0);
 const COMPRESSED = Buffer.of(1);
@@ -298,11 +299,11 @@ export const compressed = (bytes: Buffer): Buffer =>
 export type PartEncoding = (part: StoredPart, bytes: Buffer) => Buffer;
 
 export const asTheyAre: PartEncoding = (_part, bytes) => plain(bytes);
-/** What a log query reads of each block that may have a log stays plain. */
+/** The parts that a log query reads of each candidate block stay uncompressed. */
 export const packed: PartEncoding = (part, bytes) =>
   part === "outline" || part === "logs" ? plain(bytes) : compressed(bytes);
 
-/** @param stored As lmdb gives it quickly. */
+/** @param stored As the fast read of lmdb gives it. */
 const unpack = (stored: Buffer | undefined): Buffer | undefined => {
   const rest = restOf(stored);
   return rest && isCompressed(stored) ? zstdDecompressSync(rest) : rest;
@@ -314,7 +315,7 @@ const restOf = (stored: Buffer | undefined): Buffer | undefined =>
 
 // The keys of the block store, and positions as bytes.
 
-/** Parts of a block are under the block's hash, the part's letter and the number of the piece. */
+/** The key of a part is the block's hash, the part's letter and the number of the piece. */
 const LETTERS: Readonly<Record<StoredPart, number>> = {
   outline: 0x61,
   block: 0x62,
@@ -336,7 +337,7 @@ export const positionIn = (bytes: Uint8Array): Position => {
   return { number: buffer.readUInt32BE(0), hash: `0x${buffer.toString("hex", 4, 36)}` };
 };
 
-// Keys. Those in the hot path are written into buffers that are used again and again: LMDB copies them.
+// Keys. The frequent ones are written into buffers that are reused, since LMDB copies them.
 
 const HEAD = Buffer.from("head");
 const TAIL = Buffer.from("tail");
@@ -360,7 +361,7 @@ export function partKey(hash: string | Buffer, part: StoredPart, piece = 0): Buf
   return partKeyBytes;
 }
 
-/** What is kept of a transaction's traces, under its block's hash. */
+/** Where a transaction's traces are kept, under its block's hash. */
 export type StoredTracePosition = { readonly index: number; readonly part: TracePart };
 type TracePart = "output" | "trace" | "stateDiff" | "vmTrace" | "more";
 const TRACE_LETTERS: Readonly<Record<TracePart, number>> = {
@@ -379,7 +380,7 @@ export function traceKey(hash: string, { index, part }: StoredTracePosition): Bu
   return key;
 }
 
-/** Blocks, and the hash of what is searched in them. */
+/** A range of blocks, and the hash of what is searched for in them. */
 export type LogSegment = LogRange & { readonly criteria: Uint8Array };
 
 export const SEGMENT_KEY_BYTES = 40;

@@ -1,5 +1,6 @@
-// Blocks that are filled in below the tail: each is written and found at once. What finds their logs, and the tail, follow
-// for many of them together, since an entry of the index costs as much for one block as for many.
+// Blocks that are filled in below the tail. Each is written at once and can be found by number and hash. The index of
+// their logs, and the tail, follow for many of them together, since an index entry costs as much for one block as for
+// many.
 
 import { type BlockEntries, collectTerms, type TermPositions } from "./block-entries.ts";
 import type { BlockRecord } from "./block-record.ts";
@@ -8,7 +9,7 @@ import type { ColdBlocks } from "./cold-blocks.ts";
 import { inTransactions, type StoreRoom } from "./store-room.ts";
 import type { Position } from "./stored-block.ts";
 
-/** So many numbers below the tail blocks may be left by a process that was ended. */
+/** A process that was killed leaves unfinished blocks at most this far below the tail. */
 const MOST_BELOW = 256;
 
 type Link = Position & { readonly parentHash: string };
@@ -18,14 +19,14 @@ type BelowParts = {
   readonly entries: BlockEntries;
   readonly cold: Pick<ColdBlocks, "encodingBelow">;
   readonly room: Pick<StoreRoom, "keepTermsFrom">;
-  /** Carries out a change: all of it, or nothing. */
+  /** Makes a change: all of it, or nothing. */
   readonly write: <Value>(change: () => Value) => Promise<Value>;
-  /** The same, when what goes on beside is done. */
+  /** As `write`, but first waits for the work beside it. */
   readonly change: <Value>(change: () => Value) => Promise<Value>;
 };
 
 export class BlocksBelow {
-  /** Newest first. */
+  /** The links of the blocks that were added, newest first. */
   #links: Link[] = [];
   #terms: TermPositions = new Map();
   readonly #parts: BelowParts;
@@ -34,15 +35,14 @@ export class BlocksBelow {
     this.#parts = parts;
   }
 
-  /** How many are there that the tail is still above. */
+  /** How many blocks were added since the tail moved last. */
   get count(): number {
     return this.#links.length;
   }
 
   /**
    * Adds blocks, newest first.
-   *
-   * @returns false, and nothing is added, when they are not linked to what is there and to each other.
+   * @returns false, having added nothing, when they are not linked to the stored ones and to each other.
    */
   async add(records: readonly BlockRecord[]): Promise<boolean> {
     if (this.count > 0 && this.#attached() < this.count) await this.finish();
@@ -64,8 +64,7 @@ export class BlocksBelow {
 
   /**
    * Moves the tail below the blocks that were added.
-   *
-   * @returns How many those are: what the store has lost meanwhile, and what stood below it, is not among them.
+   * @returns How many blocks the tail moved: without those that were lost meanwhile, and those below them.
    */
   async finish(): Promise<number> {
     const { tables, entries, room, write, change } = this.#parts;
@@ -91,7 +90,7 @@ export class BlocksBelow {
     }
   }
 
-  /** Takes out blocks below the tail that no process will finish. Those that callers asked for stay. */
+  /** Removes blocks below the tail that no process will finish. Blocks that callers asked for stay. */
   async clearUnfinished(): Promise<void> {
     const { tables, entries, change } = this.#parts;
     const { tail } = tables;
@@ -108,7 +107,7 @@ export class BlocksBelow {
     });
   }
 
-  /** How many of the links, from the first on, stand below the tail and are here. */
+  /** How many of the links, from the first on, follow the tail and are stored. */
   #attached(links: readonly Link[] = this.#links): number {
     const { tables } = this.#parts;
     const linked = linkedTo(this.#parentOfTail(), links);
@@ -120,7 +119,7 @@ export class BlocksBelow {
     return this.#links.at(-1)?.number ?? this.#parts.tables.tail;
   }
 
-  /** The hash of the block that comes next. */
+  /** The hash of the next block to add. */
   #parentHash(): string | undefined {
     return this.#links.at(-1)?.parentHash ?? this.#parentOfTail();
   }

@@ -1,5 +1,5 @@
-// The followed chain for a process that only reads its store: the writer, another process, writes it. Heads
-// are read from the store, so all processes of a machine see one and the same; the rest the writer sends.
+// The followed chain in a process that only reads its store, which another process, the writer, writes. The head is
+// read from the store, so all processes of a machine see the same one. The writer sends the rest.
 import type { Pool } from "../upstream/pool.ts";
 import { BlockTables } from "./block-tables.ts";
 import { type ChainWriter, ViewSource, type ViewSourceParts } from "./chain-view.ts";
@@ -8,12 +8,12 @@ import type { HeadFreshness, HeadNews } from "./freshness.ts";
 import type { Position } from "./stored-block.ts";
 import { TaggedBlocks } from "./tagged-blocks.ts";
 
-/** What readers cannot see in the store. */
+/** What the writer knows of the chain and the store does not hold. */
 export type ChainNews = {
   readonly isLive: boolean;
   /** Why the chain is not followed now: its store cannot be written. */
   readonly whyStopped?: string | undefined;
-  /** Which file the store is: where this changes, another file took its place. */
+  /** Identifies the file of the store: when it changes, another file took the place of the old one. */
   readonly store?: string;
   /** The name of the node whose chain is followed. */
   readonly leader: string | undefined;
@@ -22,7 +22,7 @@ export type ChainNews = {
   readonly head?: HeadNews | undefined;
 };
 
-/** Where a node was seen last. */
+/** Where a node was when it was heard last. */
 type Standing = {
   readonly node: string;
   readonly head: { readonly number: number; readonly hash: string | undefined };
@@ -38,17 +38,17 @@ export type ChainReaderParts = Pick<ViewSourceParts, "dialect" | "clock" | "turn
 export class ChainReader {
   readonly views: ViewSource;
   readonly #store: BlockTables;
-  /** For when the writer is away. */
+  /** Finds the tagged blocks while the writer is away. */
   readonly #tagged: TaggedBlocks;
-  /** What the writer answered for each tag, at which head. */
+  /** The writer's answer for each tag, and the head at which it was given. */
   readonly #known = new Map<Tag, { head: string; position: Promise<Position | undefined> }>();
   #news: ChainNews = { isLive: false, leader: undefined, standings: [] };
-  /** The writer was live once: while a new one finds its way, the store is as good as it was. */
+  /** Whether the writer was ever live. While a new writer starts, the store is as good as it was. */
   #isLive = false;
   readonly #onUpdate = new Set<() => void>();
   readonly #parts: ChainReaderParts;
 
-  /** @throws When the store is not there: its writer comes first. */
+  /** @throws When the store is not there: the writer makes it. */
   constructor(
     options: { readonly path: string; readonly finalAfter?: number | undefined },
     parts: ChainReaderParts,
@@ -95,17 +95,17 @@ export class ChainReader {
     for (const listener of [...this.#onUpdate]) listener();
   }
 
-  /** Calls `listener` when the chain may be another one; returns how to stop. */
+  /** Calls `listener` when the chain may have changed; returns how to stop. */
   onUpdate(listener: () => void): () => void {
     this.#onUpdate.add(listener);
     return () => this.#onUpdate.delete(listener);
   }
 
   async start(): Promise<void> {
-    // It is the writer that follows.
+    // Does nothing: only the writer follows.
   }
 
-  /** The store's size is the writer's. */
+  /** Does nothing: the writer sets the size of the store. */
   reconfigure(): void {
     this.#known.clear();
   }
@@ -119,14 +119,14 @@ export class ChainReader {
     await this.#store.close();
   }
 
-  /** As the writer has written it by now. */
+  /** The head that the writer has written by now. */
   #head(): Position | undefined {
     if (!this.#isLive || this.#news.whyStopped !== undefined) return undefined;
     this.#store.refresh();
     return this.#store.head;
   }
 
-  /** All processes go by the writer's word: what one of them called final is so for the others. */
+  /** All processes take the writer's answer, so what is final in one of them is final in all. */
   #findTagged(tag: Tag): Promise<Position | undefined> {
     const { head } = this.#store;
     if (!head) return Promise.resolve(undefined);

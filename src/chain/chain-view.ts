@@ -1,5 +1,5 @@
-// How calls see a followed chain, in the process that follows it as in those that only read its store: one call, or
-// all calls of one batch, see it with one head. And what the writer of the store does for them.
+// How calls see a followed chain, in the process that follows it and in those that only read its store. One call, or
+// all calls of one batch, see it with one head. And what the writer of a store does for its readers.
 
 import type { LogMatcher } from "../evm/log-filter.ts";
 import { toQuantity } from "../evm/values.ts";
@@ -22,7 +22,7 @@ import { TagOrder } from "./tagged-blocks.ts";
 export type NotFetched =
   /** No node that answered has it in a chain that can be followed. */
   | "unknown"
-  /** A node gave it, but so that it could not be proven. */
+  /** A node gave the block, but it could not be proven. */
   | "unproven"
   /** The nodes could not be asked. */
   | "unanswered";
@@ -40,27 +40,27 @@ export type ViewOptions = {
 
 /** What the writer of a store does for all who read it. Each call rejects when the writer is away, or takes too long. */
 export type ChainWriter = {
-  /** Looks at all nodes and goes where the head is; resolves when that is done. */
+  /** Asks all nodes for their heads and moves the chain; resolves when that is done. */
   look(): Promise<void>;
-  /** The same, soon, and nobody waits for it. */
+  /** As `look`, soon; nobody waits for it. */
   hurry(): void;
   /** @returns The hash under which the block is in the store now. */
   fetch(reference: Reference): Promise<{ readonly hash: string } | NotFetched>;
   tagged(tag: Tag): Promise<Position | undefined>;
   keepTrace(hash: string, position: StoredTracePosition, json: Buffer): Promise<void>;
   keepSegment(segment: LogSegment, logs: UpstreamLogs): Promise<void>;
-  /** Forgets the logs of old blocks that this upstream alone gave: it was caught giving wrong ones. */
+  /** Forgets the logs of old blocks that only this upstream gave: it was caught giving wrong ones. */
   distrust(upstream: string): void;
 };
 
 export type ViewSourceParts = {
   readonly store: BlockTables;
   readonly writer: Omit<ChainWriter, "look" | "distrust">;
-  /** Resolves when the chain has the number, or when all nodes were looked at. */
+  /** Resolves when the chain has the number, or when all nodes were asked for their heads. */
   readonly look: (number?: number) => Promise<unknown>;
-  /** The newest block that calls see now; undefined while the stored chain is not that of the nodes. */
+  /** The head that calls see now; undefined while the stored chain is not the nodes' chain. */
   readonly shown: { readonly head: Position | undefined };
-  /** Brings it up to date, where another process writes the store. */
+  /** Makes reads see what another process has written to the store. */
   readonly refresh?: () => void;
   readonly leader: () => string | undefined;
   readonly whyStopped: () => string | undefined;
@@ -69,17 +69,17 @@ export type ViewSourceParts = {
   readonly freshness: Pick<HeadFreshness, "staleness">;
   readonly clock: Clock;
   readonly turns: Pick<Turns, "join" | "next">;
-  /** So many blocks below the head one is final; undefined: nobody knows but the nodes. */
+  /** A block is final when it is this many blocks below the head; undefined: only the nodes can tell. */
   readonly finalAfter?: number | undefined;
 };
 
 /** How long an answer waits for a block that a node has already, in milliseconds. */
 const REACH_TIMEOUT_MS = 2_000;
-/** How long a call waits for the chain to be followed at all, and how often it looks, in milliseconds. */
+/** How long a call waits until the chain is followed, and how often it looks, in milliseconds. */
 const LIVE_TIMEOUT_MS = 3_000;
 const LOOK_AGAIN_MS = 50;
 
-/** A query is begun again when the chain was reorganised under it; not without end. */
+/** How often a query is run at most: it is run again when a reorganisation changed the chain meanwhile. */
 const ATTEMPTS = 3;
 
 /** What a view has from the chain behind it. */
@@ -100,9 +100,8 @@ export class ViewSource {
   }
 
   /**
-   * What calls see; undefined while the stored chain is not that of the nodes.
-   *
-   * @param isShared For all members of a batch.
+   * How calls see the chain now; undefined while the stored chain is not the nodes' chain.
+   * @param isShared All members of a batch share the view.
    */
   view(isShared = false): ChainView | undefined {
     const { shown, freshness, refresh } = this.#parts;
@@ -112,7 +111,7 @@ export class ViewSource {
     return head && new ChainView({ head, isShared, staleness }, this.#viewParts);
   }
 
-  /** As `view`, but waits a little for the first one after a start. */
+  /** As `view`, but after a start it waits a little until the chain is followed. */
   async liveView(signal: Signal): Promise<ChainView | undefined> {
     const { clock, look } = this.#parts;
     if (this.whyStopped !== undefined) return undefined;
@@ -124,12 +123,12 @@ export class ViewSource {
     return this.view();
   }
 
-  /** Why the chain is not followed now, in words for a person: its store cannot be written. */
+  /** Why the chain is not followed now: its store cannot be written. In words for a person. */
   get whyStopped(): string | undefined {
     return this.#parts.whyStopped();
   }
 
-  /** The newest block as some node gives it, unproven: for calls that cannot wait for the chain. */
+  /** The newest block that a node tells, unproven: for calls that cannot wait until the chain is followed. */
   async headOfNodes(signal: Signal): Promise<Position | undefined> {
     const { dialect, pool } = this.#parts;
     for (const node of pool.bestForBlocks()) {
@@ -139,14 +138,14 @@ export class ViewSource {
     return undefined;
   }
 
-  /** Resolves when the head is at the number, when all nodes were looked at, or at a timeout or the signal. */
+  /** Resolves when the head is at the number or all nodes were asked, at a timeout, or when the signal aborts. */
   async reach(number: number, signal: Signal): Promise<void> {
     const { look, clock } = this.#parts;
     if ((this.view()?.head.number ?? -1) >= number || signal.aborted) return;
     await within(REACH_TIMEOUT_MS, look(number), { clock, signal });
   }
 
-  /** A block that the store does not have, from the nodes: proven, and kept when it is old. */
+  /** A block that is not in the store, fetched from the nodes: proven, and stored when it is old. */
   async fetch(reference: Reference): Promise<Sought> {
     const { store, writer } = this.#parts;
     const fetched = await writer.fetch(reference);
@@ -159,7 +158,7 @@ export class ChainView {
   readonly head: Position;
   readonly staleness: Staleness | undefined;
   readonly #isShared: boolean;
-  /** Made when a tag is first asked for: most calls name none. */
+  /** Made when a tag is asked for first, since most calls name none. */
   #tags: TagOrder | undefined;
   readonly #parts: ViewParts;
 
@@ -170,12 +169,12 @@ export class ChainView {
     this.#parts = parts;
   }
 
-  /** From this number up to the head, every block is in the store. */
+  /** The lowest number from which every block up to the head is in the store. */
   get tail(): number {
     return this.#parts.store.tail ?? this.head.number + 1;
   }
 
-  /** The nodes may be further: what is newest is asked of them. */
+  /** Whether the nodes may have a newer block: then calls for the newest block are sent to them. */
   get isBehind(): boolean {
     return this.staleness?.kind === "unconfirmed";
   }
@@ -225,17 +224,17 @@ export class ChainView {
     return block && block.number <= this.head.number ? block : undefined;
   }
 
-  /** What is canonical in the store at this number now, also above the head of this view. */
+  /** The hash that is canonical in the store at this number now, also above the head of this view. */
   hashAt(number: number): string | undefined {
     return this.#parts.store.hashAt(number);
   }
 
-  /** Whether the head is canonical still: then several readings were of one chain. */
+  /** Whether the head is still canonical: then all that was read from this view was of one chain. */
   get holds(): boolean {
     return this.hashAt(this.head.number) === this.head.hash;
   }
 
-  /** Any block of the store, whatever its height: such as one that a reorganisation dropped. */
+  /** Any block of the store, whatever its height: for example one that a reorganisation removed. */
   droppedBlock(hash: string): StoredBlock | undefined {
     return this.#parts.store.blockOf(hash);
   }
@@ -256,29 +255,29 @@ export class ChainView {
     return this.#parts.source.fetch(reference);
   }
 
-  /** What was kept of the traces of a transaction, as JSON. */
+  /** The traces of a transaction as JSON, where they were kept. */
   keptTrace(blockHash: string, position: StoredTracePosition): Buffer | undefined {
     return this.#parts.store.trace(blockHash, position);
   }
 
-  /** Keeps JSON with a block that is final, while the store has it. Best effort. */
+  /** Keeps traces with a block that is final, while the store has the block. Nothing is thrown where that fails. */
   async keepTrace(block: Position, position: StoredTracePosition, json: Buffer): Promise<void> {
     if ((await this.#finalNumber()) < block.number || !this.blockOf(block.hash)) return;
     await this.#parts.writer.keepTrace(block.hash, position, json);
   }
 
-  /** Logs of blocks older than the window that were kept, as a JSON array. */
+  /** Logs of blocks older than the window, as a JSON array, where they were kept. */
   keptLogs(segment: LogSegment): Buffer | undefined {
     return this.#parts.store.segment(segment);
   }
 
-  /** Keeps the logs of blocks that are final. Best effort. */
+  /** Keeps the logs of blocks that are final. Nothing is thrown where that fails. */
   async keepLogs(segment: LogSegment, logs: UpstreamLogs): Promise<void> {
     if (segment.to <= (await this.#finalNumber()))
       await this.#parts.writer.keepSegment(segment, logs);
   }
 
-  /** What is kept for good is not beyond it. Nodes of some chains know no finalized block, or took one back. */
+  /** Nothing above this number is kept for good. Nodes of some chains know no finalized block, or took one back. */
   async #finalNumber(): Promise<number> {
     const told = (await this.tagged("finalized"))?.number;
     const { finalAfter } = this.#parts;
@@ -288,8 +287,8 @@ export class ChainView {
   }
 
   /**
-   * The newest block that the nodes call safe or finalized, not beyond the head of this view; undefined
-   * when they know none.
+   * The newest block that the nodes call safe or finalized, not above the head of this view; undefined when they know
+   * none.
    */
   tagged(tag: Tag): Promise<Position | undefined> {
     this.#tags ??= new TagOrder(this.head, this.#parts.writer);
@@ -297,8 +296,8 @@ export class ChainView {
   }
 
   /**
-   * A view that has the number, if the chain gets there within a little while. The view of a batch
-   * stays as it is: all members see one head.
+   * A view that has the number, if the chain gets there within `REACH_TIMEOUT_MS`. The view of a batch does not change,
+   * since all members see one head.
    */
   async reach(number: number, signal: Signal): Promise<ChainView> {
     if (number <= this.head.number) return this;
@@ -311,29 +310,29 @@ export class ChainView {
     return source.view() ?? this;
   }
 
-  /** Has the nodes looked at soon: one of them has something new. */
+  /** Has all nodes asked for their heads soon, because one of them has something new. */
   hurry(): void {
     this.#parts.writer.hurry();
   }
 
-  /** To be awaited now and then while many blocks are read. */
+  /** Lets other work run; to be awaited now and then while many blocks are read. */
   async pause(): Promise<void> {
     const { turns } = this.#parts;
     if (turns.join() === "over") await turns.next();
   }
 
-  /** Adds the terms of all logs of a block of the store to a set: what no filter of other terms can match. */
+  /** Adds the terms of all logs of a stored block to a set. A filter with other terms cannot match any of them. */
   addLogTerms(block: StoredBlock, terms: Set<number>): void {
     const directory = this.#parts.store.part(block.hash, "logs");
     if (directory) addTerms(directory, terms);
   }
 
-  /** The logs of a block of the store. */
+  /** The matching logs of a stored block. */
   logsOf(block: StoredBlock, matcher: LogMatcher): readonly Buffer[] {
     return logsOfBlock(block.hash, matcher, this.#parts.store);
   }
 
-  /** The same, however many they are. */
+  /** As `logsOf`, however many logs there are. */
   selectedLogsOf(block: StoredBlock, matcher: LogMatcher): LogSelection {
     const { store } = this.#parts;
     const found = new LogSelection({ store });
@@ -365,6 +364,3 @@ export class ChainView {
     return undefined;
   }
 }
-
-// How calls see a followed chain, in the process that follows it as in those that only read its store; and what
-// the writer of the store does for them.

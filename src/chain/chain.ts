@@ -1,4 +1,5 @@
-// The followed chain of one network: the store, what fills it, and the views of it that calls get.
+// The followed chain of one network: its store, the follower and the backfill that write it, and the views that calls
+// get.
 
 import type { Logger } from "pino";
 import { fileIdOf, type Opening, takeFolder } from "../disk/environment-folder.ts";
@@ -33,11 +34,11 @@ export type ChainOptions = {
   /** The folder of the store; made when it is not there. */
   readonly path: string;
   readonly windowBlocks: number;
-  /** The store's budget on disk. */
+  /** How many bytes of disk the store may take. */
   readonly bytes: number;
   readonly proof: ProofMode;
   readonly limits: BlockLimits;
-  /** The names of all that are configured. */
+  /** The names of all configured upstreams. */
   readonly upstreams: readonly string[];
 };
 
@@ -49,27 +50,27 @@ export type ChainParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly freshness: HeadFreshness;
-  /** Which takes blocks and writes the store; undefined where that is done by this one. */
+  /** The thread that takes blocks and writes the store; undefined where this thread does so. */
   readonly thread?: WriterThread | undefined;
 };
 
 type Fetching = { readonly hash: string } | NotFetched;
 
-/** How long the usual age of a head is taken from the same blocks, in milliseconds. */
+/** For this time the usual age of a head is taken from the same blocks, in milliseconds. */
 const LEARNED_FOR_MS = 60_000;
 const UNKNOWN = { ageMs: undefined, until: Number.NEGATIVE_INFINITY };
 
-/** After so long, in milliseconds, an open store is not the reason of a death. */
+/** After this time an open store is not taken for the reason why the process dies, in milliseconds. */
 const OF_USE_AFTER_MS = 60_000;
 
-/** Logs of old blocks from a node are not kept for so long after it was caught, in milliseconds. */
+/** For this time after a node was caught, no logs of old blocks from it are kept, in milliseconds. */
 const DISTRUST_MS = 600_000;
 
 export class Chain implements ChainWriter {
   readonly views: ViewSource;
   readonly #store: StoreWriting;
   readonly #writable: Writable;
-  /** The store is this chain's, and of this version. */
+  /** The store is known to be of this chain and of this format. */
   #isPrepared = false;
   #preparing: Promise<void> | undefined;
   readonly #prover: Prover;
@@ -79,9 +80,9 @@ export class Chain implements ChainWriter {
   readonly #tagged: TaggedBlocks;
   /** Blocks being fetched for callers, by reference: one fetch for all of them. */
   readonly #fetching = new Map<string, Promise<Fetching>>();
-  /** As of the last chain update: what is asked with every call is not read from disk. */
+  /** As of the last chain update, in memory, since every call asks for it. */
   #head: Position | undefined;
-  /** The same where the chain is live. */
+  /** The head that calls see: it is undefined until the chain is live. */
   readonly #shown: { head: Position | undefined } = { head: undefined };
   #usual: { readonly ageMs: number | undefined; readonly until: number } = UNKNOWN;
   /** When each upstream was caught giving wrong logs or blocks, by its name. */
@@ -175,7 +176,7 @@ export class Chain implements ChainWriter {
     }
   }
 
-  /** @throws StoreUnavailable where it is of a newer format; when the folder cannot be read or written. */
+  /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
   #openStore(
     options: StoreSize & { readonly path: string },
     run: RunWrite,
@@ -191,7 +192,8 @@ export class Chain implements ChainWriter {
   }
 
   async start(): Promise<void> {
-    // Another thread begins when callers are let in, and the follower waits for it: until then nothing is shown.
+    // Where another thread writes, it is begun when callers are let in, and the follower waits for it: nothing is shown
+    // until then.
     if (!this.#parts.thread) await this.#prepare().catch(unlessNotWritable);
     this.#forgetStrangers();
     this.#headIs(this.#store.tables.head);
@@ -199,7 +201,7 @@ export class Chain implements ChainWriter {
     this.#follower.start();
   }
 
-  /** What callers wait for comes first: the window is filled from then on. */
+  /** The backfill begins only now, since callers wait for the head. */
   #liveChanged(): void {
     this.#headIs(this.#head);
     if (this.#follower.isLive) this.#backfill.start();
@@ -228,11 +230,11 @@ export class Chain implements ChainWriter {
 
   #writableChanged(isWritable: boolean): void {
     this.#parts.metrics.storeWritable(this.#options.network, isWritable);
-    this.#isPrepared = false; // a huge block may have been cut off in the middle
+    this.#isPrepared = false; // the writing of a huge block may have been cut off
     this.#follower.hurry();
   }
 
-  /** Another size of the store, and another measure of proof: for what is taken in from now on. */
+  /** Sets another size of the store and another proof mode: for blocks that are taken from now on. */
   reconfigure(
     changed: Pick<ChainOptions, "windowBlocks" | "bytes" | "proof" | "limits" | "upstreams">,
   ): void {
@@ -254,7 +256,7 @@ export class Chain implements ChainWriter {
     this.#opening.closed();
   }
 
-  /** Why the chain stays where it is; undefined when nothing keeps it. */
+  /** Why the chain does not move; undefined when nothing stops it. */
   get whyStuck(): string | undefined {
     const { hurdle } = this.#follower;
     return hurdle === undefined
@@ -278,7 +280,7 @@ export class Chain implements ChainWriter {
     return { isLive, whyStopped, store: this.#storeId, leader, ...seen };
   }
 
-  /** Resolves when the head is at the number, where one is given, or when all nodes were looked at. */
+  /** Resolves when the head is at the number, if one is given, or when all nodes were asked for their heads. */
   look(number = Number.POSITIVE_INFINITY): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -340,7 +342,7 @@ export class Chain implements ChainWriter {
     );
   }
 
-  /** A block that is not in the store, from the nodes; kept there when it is older than the window. */
+  /** A block that is not in the store, fetched from the nodes. It is stored when it is older than the window. */
   fetch(reference: Reference): Promise<Fetching> {
     const name = "hash" in reference ? reference.hash.toLowerCase() : String(reference.number);
     const underWay = this.#fetching.get(name);
@@ -354,7 +356,7 @@ export class Chain implements ChainWriter {
     const { pool } = this.#parts;
     const { signal } = this.#closing;
     const found = await this.#source.fetch(reference, pool.bestForBlocks(), signal);
-    // Where all must be proven, what could not be had as a whole is not asked for in parts.
+    // Where every block must be proven, a block that could not be had as a whole is not asked for in parts.
     if (found.kind === "failed" || found.kind === "too large")
       return this.#options.proof === "strict" ? "unproven" : "unanswered";
     if (found.kind !== "found") return found.kind;
@@ -371,7 +373,10 @@ export class Chain implements ChainWriter {
     return this.#ifStored(hash) ?? "unanswered";
   }
 
-  /** Whether some node has another block at this number: old blocks are not linked to the followed ones. */
+  /**
+   * Whether some node has another block at this number: old blocks are not linked to the followed ones, so nothing else
+   * shows it.
+   */
   async #isContested(number: number, hash: string): Promise<boolean> {
     const nodes = this.#parts.pool.usable();
     if (nodes.length < 2) return false;
@@ -385,7 +390,7 @@ export class Chain implements ChainWriter {
     return this.#store.tables.outline(hash) && { hash };
   }
 
-  /** A node said that our head is the newest block. */
+  /** To be called when a node said that our head is the newest block. */
   #confirm(at: number): void {
     const { clock, freshness } = this.#parts;
     const { head } = this.#store.tables;
@@ -403,7 +408,7 @@ export class Chain implements ChainWriter {
   }
 }
 
-/** What cannot be written now is done without, or later. */
+/** Ignores that something cannot be written now: it is written later, or not needed. */
 function unlessNotWritable(error: unknown): void {
   if (!(error instanceof NotWritable)) throw error;
 }

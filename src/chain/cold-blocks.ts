@@ -1,18 +1,18 @@
-// Which blocks of the window are compressed: the oldest ones, once the store is large. The newest stay as nodes
-// wrote them, since they are asked for most.
+// Which blocks of the window are compressed: the oldest ones, once the store is large. The newest blocks stay as the
+// nodes wrote them, since callers ask for them most.
 
 import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
 import { asTheyAre, type BlockTables, type PartEncoding, packed } from "./block-tables.ts";
 import { inTransactions } from "./store-room.ts";
 
-/** Up to here nothing is compressed, in bytes on disk. */
+/** A store up to this size compresses nothing, in bytes on disk. */
 const PLAIN_BYTES = 2 ** 30;
-/** Of a smaller budget so much. */
+/** The same as a share of the budget, where that is smaller. */
 const PLAIN_SHARE = 0.5;
-/** So many of the newest blocks stay plain whatever they take. */
+/** How many of the newest blocks are never compressed, whatever they take. */
 const NEWEST = 256;
-/** Blocks that are compressed after one change: more than are added at the head, so that the rest is caught up with. */
+/** How many blocks are compressed after one change: more than are added at the head, so that the backlog shrinks. */
 const AT_ONCE = 4;
 
 export type ColdOptions = {
@@ -23,7 +23,7 @@ export type ColdOptions = {
 export type ColdParts = {
   readonly tables: Pick<BlockTables, "bytes" | "head" | "tail" | "hashAt" | "isPacked">;
   readonly entries: Pick<BlockEntries, "pack">;
-  /** Carries out a change: all of it, or nothing. */
+  /** Makes a change: all of it, or nothing. */
   readonly write: (change: () => void) => Promise<void>;
 };
 
@@ -42,12 +42,15 @@ export class ColdBlocks {
     this.#budget = bytes;
   }
 
-  /** How blocks are written that come below the one with this number: below a compressed one no plain one is. */
+  /** How a block is encoded that is added below this number: there is no plain block below a compressed one. */
   encodingBelow(number: number | undefined): PartEncoding {
     return this.#isLarge || (number !== undefined && this.#isPackedAt(number)) ? packed : asTheyAre;
   }
 
-  /** Compresses some of the oldest plain blocks, where the store is large. Nobody waits, and what fails is done the next time. */
+  /**
+   * Compresses some of the oldest plain blocks, where the store is large. Nobody waits for it; after a failure it is
+   * tried again at the next change.
+   */
   begin(): void {
     if (!this.#isLarge || this.#isClosing) return;
     this.#underWay ??= inTransactions(this.#packSome(), {
@@ -60,7 +63,7 @@ export class ColdBlocks {
       });
   }
 
-  /** Resolves when what was begun is done. */
+  /** Resolves when the work that was begun is done. */
   async finish(): Promise<void> {
     await this.#underWay;
   }
@@ -85,7 +88,10 @@ export class ColdBlocks {
     }
   }
 
-  /** The oldest plain block of the window. @param end Where the search ends. */
+  /**
+   * The number of the oldest plain block of the window.
+   * @param end The search ends before it.
+   */
   #firstPlain(end: number): number {
     let from = this.#parts.tables.tail ?? end;
     let to = end;

@@ -1,9 +1,9 @@
-// What some nodes say while others are silent: it counts when they have said it for a while.
+// Something that some nodes say while others are silent. It is believed when they have said it for a while.
 import type { Clock } from "../lib/clock.ts";
 
-/** It counts after so long, in milliseconds. */
+/** It is believed after this time, in milliseconds. */
 const LONG_MS = 5_000;
-/** What was not said for so long is said anew, in milliseconds. */
+/** After this time without being said again, it counts from the start, in milliseconds. */
 const FORGOTTEN_AFTER_MS = 15_000;
 
 export class Confirmation {
@@ -16,7 +16,7 @@ export class Confirmation {
     this.#clock = parts.clock;
   }
 
-  /** How often it was said, in a row. */
+  /** How often it was said in a row. */
   get times(): number {
     return this.#times;
   }
@@ -25,7 +25,7 @@ export class Confirmation {
     return this.#times > 0 && this.#lastMs - this.#sinceMs >= LONG_MS;
   }
 
-  /** It is said once more. */
+  /** To be called when it is said again. */
   say(): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#lastMs > FORGOTTEN_AFTER_MS) this.end();
@@ -34,7 +34,7 @@ export class Confirmation {
     this.#lastMs = nowMs;
   }
 
-  /** It is said no longer. */
+  /** To be called when it is no longer said. */
   end(): void {
     this.#times = 0;
   }

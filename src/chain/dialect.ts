@@ -1,4 +1,4 @@
-// How the nodes of a family are asked for what a chain is made of: blocks here, epochs there.
+// How the nodes of a family are asked for what a chain is made of: blocks of EVM networks, epochs of Conflux networks.
 
 import type { Signal } from "../lib/cancellation.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -13,16 +13,19 @@ export type Reference = { readonly hash: string } | { readonly number: number };
 
 export type Ask = (method: string, params: readonly unknown[]) => Promise<Reply>;
 
-/** How a node is asked for what is followed. @param maxBytes Of one answer; left out: as of any call. */
+/**
+ * How a node is asked while a chain is followed.
+ * @param maxBytes The largest answer that is taken; left out: as for any call.
+ */
 export const askingOf =
   (node: AskedNode, signal: Signal, maxBytes?: number): Ask =>
   (method, params) =>
     node.ask(method, JSON.stringify(params), signal, { purpose: "follow", maxBytes });
 
-/** The store writes block numbers in four bytes. */
+/** The largest block number: the store writes block numbers in four bytes. */
 export const LARGEST_NUMBER = 0xffff_ffff;
 
-/** A block as it was given, and the same parsed. */
+/** A block as JSON, and parsed. */
 export type FetchedBlock = {
   readonly json: BlockJson;
   readonly block: GivenBlock;
@@ -41,14 +44,14 @@ export type Fetched =
   /** The node does not know the block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "failed"; readonly reason: string }
-  /** The block is larger than is taken: it was not read to its end. */
+  /** The block is larger than `limits.block` allows: its answer was not read to the end. */
   | { readonly kind: "too large"; readonly reason: string }
-  /** The node answered with what is no block, or not its receipts. */
+  /** The answer is not a block, or these are not its receipts. */
   | { readonly kind: "garbage"; readonly reason: string };
 
-/** What a block may have at most. */
+/** The limits of one block. */
 export type BlockLimits = {
-  /** Of its JSON with whole transactions, and of that of its receipts: each. */
+  /** The largest JSON of the block with whole transactions, and the largest of its receipts. */
   readonly bytes: number;
   readonly transactions: number;
   readonly logs: number;
@@ -60,16 +63,16 @@ export type FetchTerms = {
   readonly signal: Signal;
 };
 
-/** What a node calls by name; which names there are is the family's. */
+/** The words by which nodes name blocks; each family has its own. */
 export type Tag = "latest" | "safe" | "finalized" | `latest_${string}`;
 
-/** Nothing of it rejects. */
+/** None of these functions rejects. */
 export type ChainDialect = {
   readonly kind: "blocks" | "epochs";
   /** Methods that a node may do without. */
   readonly optional: readonly string[];
   fetchBlock(reference: Reference, node: AskedNode, terms: FetchTerms): Promise<Fetched>;
-  /** The number and hash of the block that a node has at a number, or calls so; undefined when it does not tell. */
+  /** The number and hash of the block that a node has at a number, or by a tag; undefined when it does not tell. */
   readPosition(
     numberOrTag: number | Tag,
     node: AskedNode,

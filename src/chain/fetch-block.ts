@@ -22,7 +22,7 @@ import {
 } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
-/** Receipts asked for at once where a node gives them one by one. */
+/** How many receipts are asked for at the same time where a node gives them one by one. */
 const AT_ONCE = 16;
 const BY_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"] as const;
 
@@ -84,7 +84,7 @@ async function fetchReceipts(
   if (transactions.length === 0) return NO_RECEIPTS;
   for (const method of BY_BLOCK) {
     if (node.isMissing(method)) continue;
-    // By hash: a number may mean another block by now. Some nodes take numbers only.
+    // By hash first, since the number may mean another block by now; but some nodes take only numbers.
     for (const reference of [block.hash, block.number]) {
       const reply = await ask(method, [reference]);
       if (reply.kind === "result") return isNull(reply.json) ? { kind: "unknown" } : reply.json;
@@ -109,7 +109,7 @@ async function receiptsOneByOne(
     );
     for (const reply of replies) {
       if (reply.kind !== "result") return failed(reply, limits.bytes);
-      if (isNull(reply.json)) return { kind: "unknown" }; // a reorganisation came between, or the node lags
+      if (isNull(reply.json)) return { kind: "unknown" }; // there was a reorganisation meanwhile, or the node lags
       bytes += reply.json.length;
       if (bytes > limits.bytes) return tooLarge(`receipts of more than ${limits.bytes} bytes`);
       receipts.push(Buffer.from(receipts.length === 0 ? "[" : ","), reply.json);
@@ -118,10 +118,10 @@ async function receiptsOneByOne(
   return Buffer.concat([...receipts, Buffer.from("]")]);
 }
 
-/** No chain has more than two in a block, and each is a question. */
+/** How many uncles are fetched at most. No chain has more than two in a block, and each is a call. */
 const MOST_UNCLES = 16;
 
-/** undefined when the block names none, or the node does not tell. */
+/** The headers of the block's uncles; undefined when it names none, or the node does not give them. */
 async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buffer | undefined> {
   if (!Array.isArray(uncles) || uncles.length === 0 || uncles.length > MOST_UNCLES)
     return undefined;
@@ -134,7 +134,7 @@ async function fetchUncles({ hash, uncles }: ParsedBlock, ask: Ask): Promise<Buf
   return Buffer.from(`[${headers.join(",")}]`);
 }
 
-/** What is no block that could be linked to another is garbage. */
+/** Reads the answer to a block call. What has no hash, parent and number of a block is garbage. */
 async function readBlock(
   json: Buffer,
   terms: FetchTerms,
@@ -148,7 +148,7 @@ async function readBlock(
   const isLinked = isHash(hash) && isHash(parentHash) && typeof number === "string";
   if (list.kind !== "parsed" || !isLinked || !/^0x[0-9a-f]{1,8}$/i.test(number))
     return garbage("this is no block");
-  // Without a list of its own it is none, and is found out later.
+  // A block without its own list of transactions is refused later, when it is taken apart.
   const whole = Array.isArray(transactions) ? { ...block, transactions: list.elements } : block;
   return { kind: "block", block: whole as ParsedBlock };
 }

@@ -1,5 +1,5 @@
-// One epoch of a Conflux network as a block of the followed chain: the pivot block's number, hash and
-// parent; the blocks of the epoch in the place of transactions, each with its logs in that of a receipt.
+// One epoch of a Conflux network as a block of the followed chain. It has the pivot block's number, hash and parent.
+// The blocks of the epoch stand in the place of transactions, each with its logs in the place of a receipt.
 
 import { isHash, isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { findElements } from "../jsonrpc/members.ts";
@@ -79,7 +79,10 @@ const BEYOND_BLOCKS = {
   reason: "a log of a block that is not of its epoch",
 } as const;
 
-/** Nodes of 2021 give no more logs at once than they are set to, and do not say so: at least so many. */
+/**
+ * Nodes of 2021 give no more logs at once than a setting of theirs allows, which is at least this many, and do not say
+ * so.
+ */
 const SUSPICIOUS = 1000;
 
 /** Never rejects. */
@@ -98,7 +101,7 @@ async function fetchEpoch(reference: Reference, ask: Ask, terms: FetchTerms): Pr
   ]);
   if (blocks.kind !== "result") return failed(blocks);
   const hashes = parsed(blocks.json);
-  // Another pivot by now: the replies are of neither for certain.
+  // The pivot has changed meanwhile: nobody knows to which of both the replies belong.
   if (!isHashes(hashes) || hashes.at(-1)?.toLowerCase() !== pivot.hash) return { kind: "unknown" };
   if (hashes.length > limits.transactions)
     return tooLarge(`more than ${limits.transactions} blocks`);
@@ -119,7 +122,7 @@ const failed = (reply: Reply): Fetched => ({
 });
 const tooLarge = (reason: string): Fetched => ({ kind: "too large", reason });
 
-/** Of an epoch with more logs than the node gives at once. */
+/** Fetches the logs of each block of the epoch by itself: the epoch has more logs than the node gives at once. */
 async function logsOfEach(
   hashes: readonly string[],
   ask: Ask,
@@ -135,7 +138,7 @@ async function logsOfEach(
     if (bytes > limits.bytes) return "too many";
     const logs = elementsOf(reply.json);
     if (!logs) return undefined;
-    for (const log of logs) all.push(log); // there may be more than a function takes arguments
+    for (const log of logs) all.push(log); // there may be more logs than a function takes arguments
   }
   return all;
 }
@@ -143,7 +146,7 @@ async function logsOfEach(
 const elementsOf = (array: Buffer): Buffer[] | undefined =>
   findElements(array)?.map(({ start, end }) => array.subarray(start, end));
 
-/** undefined when a log is of none of the blocks. */
+/** The epoch as a block; undefined when a log belongs to none of its blocks. */
 function* asBlock(
   pivot: Pivot,
   hashes: readonly string[],
@@ -171,7 +174,7 @@ function* asBlock(
         receipts: Buffer.from(`[${receipts.join(",")}]`),
       },
       block,
-      // Logs of epochs are never written with `removed`: they are to stay as the node wrote them.
+      // Logs of epochs never get `removed`: they stay as the node wrote them.
       receipts: groups.map((group) => ({
         logs: group.map((at) => ({ ...list[at], removed: false })),
       })),

@@ -1,5 +1,5 @@
-// Whether the head of the followed chain may count as the newest block: the nodes confirmed it a moment ago,
-// and it is not unusually old.
+// Whether the head of the followed chain may count as the newest block: nodes have confirmed it lately, and it is not
+// unusually old.
 
 import type { Logger } from "pino";
 import type { Clock } from "../lib/clock.ts";
@@ -8,9 +8,14 @@ import type { BlockTables } from "./block-tables.ts";
 
 export type FreshnessOptions = {
   readonly network: string;
-  /** How long the head counts as the newest without being confirmed, in milliseconds; left out: five block times. */
+  /**
+   * How long the head counts as the newest block without being confirmed, in milliseconds; left out: five block times.
+   */
   readonly staleAfterMs?: number | undefined;
-  /** From which age on the head's own time makes it too old, in milliseconds; left out: as is usual here. */
+  /**
+   * The age from which the head is too old, by its own timestamp, in milliseconds; left out: what is unusual on this
+   * network.
+   */
   readonly headAgeMs?: number | undefined;
 };
 
@@ -20,7 +25,7 @@ export type FreshnessParts = {
   readonly metrics: Pick<Metrics, "headSeen">;
 };
 
-/** What is known of the head, where the chain is followed. */
+/** What is known of the head in the process that follows the chain. */
 export type HeadNews = {
   readonly number: number;
   readonly timestampMs: number;
@@ -33,7 +38,7 @@ export type HeadNews = {
 
 /** Why the head may not be the newest block. */
 export type Staleness = {
-  /** `unconfirmed`: no node said for that time that it is. `old`: its own time is so long ago. */
+  /** `unconfirmed`: no node has said for that time that it is the newest. `old`: its own timestamp is that old. */
   readonly kind: "unconfirmed" | "old";
   readonly ms: number;
 };
@@ -44,7 +49,7 @@ const LEAST_MS = 10_000;
 const MOST_MS = 60_000;
 
 export class HeadFreshness {
-  /** As of the last look, at most half a second ago: costs nothing. */
+  /** As of the last look, at most half a second ago, so that it costs nothing to read. */
   staleness: Staleness | undefined;
   #seen: { readonly news: HeadNews; readonly at: number } | undefined;
   #cancel: () => void = () => undefined;
@@ -70,16 +75,16 @@ export class HeadFreshness {
     this.look();
   }
 
-  /** Where the chain is followed: on each confirmation; elsewhere with the news of the writer. */
+  /** To be called on each confirmation where the chain is followed; elsewhere with the news of the writer. */
   hear(news: HeadNews): void {
     const at = this.#parts.clock.now() - news.confirmedAgoMs;
-    // Late news does not take back what is known.
+    // News that come late take back nothing.
     if (this.#seen && at < this.#seen.at) return;
     this.#seen = { news, at };
     if (this.staleness) this.look();
   }
 
-  /** For other processes, as of now. */
+  /** The news for other processes, as of now. */
   news(): HeadNews | undefined {
     const { clock } = this.#parts;
     return this.#seen && { ...this.#seen.news, confirmedAgoMs: clock.now() - this.#seen.at };
@@ -124,15 +129,15 @@ export class HeadFreshness {
   }
 }
 
-// What is usual on a network, by its own newest blocks.
+// What is usual on a network, judged by its own newest blocks.
 
 type BlockTimes = Pick<BlockTables, "head" | "tail" | "hashAt" | "outline">;
 
-/** Block times are measured over so many of the newest blocks. */
+/** How many of the newest blocks the block time is measured over. */
 const MEASURED_BLOCKS = 16;
 const SHORTEST_MS = 100;
 const LONGEST_MS = 6_000;
-/** Before there are blocks to measure. */
+/** The interval of polls while there are too few blocks to measure, in milliseconds. */
 const UNMEASURED_MS = 500;
 
 /** How often a node is asked for its head: half the middle time between two of the newest blocks, in milliseconds. */
@@ -143,20 +148,20 @@ export function pollIntervalMs(store: BlockTimes): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, middle * 500));
 }
 
-/** So many stretches of the chain are looked at, and blocks at most. */
+/** How many stretches of the chain, and how many blocks, are looked at to judge what is usual. */
 const STRETCHES = 128;
 const MOST_BLOCKS = 10_000;
-/** What was not watched for so long is not known well enough, in seconds. */
+/** A chain that was watched for less than this is not known well enough, in seconds. */
 const WATCHED_SECONDS = 1_800;
-/** No stretch of a regular chain takes so many times what the average one takes. */
+/** On a regular chain no stretch takes this many times as long as the average one. */
 const IRREGULAR = 3;
-/** Block times without a block, and at least so many seconds. */
+/** A head is unusually old after this many block times without a block, and not before this many seconds. */
 const BLOCKS_MISSING = 20;
 const LEAST_SECONDS = 120;
 
 /**
- * From which age on a head is unusually old, in milliseconds; undefined while the blocks of the store do not show it:
- * there are too few, or they come when somebody wants one, as on a development chain, which may rest as long as it likes.
+ * The age from which a head is unusually old, in milliseconds. Undefined while the stored blocks do not show it: there
+ * are too few, or blocks come only when somebody wants one, as on a development chain, which may rest for any time.
  */
 export function unusualAgeMs(store: BlockTimes): number | undefined {
   const { head, tail = 0 } = store;
@@ -169,7 +174,9 @@ export function unusualAgeMs(store: BlockTimes): number | undefined {
   return 1_000 * Math.max(LEAST_SECONDS, (BLOCKS_MISSING * average) / stretch);
 }
 
-/** The times between blocks `step` apart, from the head downwards, at most `most`, and their total; in seconds. */
+/**
+ * The times between blocks that are `step` apart, from the head downwards, at most `most`, and their total; in seconds.
+ */
 function timesOf(store: BlockTimes, most: number, step: number): { gaps: number[]; total: number } {
   const { head, tail } = store;
   const times: number[] = [];

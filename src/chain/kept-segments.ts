@@ -1,5 +1,5 @@
-// Logs of final blocks that are older than the window, as nodes gave them: one entry for each segment of
-// blocks and what was searched in it. Asked for again, they are here; what is short of room, leaves.
+// Logs of final blocks that are older than the window, as nodes gave them: one entry for each range of blocks and what
+// was searched for in it. A repeated query is answered from here. The oldest entries are removed when there is no room.
 import type { LogRange } from "../evm/log-filter.ts";
 import {
   append,
@@ -12,17 +12,17 @@ import {
   type Table,
 } from "./block-tables.ts";
 
-/** Of the store's budget. The window is not filled above nine tenths: these never displace it. */
+/** Share of the store's budget. The window is filled up to nine tenths only, so these logs never displace blocks. */
 const SHARE = 0.05;
 
-/** Logs as nodes gave them: nothing else proves them. */
+/** Logs as these nodes gave them; nothing else proves them. */
 export type UpstreamLogs = { readonly json: Buffer; readonly upstreams: readonly string[] };
 
 type SegmentOrigin = LogRange & {
   readonly upstreams: readonly string[];
 };
 
-/** Which kept logs are to go: those of an upstream, of any that is none of these, of any of these blocks, or all. */
+/** Which kept logs are removed: those of an upstream, of all upstreams but these, of any of these blocks, or all. */
 export type Forgotten =
   | { readonly of: string }
   | { readonly ofOthersThan: readonly string[] }
@@ -46,7 +46,7 @@ function originIn(entry: Buffer): SegmentOrigin {
   };
 }
 
-/** What is kept, in the order in which it came, with its bytes on disk. */
+/** The kept entries in order of arrival, with their bytes on disk. */
 export const keptSegmentsOf = ({ segments, segmentOrder }: SegmentTables): KeptSegment[] =>
   [...segmentOrder.getRange({})].map(({ value }) => {
     const logs = segments.getBinaryFast(value.subarray(0, SEGMENT_KEY_BYTES));
@@ -55,7 +55,7 @@ export const keptSegmentsOf = ({ segments, segmentOrder }: SegmentTables): KeptS
 
 type SegmentTables = Pick<BlockTables, "segments" | "segmentOrder">;
 
-/** Inside a transaction of the store. */
+/** Runs inside a transaction of the store. */
 export class KeptSegments {
   readonly #logs: Table;
   /** Order of arrival → the key of the segment, and the names of the upstreams that gave it, as JSON. */

@@ -7,25 +7,25 @@ import { findInnerObjects, findList, type Span } from "../jsonrpc/members.ts";
 import type { Work } from "../lib/turns.ts";
 
 export type LogSpan = {
-  /** Which receipt of the block has it. */
+  /** The index of the log's receipt in the block. */
   readonly receipt: number;
-  /** Where the log begins among the items of its receipt's piece, in bytes. */
+  /** Where the log begins among the items of the piece that has its receipt, in bytes. */
   readonly start: number;
   readonly length: number;
-  /** Where the address begins (its 0x), from the start of the log; undefined when it is written with spaces. */
+  /** Where the address (its 0x) begins, from the start of the log; undefined when the node wrote spaces. */
   readonly addressAt: number | undefined;
-  /** Where the array of topics begins; undefined likewise. */
+  /** Where the array of topics begins; undefined when the node wrote spaces. */
   readonly topicsAt: number | undefined;
   readonly topicCount: number;
 };
 
-/** A log to be written into the directory. */
+/** A log as it is written into the directory. */
 export type TermedLog = LogSpan & {
   /** The terms of the address and of each topic. */
   readonly terms: readonly number[];
 };
 
-/** A receipt, with the spans of its logs counted from its own start. */
+/** A receipt, and the spans of its logs from the start of the receipt. */
 export type ReceiptWithLogs = { readonly json: Buffer; readonly logs: readonly TermedLog[] };
 
 type ParsedLog = {
@@ -34,7 +34,7 @@ type ParsedLog = {
   readonly removed?: unknown;
 };
 
-/** Logs between two pauses. */
+/** How many logs are located between two pauses. */
 const STEP = 64;
 
 /**
@@ -59,13 +59,15 @@ export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithL
   return { json: receipt, logs: spans };
 }
 
-/** Logs are objects: where there are no more objects in the receipt than logs, they are the logs. */
+/** Logs are objects. When the receipt has as many objects as logs, these objects are the logs. */
 function* spansOfLogs(receipt: Buffer, count: number): Work<readonly Span[] | undefined> {
   const objects = yield* findInnerObjects(receipt);
   return objects.length === count ? objects : (yield* findList(receipt, "logs"))?.elements;
 }
 
-/** Specification, log object: `removed` is there. Some nodes leave it out of receipts. */
+/**
+ * Adds `removed` to logs that lack it. The specification's log object has it, but some nodes leave it out of receipts.
+ */
 function* withRemoved(
   receipt: object,
   logs: readonly ParsedLog[],
@@ -74,7 +76,7 @@ function* withRemoved(
   return yield* locateLogs(Buffer.from(JSON.stringify(whole)), whole);
 }
 
-/** @param log Its JSON, a character a byte. */
+/** @param log The log's JSON with one character for each byte. */
 function termsOf(
   log: string,
   { address, topics }: ParsedLog,
@@ -97,16 +99,16 @@ const areTopics = (topics: unknown): topics is string[] =>
   topics.length <= MAX_TOPICS &&
   topics.every((topic) => typeof topic === "string" && topic.length === TOPIC_BYTES);
 
-/** Where the value begins when it is written without spaces, as nodes do. */
+/** Where the value begins, if it is written without spaces, as nodes do. */
 function offsetOfText(log: string, text: string, before: number): number | undefined {
   const at = log.indexOf(text);
   return at < 0 ? undefined : at + before;
 }
 
-// The directory: ten numbers of 32 bits a log, in the byte order of the machine that keeps the store.
+// The directory: ten 32-bit numbers for each log, in the byte order of the machine that has the store.
 
 const MAX_TOPICS = 4;
-/** A log's numbers stand at these indexes behind its first. */
+/** How many numbers a log has, and the index of each. */
 const WORDS = 10;
 const [START, LENGTH, RECEIPT, ADDRESS_AT, TOPICS, ADDRESS_TERM] = [0, 1, 2, 3, 4, 5] as const;
 const NOWHERE = 0x1fffffff;
@@ -125,13 +127,12 @@ export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
   return Buffer.from(words.buffer);
 }
 
-/** Where a directory is put to be read: aligned, as what a store gives is not, and used again and again. */
+/** A directory is copied here to be read: numbers must be aligned, and the bytes of a store are not. */
 let scratch = new Uint32Array(WORDS * 512);
 
 /**
  * The logs of an encoded directory that may match, judged by their terms alone.
- *
- * @param mayMatch Told the terms (address, then the topics; what follows them is of no meaning) and how many topics there are.
+ * @param mayMatch Gets the terms (the address, then the topics; later numbers mean nothing) and the number of topics.
  */
 export function findLogSpans(
   directory: Buffer,
@@ -173,7 +174,7 @@ const HOST_IS_LITTLE = endianness() === "LE";
 
 const offsetIn = (offset: number): number | undefined => (offset === NOWHERE ? undefined : offset);
 
-// In `["0x…64 digits","0x…"]` the offset of a topic follows from its index.
+// The bytes from one topic to the next in `["0x…64 digits","0x…"]`.
 const TOPIC_BYTES = 66;
 
 /** The address of a log, as the node wrote it. @param log The JSON of the log. */
@@ -195,17 +196,17 @@ export function topicsIn(log: Buffer, { topicsAt, topicCount }: LogSpan): string
 
 // Postings: which blocks of a segment have a term, as a short list of positions, or a bitmap when they are many.
 
-/** The log index is kept in segments of so many blocks, beginning at its multiples. */
+/** How many blocks a segment of the log index has. It begins at a multiple of this number. */
 export const SEGMENT_BLOCKS = 4096;
 
 export const segmentOf = (number: number): number => Math.floor(number / SEGMENT_BLOCKS);
 
 const BITMAP_BYTES = SEGMENT_BLOCKS / 8;
 const BITMAP_WORDS = SEGMENT_BLOCKS / 32;
-/** Up to here a list of 16-bit numbers is shorter. It is never as long as a bitmap. */
+/** Up to this length a list of 16-bit numbers is shorter than a bitmap. */
 const LONGEST_LIST = BITMAP_BYTES / 2 - 1;
 
-/** A set of blocks of one segment, one bit a block. */
+/** A set of blocks of one segment: one bit for each block. */
 export type BlockSet = Uint32Array;
 
 export const noBlocks = (): BlockSet => new Uint32Array(BITMAP_WORDS);
@@ -256,7 +257,7 @@ export function* numbersIn(
   for (let position = Math.max(0, from - base); position <= last; position += 1) {
     const word = set[position >>> 5] ?? 0;
     if (word === 0)
-      position |= 31; // nothing in these 32
+      position |= 31; // none of these 32 blocks
     else if ((word >>> (position & 31)) & 1) yield base + position;
   }
 }

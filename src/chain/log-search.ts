@@ -22,13 +22,13 @@ import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
 export type LogQuery = {
   readonly matcher: LogMatcher;
   readonly range: LogRange;
-  /** One log more is enough to know that there are too many. */
+  /** The most logs that are wanted. One more is enough to know that there are too many. */
   readonly most: number;
 };
 
 /**
- * The logs of canonical blocks that match, up to one more than `most` at least; pauses after each block.
- *
+ * The matching logs of canonical blocks; when there are too many, one more than `most` at least. Pauses after each
+ * block.
  * @returns undefined when a block of the range is not in the store.
  */
 export function* searchLogs(
@@ -62,7 +62,7 @@ export function selectLogs(
     found.add(span, log);
   };
   const spans = spansOf(block.hash, { matcher, store });
-  // All match: the receipts are read when it is known whether they are few.
+  // Without conditions all logs match. The receipts are read only when the logs turn out to be few.
   if (matcher.conditions.length === 0) for (const span of spans) add(span);
   else visitLogs(block.hash, spans, { matcher, store }, add);
 }
@@ -100,14 +100,14 @@ export function logsOfBlock(
 ): Buffer[] {
   const found: Buffer[] = [];
   const parts = { matcher, store };
-  // The store's bytes do not last.
+  // Copied, since the store's bytes are valid only until the next read.
   visitLogs(hash, spansOf(hash, parts), parts, (_, log) => found.push(Buffer.from(log)));
   return found;
 }
 
 type Searched = { readonly matcher: LogMatcher; readonly store: PartReader };
 
-/** Of the logs of a block that may match, in order. */
+/** The spans of a block's logs that may match, in order. */
 function spansOf(hash: string | Buffer, { matcher, store }: Searched): readonly LogSpan[] {
   const directory = store.part(hash, "logs");
   if (!directory || directory.length === 0) return [];
@@ -137,7 +137,7 @@ function visitLogs(
   }
 }
 
-/** By the terms alone: a yes is to be checked, a no is one. */
+/** Judged by the terms alone: true is still to be checked, false is certain. */
 function mayMatch(
   words: Uint32Array,
   { firstTerm, topics }: { firstTerm: number; topics: number },

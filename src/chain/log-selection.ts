@@ -1,21 +1,22 @@
-// Logs that were found in stored blocks: where they stand, and themselves as long as they are few. Many are
-// read again when they are sent, by the hash of their block: what another chain has at its number does not matter.
+// Logs that were found in stored blocks: where they are, and the logs themselves while they are few. Many logs are read
+// again when they are sent, by the hash of their block, so it does not matter when the number means another block by
+// then.
 import { COMMA } from "../jsonrpc/ascii.ts";
 import type { JsonSource } from "../jsonrpc/raw-json.ts";
 import type { LogSpan } from "./log-index.ts";
 import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
 
-/** In bytes: up to here the logs are kept, and need not be read again. */
+/** Up to this many bytes the logs themselves are kept and need not be read again. */
 const WORTH_KEEPING = 131_072;
 const CHUNK = 65_536;
 const HASH_WORDS = 8;
 
 export class LogSelection implements JsonSource {
-  /** For each block its number and its hash. */
+  /** For each block: its number and its hash. */
   #blocks = new Words(1 + HASH_WORDS);
-  /** For each log its block, receipt, start and length. */
+  /** For each log: its block, receipt, start and length. */
   readonly #spans = new Words(4);
-  /** Each is a log, or several with commas between them. */
+  /** Each buffer is a log, or several logs with commas between them. */
   #kept: Buffer[] | undefined = [];
   #length = 0;
   readonly #store: PartReader;
@@ -24,7 +25,7 @@ export class LogSelection implements JsonSource {
     this.#store = parts.store;
   }
 
-  /** Logs come in chain order; those that are added next are of this block. */
+  /** Logs come in chain order. Those that are added from now on are of this block. */
   beginBlock(number: number, hash: Buffer): void {
     const words = this.#blocks;
     const at = words.addRow();
@@ -33,14 +34,17 @@ export class LogSelection implements JsonSource {
       words.set(at, 1 + word, hash.readUInt32BE(word * 4));
   }
 
-  /** @param log Bytes that last for this turn only. Left out: none is kept before `keepFew`. */
+  /** @param log Bytes that are valid for this turn only. Left out: no log is kept before `keepFew`. */
   add({ receipt, start, length }: LogSpan, log?: Buffer): void {
     this.#addSpan(this.#blocks.count - 1, receipt, start, length);
     if (log) this.#kept?.push(Buffer.from(log));
     else this.#kept = undefined;
   }
 
-  /** Few logs that were added without themselves are read now. @throws When a block has left the store. */
+  /**
+   * Reads the logs that were added without bytes, if they are few.
+   * @throws When a block has left the store.
+   */
   keepFew(): void {
     if (this.#kept || this.#length > WORTH_KEEPING) return;
     const kept = Buffer.allocUnsafe(this.#length);
@@ -62,12 +66,12 @@ export class LogSelection implements JsonSource {
     return this.#kept && this.#oneByOne(this.#kept);
   }
 
-  /** The same as they are quicker to join: each is a log, or several with commas between them. */
+  /** As `few`, in a form that is faster to join: each buffer is a log, or several logs with commas between them. */
   get fewRuns(): readonly Buffer[] | undefined {
     return this.#kept;
   }
 
-  /** Of the logs with commas between them, in bytes. */
+  /** The length of all logs with the commas between them, in bytes. */
   get length(): number {
     return this.#length;
   }
@@ -76,7 +80,7 @@ export class LogSelection implements JsonSource {
     return this.#blocks.heldBytes + this.#spans.heldBytes + (this.#kept ? this.#length : 0);
   }
 
-  /** Those from one index up to another. They are read again, unless these here are few. */
+  /** The logs from one index up to another. They are read again, unless the logs of this selection are few. */
   slice(from: number, to: number): LogSelection {
     const part = new LogSelection({ store: this.#store });
     part.#blocks = this.#blocks;
@@ -88,7 +92,7 @@ export class LogSelection implements JsonSource {
     return part;
   }
 
-  /** Few logs are many beside others: from now on they are read again, too. */
+  /** Drops the logs themselves, to be called when they are joined with many others: from now on they are read again. */
   dropCopies(): void {
     this.#kept = undefined;
   }
@@ -98,7 +102,10 @@ export class LogSelection implements JsonSource {
     return this.#oneByOne(this.#kept ?? [...this.chunks()]);
   }
 
-  /** The logs with commas between them. @throws When a block has left the store. */
+  /**
+   * The logs with commas between them, in chunks.
+   * @throws When a block has left the store.
+   */
   *chunks(): Generator<Buffer> {
     let next = 0;
     while (next < this.count) {
@@ -110,9 +117,9 @@ export class LogSelection implements JsonSource {
     }
   }
 
-  /** Logs from one index on, and the commas before them, as many as there is room for. */
+  /** Fills a chunk with logs from one index on, with the commas before them, as far as there is room. */
   #fill(chunk: Buffer, first: number): { end: number; bytes: number } {
-    const reader = new LogReader(this.#store); // what it reads lasts for this turn only
+    const reader = new LogReader(this.#store); // the bytes it reads are valid for this turn only
     let filled = 0;
     let end = first;
     while (end < this.count) {
@@ -138,7 +145,7 @@ export class LogSelection implements JsonSource {
     if (this.#length > WORTH_KEEPING) this.#kept = undefined;
   }
 
-  /** @param runs All logs, with commas between those of one run, or before its first. */
+  /** @param runs All logs: several with commas between them in one buffer, or one log. */
   #oneByOne(runs: readonly Buffer[]): Buffer[] {
     const logs: Buffer[] = [];
     for (const run of runs) {
@@ -153,10 +160,9 @@ export class LogSelection implements JsonSource {
   }
 
   /**
-   * Logs of one receipt stand together as they are sent, when all between them are wanted: in a JSON array there is
-   * nothing but a comma in a gap of one byte.
-   *
-   * @returns Behind which of them there is something else, or no room.
+   * Finds logs that can be copied as one run: logs of one receipt are neighbours in its JSON, as they are sent, if all
+   * logs between them are wanted. In a JSON array a gap of one byte can only be a comma.
+   * @returns The index behind the run, which ends at other JSON or when there is no more room.
    */
   #runFrom(first: number, room: number): { end: number; bytes: number } {
     const spans = this.#spans;
@@ -176,7 +182,7 @@ export class LogSelection implements JsonSource {
     return { end, bytes: behind - start };
   }
 
-  /** So many bytes from the start of a log on. */
+  /** Copies this many bytes, from the start of a log on. */
   #copy(index: number, bytes: number, reader: LogReader, to: Buffer, at: number): void {
     const spans = this.#spans;
     const block = spans.at(index, BLOCK);
@@ -197,7 +203,7 @@ export class LogSelection implements JsonSource {
 /** The columns of a span. */
 const [BLOCK, RECEIPT, START, LENGTH] = [0, 1, 2, 3] as const;
 
-/** Reads a piece of receipts once for all of its logs. For one turn. */
+/** Reads a piece of receipts once for all of its logs. To be used within one turn. */
 class LogReader {
   items: Buffer = Buffer.alloc(0);
   #block = -1;
@@ -221,7 +227,7 @@ class LogReader {
   }
 }
 
-/** Rows of numbers of 32 bits. */
+/** Rows of 32-bit numbers. */
 class Words {
   #words = new Uint32Array(0);
   #rows = 0;
@@ -251,7 +257,7 @@ class Words {
     this.#words[row * this.#width + column] = word;
   }
 
-  /** @returns Its index. Each of its columns is set next. */
+  /** @returns The index of the new row. The caller sets its columns next. */
   addRow(): number {
     if ((this.#rows + 1) * this.#width > this.#words.length) {
       const larger = new Uint32Array(Math.max(16 * this.#width, this.#words.length * 2));

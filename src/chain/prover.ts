@@ -1,4 +1,4 @@
-// What is taken as proven on one network: the proofs themselves, and what the network's encoding allows.
+// Which blocks count as proven on one network: its proof mode, and whether its headers hash in a known way.
 import type { Logger } from "pino";
 import type { Metrics } from "../observe/metrics.ts";
 import type { HeaderEncoding } from "../proofs/check-header.ts";
@@ -8,12 +8,12 @@ import { levelOf, type ProvenSoFar, type StoreWriting } from "./writing.ts";
 
 export type ProofMode = "strict" | "available" | "off";
 
-/** Chains whose headers are known to hash: there a first block that does not is a lie too. */
+/** Chains whose headers are known to hash: there a header that does not hash is always a lie. */
 const KNOWN_CHAINS: ReadonlySet<number> = new Set([
   1, 10, 56, 100, 137, 1337, 8453, 31337, 42161, 17000, 560048, 11155111,
 ]);
 
-/** The first block of Byzantium, where receipts of before it are to be had. */
+/** The first block of Byzantium, on chains where receipts of older blocks can be had. */
 const BYZANTIUM: ReadonlyMap<number, number> = new Map([[1, 4_370_000]]);
 
 const NOTE = "headers";
@@ -25,7 +25,9 @@ type ProverParts = {
 };
 
 export class Prover {
-  /** Unknown until a first header is proven; foreign when all nodes agree on a hash that no known encoding gives. */
+  /**
+   * `unknown` until a first header is proven; `foreign` when all nodes agree on a hash that no known encoding gives.
+   */
   #headers: HeaderEncoding;
   #isDistrusted = false;
   #mode: ProofMode;
@@ -42,23 +44,23 @@ export class Prover {
     this.#headers = noted === "known" || noted === "foreign" ? noted : "unknown";
   }
 
-  /** What is taken in from now on. */
+  /** Sets the mode for blocks that are taken from now on. */
   setMode(mode: ProofMode): void {
     this.#mode = mode;
   }
 
-  /** What a block is held to now; undefined where nothing is proven. */
+  /** The rules that a block is held to now; undefined where nothing is proven. */
   rules(): NetworkRules | undefined {
     if (this.#mode === "off") return undefined;
     return { headers: this.#headers, byzantium: this.#byzantium };
   }
 
-  /** What is wrong with a block of which so much is proven; undefined when it is taken in. */
+  /** What is wrong with a block, by what was proven of it; undefined when it is accepted. */
   judge(proof: ProvenSoFar): { readonly part: string; readonly reason: string } | undefined {
     if (!proof) return undefined;
     const isHeaderProven = !proof.unproven.includes("header hash");
     if (this.#headers !== "known" && isHeaderProven) this.#learn("known");
-    // It may have an encoding of its own: that is for all nodes to say, not for one.
+    // The network may have an encoding of its own. One node alone cannot tell: all nodes are asked.
     if (this.#headers === "unknown" && !isHeaderProven)
       return { part: "header hash", reason: "it follows no known encoding" };
     if (this.#mode === "strict" && proof.unproven.length > 0) {
@@ -70,9 +72,8 @@ export class Prover {
   }
 
   /**
-   * Every node gave the same block, and its header does not hash.
-   *
-   * @returns Whether that is believed from now on: not where a header was proven before.
+   * To be called when every node gave the same block whose header does not hash.
+   * @returns Whether such headers are accepted from now on: not when a header was proven before.
    */
   acceptForeignHeaders(): boolean {
     if (this.#headers !== "unknown" || this.#mode !== "available") return false;
@@ -83,7 +84,7 @@ export class Prover {
     return true;
   }
 
-  /** Whether blocks were taken in without proof that could have been proven; true once. */
+  /** Whether blocks were accepted without proof that could have been proven. It is true once. */
   takeDistrust(): boolean {
     const isDistrusted = this.#isDistrusted;
     this.#isDistrusted = false;
@@ -98,7 +99,7 @@ export class Prover {
       );
     }
     this.#headers = headers;
-    // Where it cannot be written, it is learned again after the next start.
+    // When it cannot be written, it is learned again after the next start.
     this.#parts.store.setNote(NOTE, headers).catch(() => undefined);
   }
 }

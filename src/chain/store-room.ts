@@ -1,5 +1,5 @@
-// What leaves the block store: what is older than the window, and what the budget has no room for.
-// Inside a transaction of the store.
+// Removes blocks from the store: those older than the window, and those that the budget has no room for. Runs inside a
+// transaction of the store.
 
 import type { Work } from "../lib/turns.ts";
 import type { BlockEntries } from "./block-entries.ts";
@@ -14,9 +14,9 @@ export type StoreSize = {
   readonly bytes: number;
 };
 
-/** So many of the last kept blocks stay whatever the budget: somebody is about to read them. */
+/** How many of the last kept blocks stay, whatever the budget: somebody is about to read them. */
 const KEPT_AT_LEAST = 4;
-/** What goes in one transaction at most when old index segments are dropped. */
+/** How many entries are removed in one transaction when old index segments are dropped. */
 const DROPPED_AT_ONCE = 4096;
 
 export type StoreRoomParts = {
@@ -35,12 +35,15 @@ export class StoreRoom {
     this.#parts = parts;
   }
 
-  /** From this number on logs are about to be found, though the tail is still above. Undefined: no longer. */
+  /** Protects the index entries from this number on, though the tail is still above it. Undefined ends that. */
   keepTermsFrom(number: number | undefined): void {
     this.#termsFrom = number ?? Number.POSITIVE_INFINITY;
   }
 
-  /** After a chain update. @param tail From there on, blocks are here. */
+  /**
+   * To be called after a chain update.
+   * @param tail The lowest number from which every block is stored.
+   */
   shrink(head: number, tail: number): void {
     const { entries, tables } = this.#parts;
     const first = Math.max(tail, head - this.size.windowBlocks + 1);
@@ -51,13 +54,16 @@ export class StoreRoom {
     this.make();
   }
 
-  /** Until the budget is kept; the tail rises when what was kept of older blocks is not enough. */
+  /**
+   * Removes until the budget is kept: first the kept logs and blocks that are older than the window, then the window's
+   * oldest blocks, which raises the tail.
+   */
   make(): void {
     const { tables, entries, keptSegments } = this.#parts;
     const { tail, head } = tables;
     if (tail === undefined) return;
     let first = tail;
-    // What a huge block takes is there again bit by bit.
+    // The room of a huge block that is erased comes back step by step.
     while (tables.bytes > this.size.bytes && !tables.isSomethingLeaving) {
       if (keptSegments.removeOldest() || this.#eraseOldestKept(first)) continue;
       if (head === undefined || first >= head.number) break;
@@ -75,7 +81,7 @@ export class StoreRoom {
     if (!oldest || entryCount <= KEPT_AT_LEAST) return false;
     const position = positionIn(oldest.value);
     tables.kept.removeSync(oldest.key);
-    // The window may have grown over it since.
+    // The window may have grown over the block since.
     if (tables.hashAt(position.number) !== position.hash || position.number < tail)
       entries.erase(position);
     return true;
@@ -90,7 +96,7 @@ export class StoreRoom {
     }
   }
 
-  /** Index segments wholly below the window, a bounded number of entries at a time. */
+  /** Drops index segments that are wholly below the window, a bounded number of entries at a time. */
   #dropTerms(first: number): void {
     const { terms } = this.#parts.tables;
     for (const key of [...terms.getKeys({ end: termKey(first, 0), limit: DROPPED_AT_ONCE })])
@@ -98,18 +104,18 @@ export class StoreRoom {
   }
 }
 
-// Huge blocks that left the window or the budget: nobody sees them any more, and what is left of them is
-// erased in many transactions, between which others get their turn; after a crash, from the start again.
+// Erases huge blocks that left the window or the budget. Nobody sees them any more, so they are erased in many
+// transactions, between which other work has its turn; after a crash it begins again from the start.
 
 type LeavingParts = {
   readonly tables: Pick<BlockTables, "leaving" | "isSomethingLeaving">;
   readonly entries: Pick<BlockEntries, "eraseLeaving">;
   readonly room: Pick<StoreRoom, "make">;
-  /** Carries out a change: all of it, or nothing. */
+  /** Makes a change: all of it, or nothing. */
   readonly write: (change: () => void) => Promise<void>;
 };
 
-/** Steps of 64 entries in one transaction: a few milliseconds. */
+/** How many steps of 64 entries one transaction has: it takes a few milliseconds. */
 const STEPS_AT_ONCE = 16;
 
 export class LeavingBlocks {
@@ -121,7 +127,10 @@ export class LeavingBlocks {
     this.#parts = parts;
   }
 
-  /** Resolves when nothing is left of them. @throws What a write throws: then it is begun again the next time. */
+  /**
+   * Resolves when all of them are erased.
+   * @throws What a write throws; then it is begun again the next time.
+   */
   async finish(): Promise<void> {
     if (!this.#underWay && !this.#parts.tables.isSomethingLeaving) return;
     this.#underWay ??= this.#eraseAll().finally(() => {
@@ -130,12 +139,12 @@ export class LeavingBlocks {
     await this.#underWay;
   }
 
-  /** Nobody waits: `finish` throws what went wrong to the next one that does. */
+  /** Begins to erase, without anybody waiting: an error is thrown by the next `finish`. */
   begin(): void {
     this.finish().catch(() => undefined);
   }
 
-  /** What is not erased yet is erased when the store is opened next. */
+  /** Blocks that are not erased yet are erased when the store is opened the next time. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#underWay?.catch(() => undefined);
@@ -153,7 +162,7 @@ export class LeavingBlocks {
   }
 }
 
-/** Does the work bit by bit, each bit in a transaction of its own. */
+/** Does the work step by step, each few steps in a transaction of their own. */
 export async function inTransactions(
   work: Work<void>,
   {

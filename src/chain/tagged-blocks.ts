@@ -1,15 +1,15 @@
-// What `safe` and `finalized` stand for: as the nodes say, but always a block of the followed chain; and for one
-// call, or all calls of one batch, in order: neither is beyond the next, nor beyond the head.
+// Which blocks `safe` and `finalized` mean: what the nodes say, if that is a block of the followed chain. One call, or
+// all calls of one batch, see them in order: `finalized` is not above `safe`, and neither is above the head.
 
 import type { AskedNode, ChainDialect, Tag } from "./dialect.ts";
 import type { Position } from "./stored-block.ts";
 
 type Known = { readonly head: string; readonly found: Promise<Position | undefined> };
 
-/** The chain that the tags are to be of. */
+/** The followed chain that the tags are resolved on. */
 export type TaggedChain = {
   readonly head: Position;
-  /** The hash at a number; undefined when that block is not here. */
+  /** The hash at a number; undefined when that block is not stored. */
   readonly hashAt: (number: number) => string | undefined;
 };
 
@@ -21,9 +21,12 @@ type TaggedParts = {
 const TIMEOUT_MS = 5_000;
 
 export class TaggedBlocks {
-  /** What each tag stood for at the head at which it was asked for last. */
+  /** What each tag meant, and the head at which it was asked for last. */
   readonly #known = new Map<Tag, Known>();
-  /** A tag does not go backwards, whichever node says so, while its block is on the chain. */
+  /**
+   * The highest block that each tag meant. A tag does not go backwards while that block is on the chain, whichever node
+   * says so.
+   */
   readonly #highest = new Map<Tag, Position>();
   readonly #parts: TaggedParts;
 
@@ -31,7 +34,9 @@ export class TaggedBlocks {
     this.#parts = parts;
   }
 
-  /** Asked for once a head, whatever the number of callers; undefined when no node knows such a block. */
+  /**
+   * What the tag means. It is asked for once for each head, for all callers; undefined when no node knows such a block.
+   */
   find(tag: Tag, chain: TaggedChain): Promise<Position | undefined> {
     const known = this.#known.get(tag);
     if (known?.head === chain.head.hash) return known.found;
@@ -56,26 +61,26 @@ export class TaggedBlocks {
     return this.#foundBefore(tag, chain);
   }
 
-  /** Where `safe` was answered at this head, `finalized` is not beyond it. */
+  /** Where `safe` was answered at this head, `finalized` must not be above it. */
   async #notBeyondSafe(finalized: Position, { head }: TaggedChain): Promise<Position> {
     const known = this.#known.get("safe");
     const safe = known?.head === head.hash ? await known.found.catch(() => undefined) : undefined;
     return safe && safe.number < finalized.number ? safe : finalized;
   }
 
-  /** What the node says, as a block of this chain; undefined when it is none. */
+  /** What the node says, if that is a block of this chain; else undefined. */
   async #read(tag: Tag, node: AskedNode, chain: TaggedChain): Promise<Position | undefined> {
     const read = (numberOrTag: number | Tag): Promise<Position | undefined> =>
       this.#parts.dialect.readPosition(numberOrTag, node, AbortSignal.timeout(TIMEOUT_MS));
     const position = await read(tag);
     if (!position || position.number <= chain.head.number)
       return position && isOf(chain, position) ? position : undefined;
-    // The node is further than this chain: its tag is the head's as well if the head is on its chain.
+    // The node is ahead of this chain: its tag holds if our head is on the node's chain.
     const atHead = await read(chain.head.number);
     return atHead?.hash === chain.head.hash ? chain.head : undefined;
   }
 
-  /** What was answered before and holds. What is finalized is safe, whichever of both a node gave last. */
+  /** An earlier answer that still holds. A finalized block is safe as well, whichever of both a node gave last. */
   #foundBefore(tag: Tag, chain: TaggedChain): Position | undefined {
     const [own, final] = [tag, "finalized" as const].map((each) => {
       const position = this.#highest.get(each);
@@ -88,16 +93,16 @@ export class TaggedBlocks {
 const isOf = ({ head, hashAt }: TaggedChain, { number, hash }: Position): boolean =>
   number <= head.number && (hashAt(number) ?? hash) === hash;
 
-/** `finalized`, `safe` and the head as one call, or all calls of one batch, see them. */
+/** `finalized`, `safe` and the head in order, for one call, or all calls of one batch. */
 export class TagOrder {
-  /** What each tag was found to stand for: asked for again, it is the same. */
+  /** What each tag was found to mean, so that it is the same when it is asked for again. */
   readonly #found = new Map<Tag, Promise<Position | undefined>>();
   readonly #head: Position;
   readonly #parts: { tagged(tag: Tag): Promise<Found> };
 
   /**
-   * @param head The newest block that is seen: no answer is beyond it.
-   * @param parts.tagged What the tag stands for by now.
+   * @param head The newest block of the view: no tag is above it.
+   * @param parts.tagged What the tag means now.
    */
   constructor(head: Position, parts: { tagged(tag: Tag): Promise<Found> }) {
     this.#head = head;
@@ -114,7 +119,7 @@ export class TagOrder {
   }
 
   async #look(tag: Tag): Promise<Position | undefined> {
-    // The answers to earlier questions stay: this one gives way.
+    // Earlier answers are not changed, so this one is adapted.
     const safe = this.#found.get("safe");
     const finalized = this.#found.get("finalized");
     const position = lower(await this.#parts.tagged(tag), this.#head);
@@ -125,7 +130,7 @@ export class TagOrder {
 
 type Found = Position | undefined;
 
-/** The ancestors of what is safe or finalized are so, too. */
+/** The lower of both: the ancestors of a safe or finalized block are safe or finalized, too. */
 const lower = (one: Found, bound: Found): Found =>
   one && bound && bound.number < one.number ? bound : one;
 

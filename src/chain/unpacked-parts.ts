@@ -1,15 +1,15 @@
-// Compressed parts of blocks, unpacked: those of the last answers are held, since who asks for one receipt asks for
-// its neighbours next, and what is found in a piece is read from it again when it is sent.
+// Holds the compressed parts that were unpacked last. Whoever asks for one receipt asks for its neighbours next, and
+// logs that were found in a piece are read from it again when they are sent.
 import { zstdDecompressSync } from "node:zlib";
 
 const SLOTS = 32;
-/** In bytes: what is larger is not held, so that all of it is at most twice 32 times that. */
+/** Larger parts are not held, so that all of them take at most twice 32 times this; in bytes. */
 const LARGEST = 65_536;
 
 type Unpacked = { readonly packed: Buffer; readonly bytes: Buffer };
 
 export class UnpackedParts {
-  /** Found and compared by the compressed bytes: whatever is written to the store meanwhile, it is what they hold. */
+  /** Found by the compressed bytes, and compared with them, so a change of the store cannot make them wrong. */
   readonly #slots: (Unpacked | undefined)[] = [];
 
   /** @returns Bytes that nobody may change. @throws When it is not compressed, or cut off. */
@@ -24,6 +24,6 @@ export class UnpackedParts {
   }
 }
 
-/** By the last bytes, which are as good as chance. */
+/** The last bytes are as good as random. */
 const slotOf = (packed: Buffer): number =>
   packed.length < 4 ? 0 : (packed.readUInt32LE(packed.length - 4) * 31 + packed.length) % SLOTS;

@@ -1,6 +1,6 @@
-// What writes the store of one network, and what takes a block of one node in as far as takes long and decides nothing:
-// it is fetched, read, held to its own hashes, and cut into the parts that the store holds. In this thread, or in the one
-// that writes (thread/writer-thread.ts).
+// The writer of one network's store, and what takes a block of one node: it is fetched, parsed, held to its own hashes,
+// and cut into the parts that the store holds. That takes long and decides nothing, so it runs in this thread or in the
+// thread that writes (thread/writer-thread.ts).
 
 import { findAmbiguity } from "../jsonrpc/ambiguity.ts";
 import type { Signal } from "../lib/cancellation.ts";
@@ -37,7 +37,7 @@ export const writingHere = (
   run: RunWrite,
 ): StoreWriting => new BlockStore(options, { run });
 
-/** What deciding about a block takes; the store knows the rest of it. */
+/** What is needed to decide about a block; the store has the rest of it. */
 export type TakenBlock = Pick<BlockRecord, "hash" | "outline">;
 
 export type TakeTerms = {
@@ -46,13 +46,13 @@ export type TakeTerms = {
   readonly rules: NetworkRules | undefined;
 };
 
-/** What its hashes say of a block, where they were looked at. */
+/** The proof of a block, where it was made. */
 export type ProvenSoFar = Extract<Proof, { kind: "proven" }> | undefined;
 
 export type TakeOutcome<Block = TakenBlock> =
   | Exclude<Fetched, { kind: "fetched" }>
   | { readonly kind: "taken"; readonly block: Block; readonly proof: ProvenSoFar }
-  /** It is not what it says it is, or was not asked for. */
+  /** The block is not what it says it is, or not the one that was asked for. */
   | {
       readonly kind: "refuted";
       readonly part: string;
@@ -61,7 +61,7 @@ export type TakeOutcome<Block = TakenBlock> =
       readonly hash: string;
     };
 
-/** Never rejects. The signal ends the asking only. */
+/** Never rejects. The signal ends only the calls to the node. */
 export type TakeBlock<Block = TakenBlock> = (
   reference: Reference,
   node: AskedNode,
@@ -79,7 +79,7 @@ export const takeHere =
   async (reference, node, { limits, rules, signal }) => {
     const answer = await dialect.fetchBlock(reference, node, { limits, turns, signal });
     if (answer.kind !== "fetched") return answer;
-    // A block may be huge: others come in between.
+    // A block may be huge, so other work has its turn in between.
     return turns.do(judge(reference, answer.fetched, rules));
   };
 
@@ -99,7 +99,7 @@ function* judge(
     ({ kind: "refuted", part, reason, number, hash }) as const;
   if (!isTheOneAskedFor(reference, fetched))
     return refuted("identity", "another block than asked for");
-  // What is proven was parsed; what is stored and served are the node's bytes.
+  // The proof is of what was parsed, but the node's bytes are stored and served: both must mean the same.
   const ambiguity = yield* ambiguityOf(fetched.json);
   if (ambiguity !== undefined) return refuted("shape", ambiguity);
   const { block, receipts, uncles } = fetched;

@@ -1,4 +1,4 @@
-// Blocks that were taken and are not stored yet, in the thread that writes: callers' thread knows them by number.
+// Blocks that were taken and are not stored yet, in the thread that writes. The other thread names them by number.
 import type { BlockRecord } from "../block-record.ts";
 
 export class HeldBlocks {
@@ -7,7 +7,10 @@ export class HeldBlocks {
   #bytes = 0;
   readonly #most: number;
 
-  /** @param options.bytes What is over that is forgotten, oldest first; one block is held however large it is. */
+  /**
+   * @param options.bytes When all blocks together take more, the oldest are forgotten; one block is held however large
+   * it is.
+   */
   constructor(options: { readonly bytes: number }) {
     this.#most = options.bytes;
   }
@@ -28,7 +31,10 @@ export class HeldBlocks {
     this.#bytes -= bytesOf(record);
   }
 
-  /** It is held no longer. @throws When it was forgotten, or was taken by a thread before this one. */
+  /**
+   * Gives the block, which is held no longer.
+   * @throws When it was forgotten, or an earlier thread took it.
+   */
   release(id: number): BlockRecord {
     const record = this.#records.get(id);
     if (!record) throw new Error("a block that was taken is not there any more");

@@ -1,4 +1,4 @@
-// What the thread that answers callers and the thread that writes tell each other, all of it. Bytes are sent as they are.
+// All messages between the thread that answers callers and the thread that writes. Bytes are sent as they are.
 import type { NetworkRules } from "../../proofs/prove-block.ts";
 import type { Reply } from "../../upstream/reply.ts";
 import type { BlockLimits, Reference } from "../dialect.ts";
@@ -6,7 +6,7 @@ import type { StoreSize } from "../store-room.ts";
 import type { StoreWriting } from "../writing.ts";
 
 export type ThreadStart = {
-  /** Is counted up while the thread lives: it is read without asking. */
+  /** A counter that the thread raises while it lives; it is read without asking the thread. */
   readonly beats: SharedArrayBuffer;
 };
 
@@ -27,7 +27,7 @@ export type HeldStore = Omit<
   keep(block: number, isCanonical: boolean): Promise<void>;
 };
 
-/** Each is answered with the same id. */
+/** Each is answered with a result of the same id. */
 export type ThreadCall =
   | { readonly kind: "open"; readonly options: OpenedStore }
   | {
@@ -56,7 +56,7 @@ export type ToThread =
     }
   /** Of a node that was asked. */
   | { readonly kind: "reply"; readonly ask: number; readonly reply: Reply }
-  /** Nobody wants what was taken. */
+  /** Nobody wants the block that this call took. */
   | { readonly kind: "forget"; readonly id: number };
 
 export type ThreadResult =
@@ -66,7 +66,7 @@ export type ThreadResult =
 
 export type FromThread =
   | { readonly kind: "answer"; readonly id: number; readonly result: ThreadResult }
-  /** Of the node from which the call takes a block. */
+  /** A call to the node from which a block is being taken. */
   | ({ readonly kind: "ask" } & Asked);
 
 export type Asked = {

@@ -67,11 +67,11 @@ const heldStore = (store: BlockStore): HeldStore => ({
   keep: (id, isCanonical) => store.keep(blocks.release(id), isCanonical),
 });
 
-/** A message between threads makes plain bytes of a buffer. */
+/** A buffer that is sent to another thread arrives as plain bytes. */
 const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** A node as far as taking a block needs it: callers' thread asks it. */
+/** A node as it looks to what takes a block: the calls go to the other thread, which asks the node. */
 const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
   name,
   isMissing: (method) => missing.includes(method),
@@ -82,7 +82,7 @@ const nodeFor = (id: number, { node: name, missing }: TakeCall): AskedNode => ({
   },
 });
 
-/** The other thread's signal ends the asking. */
+/** Never aborts, since the other thread's signal ends the calls. */
 const NEVER = new AbortController().signal;
 
 async function take(id: number, call: TakeCall, from: Opened["take"]): Promise<TakeOutcome> {

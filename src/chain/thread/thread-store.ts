@@ -14,7 +14,7 @@ export type ThreadStoreParts = {
   readonly thread: WriterThread;
   readonly dialect: Pick<ChainDialect, "kind" | "optional">;
   readonly run: RunWrite;
-  /** Another thread has opened it: what is in it is as the one before left it. */
+  /** Is called when another thread has opened the store: it is as the earlier thread left it. */
   readonly onBegunAgain: () => void;
 };
 
@@ -29,7 +29,7 @@ export class ThreadStore implements StoreWriting {
   };
   readonly #store: number;
   #size: StoreSize;
-  /** What the other thread holds, by the number that it has there. */
+  /** The numbers by which the other thread names the blocks it holds. */
   readonly #ids = new WeakMap<TakenBlock, number>();
   readonly #unwanted: FinalizationRegistry<number>;
   readonly #opened: { options: OpenedStore; readonly onBegunAgain: () => void };
@@ -40,7 +40,7 @@ export class ThreadStore implements StoreWriting {
     const { thread, dialect, onBegunAgain } = parts;
     this.#parts = parts;
     this.#size = size;
-    // One process opens a file once, for all its threads: as the first one did it.
+    // A process opens a file once for all its threads, in the way of the first one.
     this.tables = new BlockTables({ path });
     this.#unwanted = new FinalizationRegistry((id) => thread.forget(id));
     this.#opened = { options: { path, ...size, dialect: dialect.kind }, onBegunAgain };
@@ -77,7 +77,7 @@ export class ThreadStore implements StoreWriting {
     const { windowBlocks, bytes } = size;
     this.#size = { windowBlocks, bytes };
     this.#opened.options = { ...this.#opened.options, ...this.#size };
-    void this.#write("resize", this.#size).catch(() => undefined); // another thread opens it so
+    void this.#write("resize", this.#size).catch(() => undefined); // another thread opens the store with this size
   }
 
   prepareFor(chainId: number): Promise<{ wasCleared: boolean }> {
@@ -98,7 +98,7 @@ export class ThreadStore implements StoreWriting {
     await this.tables.close();
   }
 
-  /** Not by `run`: it is what that tries. */
+  /** Without `run`, which calls it to try whether the store can be written. */
   probe(): Promise<void> {
     return this.#call("probe");
   }
@@ -145,7 +145,7 @@ export class ThreadStore implements StoreWriting {
   ): Promise<Awaited<ReturnType<HeldStore[Method]>>> {
     const { thread } = this.#parts;
     const value = await thread.request(this.#store, { kind: "write", method, params });
-    this.tables.refresh(); // what was written is seen from here on
+    this.tables.refresh(); // from here on reads see what was written
     return value as Awaited<ReturnType<HeldStore[Method]>>;
   }
 }

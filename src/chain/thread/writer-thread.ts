@@ -1,5 +1,5 @@
-// The thread that writes, as callers' thread sees it: begun with the first store, and begun again when it ends or hangs.
-// What it was asked until then fails, and is asked again by whoever follows the chain.
+// The thread that writes, seen from the thread that answers callers. It is begun with the first store, and begun again
+// when it ends or hangs. Calls that it had not answered fail, and the follower makes them again.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -24,12 +24,12 @@ import type {
 export type WriterThreadOptions = {
   /** Left out: the one beside this file. */
   readonly program?: string;
-  /** Of what lives long, in MiB; left out: as V8 has it for this machine. */
+  /** The most memory for objects that live long, in MiB; left out: V8's own limit for this machine. */
   readonly heapMib?: number;
 };
 
 export type WriterThreadParts = {
-  /** It is no more, though nobody stopped it. */
+  /** Is called when the thread has ended though nobody stopped it. */
   readonly onEnd: (why: "hung" | "ended") => void;
   /** How long it may be without a sign of life, in milliseconds. */
   readonly silenceMs: () => number;
@@ -38,14 +38,19 @@ export type WriterThreadParts = {
 };
 
 type OpenStore = { options: OpenedStore; readonly onBegunAgain: () => void };
-/** How the node is asked that a block is taken of, and until when. */
+/** The node from which a block is taken: how it is asked, and until when. */
 type Asking = { readonly ask: AskedNode["ask"]; readonly signal: Signal };
 
-/** A thread ends between two steps of its program, or never: something native holds it, and perhaps the store's lock. */
+/**
+ * A thread ends between two steps of its program. If it does not end in this time, native code holds it, and perhaps
+ * the store's lock; in milliseconds.
+ */
 const ENDING_MS = 5_000;
-/** What LMDB says of an environment whose writer died in the middle: only another process can open it again. */
+/**
+ * LMDB's error for an environment whose writer died in the middle of a write: only another process can open it again.
+ */
 const PANIC = -30_795;
-/** What garbage of short life takes at most, in MiB: three halves, of which one is in use. More made nothing faster. */
+/** The most memory for short-lived garbage, in MiB: three halves, of which one is in use. More made nothing faster. */
 const YOUNG_MIB = 24;
 
 const GONE = {
@@ -53,20 +58,20 @@ const GONE = {
   why: "the thread that writes has ended",
   code: "",
 } satisfies ThreadResult;
-/** The code of what fails since a gateway ends that never began: nobody need be told of it. */
+/** The code of errors when a gateway ends before it was started: nobody need be told of them. */
 export const CALLED_OFF = "CALLED_OFF";
 
 export class WriterThread {
   #worker: Worker | undefined;
-  /** What was asked before the start. */
+  /** Messages that wait for the start; undefined after it. */
   #unsent: { readonly message: ToThread; readonly transferred: ArrayBuffer[] }[] | undefined = [];
   #isClosed = false;
   readonly #restarts = new Restarts();
   #lastStore = 0;
-  /** The threads' own number; a store that is opened keeps its number when another thread takes over. */
+  /** By their numbers. A store keeps its number when another thread takes over. */
   readonly #stores = new Map<number, OpenStore>();
   readonly #replies = new PendingReplies<ThreadResult>();
-  /** Of each block that is being taken. */
+  /** For each block that is being taken. */
   readonly #asking = new Map<number, Asking>();
   readonly #options: WriterThreadOptions;
   readonly #parts: WriterThreadParts;
@@ -76,7 +81,10 @@ export class WriterThread {
     this.#parts = parts;
   }
 
-  /** @param store.onBegunAgain Another thread has opened it. @returns Its number. */
+  /**
+   * @param store.onBegunAgain Is called when another thread has opened it.
+   * @returns Its number.
+   */
   open(store: OpenStore): number {
     this.#lastStore += 1;
     const number = this.#lastStore;
@@ -86,7 +94,7 @@ export class WriterThread {
     return number;
   }
 
-  /** What was asked until now waited: a gateway listens sooner that does not begin two threads at once. */
+  /** Begins the thread, and sends what waited. A gateway listens sooner when it does not begin two threads at once. */
   start(): void {
     const unsent = this.#unsent ?? [];
     this.#unsent = undefined;
@@ -94,7 +102,7 @@ export class WriterThread {
     for (const { message, transferred } of unsent) this.#post(message, transferred);
   }
 
-  /** It needs no number any more. */
+  /** Nobody needs the store's number any more. */
   forgetStore(store: number): void {
     this.#stores.delete(store);
   }
@@ -108,7 +116,10 @@ export class WriterThread {
     return this.#request(store, call, transferred).result;
   }
 
-  /** @returns The number under which what is taken is held there. @throws As `request`. */
+  /**
+   * @returns The number by which the thread holds the block.
+   * @throws As `request`.
+   */
   take(
     store: number,
     call: TakeCall,
@@ -119,12 +130,12 @@ export class WriterThread {
     return { id, result: result.finally(() => this.#asking.delete(id)) };
   }
 
-  /** Nobody wants what was taken. */
+  /** Nobody wants the block that was taken. */
   forget(id: number): void {
     this.#post({ kind: "forget", id });
   }
 
-  /** Before the stores are closed: what waits for a start fails. */
+  /** To be called before the stores are closed: calls that wait for the start fail. */
   callOff(): void {
     if (!this.#unsent) return;
     this.#isClosed = true;
@@ -132,7 +143,7 @@ export class WriterThread {
     this.#replies.settleAll({ ...GONE, code: CALLED_OFF });
   }
 
-  /** After the stores were closed. */
+  /** To be called after the stores were closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#worker?.terminate();
@@ -177,7 +188,7 @@ export class WriterThread {
       },
     });
     this.#worker = worker;
-    worker.unref(); // the gateway is there for its callers
+    worker.unref(); // the thread alone does not keep the process alive
     const counter = new Int32Array(beats);
     let cancelGivingUp = (): void => undefined;
     const heartbeat = new Heartbeat({
@@ -222,7 +233,7 @@ export class WriterThread {
       );
   }
 
-  /** Nobody expected it: the process is to be replaced, which takes the place of all its threads. */
+  /** Throws an error that nobody expects, so that the process is replaced with all its threads. */
   #giveUp(why: string): void {
     this.#parts.clock.after(0, () => {
       throw new Error(why);
@@ -242,7 +253,7 @@ export class WriterThread {
         ? await ask(method, paramsJson, signal, { purpose: "follow", maxBytes }).catch(failed)
         : { kind: "aborted" };
     const json = reply.kind === "result" ? sendable(reply.json) : undefined;
-    // Another thread has asked nothing.
+    // The thread has been replaced: the new one did not ask this.
     if (this.#worker !== worker) return;
     this.#post(
       { kind: "reply", ask: number, reply: json ? { kind: "result", json } : reply },
@@ -253,21 +264,21 @@ export class WriterThread {
 
 const failed = (error: unknown): Reply => ({ kind: "failed", reason: String(error) });
 
-/** From this size on bytes are handed over where they are their memory's only ones; less is copied. */
+/** A reply of at least this size is transferred if its memory holds nothing else; a smaller one is copied, in bytes. */
 const LARGE = 2 ** 20;
-/** What is around the result of one call. */
+/** The bytes around the result of one call, at most. */
 const AROUND = 64;
 const BRACE = 0x7b;
 
-/** In memory that can be handed to another thread. */
+/** The bytes in memory that can be transferred to another thread. */
 function sendable(json: Buffer): Buffer {
   const whole = new Uint8Array(json.buffer);
-  // An answer to several calls is an array.
+  // The answer to several calls is an array, and its memory holds other results.
   const isAlone = whole[0] === BRACE && whole.length - json.length <= AROUND;
   return json.length >= LARGE && isAlone ? json : Buffer.from(Uint8Array.from(json).buffer);
 }
 
-/** It stands beside the code that this is in, bundled or not. */
+/** The program stands beside this code, bundled or not. */
 const PROGRAM = ((here) => {
   const bundled = join(here, "thread-main.mjs");
   return existsSync(bundled) ? bundled : join(here, "thread-main.ts");

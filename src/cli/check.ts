@@ -1,6 +1,6 @@
 // `headgate check`: reads the configuration, tries each upstream, and says what it found.
 import type { Config } from "../config/schema.ts";
-import { logBlocksOf } from "../config/vendors.ts";
+import { limitsOf } from "../config/vendors.ts";
 import { systemClock } from "../lib/clock.ts";
 import { traitsOf } from "../methods/catalogue.ts";
 import type { NetworkSettings } from "../network.ts";
@@ -63,7 +63,7 @@ export async function check(config: Config, print: (line: string) => void): Prom
       if (found.kind !== "usable") unusable += 1;
       const { name, url, vendor } = upstream;
       const learned = { takesBatches, widestLogs: memory?.widestLogs };
-      checked.push({ name, url, vendor, found, ...learned, vendorLogBlocks: logBlocksOf(vendor) });
+      checked.push({ name, url, vendor, found, ...learned, vendorLimits: limitsOf(vendor) });
     }
     const { family, limits } = settings;
     const of = { network, family, logBlocks: limits.logs.blocks, upstreams: checked };

@@ -4,15 +4,23 @@
 import type { ChainFacts } from "./known-chains.ts";
 import rows from "./vendors.json" with { type: "json" };
 
-type Vendor = {
+/** What is known of a vendor's limits, by plan; for people: what holds for a key is learned from the answers. */
+export type VendorLimits = {
+  /** The largest log query that it takes. */
+  readonly logBlocks?: string;
+  /** How many calls it takes in one request. */
+  readonly batches?: string;
+  /** Where it has traces. */
+  readonly traces?: string;
+};
+
+type Vendor = VendorLimits & {
   /** A host and a path, in which `{chain}`, and `{key}` or `{name}` and `{key}`, are put. */
   readonly url: string;
   /** How the vendor calls a chain, by chain id; `-` where the chain is not part of the host. Block networks only. */
   readonly chains: Readonly<Record<string, string>>;
   /** In the vendor's credits, by method or pattern. Left out: each call counts as one. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** The largest log query that it takes, by plan; for people. */
-  readonly logBlocks?: string;
   /** What it takes, by plan; for people: it is one for all networks of an account, and not one of each upstream. */
   readonly rates?: string;
   /** Where the above is from. */
@@ -23,8 +31,8 @@ const table: Readonly<Record<string, Vendor>> = rows;
 
 export const vendorNames: readonly string[] = Object.keys(table);
 
-/** For people: what is known of a vendor's log queries. */
-export const logBlocksOf = (vendor: string): string | undefined => table[vendor]?.logBlocks;
+/** Nothing is known of other names than vendors'. */
+export const limitsOf = (vendor: string): VendorLimits => table[vendor] ?? {};
 
 type VendorUpstream = {
   readonly url: string;

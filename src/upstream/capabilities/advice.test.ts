@@ -24,7 +24,7 @@ const node = (
   vendor: name,
   takesBatches: "yes",
   widestLogs: undefined,
-  vendorLogBlocks: undefined,
+  vendorLimits: {},
   ...changed,
   found: changed.found ?? { ...whole, ...found },
 });
@@ -52,10 +52,14 @@ describe("the advice for a network", () => {
 
   it("tells that another node takes more, and what a vendor says of itself", () => {
     expect(
-      advice(node("a", { widestLogs: 10 }), node("b", { vendorLogBlocks: "5 in a trial" })),
+      advice(
+        node("a", { widestLogs: 10 }),
+        node("b", { vendorLimits: { logBlocks: "5 in a trial", batches: "3 calls" } }),
+      ),
     ).toEqual([
       expect.stringContaining("Others take more, and are asked first."),
       "eth: b takes log queries of 5 in a trial.",
+      "eth: b says of batches: 3 calls.",
     ]);
   });
 
@@ -81,6 +85,16 @@ describe("the advice for a network", () => {
       expect.stringContaining(says),
     ]);
     expect(advice(node("a", {}, found), node("b"))).toEqual([]);
+  });
+
+  it("says in which of a vendor's plans the traces are that are missing", () => {
+    const without = { has: ["eth_getBlockReceipts"] };
+    const vendorLimits = { traces: "in paid plans" };
+    expect(advice(node("a", { vendorLimits }, without), node("b", {}, without))).toEqual([
+      expect.stringContaining("no node has traces"),
+      "eth: a has traces in paid plans.",
+    ]);
+    expect(advice(node("a", { vendorLimits }, without), node("b"))).toEqual([]);
   });
 
   it("says what one node, one vendor and polling mean", () => {

@@ -1,5 +1,6 @@
 // What `headgate check` says at its end: what the nodes of each network lack, which of their limits costs most, and
 // what to do about it. Pure.
+import type { VendorLimits } from "../../config/vendors.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Inspection, TakesBatches } from "./inspect.ts";
 
@@ -11,8 +12,8 @@ export type CheckedUpstream = {
   readonly takesBatches: TakesBatches | undefined;
   /** The most blocks of one log query, as was learned earlier. */
   readonly widestLogs: number | undefined;
-  /** The same as the vendor tells it, in words. */
-  readonly vendorLogBlocks: string | undefined;
+  /** What the vendor tells of itself, in words. */
+  readonly vendorLimits: VendorLimits;
 };
 
 export type CheckedNetwork = {
@@ -33,7 +34,7 @@ export function adviceFor({ network, family, logBlocks, upstreams }: CheckedNetw
   const has = (method: string): boolean => usable.some(({ found }) => found.has.includes(method));
   const lines = [
     ...limits(usable, logBlocks),
-    ...(family === "evm" ? missingMethods(has) : []),
+    ...(family === "evm" ? missingMethods(has, usable) : []),
     ...archive(usable),
     ...push(usable),
     ...others(usable),
@@ -57,15 +58,21 @@ function limits(usable: readonly Usable[], logBlocks: number | undefined): strin
           `${name} takes ${widestLogs} blocks in a log query, so that one of ${logBlocks} costs ${calls} calls.${widest ? " Add a node that takes more, or lower limits.logs.blocks." : " Others take more, and are asked first."}`,
       ),
     ...usable
-      .filter(({ vendorLogBlocks, widestLogs }) => vendorLogBlocks && widestLogs === undefined)
-      .map(({ name, vendorLogBlocks }) => `${name} takes log queries of ${vendorLogBlocks}.`),
+      .filter(({ vendorLimits, widestLogs }) => vendorLimits.logBlocks && widestLogs === undefined)
+      .map(({ name, vendorLimits }) => `${name} takes log queries of ${vendorLimits.logBlocks}.`),
+    ...usable
+      .filter(({ vendorLimits, takesBatches }) => vendorLimits.batches && takesBatches !== "no")
+      .map(({ name, vendorLimits }) => `${name} says of batches: ${vendorLimits.batches}.`),
     ...usable
       .filter(({ takesBatches }) => takesBatches === "no")
       .map(({ name }) => `${name} takes no batches: each call is a request there.`),
   ];
 }
 
-function missingMethods(has: (method: string) => boolean): string[] {
+function missingMethods(
+  has: (method: string) => boolean,
+  usable: readonly Usable[],
+): readonly string[] {
   const hasReceipts = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"].some(has);
   const hasTraces = has("trace_transaction") || has("trace_replayTransaction");
   const hasDebug = has("debug_traceTransaction");
@@ -79,6 +86,9 @@ function missingMethods(has: (method: string) => boolean): string[] {
       ? []
       : [
           "no node has traces, and trace_* is refused. Open debug_* at a node of yours (geth --http.api …,debug), or add one with trace_* (Erigon, reth, Nethermind).",
+          ...usable
+            .filter(({ vendorLimits }) => vendorLimits.traces)
+            .map(({ name, vendorLimits }) => `${name} has traces ${vendorLimits.traces}.`),
         ]),
     ...(!hasTraces && hasDebug
       ? [

@@ -27,6 +27,8 @@ const error = (code: number, message: string, id: unknown = null): string =>
 const result = (id: unknown, value: unknown): string =>
   JSON.stringify({ jsonrpc: "2.0", id, result: value });
 
+const DRPC = "Batch of more than 3 requests are not allowed on free plan";
+
 describe("an array", () => {
   it.each([
     [[result(1, 10), result(2, 20)], "10, 20"],
@@ -82,6 +84,8 @@ describe("the refusal of a batch", () => {
     [405, "Method Not Allowed"],
     [403, '{"message":"Batch requests are not part of your plan"}'],
     [500, error(-32600, "Invalid Request")],
+    [500, error(31, DRPC)],
+    [500, `[${error(31, DRPC, 1)},${error(31, DRPC, 2)}]`],
   ])("is told by the status %i and %j", (status, text) => {
     expect(told(answered(text, status))).toBe("refused");
   });

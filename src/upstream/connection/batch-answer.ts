@@ -80,9 +80,9 @@ function readLone(exchange: AnsweredExchange): BatchOutcome {
 const speaksOfBatches = (body: Buffer): boolean =>
   body.length <= LONGEST_TEXT && BATCH_WORD.test(body.toString("latin1"));
 
-/** What a call says of itself, like the reason of a revert, has other codes. */
+/** What a call says of itself, like the reason of a revert, has other codes. 31 is dRPC's. */
 const refusesBatch = (body: Buffer): boolean =>
-  speaksOfBatches(body) && /"code"\s*:\s*-32(6\d\d|010)\b/.test(body.toString("latin1"));
+  speaksOfBatches(body) && /"code"\s*:\s*(-32(6\d\d|010)|31)\b/.test(body.toString("latin1"));
 
 /** So that an error that bears the id of one call is read by all. */
 function forAll(exchange: AnsweredExchange): Exchange {

@@ -1,4 +1,4 @@
-// The filters of one network: made, polled, ended.
+// The filters of one network: they are made, polled and ended here.
 
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
@@ -30,7 +30,7 @@ import { LOST_AFTER, LOST_AGAIN_AFTER_MS, Lost, waitForCursor, walk, withPath } 
 
 export type FilterLimits = {
   readonly perKey: KeptFiltersOptions["perKey"];
-  /** About so many items are told at once. */
+  /** About how many items one answer has. */
   readonly most: number;
 };
 
@@ -42,48 +42,54 @@ export type FilterParts = KeptFiltersParts & {
   };
   readonly journal: MempoolFilters;
   readonly formatters: Formatters;
-  /** Left out: nothing is told whole. */
+  /** Left out: no whole transactions or blocks are told. */
   readonly pool?: Pick<Pool, "call">;
 };
 
-/** A caller, and the way of its answer. */
+/** A caller, and how the answer reaches it. */
 export type FilterCaller = {
   /** The name of the key. */
   readonly holder: string;
-  /** Left out: it polls. */
+  /** Left out: the caller polls. */
   readonly manner?: FilterManner;
   readonly signal: Signal;
   readonly delivery: Delivery;
 };
 
-/** The signal is made when it is read. */
+/** The caller's signal is made when it is read for the first time. */
 type Waiting = Pick<FilterCaller, "signal">;
 
 type Within = <Value>(promise: Promise<Value>) => Promise<Value>;
 
-/** What is asked for, and how it is told. */
+/** What a filter asks for, and its formatter. */
 type Told = { readonly asked: FilterQuestion; readonly formatter: Formatter };
 
-/** Makes what subscriptions are told that ask for the same. Each throws Lost when that is not to be had any more. */
+/**
+ * Makes what all subscriptions with the same question are told. Each function throws Lost when some block cannot be had
+ * any more.
+ */
 export type LookMaker = {
-  /** Which logs, where it is logs that are asked for. */
+  /** Which logs, if the question is for logs. */
   readonly matcher: Formatter["matcher"];
-  /** The items since a client was there. */
+  /** The items since a client was at the cursor. */
   look(at: Cursor, caller: Waiting): Promise<Changes>;
-  /** The items of a look that was told before. */
+  /** Makes the items of an earlier look again. */
   retrace(from: Cursor, to: Cursor, caller: Waiting): Promise<Pick<Changes, "items" | "more">>;
 };
 
-/** Of what is told whole: so many items of one look, and so many questions to nodes at once. */
+/**
+ * Where whole transactions or blocks are told: how many items a look has, and how many calls to nodes run at the same
+ * time.
+ */
 const MOST_WHOLE = 64;
 const ASKED_AT_ONCE = 8;
 
-/** How often the book tries whether the state is there again, in milliseconds. */
+/** While the state is away, it is tried again after this time, in milliseconds. */
 const TAKEN_UP_AGAIN_AFTER_MS = 1_000;
 
 export class FilterBook {
   readonly #kept: KeptFilters;
-  /** Writes what subscriptions have to note. */
+  /** Writes the records of subscriptions. */
   readonly records: Pick<PushedRecords, "write">;
   readonly #formatters = new WeakMap<OpenFilter, Formatter>();
   readonly #closing = new AbortController();
@@ -103,7 +109,7 @@ export class FilterBook {
     this.#kept.reconfigure(limits);
   }
 
-  /** Takes up the filters that are kept; while the state is away it begins without, and does so later. */
+  /** Reads the filters that are kept. While the state is away, the book begins without them and reads them later. */
   async start(): Promise<void> {
     this.#kept.start();
     await this.#takeUp().catch(() => {
@@ -126,7 +132,11 @@ export class FilterBook {
     return (await this.#kept.add(asked, caller, () => this.#beginning(asked, caller))).id;
   }
 
-  /** Makes a subscription. @param caller.by Who pushes it. @throws RpcError */
+  /**
+   * Makes a subscription.
+   * @param caller.by The name of what pushes it.
+   * @throws RpcError
+   */
   begin(
     asked: FilterQuestion,
     caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by: string },
@@ -139,7 +149,7 @@ export class FilterBook {
     return this.#kept.pushed(id, holder);
   }
 
-  /** Makes what all that ask for the same are told. */
+  /** Makes what all subscriptions with this question are told. */
   lookMakerFor(asked: FilterQuestion): LookMaker {
     const { pushedLogs } = this.#parts.formatters;
     const formatter =
@@ -157,8 +167,8 @@ export class FilterBook {
 
   /**
    * The items since the last poll.
-   *
-   * @param check Throws when the caller may be told of such a filter no more. @throws RpcError
+   * @param check Throws when the caller is no longer allowed to have such a filter.
+   * @throws RpcError
    */
   async changes(
     id: string,
@@ -181,7 +191,10 @@ export class FilterBook {
     throw errors.filterNotFound();
   }
 
-  /** The criteria of a log filter, which counts as used then. @throws RpcError for filters of other kinds too. */
+  /**
+   * The criteria of a log filter. Asking for them counts as a use.
+   * @throws RpcError, also for filters of other kinds.
+   */
   async criteria(
     id: string,
     { holder }: Pick<FilterCaller, "holder">,
@@ -228,14 +241,15 @@ export class FilterBook {
     const { chain } = this.#parts;
     const seen = chain.view();
     if (seen && !seen.isBehind) return this.#cursorAt(seen.head, asked, seen);
-    // Before the chain is followed, what comes after the nodes' own head is new all the same.
-    // While the nodes may be further than the chain, too.
+    // What comes after the nodes' own head is new, also before the chain is followed, and while the nodes may be ahead
+    // of it.
     const head = await chain.headOfNodes(caller.signal);
     if (!head) {
       const view = await this.#liveView(caller);
       return this.#cursorAt(view.head, asked, view);
     }
-    // From a block that the store never had there is no way back once the nodes have dropped it.
+    // A filter must not begin at a block that the store never had: if the nodes drop the block, there is no way back
+    // from it.
     await this.#within(chain.reach(head.number, caller.signal), caller);
     const view = chain.view();
     if (!view) return { number: head.number, hash: head.hash };
@@ -306,14 +320,17 @@ export class FilterBook {
       try {
         return await retrace({ from: ends[0], to: ends[1] }, formatter, { view, within });
       } catch (error) {
-        // The chain may have been moved meanwhile, or a node not have been where we are.
+        // The chain may have been reorganised meanwhile, or a node may have been behind us.
         if (!(error instanceof Lost) || attempt === LOST_AFTER) throw error;
         await within(this.#parts.clock.sleep(LOST_AGAIN_AFTER_MS));
       }
     }
   }
 
-  /** Waits until the chain is where the cursors are. @returns What ends waiting when the caller's time is up. */
+  /**
+   * Waits until the chain has reached the cursors.
+   * @returns What ends a wait when the caller's time is up.
+   */
   async #reach(cursors: readonly Position[], caller: Waiting): Promise<Within> {
     const { chain, clock } = this.#parts;
     const within: Within = (promise) => this.#within(promise, caller);
@@ -355,6 +372,6 @@ export class FilterBook {
   }
 }
 
-/** The store has the chain at this height, and never had the block. */
+/** Whether the store has the chain at this height and never had this block. */
 const isDroppedUnseen = ({ number, hash }: Position, view: ChainView): boolean =>
   number >= view.tail && number <= view.head.number && !view.droppedBlock(hash);

@@ -1,5 +1,5 @@
-// A filter as it is kept in the state: what it asks for and how far its client was told, how many filters its key
-// has over all networks and gateways, and how long it lives.
+// A filter as it is kept in the state: its question, and how far its client was told. How many filters a key has over
+// all networks and gateways, and how long a filter lives.
 import type { Position } from "../chain/stored-block.ts";
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import type { LogFilter } from "../evm/log-filter.ts";
@@ -7,15 +7,15 @@ import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-/** Which of them is the network's family's. */
+/** Log criteria; the network's family tells which of both they are. */
 export type Criteria = LogFilter | EpochLogFilter;
 
-/** What a caller asks of a new filter. */
+/** What a caller asks for with a new filter. */
 export type FilterQuestion = (
   | { readonly kind: "logs"; readonly criteria: Criteria }
   | { readonly kind: "blocks" | "heads" | "pending" }
 ) & {
-  /** Of pending transactions, and blocks of epochs: not the hashes, but what nodes have under them. */
+  /** Whole transactions, or whole blocks of epochs, instead of their hashes. */
   readonly isWhole?: true;
 };
 
@@ -27,15 +27,15 @@ export type FilterManner = "polled" | "pushed";
 export const mannerOf = ({ isPushed }: FilterRecord): FilterManner =>
   isPushed ? "pushed" : "polled";
 
-/** A block, for the case that it is dropped. */
+/** A block that was told, for the case that it is removed. */
 export type DeliveredBlock = {
   readonly hash: string;
   readonly parentHash: string;
-  /** The filter's items when the block is dropped. */
+  /** What the filter tells when the block is removed. */
   readonly items: readonly RawJson[];
 };
 
-/** Where a client is, with the way there: newest block first. */
+/** The block at which a client is, with the last blocks on the way there, newest first. */
 export type CursorPosition = Position & { readonly way?: readonly DeliveredBlock[] };
 
 /** How far a client was told: up to a block, or up to a position in the mempool journal. */
@@ -46,13 +46,13 @@ export type FilterRecord = {
   readonly holder: string;
   /** In milliseconds since 1970; written now and then only. */
   readonly usedAtMs: number;
-  /** It is a subscription. */
+  /** Whether it is a subscription. */
   readonly isPushed?: true;
-  /** Of a subscription: how many notifications its client has at `told`, and at each of `unsure`. */
+  /** For a subscription: how many notifications its client has at `told`, and at each of `unsure`. */
   readonly counts?: readonly number[];
-  /** How many arrived for certain. */
+  /** How many notifications arrived for certain. */
   readonly arrived?: number;
-  /** Who pushes it. */
+  /** The name of what pushes it. */
   readonly by?: string;
   readonly isWhole?: true;
 } & (
@@ -63,7 +63,7 @@ export type FilterRecord = {
 
 type CursorState<At> = {
   readonly told: At;
-  /** Unacknowledged: answers up to here may have arrived or not, since the gateway died while it sent one. */
+  /** Unacknowledged: answers up to these cursors may have arrived, since the gateway died while it sent one. */
   readonly unsure: readonly At[];
 };
 
@@ -71,7 +71,7 @@ export const encodeFilter = (record: FilterRecord): string => JSON.stringify(rec
 
 export const decodeFilter = (text: string): FilterRecord => JSON.parse(text) as FilterRecord;
 
-/** A filter of very many addresses and topics takes the room of several. */
+/** How many addresses and topics count as one filter: a larger one counts as several. */
 const ALTERNATIVES_OF_ONE = 100;
 
 /** How many filters it counts as. */
@@ -96,7 +96,7 @@ type CountedFilter = {
   readonly weight: number;
 };
 
-/** A filter and the count of its key change in one step. A very large filter counts as several. */
+/** Changes a filter and the count of its key in one step. A very large filter counts as several. */
 export class FilterCount {
   readonly #state: Pick<State, "get" | "update">;
 
@@ -119,7 +119,7 @@ export class FilterCount {
     return isChanged;
   }
 
-  /** @returns false, and nothing is changed, when the filter is not as it was. */
+  /** @returns false, having changed nothing, when the filter has changed meanwhile. */
   async remove(counted: CountedFilter): Promise<boolean> {
     const { key, text, weight } = counted;
     const { isChanged } = await this.#state.update([countKey(counted), key], ([before, there]) => {
@@ -130,26 +130,26 @@ export class FilterCount {
   }
 }
 
-// No network is called so: their names have no underscores.
+// Names of networks have no underscores, so no network is called so.
 const countKey = ({ holder, manner }: Pick<CountedFilter, "holder" | "manner">): string =>
   `filter ${manner === "pushed" ? "_pushed" : "_count"} ${holder}`;
 
-/** What is to be known of a kept filter to count it. */
+/** What is needed of a kept filter to count it. */
 export const countedOf = (key: string, text: string, record: FilterRecord): CountedFilter => ({
   ...{ key, text, holder: record.holder, weight: weightOf(record), manner: mannerOf(record) },
 });
 
 const numberIn = (text: string | undefined): number => Number(text ?? 0);
 
-/** A filter that is not polled, or pushed, for so long ends (docs/decisions/0035), in milliseconds. */
+/** A filter that is not polled, or not pushed, for this time ends (docs/decisions/0035), in milliseconds. */
 const LIFE_MS = { polled: 300_000, pushed: 600_000 } as const;
 
 /**
- * How long filters live that nobody polls. While the gateway or the state is away nobody can poll: that time does not
- * count.
+ * How long filters live that nobody polls. Nobody can poll while the gateway or the state is away, so that time does
+ * not count.
  */
 export class Lifetime {
-  /** By wall time, as far as is known here. */
+  /** Until when the state was away, by wall time, as far as this process knows. */
   #awayUntilMs = Number.NEGATIVE_INFINITY;
   readonly #clock: Pick<Clock, "wallTime">;
 
@@ -157,7 +157,7 @@ export class Lifetime {
     this.#clock = parts.clock;
   }
 
-  /** Nobody could poll until now. */
+  /** To be called when polls become possible: nobody could poll before. */
   begin(): void {
     this.#awayUntilMs = this.#clock.wallTime();
   }
@@ -166,7 +166,7 @@ export class Lifetime {
     return this.#clock.wallTime() - Math.max(usedAtMs, this.#awayUntilMs) > LIFE_MS[manner];
   }
 
-  /** Waits for an answer of the state; when the state is away, the time begins anew. */
+  /** Waits for an answer of the state; when the state is away, the lives of filters begin anew. */
   async noting<Value>(asked: Promise<Value>): Promise<Value> {
     try {
       return await asked;

@@ -1,5 +1,5 @@
 // Formatters turn blocks that came or went into the items of a filter: one for each kind of filter of each family.
-// Those of block networks do as geth does, those of epoch networks as conflux-rust does.
+// Those of block networks do what geth does, those of epoch networks what conflux-rust does.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position, StoredBlock } from "../chain/stored-block.ts";
@@ -14,45 +14,50 @@ import type { Criteria } from "./filter-record.ts";
 export type Formatters = {
   logs(criteria: Criteria): Formatter;
   readonly blocks: Formatter;
-  /** Of each block that became canonical its header; nothing of those that no longer are. */
+  /** The header of each block that became canonical; nothing for blocks that no longer are. */
   readonly heads: Formatter;
-  /** The logs of a subscription, where they are told otherwise than those of a polled filter. */
+  /** The formatter of log subscriptions, where they are told other things than polled filters. */
   pushedLogs?(criteria: Criteria): Formatter;
   readonly whole: WholeItems;
 };
 
-/** What is told whole of items that are the hashes of transactions, or of the blocks of epochs: nodes are asked for it. */
+/** How whole transactions, or blocks of epochs, are fetched for items that are hashes. */
 type WholeItems = {
   readonly method: string;
-  /** Behind the hash. */
+  /** The parameters after the hash. */
   readonly params: readonly unknown[];
-  /** @param result undefined: no node has it any more. @returns undefined when a node has to have it. */
+  /**
+   * @param result undefined: no node has it any more.
+   * @returns undefined when a node must have it.
+   */
   told(result: Buffer | undefined, hash: string): RawJson | undefined;
 };
 
 /** Turns blocks into a filter's items. */
 export type Formatter = {
-  /** Which logs, where it is logs that it makes items of. */
+  /** Which logs, where the items are logs. */
   readonly matcher?: LogMatcher | "nothing";
-  /** Instead of the dropped blocks' items, where the family tells of a reorganisation by its fork only. */
+  /** Used instead of the removed blocks' items, where the family tells only the fork of a reorganisation. */
   reverted?(fork: Position): readonly RawJson[];
-  /** An item of a dropped block as it was when the block was added; left out where it does not tell that. */
+  /**
+   * An item of a removed block as it was when the block was added; left out where nothing is told of removed blocks.
+   */
   restored?(dropped: RawJson): RawJson;
-  /** Of a block that is no longer canonical. */
+  /** The items of a block that is no longer canonical. */
   dropped(block: StoredBlock, view: ChainView): readonly RawJson[];
-  /** Of a canonical block. */
+  /** The items of a canonical block. */
   added(block: StoredBlock, view: ChainView): readonly RawJson[];
   /**
-   * Of the canonical blocks from one number to another, all within the window; of the first of them
-   * only, when they tell of more than `most` things. undefined when they are not all to be had.
+   * The items of the canonical blocks from one number to another, all within the window. If they have more than `most`
+   * items, those of the first blocks only. Undefined when some block cannot be had.
    */
   addedWithin(range: LogRange, most: number, view: ChainView): Promise<BlockItems | undefined>;
 };
 
-/** The items of blocks up to and with the block `to`. */
+/** The items of blocks up to the block `to`, with it. */
 export type BlockItems = {
   readonly items: readonly RawJson[];
-  /** Logs behind the items, which are too many to be held. */
+  /** More logs after the items, too many to be held. */
   readonly more?: LogSelection | undefined;
   readonly to: number;
 };
@@ -60,7 +65,7 @@ export type BlockItems = {
 /** `eth_*`. */
 export const blockFormatters: Formatters = {
   logs: (criteria) => logsOfBlocks(criteria as LogFilter),
-  // The hash of each block that became canonical; nothing of those that no longer are.
+  // The hash of each block that became canonical; nothing for blocks that no longer are.
   blocks: {
     dropped: () => [],
     added: ({ hash }) => [asJson(hash)],
@@ -74,15 +79,15 @@ export const blockFormatters: Formatters = {
   whole: {
     method: "eth_getTransactionByHash",
     params: [],
-    // It was replaced: its hash is all that is left of it.
+    // The transaction was replaced, so only its hash is left.
     told: (result, hash) =>
       result ?? `{"hash":${hash},"blockHash":null,"blockNumber":null,"transactionIndex":null}`,
   },
 };
 
-/** One item of each block. */
+/** A formatter with one item for each block. */
 function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
-  // All subscriptions are told of the same few blocks.
+  // Kept, since all subscriptions are told of the same few blocks.
   let last: { readonly hash: string; readonly item: string } | undefined;
   const itemFor = (block: StoredBlock): string => {
     if (last?.hash !== block.hash) last = { hash: block.hash, item: itemOf(block) };
@@ -99,7 +104,7 @@ function headsAs(itemOf: (block: StoredBlock) => string): Formatter {
   };
 }
 
-/** An epoch as `cfx_subscribe` tells of it. */
+/** An epoch as `cfx_subscribe` tells it. */
 const epochOf = (epoch: StoredBlock): string =>
   JSON.stringify({
     epochNumber: toQuantity(epoch.number),
@@ -107,8 +112,8 @@ const epochOf = (epoch: StoredBlock): string =>
   });
 
 /**
- * `cfx_*`: the hashes of all blocks of new epochs, or matching logs; of a pivot change its epoch (`revertTo`), and no
- * dropped logs.
+ * `cfx_*`: the hashes of all blocks of new epochs, or matching logs. Of a pivot change only its epoch is told
+ * (`revertTo`), and no removed logs.
  */
 export const epochFormatters = (networkId: number): Formatters => ({
   logs: (criteria) => logsOfEpochs(criteria as EpochLogFilter, networkId),
@@ -122,7 +127,7 @@ export const epochFormatters = (networkId: number): Formatters => ({
       }),
   },
   heads: headsAs(epochOf),
-  // A subscription is told the last epoch that stays, a polled filter the first one that does not.
+  // A subscription is told the last epoch that stays, a polled filter the first one that is removed.
   pushedLogs: (criteria) => ({
     ...logsOfEpochs(criteria as EpochLogFilter, networkId),
     reverted: ({ number }) => [revertTo(number)],
@@ -138,7 +143,7 @@ const revertTo = (epoch: number): string => JSON.stringify({ revertTo: toQuantit
 
 const asJson = (hash: string): string => `"${hash}"`;
 
-/** An epoch has the hashes of its blocks where a block has those of its transactions. */
+/** An epoch has the hashes of its blocks in the place of a block's transaction hashes. */
 const blockHashesOf = (epoch: StoredBlock): string[] =>
   epoch.transactionHashes().map((hash) => asJson(hash));
 
@@ -158,8 +163,8 @@ function oneByOne(
 }
 
 /**
- * The matching logs, those of dropped blocks with `removed: true`. Where the filter names its range in
- * numbers or by a block hash, only logs of there.
+ * The matching logs; those of removed blocks with `removed: true`. A filter that names its range in numbers or by a
+ * block hash gets logs of that range only.
  */
 function logsOfBlocks(filter: LogFilter): Formatter {
   const matcher = matcherOf(filter);
@@ -215,7 +220,7 @@ function logsOfEpochs(filter: EpochLogFilter, networkId: number): Formatter {
   };
 }
 
-/** @param upTo.most With one more, it ends with the block of the last that was found. */
+/** @param upTo.most With one item more, it ends with the block of the last one. */
 export function itemsOf(
   found: LogSelection,
   { most, to }: { readonly most: number; readonly to: number },

@@ -1,4 +1,4 @@
-// The filters of one network as they are kept in the state, those of them that are in use, and the ends of those that
+// The filters of one network as they are kept in the state, and those of them that are in use here. Ends filters that
 // nobody polls any more.
 import { randomBytes } from "node:crypto";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -29,11 +29,11 @@ export type KeptFiltersOptions = {
   readonly perKey: Readonly<Record<FilterManner, number>>;
   /** Other processes may poll the same filters. */
   readonly isShared: boolean;
-  /** Ends what nobody polls: of the processes of one gateway, one does. */
+  /** Whether this process ends filters that nobody polls: one process of each gateway does. */
   readonly sweeps: boolean;
 };
 
-/** Its id, and its text under its key of the state. */
+/** A filter's id, its key in the state, and its text there. */
 export type KeptFilter = { readonly id: string; readonly key: string; readonly text: string };
 
 export type KeptFiltersParts = {
@@ -44,9 +44,12 @@ export type KeptFiltersParts = {
 };
 
 const SWEPT_EVERY_MS = 30_000;
-/** A key that has too many filters asks in vain: not each time is looked whether some have ended. */
+/**
+ * For a key that has too many filters, this much time passes before it is looked again whether some have ended, in
+ * milliseconds.
+ */
 const SWEPT_AGAIN_AFTER_MS = 1_000;
-/** So many filters are looked at without a pause. */
+/** How many filters are looked at without a pause. */
 const SWEPT_AT_ONCE = 500;
 
 export class KeptFilters {
@@ -71,14 +74,17 @@ export class KeptFilters {
     this.#options = { ...this.#options, perKey };
   }
 
-  /** Ends from now on what nobody polls any more. */
+  /** From now on filters that nobody polls are ended. */
   start(): void {
     this.#lifetime.begin();
     const parts = { clock: this.#parts.clock, signal: this.#closing.signal };
     if (this.#options.sweeps) this.#sweeping = repeat(SWEPT_EVERY_MS, () => this.#sweep(), parts);
   }
 
-  /** The kept filters, for the one process that sweeps them. @throws While the state is away. */
+  /**
+   * Reads the kept filters, for the one process that sweeps them.
+   * @throws While the state is away.
+   */
   async takeUp(): Promise<readonly FilterRecord[]> {
     if (!this.#options.sweeps) return [];
     const entries = await this.#parts.state.list(this.#prefix);
@@ -95,9 +101,9 @@ export class KeptFilters {
 
   /**
    * Keeps a new filter, which begins where `begin` says.
-   *
-   * @param by Who pushes it; left out: its client polls. @returns The id, see `newId`. @throws RpcError when its key has
-   * too many.
+   * @param by The name of what pushes it; left out: its client polls.
+   * @returns The id, see `newId`.
+   * @throws RpcError when its key has too many.
    */
   async add(
     asked: FilterQuestion,
@@ -119,7 +125,7 @@ export class KeptFilters {
         : encodePushed({ by, asked, ...used, arrived: 0, steps });
     const id = newId();
     const counted = { ...counting, key: this.#prefix + id, text };
-    // Many may be made at once: where there was room at first, there may be none now.
+    // Others may be made at the same time: there was room at first, and may be none now.
     if (!(await count.add(counted, perKey))) throw errors.tooManyFilters(perKey, manner);
     this.#count(asked, 1);
     return { id, key: counted.key, text };
@@ -137,7 +143,10 @@ export class KeptFilters {
     return isThere && text !== undefined ? { id, key, text } : undefined;
   }
 
-  /** @throws RpcError when there is no such filter of this key: unknown, ended, or of another key look the same. */
+  /**
+   * @throws RpcError when this key has no such filter. Unknown filters, ended ones and those of another key look the
+   * same.
+   */
   async find(id: string, holder: string): Promise<OpenFilter> {
     const filter = await this.lookUp(id, holder);
     if (!filter) throw errors.filterNotFound();
@@ -168,7 +177,7 @@ export class KeptFilters {
     const { isShared } = this.#options;
     const key = this.#prefix + name;
     const text = await this.#lifetime.noting(state.get(key));
-    // Another call may have been as fast: a filter is open once.
+    // Another call may have opened it meanwhile: a filter is open once.
     const isOpen = this.#open.get(name);
     if (isOpen || text === undefined) return isOpen;
     const usedAtMs = this.#lastUse(decodeFilter(text));
@@ -177,7 +186,7 @@ export class KeptFilters {
     return filter;
   }
 
-  /** As far as it is known here: another process writes it late. */
+  /** The last use as far as this process knows: another process writes it late. */
   #lastUse({ usedAtMs }: FilterRecord): number {
     const lateMs = this.#options.isShared ? WRITTEN_LATE_MS : 0;
     return usedAtMs + lateMs;
@@ -195,7 +204,7 @@ export class KeptFilters {
     }
   }
 
-  /** @returns false when it is not as it was: another process polled it, or ended it. */
+  /** @returns false when the filter has changed: another process polled it, or ended it. */
   async #remove(key: string, text: string): Promise<boolean> {
     const record = decodeFilter(text);
     if (!(await this.#parts.count.remove(countedOf(key, text, record)))) return false;
@@ -204,7 +213,7 @@ export class KeptFilters {
     return true;
   }
 
-  /** @returns Whether there is room, perhaps after what nobody polls any more was ended. */
+  /** @returns Whether there is room, perhaps after filters that nobody polls were ended. */
   async #makeRoom(counting: Parameters<FilterCount["hasRoom"]>[0]): Promise<boolean> {
     const { count, clock } = this.#parts;
     const perKey = this.#options.perKey[counting.manner ?? "polled"];
@@ -248,14 +257,14 @@ export class KeptFilters {
     this.#tellCount();
   }
 
-  /** Of several processes that change the filters, the one that sweeps counts them all. */
+  /** Only the process that sweeps counts the filters: several processes change them. */
   #tellCount(): void {
     if (!this.#options.sweeps) return;
     this.#parts.metrics.filtersCounted(this.#options.network, this.#kinds);
   }
 }
 
-/** Random, as QUANTITY and of 32 digits in any case: js-conflux-sdk takes no shorter ones. */
+/** A random QUANTITY of 32 digits: js-conflux-sdk takes no shorter ones. */
 export function newId(): string {
   const bytes = randomBytes(16);
   bytes[0] = (bytes[0] ?? 0) | 0x10;
@@ -272,8 +281,8 @@ type UnservedFiltersParts = {
 const UNSERVED_SWEPT_EVERY_MS = 300_000;
 
 /**
- * Ends the filters of networks that nobody serves any more. A network's own filters end where it is served; these
- * would count for their keys, and stay, for ever.
+ * Ends the filters of networks that are no longer served. A network ends its own filters while it is served; later they
+ * would count for their keys for ever.
  */
 export class UnservedFilters {
   readonly #lifetime: Lifetime;
@@ -286,7 +295,9 @@ export class UnservedFilters {
     this.#parts = parts;
   }
 
-  /** Another gateway with another configuration may serve such a network: only filters that nobody polls end. */
+  /**
+   * Another gateway with another configuration may serve such a network, so only filters that nobody polls are ended.
+   */
   start(): void {
     this.#lifetime.begin();
     const { clock } = this.#parts;
@@ -307,7 +318,7 @@ export class UnservedFilters {
     for (const [index, { key, text }] of entries.entries()) {
       if (index % SWEPT_AT_ONCE === SWEPT_AT_ONCE - 1) await clock.yield();
       const [, network = ""] = key.split(" ");
-      // Names of networks have no underscores: this is something else about filters.
+      // Names of networks have no underscores, so this is another entry about filters.
       if (network.startsWith("_") || isServed(network)) continue;
       const record = decodeFilter(text);
       if (!this.#lifetime.isOver(record.usedAtMs + WRITTEN_LATE_MS, mannerOf(record))) continue;

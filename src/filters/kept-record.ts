@@ -1,5 +1,5 @@
-// The record of one filter as the state has it. Other processes change it too; and what could not be
-// written, since the state was away, is owed to it.
+// The record of one filter as the state has it. Other processes change it, too. A change that could not be written
+// while the state was away is owed, and written later.
 
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -13,17 +13,17 @@ export type KeptRecordParts = {
 
 export type Changed = Partial<Record<keyof FilterRecord, unknown>>;
 
-/** How soon what could not be written is tried again, in milliseconds. */
+/** How soon an owed change is tried again, in milliseconds. */
 const OWED_AGAIN_AFTER_MS = 250;
 
 export class KeptRecord {
-  /** As it was read or written last; another object after each change. */
+  /** As it was read or written last. Each change makes another object. */
   record: FilterRecord;
-  /** The same, as it is kept. */
+  /** The text of the record in the state. */
   #text: string;
   /**
-   * A change that the state does not have yet, since it could not be reached. The change is made where the state
-   * has one of the texts. A write that failed may have happened.
+   * A change that the state does not have yet, because it could not be reached. The change is made if the state still
+   * has one of these texts: a write that failed may have happened.
    */
   #owed: { readonly texts: readonly string[]; readonly changed: Changed } | undefined;
   #isPaying = false;
@@ -39,17 +39,17 @@ export class KeptRecord {
     this.#parts = parts;
   }
 
-  /** One task after the other. One that fails holds up nobody. */
+  /** Runs one task after the other. A task that fails does not stop the others. */
   inTurn<Value>(task: () => Promise<Value>): Promise<Value> {
     return this.#turns.run(task);
   }
 
-  /** Resolves when nothing is left to be written, or the state is away. */
+  /** Resolves when nothing is left to write, or the state is away. */
   async atRest(): Promise<void> {
     await this.#turns.idle();
   }
 
-  /** As `atRest`, and what cannot be written is not tried again. */
+  /** As `atRest`, but what cannot be written is not tried again. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#turns.idle();
@@ -59,7 +59,10 @@ export class KeptRecord {
     return this.#owed !== undefined;
   }
 
-  /** Another process may have changed it. @returns false when it is gone. */
+  /**
+   * Reads the record again, since another process may have changed it.
+   * @returns false when it is gone.
+   */
   async refresh(): Promise<boolean> {
     return this.#adopt(await this.#parts.state.get(this.#key));
   }
@@ -76,7 +79,7 @@ export class KeptRecord {
     return true;
   }
 
-  /** @param otherwise What holds when the write failed: nobody is told anything then. */
+  /** @param otherwise What is owed instead when the write failed: the client is told nothing then. */
   async writeOrOwe(changed: Changed, otherwise: Changed): Promise<boolean> {
     try {
       return await this.write(changed);
@@ -86,12 +89,15 @@ export class KeptRecord {
     }
   }
 
-  /** Writes it in turn, again and again until it is written; nobody waits for it. */
+  /** Writes the change, again and again until that succeeds; nobody waits for it. */
   owe(changed: Changed): void {
     this.#owe([this.#text], changed);
   }
 
-  /** Writes what is owed. @throws While the state is away. */
+  /**
+   * Writes what is owed.
+   * @throws While the state is away.
+   */
   async pay(): Promise<void> {
     const owed = this.#owed;
     if (!owed) return;
@@ -109,7 +115,7 @@ export class KeptRecord {
     if (!this.#isPaying) void this.#payAgainAndAgain();
   }
 
-  /** In turn with the polls; another process may poll next, and is not to wait for one here. */
+  /** Takes turns with the polls: another process may poll next, and must not wait for a poll here. */
   async #payAgainAndAgain(): Promise<void> {
     this.#isPaying = true;
     for (let isFirst = true; this.#owed && (isFirst || !this.#isClosed); isFirst = false) {

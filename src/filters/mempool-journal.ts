@@ -1,6 +1,6 @@
-// The mempool journal of one network: the hashes of pending transactions that its nodes announce, merged, each once, in
-// the order first seen, and not without bound. Nodes are listened to only while there is a filter for them. All gateways
-// that listen write the journal; the first that writes a hash writes it for all.
+// The mempool journal of one network: the hashes of pending transactions that its nodes tell, merged, each once, in the
+// order in which they were seen, and bounded. Nodes are listened to only while there is a filter for them. All gateways
+// that listen write the journal: the first one that writes a hash writes it for all.
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
@@ -10,21 +10,24 @@ import type { Pool } from "../upstream/pool.ts";
 import { JournalCopy, type MempoolFilters, type MempoolItems } from "./mempool-reader.ts";
 import { MempoolSources } from "./mempool-sources.ts";
 
-/** So many hashes wait to be written while the state is away. */
+/** How many hashes wait to be written while the state is away. */
 const WAITING_AT_MOST = 65_536;
-/** So many are written in one step, and so many steps are taken in a row. */
+/** How many hashes are written in one step, and how many steps follow each other. */
 const WRITTEN_AT_ONCE = 512;
 const MOST_STEPS = 1_000;
-/** Longer than any filter lives without a poll, in milliseconds. */
+/**
+ * After this time without a filter, nodes are no longer listened to: longer than any filter lives without a poll, in
+ * milliseconds.
+ */
 const REST_AFTER_MS = 360_000;
-/** How long the making of a filter waits for some node, in milliseconds. */
+/** How long a new filter waits for the first node, in milliseconds. */
 const TIMEOUT_MS = 3_000;
-/** How often the journal looks for something to write, or to read, in milliseconds. */
+/** How often announced hashes are written, and hashes of other gateways read, in milliseconds. */
 const FLUSHED_EVERY_MS = 1_000;
 
 export type JournalOptions = {
   readonly network: string;
-  /** Of the names of the family's methods. */
+  /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
 };
 
@@ -37,11 +40,11 @@ export type JournalParts = {
 export class MempoolJournal implements MempoolFilters {
   readonly #copy: JournalCopy;
   readonly #sources: MempoolSources;
-  /** Announced by nodes, and not in the journal. */
+  /** Hashes that nodes told and the journal does not have. */
   readonly #unwritten = new Set<string>();
-  /** The numbers below were told by filters, or are of hashes that were left out. */
+  /** Lower numbers were told to filters, or belong to hashes that were left out. */
   #least = 0;
-  /** So many were left out since nothing could be written: filters that would have told them are lost. */
+  /** How many hashes were left out since nothing could be written: filters that should have told them are lost. */
   #left = 0;
   #usedAtMs = Number.NEGATIVE_INFINITY;
   /** undefined while nobody is listened to. */
@@ -60,9 +63,9 @@ export class MempoolJournal implements MempoolFilters {
     );
   }
 
-  /** With filters that are kept, nodes are listened to at once. */
+  /** When there are kept filters, nodes are listened to at once. */
   async start(sequences: readonly number[]): Promise<void> {
-    // Hashes that were answered, but not written any more, have their numbers all the same.
+    // Hashes that were told, but not written any more, keep their numbers.
     this.#least = Math.max(0, ...sequences);
     if (sequences.length > 0) this.listen();
   }
@@ -93,11 +96,13 @@ export class MempoolJournal implements MempoolFilters {
   ): Promise<MempoolItems | undefined> {
     this.listen();
     await this.#turns.run(() => this.#flush());
-    if (sequence > this.#copy.end) this.#least = sequence; // the state lost what was told
+    if (sequence > this.#copy.end) this.#least = sequence; // the state lost hashes that were told
     return this.#copy.since(sequence, most);
   }
 
-  /** The end, once all is here that the nodes know: what was there before a filter is not told by it. */
+  /**
+   * The end of the journal, after all that the nodes know is in it: a filter does not tell what was there before it.
+   */
   async #caughtUp(): Promise<number> {
     const { clock } = this.#parts;
     await within(TIMEOUT_MS, this.#sources.catchUp(), { clock });
@@ -105,7 +110,7 @@ export class MempoolJournal implements MempoolFilters {
     return this.#copy.end;
   }
 
-  /** Somebody has a filter. */
+  /** To be called when somebody has a filter. */
   listen(): void {
     this.#usedAtMs = this.#parts.clock.now();
     if (this.#listening) return;
@@ -132,7 +137,7 @@ export class MempoolJournal implements MempoolFilters {
     if (this.#unwritten.size > WAITING_AT_MOST) this.#leaveOldest();
     if (this.#isFlushPlanned) return;
     this.#isFlushPlanned = true;
-    this.#turns.run(() => this.#flush()).catch(() => undefined); // then within a second
+    this.#turns.run(() => this.#flush()).catch(() => undefined); // it is tried again within a second
   }
 
   #leaveOldest(): void {
@@ -146,7 +151,7 @@ export class MempoolJournal implements MempoolFilters {
     this.#isFlushPlanned = false;
     const { end } = this.#copy;
     await this.#copy.catchUp();
-    // Where others wrote meanwhile, they wrote what was left out here.
+    // Other gateways wrote meanwhile, also the hashes that were left out here.
     if (this.#left > 0 && this.#copy.end === end) this.#least = end + this.#left;
     this.#left = 0;
     for (let step = 0; step < MOST_STEPS; step += 1) {

@@ -1,24 +1,27 @@
-// The journal of mempool transactions, as each process reads it: hashes with rising numbers, none left out, the oldest
-// forgotten. The writer listens to nodes and writes it (mempool-journal.ts); servers only read it.
+// The journal of mempool transactions as each process reads it: hashes with rising numbers and no gaps, of which the
+// oldest are forgotten. The writer listens to nodes and writes the journal (mempool-journal.ts); servers only read it.
 import type { Signal } from "../lib/cancellation.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Mutex } from "../lib/mutex.ts";
 import type { JournalPart, State } from "../state/state.ts";
 
-/** What filters for pending transactions need of the journal. */
+/** The part of the journal that filters for pending transactions use. */
 export type MempoolFilters = {
-  /** @param sequences Where the kept filters are. */
+  /** @param sequences The positions of the filters that are kept. */
   start(sequences: readonly number[]): Promise<void>;
   close(): Promise<void>;
-  /** Where a new filter begins. @throws RpcError */
+  /**
+   * The position at which a new filter begins.
+   * @throws RpcError
+   */
   begin(caller: { readonly signal: Signal }): Promise<number>;
-  /** The first `most` hashes since then, as JSON; undefined when some of them are no longer kept. */
+  /** The first `most` hashes from this number on, as JSON; undefined when some of them are no longer kept. */
   since(sequence: number, most?: number): Promise<MempoolItems | undefined>;
 };
 
 export type MempoolItems = { readonly items: string[]; readonly at: { readonly sequence: number } };
 
-/** So many hashes are kept; a filter that fell behind them is lost. */
+/** How many hashes are kept. A filter that is further behind is lost. */
 const KEPT = 32_768;
 
 /** One process's copy of the journal. */
@@ -38,7 +41,7 @@ export class JournalCopy {
     this.#state = parts.state;
   }
 
-  /** The number that comes next. */
+  /** The number that the next hash gets. */
   get end(): number {
     return this.#first + this.#hashes.length;
   }
@@ -58,7 +61,7 @@ export class JournalCopy {
     };
   }
 
-  /** Reads what was written since. */
+  /** Reads the hashes that were written since. */
   async catchUp(): Promise<void> {
     for (let end = Number.POSITIVE_INFINITY; this.end < end; ) {
       const part = await this.#state.readFrom(this.#journal, this.end);
@@ -68,9 +71,8 @@ export class JournalCopy {
   }
 
   /**
-   * Writes hashes that it does not have; or reads instead what another one wrote since.
-   *
-   * @param least The journal ends here at least: lower numbers were told, or are left out.
+   * Writes hashes that the journal does not have. When another process wrote meanwhile, it reads those hashes instead.
+   * @param least The journal ends at this number or later: lower numbers were told to filters, or left out.
    */
   async append(hashes: readonly string[], least: number): Promise<void> {
     const request = { at: this.end, items: hashes, kept: KEPT, least };
@@ -88,7 +90,7 @@ export class JournalCopy {
     this.#first = first;
   }
 
-  /** Forgets all before: its numbers and what follows are not one row. */
+  /** Forgets all earlier hashes: there is a gap between their numbers and the next ones. */
   #beginAt(sequence: number): void {
     this.#hashes = [];
     this.#known.clear();
@@ -96,11 +98,11 @@ export class JournalCopy {
   }
 }
 
-/** The process that listens to the nodes. */
+/** The process that listens to the nodes, as servers see it. */
 export type MempoolWriter = {
   /** @throws RpcError */
   beginPending(): Promise<number>;
-  /** There are filters: nodes are to be listened to. */
+  /** To be called while there are filters: the writer listens to nodes then. */
   listenToPending(): void;
 };
 

@@ -1,5 +1,5 @@
-// The nodes of one network as sources of mempool transactions, all of them, while somebody listens. A node announces
-// its transactions, or has a filter of its own that is polled.
+// The nodes of one network as sources of mempool transactions: all of them, while somebody listens. A node pushes its
+// transactions, or has a filter of its own that is polled.
 import { isHash } from "../evm/values.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Pool } from "../upstream/pool.ts";
@@ -13,7 +13,7 @@ type MempoolSourcesParts = {
 type Node = ReturnType<Pool["usable"]>[number];
 
 export class MempoolSources {
-  /** Another node of the same name may take the place of one. */
+  /** By the node itself: another node of the same name may take its place. */
   readonly #sources = new Map<Node, MempoolSource>();
   #changed: (() => void)[] = [];
   readonly #prefix: "eth" | "cfx";
@@ -24,7 +24,7 @@ export class MempoolSources {
     this.#parts = parts;
   }
 
-  /** Until the signal aborts; nodes that become usable later are listened to as well. */
+  /** Listens until the signal aborts, also to nodes that become usable later. */
   listen(signal: AbortSignal): void {
     const { pool } = this.#parts;
     const look = (): void => {
@@ -39,7 +39,7 @@ export class MempoolSources {
     look();
   }
 
-  /** "nobody": all nodes were asked, and none has any to tell. */
+  /** "nobody": all nodes were asked, and none tells pending transactions. */
   get state(): "open" | "nobody" | "unclear" {
     const states = [...this.#sources.values()].map(({ state }) => state);
     if (states.includes("open")) return "open";
@@ -47,12 +47,12 @@ export class MempoolSources {
     return isAnswered && this.#parts.pool.isSettled() ? "nobody" : "unclear";
   }
 
-  /** Resolves when all is told that the nodes have told so far. */
+  /** Resolves when all that the nodes have told so far was passed on. */
   async catchUp(): Promise<void> {
     await Promise.all([...this.#sources.values()].map((source) => source.catchUp()));
   }
 
-  /** Resolves when some node's state is another one. */
+  /** Resolves when the state of some node has changed. */
   change(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#parts.clock.after(withinMs, resolve);
@@ -85,36 +85,36 @@ export class MempoolSources {
 type MempoolSourceParts = {
   readonly clock: Pick<Clock, "sleep">;
   readonly onHash: (hash: string) => void;
-  /** The state is another one. */
+  /** Is called when the state of the node has changed. */
   readonly onChange: () => void;
 };
 
-/** A node without the method, or without the filter that it is asked for. */
+/** The node lacks the method, or the filter that was asked for. */
 const MISSING = Symbol("missing");
 
 const POLLED_EVERY_MS = 500;
 const TRIED_AGAIN_AFTER_MS = 1_000;
-/** A node that has neither is asked again now and then: it may have been restarted otherwise. */
+/** A node that can do neither is asked again after this time: it may have been restarted with other settings. */
 const MISSING_FOR_MS = 60_000;
 
 class MempoolSource {
   state: "opening" | "open" | "missing" | "away" = "opening";
   #isPolling = false;
-  /** Those that wait for the next poll. */
+  /** Called when the next poll is done. */
   #waiting: (() => void)[] = [];
   #wake: () => void = () => undefined;
   readonly #node: Node;
   readonly #prefix: string;
   readonly #parts: MempoolSourceParts;
 
-  /** @param options.prefix Of the names of the family's methods. */
+  /** @param options.prefix The prefix of the family's methods. */
   constructor(node: Node, options: { prefix: "eth" | "cfx" }, parts: MempoolSourceParts) {
     this.#prefix = options.prefix;
     this.#node = node;
     this.#parts = parts;
   }
 
-  /** Resolves when all is told that the node has told so far: at once where it announces by itself. */
+  /** Resolves when all that the node has told so far was passed on: at once where it pushes. */
   catchUp(): Promise<void> {
     if (!this.#isPolling) return Promise.resolve();
     return new Promise((resolve) => {
@@ -123,7 +123,7 @@ class MempoolSource {
     });
   }
 
-  /** Listens until the signal aborts, or the node is let go. */
+  /** Listens until the signal aborts, or the node is removed. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (!(await this.#watch(signal))) await this.#poll(signal);
@@ -133,7 +133,10 @@ class MempoolSource {
     }
   }
 
-  /** Until the socket is lost. @returns false when the node announces nothing. */
+  /**
+   * Listens until the socket is lost.
+   * @returns false when the node pushes nothing.
+   */
   async #watch(signal: AbortSignal): Promise<boolean> {
     const { onHash } = this.#parts;
     let end: () => void = () => undefined;
@@ -151,7 +154,7 @@ class MempoolSource {
     return isOpen;
   }
 
-  /** Until the node fails, or has no such filter; one that it forgot is made again. */
+  /** Polls until the node fails, or has no such filter. A filter that the node forgot is made again. */
   async #poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const id = await this.#ask("newPendingTransactionFilter", "[]", signal);
@@ -179,7 +182,7 @@ class MempoolSource {
     return "failed";
   }
 
-  /** Until the next poll is due, or somebody waits for it. */
+  /** Resolves when the next poll is due, or somebody waits for it. */
   async #rest(signal: AbortSignal): Promise<void> {
     if (this.#waiting.length > 0) return;
     const woken = new AbortController();

@@ -1,24 +1,24 @@
-// What an update of the chain brings for log subscriptions, found once for all of them: most match nothing of it, and are
-// not looked for.
+// Which log subscriptions a chain update may concern. This is found once for all of them: most match nothing, and need
+// not look.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { LogMatcher } from "../evm/log-filter.ts";
 
 type NewLogsParts = { readonly view: () => ChainView | undefined };
 
-/** More blocks at once are not looked into here: everybody looks. */
+/** An update of more blocks is not examined: all streams look. */
 const MOST_BLOCKS = 64;
 
 type Matcher = LogMatcher | "nothing" | undefined;
 
 export class NewLogs<Stream> {
   #head: Position | undefined;
-  /** The terms of all logs of the new blocks; undefined when the update was not only new blocks. */
+  /** The terms of all logs of the new blocks; undefined when blocks were also removed. */
   #terms: ReadonlySet<number> | undefined;
   readonly #all = new Map<Stream, Matcher>();
-  /** Those that ask for no terms: each update concerns them. */
+  /** Streams that ask for no terms: each update concerns them. */
   readonly #always = new Set<Stream>();
-  /** Those that ask for logs with one of some terms, by each of these. */
+  /** Streams that ask for logs with one of some terms, by each of these terms. */
   readonly #byTerm = new Map<number, Set<Stream>>();
   readonly #parts: NewLogsParts;
 
@@ -31,7 +31,7 @@ export class NewLogs<Stream> {
     return this.#head;
   }
 
-  /** @param matcher Which logs are told; undefined: something else is. */
+  /** @param matcher Which logs the stream tells; undefined: it tells something else. */
   add(stream: Stream, matcher: Matcher): void {
     this.#all.set(stream, matcher);
     const terms = fewestTerms(matcher);
@@ -54,9 +54,8 @@ export class NewLogs<Stream> {
   }
 
   /**
-   * The chain was updated.
-   *
-   * @returns The head before, when all that happened since is that blocks came.
+   * To be called when the chain was updated.
+   * @returns The head at the look before, if blocks were only added since.
    */
   look(): Position | undefined {
     const before = this.#head;
@@ -66,7 +65,7 @@ export class NewLogs<Stream> {
     return this.#terms && before;
   }
 
-  /** Those that may have something to tell since the last look but one. */
+  /** The streams that the last update may concern. */
   *concerned(): Generator<Stream> {
     if (!this.#terms) yield* this.#all.keys();
     else yield* this.#always;
@@ -79,7 +78,7 @@ export class NewLogs<Stream> {
     }
   }
 
-  /** Whether a subscription may have something to tell since the last look but one. */
+  /** Whether the last update may concern a subscription with this matcher. */
   mayMatch(matcher: LogMatcher | "nothing"): boolean {
     const terms = this.#terms;
     if (!terms) return true;
@@ -88,7 +87,7 @@ export class NewLogs<Stream> {
   }
 }
 
-/** The condition that is quickest to look up; undefined where there is none. */
+/** The condition with the fewest terms; undefined where there is none. */
 function fewestTerms(matcher: Matcher): ReadonlySet<number> | undefined {
   if (matcher === "nothing") return NO_TERMS;
   const [first, ...others] = matcher?.conditions ?? [];
@@ -104,7 +103,7 @@ function hasOne(wanted: ReadonlySet<number>, terms: ReadonlySet<number>): boolea
   return false;
 }
 
-/** undefined unless all that happened since is that blocks came, which are stored. */
+/** The terms of the blocks that were added; undefined when blocks were also removed, or are not stored. */
 function termsSince(before: Position, view: ChainView): Set<number> | undefined {
   if (view.head.number - before.number > MOST_BLOCKS) return undefined;
   const terms = new Set<number>();

@@ -1,4 +1,4 @@
-// One filter while it is used: it takes one poll after the other, and knows which items its client has for certain.
+// One filter while it is used. It takes one poll after the other, and knows which items its client has for certain.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
@@ -8,7 +8,7 @@ import { orAborted } from "../lib/waiting.ts";
 import type { Cursor, FilterRecord } from "./filter-record.ts";
 import { KeptRecord, type KeptRecordParts } from "./kept-record.ts";
 
-/** The sending of the answer that a poll is part of. */
+/** How the answer that a poll is part of is sent. */
 export type Delivery = {
   /** Calls `task` once, when the answer was handed to the network, or when it never will be. */
   onSent(task: (wasSent: boolean) => void): void;
@@ -16,7 +16,7 @@ export type Delivery = {
 
 export type Changes = {
   readonly items: readonly RawJson[];
-  /** Logs behind the items, which are too many to be held: to be read when they are sent. */
+  /** More logs after the items, too many to be held: they are read when they are sent. */
   readonly more?: LogSelection | undefined;
   readonly at: Cursor;
 };
@@ -24,28 +24,28 @@ export type Changes = {
 /** Finds the items since a client was at one of the cursors. */
 export type Look = (cursors: readonly Cursor[]) => Promise<Changes>;
 
-/** One poll. Given up: its caller's time was over, and the caller got an error instead. */
+/** One poll. It is given up when the caller's time was up and the caller got an error instead. */
 type Step = { readonly at: Cursor; readonly isGivenUp: () => boolean };
 
 /** How much later than in memory a use may be written, in milliseconds. */
 export const WRITTEN_LATE_MS = 60_000;
-/** How long another process may take to note that its answer was sent, and how often that is looked for. */
+/** How long another process may take to note that its answer was sent, and how often this is checked. */
 const ELSEWHERE_TIMEOUT_MS = 1_000;
 const LOOK_AGAIN_MS = 5;
-/** After so long no answer of another process is on its way any more, in milliseconds. */
+/** After this time no answer of another process is on its way any more, in milliseconds. */
 const ELSEWHERE_AT_MOST_MS = 5_000;
 
 export class OpenFilter {
   usedAtMs: number;
   readonly #kept: KeptRecord;
-  /** Nothing happened between what the record says was told and here. Not written for itself. */
+  /** Nothing happened between the cursor in this record and the cursor `at`. It is not written for itself. */
   #seen: { readonly since: FilterRecord; readonly at: Cursor } | undefined;
-  /** An answer on its way. */
+  /** The answer that is being sent. */
   #onItsWay:
     | { readonly delivery: Delivery; readonly steps: Step[]; readonly settled: Promise<void> }
     | undefined;
   #inLine = 0;
-  /** Other processes may poll it, too. */
+  /** Whether other processes may poll it, too. */
   readonly #isShared: boolean;
   readonly #clock: Pick<Clock, "now" | "sleep">;
 
@@ -63,17 +63,20 @@ export class OpenFilter {
     return this.#kept.record;
   }
 
-  /** Resolves when nothing is left to be written, or the state is away. */
+  /** Resolves when nothing is left to write, or the state is away. */
   atRest(): Promise<void> {
     return this.#kept.atRest();
   }
 
-  /** As `atRest`, and what cannot be written is not tried again. */
+  /** As `atRest`, but what cannot be written is not tried again. */
   close(): Promise<void> {
     return this.#kept.close();
   }
 
-  /** It is used without a poll. @returns false when it is gone. */
+  /**
+   * Notes a use that is no poll.
+   * @returns false when the filter is gone.
+   */
   async use(nowMs: number): Promise<boolean> {
     this.usedAtMs = nowMs;
     if (!this.#isShared) return true;
@@ -87,9 +90,8 @@ export class OpenFilter {
   }
 
   /**
-   * The items since the last poll whose answer was sent. The next poll waits until this one's answer is
-   * sent: so no item is answered twice, and none is lost with an answer that does not arrive.
-   *
+   * The items since the last poll whose answer was sent. The next poll waits until this answer is sent, so no item is
+   * answered twice, and none is lost with an answer that does not arrive.
    * @returns undefined when the filter is gone.
    */
   async poll(
@@ -127,7 +129,7 @@ export class OpenFilter {
     look: Look,
     { delivery, nowMs, isGivenUp }: Pick<Step, "isGivenUp"> & { delivery: Delivery; nowMs: number },
   ): Promise<Changes | "gone" | "again"> {
-    // Another poll may have been first in line.
+    // Another poll may have come first.
     if (this.#onItsWay && this.#onItsWay.delivery !== delivery) return "again";
     const kept = this.#kept;
     if (!(await kept.refresh())) return "gone";
@@ -143,7 +145,7 @@ export class OpenFilter {
       return changes;
     }
     if (this.#onItsWay) return changes;
-    // Nothing happened since wherever the client may be: it is here.
+    // Nothing happened since any cursor at which the client may be: so it is here.
     if (unsure.length > 0)
       return (await kept.write({ told: changes.at, unsure: [] })) ? changes : "again";
     this.#seen = { since: this.record, at: changes.at };
@@ -152,8 +154,8 @@ export class OpenFilter {
   }
 
   /**
-   * Waits a little for another process whose answer is on its way: its client polls here next, and is not
-   * told twice. @returns false when the filter is gone.
+   * Waits a little while another process is sending an answer: its client polls here next, and must not be told twice.
+   * @returns false when the filter is gone.
    */
   async #answeredElsewhere(nowMs: number): Promise<boolean> {
     const giveUpAt = this.#clock.now() + ELSEWHERE_TIMEOUT_MS;
@@ -171,7 +173,7 @@ export class OpenFilter {
   /** All cursors at which the client may be. */
   #cursors(): readonly Cursor[] {
     const last = this.#onItsWay?.steps.at(-1);
-    if (last) return [last.at]; // a batch that polls twice
+    if (last) return [last.at]; // the same batch polls twice
     return [this.#toldAt, ...this.record.unsure];
   }
 
@@ -191,14 +193,14 @@ export class OpenFilter {
     delivery.onSent((wasSent) => {
       const arrived = wasSent ? lastDelivered(steps) : undefined;
       this.#onItsWay = undefined;
-      // Not waited for by this answer: were it lost, the next poll would only be unsure.
+      // This answer does not wait for the write: if the write is lost, the next poll only knows less.
       this.#kept.owe(arrived ? { told: arrived, unsure: [] } : { unsure });
       settle();
     });
   }
 }
 
-/** The last step before the first that was given up: the client did not get the items of that one. */
+/** The last step before the first one that was given up, whose items the client did not get. */
 function lastDelivered(steps: readonly Step[]): Cursor | undefined {
   const end = steps.findIndex(({ isGivenUp }) => isGivenUp());
   return steps.slice(0, end < 0 ? steps.length : end).at(-1)?.at;

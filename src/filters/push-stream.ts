@@ -1,5 +1,5 @@
-// What all subscriptions are told that ask for the same: each look at the chain is made once, by the first of them that
-// comes there, and found by the others as long as there is room for it.
+// What all subscriptions with the same question are told. Each look at the chain is made once, by the first
+// subscription that gets there; the others find it, as long as there is room to hold it.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { Position } from "../chain/stored-block.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
@@ -10,36 +10,36 @@ import type { LookMaker } from "./filter-book.ts";
 import type { Cursor, FilterQuestion } from "./filter-record.ts";
 import type { Changes } from "./open-filter.ts";
 
-/** What is told behind a position. */
+/** What there is to tell after a position. */
 export type PushedLook = {
   readonly items: readonly RawJson[];
-  /** Logs behind the items, which are too many to be held: to be read when they are sent. */
+  /** More logs after the items, too many to be held: they are read when they are sent. */
   readonly more?: LogSelection | undefined;
-  /** Of both. */
+  /** The number of items and further logs. */
   readonly count: number;
   readonly to: StreamPosition;
 };
 
-/** Where subscriptions of one stream stand together. */
+/** A position in the stream, for all subscriptions that are there. */
 export class StreamPosition {
   cursor: Cursor;
   next: PushedLook | undefined;
   looking: Promise<void> | undefined;
-  /** How often the stream had been touched when it was looked from here last. */
+  /** How often the stream had been touched at the last look from here. */
   seen = 0;
-  /** The cursor was where the chain was when it was looked; all that came since was seen, and told by touches. */
+  /** The chain was at the cursor when it was looked at. All later updates are known: they touch the stream. */
   isSettled = false;
 
   constructor(cursor: Cursor) {
     this.cursor = cursor;
   }
 
-  /** Other gateways need the way: to another block it is found by a look. */
+  /** Whether the cursor has the way that other gateways need. Such a cursor moves by looks only, which find the way. */
   get hasWay(): boolean {
     return "hash" in this.cursor && this.cursor.way !== undefined;
   }
 
-  /** Blocks came that do not concern the stream. */
+  /** To be called when blocks came that do not concern the stream. */
   follow(head: Position | undefined): void {
     const { cursor, isSettled, hasWay } = this;
     if (head && isSettled && !hasWay && "hash" in cursor && cursor.number < head.number)
@@ -47,7 +47,7 @@ export class StreamPosition {
   }
 }
 
-/** Looks that were told to the fastest, as long as there is room: all others find them. */
+/** The looks that the fastest subscriptions were told, as long as there is room: the others find them here. */
 export class LookShelf {
   readonly #positions: { readonly position: StreamPosition; readonly bytes: number }[] = [];
   #bytes = 0;
@@ -72,24 +72,26 @@ export class LookShelf {
   }
 }
 
-/** For one look at the chain, in milliseconds. */
+/** The timeout of one look at the chain, in milliseconds. */
 const LOOK_MS = 30_000;
-/** A look without its items, in bytes. */
+/** The memory of a look without its items, in bytes. */
 const EMPTY_BYTES = 300;
 
 export type PushStreamParts = {
   readonly lookMaker: Pick<LookMaker, "look">;
   readonly shelf: LookShelf;
   readonly clock: Pick<Clock, "after">;
-  /** Ends with the network. */
+  /** Aborts when the network ends. */
   readonly signal: Signal;
-  /** The head that updates were heard of. */
+  /** The head of the last chain update. */
   readonly head: () => Position | undefined;
-  /** A look went beyond that head, or fell short of it: the stream is to be touched by the next update in any case. */
+  /**
+   * Is called when a look saw a newer or an older head than that: the next update must touch the stream in any case.
+   */
   readonly onUnsettled: (stream: PushStream) => void;
 };
 
-/** Of one subscription. */
+/** One subscription of the stream. */
 type StreamMember = { readonly position: StreamPosition; wake(): void };
 
 export class PushStream {
@@ -98,7 +100,7 @@ export class PushStream {
   /** Where the last look ended. */
   #latest: StreamPosition | undefined;
   #touches = 1;
-  /** The head before the last touch, when all that happened then is that blocks came. */
+  /** The head before the last touch, if blocks were only added since. */
   #before: Position | undefined;
   readonly #parts: PushStreamParts;
 
@@ -107,25 +109,31 @@ export class PushStream {
     this.#parts = parts;
   }
 
-  /** The chain was updated so that it may concern the stream. @param before See `NewLogs.look`. */
+  /**
+   * To be called when the chain was updated in a way that may concern the stream.
+   * @param before See `NewLogs.look`.
+   */
   touch(before: Position | undefined): void {
     this.#touches += 1;
     this.#before = before;
     for (const member of this.members) member.wake();
   }
 
-  /** Whether nothing is to be told behind it before the stream is touched. */
+  /** Whether there is nothing to tell after the position until the stream is touched. */
   isAtRest({ seen, next, looking }: StreamPosition): boolean {
     return seen === this.#touches && !next && !looking;
   }
 
-  /** The cursor of those who are at a position, as of now. */
+  /** The cursor of subscriptions at a position, as of now. */
   cursorOf(position: StreamPosition): Cursor {
     if (this.isAtRest(position)) position.follow(this.#parts.head());
     return position.cursor;
   }
 
-  /** Looks for all that stand where the last look ended, and wakes them when there is something. */
+  /**
+   * Looks on behalf of all subscriptions that are where the last look ended, and wakes them when there is something to
+   * tell.
+   */
   async lookAhead(): Promise<void> {
     const latest = this.#latest;
     if (!latest || latest.next) return;
@@ -133,7 +141,10 @@ export class PushStream {
     if (latest.next) for (const member of this.members) member.wake();
   }
 
-  /** Resolves when it was looked what is behind the position. @throws What the maker of looks throws. */
+  /**
+   * Resolves when there was a look from the position.
+   * @throws What `makeLook` throws.
+   */
   look(position: StreamPosition): Promise<void> {
     position.looking ??= this.#look(position).finally(() => {
       position.looking = undefined;
@@ -151,7 +162,7 @@ export class PushStream {
     const to = this.#othersAt(at, position) ?? (count > 0 ? new StreamPosition(at) : position);
     to.cursor = at;
     to.isSettled = isAt(at, before) || isAt(at, head());
-    // Where it tells much a look ends before the head: there may be more at once.
+    // A look that has much to tell ends before the head: there may be more at once.
     if (to.isSettled || count === 0) to.seen = Math.max(to.seen, touches);
     if (!to.isSettled) onUnsettled(this);
     this.#latest = to;

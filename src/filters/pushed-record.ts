@@ -1,5 +1,6 @@
-// The record of a subscription: what was told of it lately, each look with the count of notifications behind it. It is
-// written before a look is told: so a client that knows how many it received is found again, whatever died meanwhile.
+// The record of a subscription: the looks that were told lately, each with the number of notifications up to it. It is
+// written before a look is told. So a client that knows how many notifications it received can go on there, whichever
+// process died meanwhile.
 import type { State, Texts } from "../state/state.ts";
 import {
   type Cursor,
@@ -9,30 +10,30 @@ import {
   type FilterRecord,
 } from "./filter-record.ts";
 
-/** A client that received so many notifications, over the subscription's life, is there. */
+/** A client that received this many notifications, over the subscription's life, is at this cursor. */
 export type PushedStep = { readonly count: number; readonly at: Cursor };
 
 export type PushedState = {
-  /** Who pushes it: another one that took it over has another name. */
+  /** The name of what pushes it; whoever takes it over writes another name. */
   readonly by: string;
   readonly asked: FilterQuestion;
   readonly holder: string;
   readonly usedAtMs: number;
-  /** So many notifications arrived for certain. */
+  /** How many notifications the client has received for certain. */
   readonly arrived: number;
-  /** Oldest first; what arrived is behind the first of them. */
+  /** Oldest first. The notifications that arrived reach beyond the first step. */
   readonly steps: readonly PushedStep[];
 };
 
 export function encodePushed({ by, asked, steps, ...common }: PushedState): string {
   const [told, ...unsure] = steps.map(({ at }, index) => withoutWay(at, steps[index + 1]?.at));
   const counts = steps.map(({ count }) => count);
-  // Whose it is stands first, see `stateOf`.
+  // The name of who pushes it comes first: see `stateOf`.
   const record = { by, ...asked, ...common, isPushed: true, counts, told, unsure };
   return encodeFilter(record as unknown as FilterRecord);
 }
 
-/** What became of a record that was to be written: another process may push it now, or it was ended. */
+/** What became of a record that was to be written. Another process may push the subscription now, or it was ended. */
 export type Noted = "written" | "taken over" | "gone";
 
 const stateOf = (text: string | undefined, by: string): Noted => {
@@ -40,20 +41,20 @@ const stateOf = (text: string | undefined, by: string): Noted => {
   return text.startsWith(`{"by":"${by}"`) ? "written" : "taken over";
 };
 
-/** The next step's way goes over this one. */
+/** The way of the next step includes this one. */
 const withoutWay = (at: Cursor, next: Cursor | undefined): Cursor =>
   "hash" in at && next !== undefined && wayFrom(at, next)
     ? { number: at.number, hash: at.hash }
     : at;
 
-/** The part of a way from a position on downwards; undefined when it does not go there. */
+/** The part of a way from a position downwards; undefined when the way does not pass the position. */
 function wayFrom({ hash }: CursorPosition, over: Cursor): CursorPosition["way"] {
   const way = "hash" in over ? over.way : undefined;
   const index = way?.findIndex((block) => block.hash === hash) ?? -1;
   return index < 0 ? undefined : way?.slice(index);
 }
 
-/** The steps of a record, each with its own way again. */
+/** The steps of a record, each with its own way. */
 function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedStep[] {
   let next: Cursor | undefined;
   const steps = [told, ...unsure].map((at, index) => ({ count: counts[index] ?? 0, at }));
@@ -67,14 +68,17 @@ function stepsOf({ told, unsure, counts = [0] }: FilterRecord): readonly PushedS
     .reverse();
 }
 
-/** Where a client is that received so many: behind the last of the steps, or within the look that ends there. */
+/**
+ * Where a client is by the number of notifications it received: after the last of these steps, or within the look that
+ * ends there.
+ */
 export type ResumePosition = {
   readonly steps: readonly PushedStep[];
-  /** So many notifications of the last look are missing to the client. */
+  /** How many notifications of the last look the client lacks. */
   readonly missing: number;
 };
 
-/** @returns "unknown" when that is too long ago, "untold" when it was never told so many. */
+/** @returns "unknown" when that is too long ago, "untold" when the client was never told so many. */
 export function resumePositionOf(
   record: FilterRecord,
   received: number,
@@ -85,7 +89,7 @@ export function resumePositionOf(
   const step = steps[last];
   if (!step) return "untold";
   const missing = step.count - received;
-  // Of heads each block is one notification: the client is at a block.
+  // For new heads each block is one notification, so the client is at a block.
   const at = missing > 0 && record.kind === "heads" ? below(step.at, missing) : undefined;
   if (at) return { steps: [...steps.slice(0, last), { count: received, at }], missing: 0 };
   return { steps: steps.slice(0, last + 1), missing };
@@ -108,15 +112,15 @@ type Write = {
   readonly reject: (error: unknown) => void;
 };
 
-/** So many are written in one step. */
+/** How many records are written in one step of the state. */
 const WRITTEN_AT_ONCE = 2_000;
-/** What is noted next does not wait until what was noted before is told. */
+/** How many steps run at the same time: a later note does not wait until an earlier one is written. */
 const STEPS_AT_ONCE = 4;
 
-/** Writes what many subscriptions have to note at once in one step of the state. */
+/** Writes in one step of the state what many subscriptions have to note at the same time. */
 export class PushedRecords {
   #waiting: Write[] = [];
-  /** What is written now: of each record one text after the other. */
+  /** The keys that are being written now: the texts of one record are written one after the other. */
   readonly #underWay = new Set<string>();
   #steps = 0;
   #isPlanned = false;
@@ -127,7 +131,8 @@ export class PushedRecords {
   }
 
   /**
-   * @param write.known As it was written last. @throws While the state is away: then it may have been written.
+   * @param write.known The text that was written last.
+   * @throws While the state is away; the record may have been written all the same.
    */
   write(write: Pick<Write, "key" | "by" | "known" | "text">): Promise<Noted> {
     return new Promise((resolve, reject) => {
@@ -138,7 +143,7 @@ export class PushedRecords {
 
   async #plan(): Promise<void> {
     this.#isPlanned = true;
-    await undefined; // all that are told of the same block
+    await undefined; // collects all that are told of the same block
     this.#isPlanned = false;
     await this.#begin();
   }

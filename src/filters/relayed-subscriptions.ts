@@ -1,5 +1,5 @@
-// Subscriptions that a node makes and that are passed on: on networks whose chain is not followed, and for what a
-// followed chain does not tell. When the node is lost another one takes its place, and what was missed is asked for.
+// Subscriptions that a node makes and that are passed on: on networks whose chain is not followed, and for things that
+// a followed chain does not have. When the node is lost, another one takes its place, and what was missed is fetched.
 import type { ViewSource } from "../chain/chain-view.ts";
 import { headerOf } from "../evm/results.ts";
 import { toNumber, toQuantity } from "../evm/values.ts";
@@ -16,20 +16,20 @@ import { newId } from "./kept-filters.ts";
 import { notificationsOf, type PushChannel } from "./subscription.ts";
 
 export type RelayedSubscriptionsOptions = {
-  /** Of the names of the family's methods. */
+  /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
-  /** The most of one key. */
+  /** The most subscriptions of one key. */
   readonly perKey: number;
 };
 
 export type RelayedSubscriptionsParts = {
   readonly pool: Pick<Pool, "usable">;
   readonly clock: Pick<Clock, "sleep">;
-  /** Where one is followed, it tells itself whether it is live. */
+  /** Where a chain is followed, it tells itself whether it is live. */
   readonly chain?: Pick<ViewSource, "view"> | undefined;
 };
 
-/** As a node takes it: the kind, and what follows it. */
+/** The parameters that a node takes: the kind, and what follows it. */
 export type RelayedParams = readonly [kind: string, ...more: readonly unknown[]];
 
 type Node = Pick<ReturnType<Pool["usable"]>[number], "watch" | "ask">;
@@ -53,7 +53,10 @@ export class RelayedSubscriptions {
     for (const relay of this.#open.values()) relay.end();
   }
 
-  /** @returns The id, which its answer tells before anything is pushed. @throws RpcError */
+  /**
+   * @returns The id. The answer with it is sent before anything is pushed.
+   * @throws RpcError
+   */
   async begin(params: RelayedParams, asking: Asking, channel: PushChannel): Promise<string> {
     const { perKey, prefix } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);
@@ -84,14 +87,14 @@ export class RelayedSubscriptions {
   }
 }
 
-/** What waits for a caller that is slow: events, and bytes. */
+/** How much may wait for a caller that is slow: events, and bytes. */
 const MOST_WAITING = 4_096;
 const MOST_WAITING_BYTES = 4_194_304;
-/** The same for all relayed subscriptions of one key, in bytes. */
+/** How much may wait for all relayed subscriptions of one key, in bytes. */
 const MOST_OF_KEY_BYTES = 16_777_216;
-/** So many events are remembered: what two nodes tell is told once. */
+/** How many events are remembered, so that an event that two nodes tell is passed on once. */
 const REMEMBERED = 1_024;
-/** So many blocks are asked for when a node takes the place of another. */
+/** How many blocks are asked for when a node takes the place of another. */
 const MOST_MISSED = 128;
 const TRIED_AGAIN_AFTER_MS = 500;
 
@@ -119,7 +122,7 @@ class Relay {
   #wake: () => void = () => undefined;
   /** Resolves when the node that announces is lost. */
   #lost: Promise<void> = Promise.resolve();
-  /** What a new node announces while it is asked for what was missed. */
+  /** Events of a new node, held back while what was missed is fetched from it. */
   #held: Buffer[] | undefined;
   readonly #told = new Set<string>();
   /** The first block whose logs may not all be told. */
@@ -148,7 +151,7 @@ class Relay {
     this.#ending.abort();
   }
 
-  /** @returns false when no node announces it. */
+  /** @returns false when no node can push this. */
   async connect(): Promise<boolean> {
     const paramsJson = JSON.stringify(this.#options.params);
     for (const node of this.#announcers()) {
@@ -160,7 +163,7 @@ class Relay {
       await this.#catchUp(node);
       const held = this.#held;
       this.#held = undefined;
-      if (this.#signal.aborted) return true; // nothing is counted any more
+      if (this.#signal.aborted) return true; // nobody counts any more
       for (const event of held) {
         this.#countWaiting(-event.length);
         this.#take(event);
@@ -176,7 +179,7 @@ class Relay {
     return isOwn ? [chainAsNode({ chain, pool, clock })] : pool.usable();
   }
 
-  /** Tells what is announced, and looks for another node when one is lost. */
+  /** Passes events on, and looks for another node when one is lost. */
   run(): void {
     void this.#tellAll();
     void this.#stayConnected();
@@ -230,7 +233,7 @@ class Relay {
     this.ofKey.waitingBytes += bytes;
   }
 
-  /** @param events That wait. */
+  /** @param events How many events wait. */
   #bound(events: number): void {
     const isFull =
       events > MOST_WAITING ||
@@ -258,7 +261,10 @@ class Relay {
       this.#sinceBlock = Math.max(this.#sinceBlock ?? 0, toNumber(blockNumber));
   }
 
-  /** What was missed since the last node was lost; at the beginning, where that would begin. Best effort. */
+  /**
+   * Fetches what was missed since the last node was lost; for a new subscription it only notes where that would begin.
+   * Failures are ignored.
+   */
   async #catchUp(node: Node): Promise<void> {
     const { prefix, params } = this.#options;
     const [kind, criteria] = params;
@@ -295,7 +301,7 @@ class Relay {
 
 const LOOKED_EVERY_MS = 1_000;
 
-/** Announces, as geth does, that the chain is not live any more, or is again. */
+/** Tells, as geth does, that the chain is no longer live, or is live again. */
 function chainAsNode({
   chain,
   pool,
@@ -341,7 +347,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 const membersOf = (item: RawJson): Members => Object(parsed(Buffer.from(item)));
 
-/** What makes two events the same one, whichever node tells it. */
+/** Two events with the same name are the same event, whichever node tells it. */
 function nameOf({ hash, blockHash, logIndex, removed }: Members): string | undefined {
   if (typeof blockHash === "string" && typeof logIndex === "string")
     return `${blockHash} ${logIndex} ${removed === true}`;

@@ -1,4 +1,4 @@
-// What was told once, made again: the items between two cursors that were both told, also when the chain left the
+// Makes again what was told once: the items between two cursors that were both told, also when the chain has left the
 // second one, or both, since.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Position } from "../chain/stored-block.ts";
@@ -14,21 +14,20 @@ type RetraceParts = {
   readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
 };
 
-/** So many blocks are looked at one by one. */
+/** How many blocks are looked at one by one at most. */
 const BLOCKS_AT_MOST = 4_096;
 
 type Retraced = {
   readonly dropped: RawJson[];
-  /** Of the highest block first. */
+  /** The items of the added blocks, highest block first. */
   readonly added: (readonly RawJson[])[];
-  /** The lowest block that both have. */
+  /** The lowest block that both ways have. */
   fork: Position;
 };
 
 /**
  * The items of the walk from one cursor that ended at the other.
- *
- * @throws Lost when a block on the way is not to be had any more; RpcError when the nodes could not be asked.
+ * @throws Lost when a block on the way cannot be had any more; RpcError when the nodes could not be asked.
  */
 export async function retrace(
   { from, to }: { readonly from: CursorPosition; readonly to: CursorPosition },
@@ -60,7 +59,7 @@ type StepParts = RetraceParts & {
   readonly formatter: Formatter;
 };
 
-/** What was told of a block when it was dropped, or when it was added. */
+/** What was told of a block when it was removed, or when it was added. */
 async function stepOf(
   { hash }: Position,
   isDown: boolean,
@@ -76,7 +75,7 @@ async function stepOf(
   return { hash, parentHash: block.outline.parentHash, items };
 }
 
-/** Between two blocks that are both canonical. */
+/** The items between two blocks that are both canonical. */
 async function along(
   [down, up]: readonly [Position, Position],
   formatter: Formatter,

@@ -1,5 +1,5 @@
-// One subscription while this process pushes it: it takes one look after the other from its stream, notes each before it
-// tells it, and tells it as fast as its caller takes it.
+// One subscription while this process pushes it. It takes one look after the other from its stream, notes each in its
+// record before it tells it, and tells it as fast as the caller takes it.
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import type { Clock } from "../lib/clock.ts";
 import { deadline } from "../lib/waiting.ts";
@@ -13,19 +13,18 @@ import {
 } from "./pushed-record.ts";
 import { Lost } from "./walk.ts";
 
-/** The way to a subscriber: its socket, and its key. */
+/** How a subscriber is reached: its socket and its key. */
 export type PushChannel = {
   /** The name of the key. */
   readonly holder: string;
-  /** Ends with the socket. */
+  /** Aborts when the socket ends. */
   readonly signal: AbortSignal;
   /**
    * Sends a notification, which the key pays for.
-   *
-   * @param method Of the subscription: it counts as usage of this method. @param count How many notifications of the
-   * subscription there were over its life, with this one. @param source Where it is from: what the store tells
-   * saved a call of a node. Left out: the store.
-   * @returns When it was handed to the network: true; false when it never will be.
+   * @param method The method of the subscription: the notification counts as its usage.
+   * @param count How many notifications the subscription has had over its life, with this one.
+   * @param source Where it comes from. What the store has saved a call to a node. Left out: the store.
+   * @returns true when it was handed to the network; false when it never will be.
    */
   push(
     notification: readonly RawJson[],
@@ -33,10 +32,10 @@ export type PushChannel = {
     count: number,
     source?: "store" | "node",
   ): Promise<boolean>;
-  /** Notifications that were pushed through it, of all subscriptions; and how many of them arrived for certain. */
+  /** How many notifications of all subscriptions were pushed through it, and how many of them arrived for certain. */
   readonly pushed: number;
   readonly arrived: number;
-  /** Asks the caller for a sign that all arrived that was pushed. */
+  /** Asks the caller for a sign that everything that was pushed has arrived. */
   confirm(): void;
   /** Resolves when more arrived, or the channel ended. */
   moreArrived(): Promise<void>;
@@ -50,9 +49,9 @@ export type PushChannel = {
 
 export type SubscriptionOptions = {
   readonly id: string;
-  /** Of the names of the family's methods. */
+  /** The prefix of the family's methods. */
   readonly prefix: "eth" | "cfx";
-  /** Where it is kept, and its text there. */
+  /** The subscription's key in the state, and its text there. */
   readonly key: string;
   readonly text: string;
   /** The name under which this process pushes it. */
@@ -60,7 +59,7 @@ export type SubscriptionOptions = {
   readonly resumePosition: ResumePosition;
 };
 
-/** @returns What makes an item of the subscription a notification: three pieces, the item between the others. */
+/** @returns What makes a notification of an item: three pieces of JSON, the item in the middle. */
 export function notificationsOf({
   prefix,
   id,
@@ -75,26 +74,29 @@ export type SubscriptionParts = {
   readonly lookMaker: Pick<LookMaker, "retrace">;
   readonly records: Pick<PushedRecords, "write">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
-  /** Nothing more is told. */
+  /** Is called when nothing more will be told. */
   readonly onEnd: () => void;
-  /** What it has to tell next is not to be had any more. */
+  /** Is called when a block that is needed next cannot be had any more. */
   readonly onLost: () => void;
 };
 
-/** A step, and how many notifications of its channel had been pushed when all up to it was told. */
+/** A step, and how many notifications of its channel had been pushed when the step was told. */
 type ToldStep = { -readonly [Member in keyof PushedStep]: PushedStep[Member] } & {
   readonly upTo: number;
   readonly bytes: number;
 };
 
-/** So many looks that told something are remembered in any case: the caller may count later than it confirms. */
+/**
+ * At least this many looks that told something are remembered, since the caller may count fewer notifications than it
+ * confirmed.
+ */
 const KEPT_STEPS = 8;
-/** So much is on its way to the caller: looks, and bytes. */
+/** How much may be on its way to the caller: looks, and bytes. */
 const MOST_UNCONFIRMED = 64;
 const MOST_UNCONFIRMED_BYTES = 1_048_576;
 const RETRACE_MS = 30_000;
 const TRIED_AGAIN_AFTER_MS = 500;
-/** Logs that are read from the store together. */
+/** How many logs are read from the store together. */
 const AT_ONCE = 64;
 
 export class Subscription {
@@ -103,13 +105,13 @@ export class Subscription {
   /** When its record was written last, by the clock. */
   notedAtMs: number;
   #isEnded = false;
-  /** Told to its end. */
+  /** The steps that were told completely. */
   readonly #steps: ToldStep[];
-  /** The end of a look that is being told, or was not told to its end. */
+  /** The end of a look that is being told, or was told in part. */
   #telling: PushedStep | undefined;
-  /** The end of the look that is told when it is noted. */
+  /** The end of the look that will be told when it is noted. */
   #ahead: PushedStep | undefined;
-  /** So many notifications of the look that is being told were not. */
+  /** How many notifications of the look that is being told are missing. */
   #missing: number;
   #arrived: number;
   #text: string;
@@ -140,12 +142,12 @@ export class Subscription {
     void this.#run();
   }
 
-  /** There may be something to tell. */
+  /** To be called when there may be something to tell. */
   wake(): void {
     this.#wake();
   }
 
-  /** Nothing more is told. Resolves when it is noted what arrived, or that cannot be. */
+  /** Tells nothing more. Resolves when it is noted what arrived, or when that is impossible. */
   async end(): Promise<void> {
     if (this.#isEnded) return;
     this.#stop();
@@ -153,8 +155,8 @@ export class Subscription {
   }
 
   /**
-   * It is pushed through another channel from now on. This one is closed: nobody is at its other end; or it is the other
-   * resumption that came from a dead one, and its caller is to come again.
+   * To be called when it is pushed through another channel from now on. This one is closed: nobody is at its other end.
+   * Or it was resumed twice from a channel that died, and its caller is to come again.
    */
   async giveUp(): Promise<void> {
     const ended = this.end();
@@ -162,7 +164,7 @@ export class Subscription {
     await ended;
   }
 
-  /** Notes where the caller is. Ends when it is pushed elsewhere, or not at all any more. */
+  /** Notes where the caller is. Ends when another process pushes it, or nobody. */
   async note(): Promise<void> {
     this.notedAtMs = this.#parts.clock.now();
     if (this.position.hasWay) this.#parts.stream.touch(undefined);
@@ -177,7 +179,10 @@ export class Subscription {
     this.#wake();
   }
 
-  /** @returns Whether it is pushed here. @throws While the state is away. */
+  /**
+   * @returns Whether this process still pushes it.
+   * @throws While the state is away.
+   */
   async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
     const { key, by } = this.#options;
@@ -198,7 +203,7 @@ export class Subscription {
     return false;
   }
 
-  /** What arrived long ago is forgotten. */
+  /** Forgets steps that arrived long ago. */
   #countArrived(): void {
     const { stream, channel } = this.#parts;
     const steps = this.#steps;
@@ -206,7 +211,7 @@ export class Subscription {
       if (upTo <= channel.arrived) this.#arrived = Math.max(this.#arrived, count);
     while (steps.length > KEPT_STEPS && (steps[1]?.count ?? 0) <= this.#arrived) steps.shift();
     const last = steps.at(-1);
-    // Nothing was to be told since on the way to where it stands.
+    // There was nothing to tell between the last step and the position.
     if (last && !this.#telling) last.at = stream.cursorOf(this.position);
   }
 
@@ -225,7 +230,7 @@ export class Subscription {
     }
   }
 
-  /** Until it is woken. */
+  /** Resolves when it is woken. */
   #pause(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -244,7 +249,7 @@ export class Subscription {
     await this.#pushAll(look, look.to);
   }
 
-  /** What is missing of a look that was told in part, by this process or another one. */
+  /** Tells the missing part of a look that was told in part, by this process or another one. */
   async #tellAgain({ count, at }: PushedStep): Promise<void> {
     const { lookMaker, channel, clock } = this.#parts;
     const from = this.#steps.at(-1) as PushedStep;
@@ -259,7 +264,7 @@ export class Subscription {
     }
   }
 
-  /** All that is missing. */
+  /** Tells all that is missing. */
   async #pushAll({ items, more }: Told, to: StreamPosition): Promise<void> {
     const sent = { bytes: 0 };
     let first = countOf({ items, more }) - this.#missing;
@@ -277,7 +282,7 @@ export class Subscription {
     this.channel.confirm();
   }
 
-  /** @returns false when nothing more is told. */
+  /** @returns false when nothing more is to be told. */
   async #push(item: RawJson, sent: { bytes: number }): Promise<boolean> {
     if (this.#isEnded) return false;
     const notification = this.#notificationOf(item);
@@ -291,7 +296,10 @@ export class Subscription {
     return true;
   }
 
-  /** Keys change while it is open. @returns Whether it ended. */
+  /**
+   * The key may have changed meanwhile.
+   * @returns Whether the subscription was ended.
+   */
   #endIfForbidden(): boolean {
     const { asked } = this.#parts.stream;
     const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];

@@ -1,5 +1,5 @@
-// The way of a filter from what its client was told last to the head: down to the chain as it is, and up. What the
-// store does not have any more is fetched and proven, or the walk is lost: never a gap.
+// The way of a filter from what its client was told last to the head: down to the canonical chain, and up. Blocks that
+// left the store are fetched and proven. When that is impossible the walk is lost; there is never a gap.
 
 import type { ChainView, Sought } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
@@ -19,9 +19,9 @@ type Walked = Changes & { readonly at: CursorPosition };
 
 type WalkOptions = {
   readonly formatter: Formatter;
-  /** About so many items are answered at once; the next walk goes on behind them. */
+  /** About how many items one walk gives; the next walk goes on after them. */
   readonly most: number;
-  /** The next walk may be another gateway's. */
+  /** Another gateway may make the next walk. */
   readonly isShared: boolean;
 };
 
@@ -32,27 +32,26 @@ type WalkParts = {
   readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
 };
 
-/** The chain, and the blocks that it does not have. */
+/** The chain, and a way to blocks that it does not have. */
 type Way = {
   readonly view: ChainView;
   readonly fetch: (wanted: Reference) => Promise<Sought>;
 };
 
-/** How often, and how soon in milliseconds, a walk begins again when the chain is moved under it. */
+/** How often a walk begins again when the chain changes meanwhile, and how soon, in milliseconds. */
 const ATTEMPTS = 100;
 const AGAIN_AFTER_MS = 10;
-/** The walk is lost when it failed so often. */
+/** After this many failures the walk counts as lost. */
 export const LOST_AFTER = 3;
 export const LOST_AGAIN_AFTER_MS = 250;
-/** So many dropped blocks that left the store are fetched. */
+/** How many dropped blocks that left the store are fetched at most. */
 const FETCHED_AT_MOST = 64;
-/** After so long the poll answers what it found, in milliseconds; the next poll goes on. */
+/** After this time the poll gives what it has found, in milliseconds; the next poll goes on. */
 const FETCHING_MS = 3_000;
 
 /**
  * The items since a client was at one of the cursors.
- *
- * @returns undefined when the chain was moved again and again.
+ * @returns undefined when the chain changed again and again meanwhile.
  * @throws Lost; RpcError when the nodes could not be asked.
  */
 export async function walk(
@@ -68,7 +67,7 @@ export async function walk(
     try {
       const { items, fork } = await walkDown(cursors, formatter, way);
       const up = await walkUp(fork, { formatter, most, clock: parts.clock }, way);
-      // All that was read in the meantime belongs to the chain that ends in this head.
+      // The head is still canonical, so all that was read belongs to the chain below it.
       if (up && view.holds) {
         const at = isShared ? withPath(up.at, formatter, view) : up.at;
         return { items: [...items, ...up.items], more: up.more, at };
@@ -76,17 +75,17 @@ export async function walk(
     } catch (error) {
       lost += 1;
       if (!(error instanceof Lost) || lost >= LOST_AFTER) throw error;
-      // Nodes may be ahead of the store: after a reorganisation its blocks and theirs do not fit.
+      // Nodes may be ahead of the store: after a reorganisation their blocks do not link to its blocks.
       view.hurry();
       await parts.clock.sleep(LOST_AGAIN_AFTER_MS);
     }
-    // The store is moved before the chain says so.
+    // The store changes a little before the chain says so.
     await parts.clock.sleep(AGAIN_AFTER_MS);
   }
   return undefined;
 }
 
-/** Down from each of the cursors to the canonical chain; the lowest fork counts. Newest blocks first. */
+/** Goes down from each of the cursors to the canonical chain; the lowest fork counts. Newest blocks first. */
 async function walkDown(
   cursors: readonly CursorPosition[],
   formatter: Formatter,
@@ -131,7 +130,7 @@ type Climb = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** From the fork up to the head, or as far as one poll answers. */
+/** Goes up from the fork to the head, or until one poll has enough. */
 async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | undefined> {
   const { view } = way;
   const below = await climbToWindow(fork, climb, way);
@@ -140,7 +139,7 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
   const from = at.number + 1;
   if (from > view.head.number) return below;
   const first = view.blockAt(from);
-  if (!first) return undefined; // it left the store meanwhile
+  if (!first) return undefined; // the block left the store meanwhile
   if (first.outline.parentHash !== at.hash) return undefined;
   const room = climb.most - below.items.length;
   const told = await climb.formatter.addedWithin({ from, to: view.head.number }, room, view);
@@ -151,7 +150,7 @@ async function walkUp(fork: Position, climb: Climb, way: Way): Promise<Walked | 
   return { items: [...below.items, ...told.items], more, at: { number: told.to, hash } };
 }
 
-/** Over blocks older than the window, one by one, each linked to the one before. */
+/** Goes up over blocks older than the window, one by one, each linked to the one before. */
 async function climbToWindow(
   fork: Position,
   { formatter, most, clock }: Climb,
@@ -181,26 +180,25 @@ export function found(sought: Sought): StoredBlock {
 }
 
 type CursorWaitParts = {
-  /** The chain as it is seen here. */
+  /** The chain as this process sees it. */
   readonly view: () => Promise<ChainView>;
-  /** The newest block, asked of a node now. */
+  /** The newest block, which a node is asked for now. */
   readonly headOfNodes: () => Promise<Position | undefined>;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  /** Its signal is made when it is asked for. */
+  /** The caller's signal is made when it is read. */
   readonly caller: { readonly signal: Signal };
   /** Throws when the caller's time is up before the promise is there. */
   readonly within: <Value>(promise: Promise<Value>) => Promise<Value>;
 };
 
-/** How long a walk waits for a block that another gateway was at, and how often it looks, in milliseconds. */
+/** How long a walk waits for a block that another gateway has seen, and how often it looks, in milliseconds. */
 const REACHING_MS = 3_000;
 const REACHED_AGAIN_AFTER_MS = 50;
 
 /**
- * Before a walk: another gateway, or a writer that is gone, may have been further than this one is. A block that was
- * never seen here is not taken for dropped before the nodes themselves say that our head is theirs: else a branch that
- * this gateway has not left yet would be told as new, again.
- *
+ * To be called before a walk, since another gateway, or a writer that is gone, may have seen newer blocks. A block that
+ * was never seen here counts as dropped only when the nodes themselves say that our head is theirs. Otherwise blocks of
+ * a branch that this gateway is still on would be told as new once more.
  * @param options.isShared Another gateway may have moved the cursors.
  * @throws RpcError 503 while this gateway is not where the nodes are.
  */
@@ -225,7 +223,7 @@ export async function waitForCursor(
       if (isOurs(head, view) || (isLate && isBelow(head, view))) return;
     }
     if (isLate) throw errors.chainMoves();
-    // The chain may have been moved again while it was looked at.
+    // The chain may have been updated again meanwhile.
     await within(clock.sleep(REACHED_AGAIN_AFTER_MS, caller.signal));
   }
 }
@@ -239,24 +237,23 @@ export const isOnChain = ({ number, hash }: Position, view: ChainView): boolean 
 const isForeign = (cursor: Position, view: ChainView): boolean =>
   cursor.number >= view.tail && !isOnChain(cursor, view) && !view.droppedBlock(cursor.hash);
 
-/** The nodes have our chain, up to our head at least. */
+/** Whether the nodes have our chain, at least up to our head. */
 const isOurs = (head: Position | undefined, view: ChainView): boolean =>
   head !== undefined && head.number >= view.head.number && isOnChain(head, view);
 
-/** The node goes back, and our chain with it soon; or it only lags for as long as it is looked at. */
+/** The nodes are below our head: either they go back, and our chain will soon, or the node only lags for a moment. */
 const isBelow = (head: Position | undefined, view: ChainView): boolean =>
   head !== undefined && head.number < view.head.number && isOnChain(head, view);
 
-/** Two gateways that live differ in the newest blocks only. */
+/** How many blocks of the way are kept: two gateways that are live differ in the newest blocks only. */
 const BLOCKS_AT_MOST = 16;
-/** A filter of so many logs is taken back with what nodes know of dropped blocks. */
+/** How many characters of items are kept: beyond that, what nodes know of dropped blocks is used. */
 const CHARACTERS_AT_MOST = 65_536;
 
 /**
- * The position with the last blocks on the way to it, kept with its filter: another gateway, whose nodes never had
- * these blocks, can take them back when they were dropped.
- *
- * @param view In which the position is canonical.
+ * The position with the last blocks on the way to it, which are kept with the filter. Another gateway whose nodes never
+ * had these blocks can then report them as removed.
+ * @param view The position is canonical in it.
  */
 export function withPath(
   { number, hash }: Position,
@@ -268,7 +265,7 @@ export function withPath(
   let characters = 0;
   for (let below = 0; below < BLOCKS_AT_MOST && below <= number; below += 1) {
     const block = view.blockAt(number - below);
-    if (block?.hash !== next) break; // older than the window, or moved meanwhile
+    if (block?.hash !== next) break; // it is older than the window, or the chain changed meanwhile
     const told = takenBack(block, formatter, view);
     const items = told.items.map(String);
     characters += items.reduce((sum, item) => sum + item.length, 0);

@@ -83,6 +83,13 @@ async function checkChart(): Promise<void> {
       else for (const mistake of await mistakesIn(stdout)) failures.push(`${values}: ${mistake}`);
     }
   }
+  // The first line of each is what is said of it.
+  for (const values of globSync(`${CHART}/ci/refused/*.yaml`)) {
+    const { status, stdout, stderr } = render(values, "1.34.0");
+    const [why = ""] = readFileSync(values, "utf8").slice(2).split("\n");
+    if (status === 0 || !`${stdout}${stderr}`.includes(why))
+      failures.push(`the chart, of ${values}, is not refused with "${why}":\n${stderr}`);
+  }
   // What has to be said is asked for.
   if (render(`${CHART}/values.yaml`, "1.34.0").status === 0)
     failures.push("the chart was rendered without networks");

@@ -32,6 +32,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toYaml (mergeOverwrite $own (deepCopy .Values.config)) -}}
 {{- end }}
 
+{{- /* What would be rendered and not work. */ -}}
+{{- define "headgate.mistakes" -}}
+{{- if ne (int (dig "listen" "port" 8545 .Values.config)) 8545 }}{{ fail "config.listen.port: pods listen at 8545; callers' port is service.port" }}{{ end -}}
+{{- if ne (int (dig "admin" "listen" "port" 8546 .Values.config)) 8546 }}{{ fail "config.admin.listen.port: pods listen at 8546" }}{{ end -}}
+{{- if and (not .Values.redis.enabled) (not .Values.config.state) (or .Values.autoscaling.enabled (gt (int .Values.replicas) 1)) }}{{ fail "config.state: several gateways need a Redis to share keys and limits: name one, or set redis.enabled" }}{{ end -}}
+{{- end }}
+
 {{- /* Which secret has the administration's token: Prometheus needs it too. */ -}}
 {{- define "headgate.adminToken" -}}
 {{- range .Values.secrets }}{{ if eq .name "HEADGATE_ADMIN_TOKEN" }}{{ toYaml (dict "name" .secret "key" .key) }}{{ end }}{{ end -}}

@@ -38,7 +38,7 @@ function feedOf(
 function watching({ feed, clock }: { feed: LiveFeed; clock: FakeClock }) {
   const told: (LiveStatus | undefined)[] = [];
   let heard: () => void = () => undefined;
-  const end = feed.watch((json) => {
+  const end = feed.watch("admin", (json) => {
     told.push(json === undefined ? undefined : (JSON.parse(json) as LiveStatus));
     heard();
   });
@@ -139,6 +139,11 @@ it("refuses more streams than it can hold, and callers without a token", async (
     expect((await admin.app.request("/events", { headers })).status).toBe(200);
   expect((await admin.app.request("/events", { headers })).status).toBe(503);
   expect((await admin.app.request("/events")).status).toBe(401);
+  // One token, such as that of a program that reads nothing, keeps none of the others out.
+  const reader = { authorization: `Bearer ${TOKEN}-read` };
+  for (let more = 50; more < 60; more += 1)
+    expect((await admin.app.request("/events", { headers: reader })).status).toBe(200);
+  expect((await admin.app.request("/events", { headers: reader })).status).toBe(503);
 });
 
 it("is asked for its head as often as anybody likes, which opens no stream", async () => {

@@ -31,7 +31,8 @@ const LATE_MS = 1_000;
 const MOST_CALLS = 20;
 
 export class LiveFeed {
-  readonly #listeners = new Set<Listener>();
+  /** Each with the name of the token that it was let in with. */
+  readonly #listeners = new Map<Listener, string>();
   #samples: Sample[] = [];
   readonly #past = new PastCharts();
   /** The newest of the tail that was told. */
@@ -50,9 +51,13 @@ export class LiveFeed {
     return this.#listeners.size;
   }
 
+  watchingOf(name: string): number {
+    return [...this.#listeners.values()].filter((each) => each === name).length;
+  }
+
   /** @param listener Called with a LiveStatus as JSON; undefined: it could not be made. @returns Ends it. */
-  watch(listener: Listener): () => void {
-    this.#listeners.add(listener);
+  watch(name: string, listener: Listener): () => void {
+    this.#listeners.set(listener, name);
     if (this.#last !== undefined) listener(this.#last);
     if (!this.#looks) {
       this.#looks = new AbortController();
@@ -86,7 +91,7 @@ export class LiveFeed {
       const told = await this.#made().catch(() => undefined);
       if (signal.aborted) return;
       this.#last = told;
-      for (const listener of [...this.#listeners]) listener(told);
+      for (const listener of [...this.#listeners.keys()]) listener(told);
       await this.#parts.clock.sleep(EVERY_MS, signal).catch(() => undefined);
     }
   }
@@ -167,8 +172,9 @@ export class PastCharts {
   }
 }
 
-/** Streams that are open at once. */
-const MOST_WATCHING = 50;
+/** Streams that are open at once: one token leaves some to the others. */
+const MOST_WATCHING = 60;
+const MOST_OF_A_TOKEN = 50;
 
 /** @param options.admit Asked before each event: who loses its token, or ends its session, is told nothing more. */
 export function addLiveAnswer(
@@ -186,7 +192,9 @@ export function addLiveAnswer(
     // Nobody would take a stream behind it, nor end one.
     if (context.req.method === "HEAD")
       return context.body(null, 200, { "Content-Type": "text/event-stream" });
+    const { name } = context.get("operator");
     if (feed.watching >= MOST_WATCHING) throw problems.tooManyWatching(MOST_WATCHING);
+    if (feed.watchingOf(name) >= MOST_OF_A_TOKEN) throw problems.tooManyWatching(MOST_OF_A_TOKEN);
     const request = requestOf(context);
     const maySee = (): boolean => {
       const operator = options.admit(request);
@@ -197,7 +205,7 @@ export function addLiveAnswer(
     return streamSSE(
       context,
       async (stream) => {
-        const events = newestOf(feed, context.req.raw.signal);
+        const events = newestOf(feed, { name, signal: context.req.raw.signal });
         stream.onAbort(events.end);
         const { history } = feed;
         if (history) await stream.writeSSE({ event: "history", data: history });
@@ -215,11 +223,14 @@ export function addLiveAnswer(
 }
 
 /** One event after the other as they are taken: what comes meanwhile takes the place of what came before. */
-function newestOf(feed: Pick<LiveFeed, "watch">, signal: AbortSignal) {
+function newestOf(
+  feed: Pick<LiveFeed, "watch">,
+  { name, signal }: { readonly name: string; readonly signal: AbortSignal },
+) {
   let newest: { readonly json: string | undefined } | undefined;
   let hasEnded = signal.aborted;
   let wake: () => void = () => undefined;
-  const unwatch = feed.watch((json) => {
+  const unwatch = feed.watch(name, (json) => {
     newest = { json };
     wake();
   });

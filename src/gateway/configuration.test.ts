@@ -1,7 +1,8 @@
 import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mountSmallDisk, type SmallDisk } from "../../test/support/small-disk.ts";
 import type { Reloaded } from "../admin/admin-parts.ts";
 import { compareConfigs } from "../config/compare-configs.ts";
 import { parseConfig } from "../config/parse-config.ts";
@@ -16,6 +17,10 @@ const configOf = (text: string): Config => {
   if (parsed.kind === "mistakes") throw new Error(parsed.mistakes.join());
   return parsed.config;
 };
+
+const disk = mountSmallDisk(2);
+if (!disk) console.warn("a test of a full disk is skipped: this user may not mount a disk");
+afterAll(() => disk?.remove());
 
 let folder: string;
 let path: string;
@@ -173,6 +178,20 @@ describe("the configuration file", () => {
     );
     expect(outcomes.map(({ kind }) => kind)).toEqual(["reloaded", "changed meanwhile"]);
     expect(await readFile(path, "utf8")).toBe(fileOf(20));
+  });
+
+  it.skipIf(!disk)("stays as it was where its disk is full", async () => {
+    const { path: place, fill, empty } = disk as SmallDisk;
+    const full = join(place, "headgate.yaml");
+    await writeFile(full, fileOf(10));
+    const { configuration, version } = opened(undefined, full);
+    const asked = { text: fileOf(11), version: await version() };
+    fill();
+    const why = `${full}: cannot be written: no space is left on the disk`;
+    expect(await configuration.apply(asked, BY)).toEqual({ kind: "refused", why });
+    expect(await readFile(full, "utf8")).toBe(fileOf(10));
+    empty();
+    expect(await configuration.apply(asked, BY)).toMatchObject({ kind: "reloaded" });
   });
 
   it("is not shown when it is very large, and not there without a path", async () => {

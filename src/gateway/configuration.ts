@@ -8,6 +8,7 @@ import type { Checked, FileReplaced, Reloaded, ShownConfiguration } from "../adm
 import { MOST_TEXT_BYTES } from "../admin/configuration-routes.ts";
 import { withHidden, withRevealed } from "../config/hidden-values.ts";
 import type { ParsedConfig } from "../config/parse-config.ts";
+import { writeFailure } from "../disk/writable.ts";
 import { Mutex } from "../lib/mutex.ts";
 import { NO_FILE, type ReadAgain, type Reload } from "./reload.ts";
 
@@ -202,6 +203,8 @@ async function replaceFile(path: string, text: string): Promise<string | undefin
     return undefined;
   } catch (error) {
     if (beside !== undefined) await rm(beside, { force: true }).catch(() => undefined);
-    return notReplaced(path, error);
+    const failure =
+      codeOf(error) === "EROFS" ? undefined : await writeFailure(error, dirname(path));
+    return failure ? `${path}: cannot be written: ${failure.message}` : notReplaced(path, error);
   }
 }

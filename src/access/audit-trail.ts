@@ -1,5 +1,5 @@
-// Who changed what, and when: a journal in the state that all gateways share, kept over restarts, whose oldest entries
-// are forgotten. It has names, addresses and what the log says of a change: no secret.
+// Who changed what, and when: a journal in the state that all gateways share. It is kept over restarts, and its oldest
+// entries are forgotten. It has names, addresses and what the log says of a change, and no secrets.
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
@@ -7,7 +7,7 @@ import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { State } from "../state/state.ts";
 
-/** Who changes something: the name of an operator's token, a command or a signal, and where it came from. */
+/** Who changes something: the name of an operator's token, a command or a signal; and from where. */
 export type Actor = { readonly who: string; readonly from: string };
 
 /** A signal, or the command line, of this machine. */
@@ -15,15 +15,15 @@ export const actorHere = (who: string): Actor => ({ who, from: hostname() });
 
 export type Change = {
   readonly what: string;
-  /** The name of the key that it is about. */
+  /** The name of the key that was changed. */
   readonly key?: string;
-  /** The settings of a key, or a line each of what a reload changed. */
+  /** The settings of a key; or one line for each thing that a reload changed. */
   readonly details?: readonly string[];
 };
 
 type AuditEntry = Actor &
   Change & {
-    /** Rising by one; of all gateways over one state. */
+    /** Rises by one with each entry, over all gateways that share the state. */
     readonly number: number;
     /** ISO 8601. */
     readonly at: string;
@@ -32,7 +32,7 @@ type AuditEntry = Actor &
 export type AuditPage = {
   /** Newest first. */
   readonly entries: readonly AuditEntry[];
-  /** Where the next page ends; undefined: there is none. */
+  /** `before` of the next page; undefined when there is none. */
   readonly next: number | undefined;
 };
 
@@ -40,11 +40,11 @@ const JOURNAL = "audit trail";
 const MOST_DETAILS = 50;
 /** In characters. */
 const LONGEST_DETAIL = 200;
-/** How often an entry is appended again after another gateway appended one first. */
+/** How often an entry is appended again after another gateway was faster. */
 const TRIES = 100;
 const NEWEST = 2 ** 40;
 
-/** So many entries are kept at least. */
+/** At least this many entries are kept. */
 export const KEPT_ENTRIES = 10_000;
 export const MOST_ENTRIES = 1_000;
 
@@ -55,7 +55,7 @@ export type AuditTrailParts = {
 };
 
 export class AuditTrail {
-  /** The number of the next entry, as far as is known here. */
+  /** The number of the next entry, as far as this process knows. */
   #end: number | undefined;
   readonly #parts: AuditTrailParts;
 
@@ -63,7 +63,7 @@ export class AuditTrail {
     this.#parts = parts;
   }
 
-  /** Of what was done. Never rejects: where the state does not take the entry, the log has it. */
+  /** Notes a change that was made. Never rejects: when the state does not take the entry, it is in the log. */
   async note(actor: Actor, change: Change): Promise<void> {
     try {
       await this.#append(actor, change);
@@ -77,7 +77,7 @@ export class AuditTrail {
     const { state, clock } = this.#parts;
     const at = isoText(clock.wallTime());
     const shown = details?.slice(0, MOST_DETAILS).map((line) => line.slice(0, LONGEST_DETAIL));
-    // The id makes the entry unlike all others: the text at its place tells which gateway appended first.
+    // The id makes the entry unique: the text at its number tells which gateway was faster.
     const id = randomBytes(6).toString("base64url");
     const text = JSON.stringify({ at, who, from, what, key, details: shown, id });
     this.#end ??= (await state.readFrom(JOURNAL, NEWEST)).end;
@@ -91,7 +91,7 @@ export class AuditTrail {
   }
 
   /**
-   * @param asked.before The number of the first entry that is too new; left out: none is.
+   * @param asked.before The number of the first entry that is too new; left out: no entry is.
    * @throws RpcError while the state is away.
    */
   async read(asked: {
@@ -111,7 +111,7 @@ export class AuditTrail {
   }
 }
 
-/** What another version wrote otherwise is left out. */
+/** The entry; undefined when another version wrote it in another form. */
 function readEntry(text: string, number: number): AuditEntry[] {
   try {
     const { id: _, ...entry } = JSON.parse(text) as Omit<AuditEntry, "number"> & { id: string };

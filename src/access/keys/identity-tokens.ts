@@ -1,5 +1,5 @@
-// Tokens of an identity provider (JWT, RFC 7519) in the place of a key's text: a claim names the key whose grant their
-// holder has. A token is verified once, and known until it expires or its signing key is gone.
+// Tokens of an identity provider (JWT, RFC 7519), sent in the place of a key's text. A claim names the key whose grant
+// their holder has. A token is verified once, and known until it expires or its signing key is gone.
 import { readFile } from "node:fs/promises";
 import { get } from "node:http";
 import { get as getSecurely } from "node:https";
@@ -20,17 +20,17 @@ export type IdentitySettings = {
   readonly audience: string;
   /** The URL of the signing keys (JWKS, RFC 7517), or their file. */
   readonly keys: string;
-  /** Of asymmetric keys alone. */
+  /** Only algorithms with asymmetric keys. */
   readonly algorithms: readonly string[];
-  /** Its value is the name of a key. */
+  /** The claim whose value is the name of a key. */
   readonly claim: string;
   readonly clockToleranceMs: number;
-  /** Keys that could not be read again for so long are not believed any more. */
+  /** When the signing keys could not be read for this long, they are no longer believed. */
   readonly staleAfterMs: number;
 };
 
 export type IdentityTokensParts = {
-  /** Called when tokens that were known may not be known any more. */
+  /** Is called when tokens that were known may no longer be known. */
   readonly onForgotten: () => void;
   readonly metrics: Pick<Metrics, "tokenRefused">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
@@ -38,7 +38,7 @@ export type IdentityTokensParts = {
 };
 
 export type KnownToken = {
-  /** Of a key. */
+  /** The name of a key. */
   readonly name: string;
   readonly untilMs: number;
 };
@@ -48,9 +48,9 @@ type Verified = KnownToken & { readonly signer: string };
 type SigningKeys = {
   readonly text: string;
   readonly resolve: ReturnType<typeof createLocalJWKSet>;
-  /** Each as text. */
+  /** The signing keys as text. */
   readonly signers: ReadonlySet<string>;
-  /** The same by its id. */
+  /** The signing keys as text by their id. */
   readonly signerById: ReadonlyMap<string, string>;
 };
 
@@ -60,7 +60,7 @@ const FORM = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
 const MOST_KNOWN = 10_000;
 const MOST_AT_ONCE = 64;
 const READ_EVERY_MS = 300_000;
-/** After a failure. */
+/** The pause after a failure. */
 const READ_AGAIN_MS = 10_000;
 const READS = { size: 5, perSecond: 0.1 };
 const FILE_EVERY_MS = 2_000;
@@ -68,14 +68,17 @@ const FETCH_MS = 5_000;
 const MOST_BYTES = 256 * 1024;
 
 export class IdentityTokens {
-  /** By their texts, oldest first. */
+  /** By the text of the token, oldest first. */
   readonly #known = new Map<string, Verified>();
   #keys: SigningKeys | undefined;
   #readAtMs = Number.NEGATIVE_INFINITY;
-  /** For tokens whose signing key nobody knows: anybody can make them. */
+  /** Bounds the reads for tokens whose signing key nobody knows, since anybody can make such tokens. */
   readonly #readsLeft: TokenBucket;
   #reading: Promise<void> | undefined;
-  /** Tokens that wait for the provider, since nobody knows their signing key, hold up none of the others. */
+  /**
+   * How many tokens wait. Tokens that wait for the provider, since nobody knows their signing key, do not delay the
+   * others.
+   */
   readonly #underWay = { reading: 0, verifying: 0 };
   #isTold = false;
   #stopTimer: () => void = () => undefined;
@@ -89,7 +92,7 @@ export class IdentityTokens {
     this.#readsLeft = new TokenBucket(READS, parts.clock.now());
   }
 
-  /** Reads the signing keys, and goes on doing so. */
+  /** Reads the signing keys now and again and again. */
   start(): void {
     if (this.#settings) void this.#read().then(() => this.#readLater());
   }
@@ -99,7 +102,7 @@ export class IdentityTokens {
     this.#settings = undefined;
   }
 
-  /** What other settings would refuse is forgotten. */
+  /** Forgets the tokens that the new settings would refuse. */
   reconfigure(settings: IdentitySettings | undefined): void {
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
     this.#stopTimer();
@@ -111,7 +114,7 @@ export class IdentityTokens {
     this.start();
   }
 
-  /** Whether a text in the place of a key is to be verified. */
+  /** Whether a text in the place of a key looks like a token. */
   isOne(text: string): boolean {
     return this.#settings !== undefined && text.length <= LONGEST_TOKEN && FORM.test(text);
   }
@@ -122,13 +125,16 @@ export class IdentityTokens {
     return verified && wallTimeMs < verified.untilMs ? verified : undefined;
   }
 
-  /** Never rejects. @returns unavailable: nobody can tell now. */
+  /**
+   * Never rejects.
+   * @returns `unavailable`: nobody can tell now.
+   */
   async verify(text: string): Promise<"verified" | "refused" | "unavailable"> {
     const settings = this.#settings;
     if (!settings) return "refused";
     try {
       const { kid, alg = "" } = decodeProtectedHeader(text);
-      // Before anything is read or computed for it.
+      // Checked before anything is read or computed for the token.
       if (!settings.algorithms.includes(alg)) throw new joseErrors.JOSEAlgNotAllowed();
       const hasKeys = this.#hasKeyOf(kid) || (await this.#atOnce("reading", () => this.#readFor()));
       if (hasKeys === "unavailable") return hasKeys;
@@ -171,7 +177,7 @@ export class IdentityTokens {
       clockTolerance: settings.clockToleranceMs / 1000,
       requiredClaims: ["exp", settings.claim],
     });
-    // Else what was verified with a key that is gone would be known from now on.
+    // Otherwise a token that was verified with a removed signing key would be known from now on.
     if (keys !== this.#keys && settings === this.#settings)
       return this.#verify(text, kid, settings);
     const name = payload[settings.claim];
@@ -195,7 +201,7 @@ export class IdentityTokens {
     return this.#keys !== undefined && (kid === undefined || this.#keys.signerById.has(kid));
   }
 
-  /** They are read again for a key that they do not have: providers begin with new ones at any time. */
+  /** Reads the signing keys for a token whose key is not among them: providers begin to use new ones at any time. */
   async #readFor(): Promise<void> {
     if (this.#reading !== undefined || this.#readsLeft.take(1, this.#parts.clock.now()))
       await this.#read();
@@ -211,7 +217,7 @@ export class IdentityTokens {
     this.#stopTimer = clock.after(everyMs, () => void this.#read().then(() => this.#readLater()));
   }
 
-  /** Never rejects: what is known stays, for its time. */
+  /** Never rejects: when reading fails, the known keys stay until they are stale. */
   #read(): Promise<void> {
     const settings = this.#settings;
     if (!settings) return Promise.resolve();
@@ -235,7 +241,7 @@ export class IdentityTokens {
     return this.#reading;
   }
 
-  /** Tokens of keys that are gone are forgotten. */
+  /** Replaces the signing keys, and forgets the tokens of keys that are gone. */
   #take(text: string): void {
     if (text === this.#keys?.text) return;
     this.#keys = signingKeys(text);
@@ -249,7 +255,7 @@ export class IdentityTokens {
 /** @throws Error when the text is no set of keys, or has none that can be used. */
 function signingKeys(text: string): SigningKeys {
   const { keys } = JSON.parse(text) as JSONWebKeySet;
-  // A secret that several know signs nothing that is believed here.
+  // A shared secret signs nothing that is believed here.
   const usable = keys.filter(({ kty }) => kty !== "oct");
   if (usable.length === 0) throw new Error("there is no public key in it");
   const named = usable.map((key) => [key.kid ?? "", JSON.stringify(key)] as const);
@@ -261,7 +267,10 @@ function signingKeys(text: string): SigningKeys {
   };
 }
 
-/** Of a URL or a file, bounded in time and size. @throws Error */
+/**
+ * The text at a URL or in a file, bounded in time and size.
+ * @throws Error
+ */
 async function textOf(place: string, clock: Pick<Clock, "after">): Promise<string> {
   if (!place.includes("://")) return readFile(place, "utf8");
   const from = place.startsWith("https:") ? getSecurely : get;

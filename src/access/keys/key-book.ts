@@ -1,5 +1,5 @@
-// Makes keys and changes them, in the state that all gateways share. Each change is one step beside all others, which
-// every gateway sees within a second.
+// Makes and changes keys in the state that all gateways share. Each change is one atomic step, which every gateway sees
+// within a second.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -35,14 +35,14 @@ export type KeyRefusal =
   | { readonly kind: "taken" | "unknown" | "refused"; readonly why: string };
 
 export type KeyChanged = { readonly kind: "changed"; readonly key: KeyView };
-/** `text` is the key itself: it is nowhere else, and never told again. */
+/** `text` is the key itself. It is stored nowhere, and never told again. */
 export type KeyMade = { readonly kind: "made"; readonly key: KeyView; readonly text: string };
 
 export type Configured = {
   readonly keys: readonly ConfiguredKey[];
   /** The names of all networks. */
   readonly networks: readonly string[];
-  /** What they open, by patterns and full names. */
+  /** The methods that the networks open, as patterns and full names. */
   readonly openMethods: readonly string[];
 };
 
@@ -76,7 +76,7 @@ export class KeyBook {
     this.#configured = configured;
   }
 
-  /** @param request As a key of the file, without key and hash. */
+  /** @param request Like a key of the file, without `key` and `hash`. */
   async create(request: unknown): Promise<KeyMade | KeyRefusal> {
     const read = this.#read(request);
     if (read.kind === "mistakes") return read;
@@ -111,7 +111,7 @@ export class KeyBook {
     return record && viewOfRecord(record, now);
   }
 
-  /** A new text for the same key. The one before it works for the overlap; one before that, no more. */
+  /** Makes a new text for the same key. The text before it works for the overlap; older ones no longer work. */
   async rotate(name: string, options: { overlapMs: number }): Promise<KeyMade | KeyRefusal> {
     const { text, ...hashed } = await this.#newKey();
     const now = this.#parts.clock.wallTime();
@@ -123,7 +123,7 @@ export class KeyBook {
     return changed.kind === "changed" ? { ...changed, kind: "made", text } : changed;
   }
 
-  /** For good; the name stays taken. */
+  /** Revokes a key for good; its name stays taken. */
   revoke(name: string): Promise<KeyChanged | KeyRefusal> {
     const revokedAtMs = this.#parts.clock.wallTime();
     return this.#changeMade(name, (record) => ({ ...record, old: undefined, revokedAtMs }));
@@ -137,7 +137,7 @@ export class KeyBook {
     return this.#changeMade(name, (record) => ({ ...record, isDisabled: false }));
   }
 
-  /** @param patch JSON merge patch: null takes a setting away, what is left out stays. */
+  /** @param patch JSON merge patch: null removes a setting, and a setting that is left out stays. */
   update(name: string, patch: unknown): Promise<KeyChanged | KeyRefusal> {
     return this.#changeMade(name, (record) => {
       const read = this.#read(patched(record.settings, patch), record.settings);
@@ -157,7 +157,7 @@ export class KeyBook {
     return this.#configured.keys.find((key) => key.name === name);
   }
 
-  /** A change of a key that is there, and not revoked. */
+  /** Changes a key that exists and is not revoked. */
   async #changeMade(
     name: string,
     next: (record: KeyRecord) => KeyRecord | KeyRefusal,
@@ -171,8 +171,8 @@ export class KeyBook {
   }
 
   /**
-   * @param next What becomes of what is there; may be asked several times.
-   * @throws stateUnavailable; then it may have happened or not.
+   * @param next Gives the new record; it may be called several times.
+   * @throws stateUnavailable; the change may have happened or not.
    */
   async #change(
     name: string,
@@ -196,7 +196,7 @@ export class KeyBook {
   }
 }
 
-/** No key has another one; the state could not even look for a text of any length. */
+/** No key has another kind of name, and the state cannot look for a text of any length. */
 const isKeyName = (name: string): boolean => ownerName.safeParse(name).success;
 
 type Parts = { readonly state: State; readonly clock: Pick<Clock, "wallTime"> };
@@ -220,15 +220,15 @@ const refusals = {
   revoked: (name: string) => refused(`the key ${name} is revoked for good`),
 };
 
-/** What a person asks of a key, checked by the same rules as the keys of the file. */
+/** What a person wants of a key, checked by the rules for keys of the file. */
 type ReadRequest =
   | { readonly kind: "settings"; readonly settings: KeySettings }
-  /** A line each, with the path of what is wrong. */
+  /** One line for each mistake, with its path. */
   | { readonly kind: "mistakes"; readonly mistakes: readonly string[] };
 
 type Around = {
   readonly networks: readonly string[];
-  /** What the networks open, by patterns and full names. */
+  /** The methods that the networks open, as patterns and full names. */
   readonly openMethods: readonly string[];
   readonly wallTimeMs: number;
   /** The key as it was. */
@@ -236,7 +236,7 @@ type Around = {
 };
 
 function readKeyRequest(request: unknown, around: Around): ReadRequest {
-  // As the first key of a file: its mistakes tell what settings there are, and show no values.
+  // Checked as the first key of a file: the mistakes name the settings that there are, and show no values.
   const parsed = keyRequest.safeParse(request, { error: plainWords });
   const issues = (parsed.error?.issues ?? []).map((issue) => ({
     ...issue,
@@ -256,8 +256,8 @@ function readKeyRequest(request: unknown, around: Around): ReadRequest {
 }
 
 /**
- * What a change makes of settings (RFC 7396, JSON merge patch, over what a person would have written):
- * null takes a setting away, and what is left out stays.
+ * The settings after a change (RFC 7396, JSON merge patch, over what a person would have written): null removes a
+ * setting, and a setting that is left out stays.
  */
 function patched(settings: KeySettings, patch: unknown): unknown {
   return mergePatch(asWritten(settings) satisfies KeyRequest, patch);
@@ -273,7 +273,7 @@ function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** What a key had before may have become useless since, and stays. */
+/** A line for each new method pattern that opens nothing. A pattern that the key had before stays, useless or not. */
 function uselessMethods(request: unknown, { openMethods, before }: Around): string[] {
   const asked = isMapping(request) ? request["methods"] : undefined;
   if (!Array.isArray(asked)) return [];

@@ -1,21 +1,21 @@
-// The text of a key: a prefix that leak scanners look for, 160 random bits, and a checksum that tells a typo from a key
-// without asking anybody. And what is kept of it: its HMAC-SHA-256 with the installation's secret, so that a stolen state
-// alone lets nobody in, nor lets them try texts.
+// The text of a key: a prefix that leak scanners look for, 160 random bits, and a checksum that tells a typo without
+// asking anybody. Only its HMAC-SHA-256 with the installation's secret is stored. So a stolen state lets nobody in, and
+// nobody can try texts against it.
 import { hash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { State } from "../../state/state.ts";
 
 export type KeyHasher = {
-  /** Tells two secrets apart, and nothing of either. */
+  /** Differs between two secrets, and tells nothing about them. */
   readonly secretId: string;
-  /** 32 bytes as latin1 text: node:crypto hands out texts four times as fast as buffers. */
+  /** 32 bytes as latin1 text, since node:crypto gives texts four times as fast as buffers. */
   hash(keyText: string): string;
 };
 
 export type NewKey = {
   /** To be shown once. */
   readonly text: string;
-  /** To be kept: base64url. */
+  /** To be stored: base64url. */
   readonly hash: string;
   readonly secretId: string;
 };
@@ -30,8 +30,8 @@ const BLOCK_BYTES = 64;
 const DIGEST_BYTES = 32;
 
 /**
- * HMAC (RFC 2104) as two one-shot hashes over buffers that are prepared once: this is in the way of
- * every call, and an Hmac object costs four times as much.
+ * HMAC (RFC 2104) as two one-shot hashes over buffers that are prepared once. Every call needs it, and an Hmac object
+ * costs four times as much.
  */
 export function keyHasher(secret: string): KeyHasher {
   const given = Buffer.from(secret);
@@ -57,10 +57,7 @@ const base64url = (latin1: string): string => Buffer.from(latin1, "latin1").toSt
 /** Key texts are ASCII, and shorter. */
 const LONGEST_KEY_BYTES = 64;
 
-/**
- * The hasher of this installation. Where no secret is configured it is made by whoever comes first, and
- * kept.
- */
+/** The hasher of this installation. Where no secret is configured, the first gateway makes one and stores it. */
 export async function openKeyHasher(
   options: { secret: string | undefined },
   state: Pick<State, "get" | "update">,
@@ -86,7 +83,7 @@ export function keyTextOf(secret: Buffer): string {
   return bare + checksumOf(bare);
 }
 
-/** Whether a text is to be looked for among the keys made here; one that only begins so has a typo. */
+/** Whether a text may be one of the keys made here. One that only has the prefix is mistyped. */
 export function isKeyText(text: string): boolean {
   if (!FORM.test(text)) return false;
   const end = KEY_PREFIX.length + SECRET_LENGTH;

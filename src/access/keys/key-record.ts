@@ -9,21 +9,21 @@ import { isoText } from "../../lib/calendar.ts";
 
 export type KeyRecord = {
   readonly settings: KeySettings;
-  /** The HMAC of its text, base64url. */
+  /** The HMAC of the key's text, base64url. */
   readonly hash: string;
-  /** Which secret the hashes were made with. */
+  /** The secret with which the hashes were made. */
   readonly secretId: string;
-  /** The text before the last rotation, which works until then. */
+  /** The text before the last rotation, which works until `untilMs`. */
   readonly old?: { readonly hash: string; readonly untilMs: number } | undefined;
   readonly isDisabled: boolean;
   readonly createdAtMs: number;
   readonly rotatedAtMs?: number | undefined;
-  /** For good. */
+  /** When it was revoked, for good. */
   readonly revokedAtMs?: number | undefined;
 };
 
 export const RECORDS = "keys record ";
-/** Another text after each change: who reads often reads this alone. */
+/** The key of an entry that changes with each change of a key, so that readers need to read only this. */
 export const VERSION = "keys version";
 
 export const recordKey = (name: string): string => RECORDS + name;
@@ -49,7 +49,7 @@ export type KeyView = {
   /** The text before the last rotation works until then. */
   readonly oldKeyWorksUntil?: string;
   readonly revokedAt?: string;
-  /** As they would be written in the file. */
+  /** The settings as they would be written in the file. */
   readonly settings: Omit<KeyRequest, "name">;
 };
 

@@ -1,6 +1,6 @@
-// The keys that let callers in, found by their text on every call: those of the configuration, and those that were made at
-// runtime, which are read from the state again whenever one of them changes. What is known of them are hashes; the texts of keys
-// in use are remembered until any key changes.
+// The keys that let callers in, found by their text on every call: those of the configuration, and those that were made
+// at runtime, which are read from the state again whenever one of them changes. Only hashes of keys are stored; the
+// texts of keys in use are remembered until any key changes.
 
 import { hash, timingSafeEqual } from "node:crypto";
 import type { Logger } from "pino";
@@ -14,9 +14,9 @@ import type { IdentityTokens } from "./identity-tokens.ts";
 import { isKeyText, KEY_PREFIX, type KeyHasher, openKeyHasher } from "./key-hash.ts";
 import { type KeyRecord, RECORDS, readRecord, VERSION } from "./key-record.ts";
 
-/** What the holder of a key has: what it may do, how much of it, and what it did. */
+/** What the holder of a key has: what the key may do, how much of it, and what it did. */
 export type Grant = {
-  /** Unique among all keys, and kept when the key's text is changed: filters, limits and usage go by it. */
+  /** Unique among all keys. It stays when the key's text is changed: filters, limits and usage belong to it. */
   readonly name: string;
   readonly scope: Scope;
   readonly meter: Meter;
@@ -24,7 +24,7 @@ export type Grant = {
 };
 
 export type KeyRingParts = {
-  /** Tokens of an identity provider, in the place of keys; left out: there are none. */
+  /** Tokens of an identity provider, which are used like keys; left out: there are none. */
   readonly tokens?: Pick<IdentityTokens, "known"> | undefined;
   readonly meters: { of(name: string, settings: LimitSettings): Meter };
   readonly usages: { of(name: string): KeyUsage };
@@ -33,16 +33,16 @@ export type KeyRingParts = {
   readonly log: Pick<Logger, "info" | "warn">;
 };
 
-/** A change of a made key is everywhere within this and the time of two reads. */
+/** A change of a made key is known everywhere within this time and that of two reads. */
 const REFRESH_MS = 250;
-/** An unknown key may have been made a moment ago; guesses cause no more reads than this. */
+/** An unknown key may have been made a moment ago. Guesses cause no more reads than one in this time. */
 const LOOK_AROUND_MS = 50;
-/** Keys in use whose texts are remembered: to hash one costs more than the rest of the way in. */
+/** How many texts of keys in use are remembered: to hash one costs more than all else that admits a caller. */
 const MOST_RECENT = 10_000;
 
 type OpenKey = { readonly digest: Buffer; readonly untilMs: number; readonly grant: Grant };
 
-/** Those that let callers in, by the hash of the key's text as latin1 text. */
+/** The keys that let callers in, by the hash of the key's text (as latin1 text). */
 type OpenKeys = ReadonlyMap<string, OpenKey>;
 
 type ReadRecord = { readonly text: string; readonly record: KeyRecord };
@@ -54,14 +54,14 @@ export class KeyRing {
   #configuredNames: ReadonlySet<string> = new Set();
   /** By the HMAC of the key. */
   #made: OpenKeys = new Map();
-  /** Those that let callers in, by their names. */
+  /** The keys that let callers in, by their names. */
   #named: ReadonlyMap<string, OpenKey> = new Map();
   #hasher: KeyHasher | undefined;
   /** Keys that were found, by their texts. */
   readonly #recent = new Map<string, OpenKey>();
-  /** All that the state has, as they were read. */
+  /** All records of the state, as they were read. */
   #records: ReadonlyMap<string, ReadRecord> = new Map();
-  /** Without those that are configured. A record that has not changed keeps its grant. */
+  /** The made keys without those that are also configured. A record that has not changed keeps its grant. */
   #known: ReadonlyMap<string, MadeKey> = new Map();
   #version: string | undefined;
   readonly #warned = new Set<string>();
@@ -73,7 +73,7 @@ export class KeyRing {
   readonly #secret: string | undefined;
   readonly #parts: KeyRingParts;
 
-  /** @param options.secret What the hashes of made keys are made with; undefined: what the state holds. */
+  /** @param options.secret Makes the hashes of made keys; undefined: the secret in the state. */
   constructor(
     options: { configured: readonly ConfiguredKey[]; secret: string | undefined },
     parts: KeyRingParts,
@@ -83,7 +83,7 @@ export class KeyRing {
     this.reconfigure(options.configured);
   }
 
-  /** Reads the keys that were made, and goes on reading what becomes of them. Never fails. */
+  /** Reads the made keys, and goes on reading their changes. Never fails. */
   async start(): Promise<void> {
     await this.#read();
     this.#readLater();
@@ -95,7 +95,7 @@ export class KeyRing {
     await this.#reading;
   }
 
-  /** Takes these in the place of all configured keys, at once. A configured key wins over a made one of its name. */
+  /** Replaces all configured keys at once. A configured key wins over a made key with the same name. */
   reconfigure(configured: readonly ConfiguredKey[]): void {
     const open = new Map<string, OpenKey>();
     for (const key of configured) {
@@ -109,9 +109,9 @@ export class KeyRing {
   }
 
   /**
-   * The grant of a key, or undefined: what is unknown, expired, disabled, revoked or mistyped looks the
-   * same (docs/decisions/0035). A text that was not found before is looked for by its hash, whose timing tells
-   * nothing of any key; equality is in constant time.
+   * The grant of a key, or undefined. Unknown, expired, disabled, revoked and mistyped keys look the same
+   * (docs/decisions/0035). A text that was not found before is looked up by its hash, so the time it takes tells
+   * nothing about any key; hashes are compared in constant time.
    */
   find(keyText: string, wallTimeMs: number): Grant | undefined {
     const recent = this.#recent.get(keyText);
@@ -123,13 +123,13 @@ export class KeyRing {
     return open.grant;
   }
 
-  /** The grant of a key that lets callers in, for who does not have its text; undefined where there is none. */
+  /** The grant of a key that lets callers in, for code that does not have its text; undefined where there is none. */
   named(name: string, wallTimeMs: number): Grant | undefined {
     const open = this.#named.get(name);
     return open && wallTimeMs < open.untilMs ? open.grant : undefined;
   }
 
-  /** Texts that were found are looked for again: what they mean has changed. */
+  /** Forgets which texts were found: their meaning has changed. */
   forgetTexts(): void {
     this.#recent.clear();
   }
@@ -141,12 +141,12 @@ export class KeyRing {
     const open =
       (this.#hasher && findOpen(this.#made, this.#hasher.hash(keyText), wallTimeMs)) ??
       this.#findConfigured(keyText, wallTimeMs);
-    // A key that nobody knows: perhaps it is there at the next try.
+    // Nobody knows the key. A read is begun, so that it may be known at the next try.
     if (!open && this.#parts.clock.now() - this.#readAtMs >= LOOK_AROUND_MS) void this.#read();
     return open;
   }
 
-  /** Of the key that a token names, while both of them work. */
+  /** The key that a token names, while the token and the key both work. */
   #ofToken(text: string, wallTimeMs: number): OpenKey | undefined {
     const known = this.#parts.tokens?.known(text, wallTimeMs);
     const key = known && this.#named.get(known.name);
@@ -172,7 +172,7 @@ export class KeyRing {
     });
   }
 
-  /** Never fails: where the state is away, what is known goes on. */
+  /** Never fails: while the state is away, the known keys go on working. */
   #read(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#reading ??= this.#readOnce().then(
@@ -198,7 +198,7 @@ export class KeyRing {
     const { state, clock } = this.#parts;
     this.#readAtMs = clock.now();
     this.#hasher ??= await openKeyHasher({ secret: this.#secret }, state);
-    // Before the records: a change meanwhile makes for one reading too many, never for one too few.
+    // Read before the records: then a change meanwhile causes one read too many, never one too few.
     const version = await state.get(VERSION);
     if (version === this.#version) return;
     this.#take(await state.list(RECORDS));
@@ -231,7 +231,7 @@ export class KeyRing {
     }
     this.#known = known;
     this.#made = openKeysOf(known.values());
-    // The text of a made key from after a rotation stands behind the one before it.
+    // A made key's text from after a rotation stands after the one before it.
     const open = [...this.#made.values(), ...this.#configured.values()];
     this.#named = new Map(open.map((key) => [key.grant.name, key]));
     this.#recent.clear();

@@ -1,5 +1,5 @@
-// The limits of one key, as the meter sees them: several that must all have enough. A rate is one process's own or shared,
-// a quota counts a day or a month.
+// The limits of one key as the meter sees them: all of them must have enough for a call. A rate is one process's own or
+// shared; a quota counts a day or a month.
 import type { RateLimit } from "../../jsonrpc/rpc-error.ts";
 import { type CalendarPeriod, type PeriodKind, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -7,17 +7,17 @@ import { type Bounds, TokenBucket } from "../../lib/token-bucket.ts";
 import { Reservation, type ReservationParts } from "./reservation.ts";
 
 export type Allowance = {
-  /** Whether the call has to wait or to be refused. */
+  /** Whether there is not enough for the call, so that it has to wait or is refused. */
   lacks(computeUnits: number, nowMs: number): boolean;
-  /** Only when it does not lack them. */
+  /** To be called only when it does not lack the units. */
   take(computeUnits: number, nowMs: number): void;
-  /** For a call that it lacks: "coming" when a reservation is under way that may bring enough. */
+  /** For a call that lacks units: "coming" when a reservation is being made that may bring enough. */
   find(computeUnits: number, nowMs: number): Found;
-  /** What a 429 says. */
+  /** What a response with status 429 tells. */
   shortage(computeUnits: number, nowMs: number): RateLimit;
-  /** Resolves when the reservation has ended that was under way, or takes too long. */
+  /** Resolves when the reservation that is being made has ended, or takes too long. */
   readonly coming: Promise<void>;
-  /** Once a second: gives back what nobody uses, looks whether the state is there again. */
+  /** To be called once a second: gives back what nobody uses, and looks whether the state is there again. */
   tend(nowMs: number): void;
   /** Gives everything back. Never rejects. */
   close(): Promise<void>;
@@ -29,7 +29,7 @@ type Found = "enough" | "coming" | "none";
 type AllowanceState = {
   readonly limit: number;
   readonly remaining: number;
-  /** Of a quota: when it begins anew, in milliseconds since 1970. */
+  /** For a quota: when it begins anew, in milliseconds since 1970. */
   readonly endsAtMs?: number;
 };
 
@@ -65,7 +65,7 @@ export class OwnRate implements Allowance {
   }
 
   tend(): void {
-    // Nothing is reserved.
+    // Does nothing, since nothing is reserved.
   }
 
   close(): Promise<void> {
@@ -85,7 +85,7 @@ const rateShort = ({ size, perSecond }: Bounds, units: number, left: number): Ra
   rule: "rate",
 });
 
-/** What is held goes back when the key was quiet for so long: at the end of a quota others miss it. */
+/** What is held goes back after this time without a call: near the end of a quota others need it. */
 const IDLE_MS = { rate: 2000, day: 5000, month: 5000 };
 
 type SharedLimitOptions = {
@@ -97,9 +97,9 @@ type SharedLimitOptions = {
 /** A limit that several processes share: a rate, or a quota, which begins anew with each UTC day or month. */
 export class SharedLimit implements Allowance {
   #bounds: Bounds;
-  /** Of a quota. */
+  /** For a quota. */
   #period: CalendarPeriod | undefined;
-  /** By the clock that never goes backwards: calls do not ask for the wall time. */
+  /** By the clock that never goes backwards, so that calls need not ask for the wall time. */
   #endsAtMs = Number.POSITIVE_INFINITY;
   #reservation: Reservation;
   readonly #options: SharedLimitOptions;
@@ -147,7 +147,7 @@ export class SharedLimit implements Allowance {
     return this.#reservation.coming;
   }
 
-  /** The wall time is looked at again: it may have been set meanwhile. */
+  /** Looks at the wall time again: it may have been set meanwhile. */
   tend(nowMs: number): void {
     this.#beginAnew();
     this.#reservation.tend(nowMs, IDLE_MS[this.#options.kind]);
@@ -168,13 +168,13 @@ export class SharedLimit implements Allowance {
     };
   }
 
-  /** A call that is dearer than the burst of a rate takes all of it; see `TokenBucket`. */
+  /** A call that costs more than the burst of a rate takes the whole burst; see `TokenBucket`. */
   #priceOf(units: number): number {
     const { size, perSecond } = this.#bounds;
     return perSecond > 0 ? Math.min(units, size) : units;
   }
 
-  /** Where another period is running. */
+  /** Begins with the period that is running. */
   #beginAnew(): void {
     const before = this.#period?.label;
     this.#lookAtTheTime();

@@ -1,4 +1,4 @@
-// How many processes share the limits: each leaves a sign of life in the state.
+// How many processes share the limits: each one writes a sign of life to the state.
 
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,16 +12,16 @@ export type MembersParts = {
   readonly clock: Pick<Clock, "now">;
 };
 
-/** Whose sign did not change for so long is dead. */
+/** A member whose sign did not change for this long counts as dead. */
 const DEAD_AFTER_MS = 5000;
-/** Its entry goes when it was dead for a while: by then it would have come back. */
+/** The entry of a dead member is removed after this time: by then it would have come back. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 export class Members {
-  /** What each other member's sign was, and since when by our clock: theirs may differ. */
+  /** Each other member's sign, and since when by our clock, since its clock may differ. */
   readonly #seen = new Map<string, { text: string; sinceMs: number }>();
   #count = 1;
-  /** What we wrote last. */
+  /** The sign that we wrote last. */
   #sign: string | undefined;
   #beats = 0;
   #isClosed = false;
@@ -34,17 +34,17 @@ export class Members {
     this.#parts = parts;
   }
 
-  /** This process and all others that live; as last known while the state is away. */
+  /** How many members live, with this process; as last known while the state is away. */
   get count(): number {
     return this.#count;
   }
 
-  /** Once a second. Never rejects. */
+  /** To be called once a second. Never rejects. */
   beat(): Promise<void> {
     return this.#beating.run(() => this.#beat()).catch(() => undefined);
   }
 
-  /** The others need not wait until we look dead. Never rejects. */
+  /** Removes the sign, so that the others need not wait until it looks dead. Never rejects. */
   async close(): Promise<void> {
     await this.#beating.idle();
     this.#isClosed = true;
@@ -56,7 +56,7 @@ export class Members {
     const { state, clock } = this.#parts;
     this.#beats += 1;
     const sign = String(this.#beats);
-    // Something else is there after an earlier process of this name, or a change that nobody confirmed.
+    // Another text is there when an earlier process had this name, or when a write was not confirmed.
     await state.update([this.#key], () => [sign], { known: [this.#sign] });
     this.#sign = sign;
     const entries = await state.list("members ");
@@ -85,7 +85,7 @@ export class Members {
     }
   }
 
-  /** Whoever wrote another sign meanwhile lives. */
+  /** Removes a sign, unless it has changed meanwhile: then its member lives. */
   async #remove(key: string, sign: string | undefined): Promise<void> {
     const next: Next = ([there]) => (there === sign ? [undefined] : undefined);
     await this.#parts.state.update([key], next, { known: [sign] });
@@ -93,9 +93,8 @@ export class Members {
 }
 
 /**
- * The name of a process among all that share the state: the same after a restart, and no other process has it.
- *
- * @param options.data The folder of the gateway. Its part of the id is made there once.
+ * The name of a process among all that share the state. It is the same after a restart, and no other process has it.
+ * @param options.data The folder of the gateway, where its part of the name is made once.
  * @param options.slot Which of the gateway's processes; 0 where there is one.
  * @throws When the folder cannot be written.
  */
@@ -105,7 +104,7 @@ export function memberId({ data, slot }: { data: string; slot: number }): string
   return `${id}-${slot}`;
 }
 
-/** No network is called so: their names have no underscores. */
+/** Names of networks have no underscores, so no network is called so. */
 const FILE = "_member";
 
 function readId(path: string): string | undefined {
@@ -117,7 +116,7 @@ function readId(path: string): string | undefined {
   }
 }
 
-/** Of several processes that do so at once one wins, and all have its id: a link is made whole or not at all. */
+/** When several processes do so at the same time, one wins and all have its id: a link is made whole or not at all. */
 function makeId(data: string): string {
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const id = randomBytes(8).toString("hex");

@@ -10,7 +10,7 @@ import { type Allowance, OwnRate, SharedLimit } from "./allowances.ts";
 import { Members } from "./members.ts";
 import type { ReservationParts } from "./reservation.ts";
 
-/** What may be configured of one key's limits. */
+/** The configured limits of one key. */
 export type LimitSettings = {
   readonly rate?:
     | { readonly computeUnitsPerSecond: number; readonly burstComputeUnits: number }
@@ -20,11 +20,11 @@ export type LimitSettings = {
     readonly perMonth?: number | undefined;
   };
   readonly concurrentCalls?: number | undefined;
-  /** Of its turns at the nodes. */
+  /** The weight of the key when calls of several keys wait for a node. */
   readonly weight?: number | undefined;
 };
 
-/** Only the limits that the key has. */
+/** Has only the limits that the key has. */
 type LimitsSnapshot = {
   /** In compute units a second. */
   readonly rate?: { readonly limit: number; readonly burst: number; readonly remaining: number };
@@ -37,20 +37,20 @@ type QuotaSnapshot = {
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
-  /** When it begins anew, in milliseconds since 1970. */
+  /** When the quota begins anew, in milliseconds since 1970. */
   readonly endsAtMs: number;
 };
 
 export type MeterOptions = {
   readonly name: string;
-  /** No other process shares the limits: then the rate needs no state. */
+  /** No other process shares the limits, so the rate needs no state. */
   readonly isAlone: boolean;
   readonly settings: LimitSettings;
 };
 
-/** Where a key says nothing: of each process, so that whole batches run in any of them. */
+/** For a key without a setting of its own, in each process: whole batches run in any of them. */
 const USUAL_CONCURRENT_CALLS = 2_000;
-/** Longer no call waits for reservations. */
+/** A call waits for reservations no longer than this. */
 const TIMEOUT_MS = 1000;
 
 export class Meter {
@@ -59,9 +59,9 @@ export class Meter {
   #rate: SharedLimit | OwnRate | undefined;
   #day: SharedLimit | undefined;
   #month: SharedLimit | undefined;
-  /** Those limits that there are; the one that lasts longest is told first. */
+  /** The limits that the key has, the longest period first: of several shortages that one is told. */
   #all: readonly Allowance[] = [];
-  /** What waits in memory for its calls. */
+  /** Counts what waits in memory for the key's calls. */
   readonly memory: MemoryHolder;
   readonly #options: MeterOptions;
   readonly #parts: ReservationParts;
@@ -74,7 +74,7 @@ export class Meter {
     this.configure(options.settings);
   }
 
-  /** Takes on other limits: made when they are configured, and kept while they are. What was taken stays taken. */
+  /** Sets other limits. What was taken of a limit stays taken while the limit is configured. */
   configure(settings: LimitSettings): void {
     const { rate, computeUnits } = settings;
     this.#settings = settings;
@@ -89,8 +89,8 @@ export class Meter {
 
   /**
    * Takes the compute units from all limits, or from none.
-   *
-   * @returns undefined when taken, else what a 429 tells. A promise only while a reservation is under way.
+   * @returns undefined when they were taken, else what a 429 tells. It is a promise only while a reservation is being
+   * made.
    */
   charge(units: number, nowMs: number): RateLimit | undefined | Promise<RateLimit | undefined> {
     for (const allowance of this.#all) {
@@ -100,7 +100,10 @@ export class Meter {
     return undefined;
   }
 
-  /** A call begins: it counts until `end`. What a 429 tells when too many run; then it does not count. */
+  /**
+   * Begins a call, which counts until `end`.
+   * @returns What a 429 tells when too many calls run; then this one does not count.
+   */
   begin(): RateLimit | undefined {
     if (this.#running >= this.#mostAtOnce) {
       const { concurrentCalls: limit = USUAL_CONCURRENT_CALLS } = this.#settings;
@@ -114,12 +117,12 @@ export class Meter {
     this.#running -= 1;
   }
 
-  /** How often its calls have their turn where those of several keys wait. */
+  /** How often the key's calls have their turn when calls of several keys wait. */
   get weight(): number {
     return this.#settings.weight ?? 1;
   }
 
-  /** What is left of each limit, by what this process knows. */
+  /** What is left of each limit, as far as this process knows. */
   snapshot(): LimitsSnapshot {
     const { rate, concurrentCalls: limit } = this.#settings;
     return {
@@ -130,7 +133,7 @@ export class Meter {
     };
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   tend(nowMs: number): void {
     for (const allowance of this.#all) allowance.tend(nowMs);
   }
@@ -144,7 +147,7 @@ export class Meter {
     return outcome instanceof Promise ? this.#wait(units, outcome) : outcome;
   }
 
-  /** @returns A promise of what may bring more. */
+  /** @returns A promise when a reservation that is being made may bring enough. */
   #tryToTake(units: number, nowMs: number): RateLimit | undefined | Promise<void> {
     let coming: Promise<void> | undefined;
     for (const allowance of this.#all) {
@@ -172,7 +175,7 @@ export class Meter {
     }
   }
 
-  /** One process must not give away what is meant for all. */
+  /** One process must not give away what is meant for all of them. */
   get #mostAtOnce(): number {
     const { concurrentCalls } = this.#settings;
     if (concurrentCalls === undefined) return USUAL_CONCURRENT_CALLS;
@@ -205,17 +208,17 @@ function snapshotOf({ state }: SharedLimit): QuotaSnapshot {
   return { limit, used: limit - remaining, remaining, endsAtMs };
 }
 
-/** By name or pattern. */
+/** Prices by name or pattern. */
 type CostSettings = Readonly<Record<string, number>>;
 
 type Priced = { readonly name: string; readonly cost: number };
 
-/** What an unknown call costs: asking is not free. */
+/** What a call of an unknown method costs: asking is not free. */
 const UNKNOWN_METHOD_COST = 1;
 
-/** What a call costs in compute units: what the operator says, else what its declaration says. */
+/** What a call costs in compute units: the configured price, else that of its declaration. */
 export class Costs {
-  /** undefined: nothing is configured. */
+  /** undefined: no prices are configured. */
   #prices: BestMatch<number> | undefined;
 
   constructor(settings: CostSettings) {
@@ -232,16 +235,16 @@ export class Costs {
   }
 }
 
-/** The names of settings that price no method that is served: they are misspelt, or not needed. */
+/** Configured prices that fit no method which is served: they are misspelt, or not needed. */
 export const unservedNames = (
   settings: CostSettings,
   isServed: (name: string) => boolean,
 ): string[] => Object.keys(settings).filter((name) => !name.includes("*") && !isServed(name));
 
 type MetersOptions = {
-  /** Of this process among all that share the state, those of other machines too. */
+  /** The name of this process among all that share the state, on this machine and others. */
   readonly memberId: string;
-  /** No other process shares the limits: then rates need no state. */
+  /** No other process shares the limits, so rates need no state. */
   readonly isAlone: boolean;
 };
 
@@ -253,7 +256,7 @@ export type MetersParts = {
 const TENDED_EVERY_MS = 1000;
 const SWEPT_EVERY_MS = 3_600_000;
 
-/** The meters of all keys by name, and what keeps their reservations in order. */
+/** The meters of all keys by name, and the timer of their reservations. */
 export class Meters {
   readonly #meters = new Map<string, Meter>();
   readonly #members: Members | undefined;
@@ -268,7 +271,7 @@ export class Meters {
     this.#members = options.isAlone ? undefined : new Members({ id: options.memberId }, parts);
   }
 
-  /** One meter for each name, whatever becomes of its limits: what was taken stays taken. */
+  /** The meter of the key with this name. It stays the same when its limits change: what was taken stays taken. */
   of(name: string, settings: LimitSettings): Meter {
     const known = this.#meters.get(name);
     known?.configure(settings);
@@ -280,7 +283,7 @@ export class Meters {
     return meter;
   }
 
-  /** Resolves when it is known who else is there, or that nobody can tell. */
+  /** Resolves when it is known how many members there are, or that nobody can tell. */
   async start(): Promise<void> {
     this.#tendLater();
     await this.#members?.beat();
@@ -307,11 +310,11 @@ export class Meters {
     for (const meter of this.#meters.values()) meter.tend(nowMs);
     if (nowMs - this.#sweptAtMs < SWEPT_EVERY_MS) return;
     this.#sweptAtMs = nowMs;
-    // What could not be removed is found the next time.
+    // Entries that could not be removed are found the next time.
     this.#sweep().catch(() => undefined);
   }
 
-  /** Counts of days and months that are long over. */
+  /** Removes the counts of days and months that are long over. */
   async #sweep(): Promise<void> {
     const { state, clock } = this.#parts;
     for (const { key, text } of await state.list("limits ")) {

@@ -1,5 +1,5 @@
-// What one process holds of a limit that several share. It spends only that, and asks for more before it
-// is spent, so that a call seldom waits and no call costs a round trip of its own.
+// What one process holds of a limit that several share. It spends only what it holds, and asks for more before that is
+// spent. So a call seldom waits, and no call costs a round trip of its own.
 
 import type { Clock } from "../../lib/clock.ts";
 import { Outbox } from "../../lib/outbox.ts";
@@ -14,7 +14,7 @@ import {
 import type { State, TakeResult } from "../../state/state.ts";
 
 export type ReservationOptions = {
-  /** Under which the state has it. */
+  /** The limit's key in the state. */
   readonly key: string;
   readonly bounds: Bounds;
 };
@@ -22,25 +22,25 @@ export type ReservationOptions = {
 export type ReservationParts = {
   readonly state: Pick<State, "take">;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
-  /** How many processes share the limit, as far as is known. */
+  /** How many processes share the limit, as far as this one knows. */
   readonly members: () => number;
 };
 
-/** How often to look again at what was found empty, and whether the state is there again. */
+/** How often an empty limit is asked again, and whether the state is there again, in milliseconds. */
 const LOOK_AGAIN_MS = 1000;
-/** What was granted longer ago than half of this, and not heard of, is lost to the caller. */
+/** A grant whose answer was lost can be claimed for half of this time, in milliseconds. */
 const KEPT_MS = 3_600_000;
 
 export class Reservation {
   #held = 0;
   #usedAtMs = Number.NEGATIVE_INFINITY;
-  /** The limit was emptied: asking earlier would bring crumbs. */
+  /** The limit was emptied: a request before this time would bring very little. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  /** Stands in for the state while that is away. */
+  /** A bucket of this process alone, used while the state is away. */
   #local: TokenBucket | undefined;
-  /** Spent while the state was away, and not booked there yet. */
+  /** Units that were spent while the state was away, and are not booked there yet. */
   #unbooked = 0;
-  /** What the state said last, by our clock. */
+  /** The state's last answer, and when it came by our clock. */
   #taken = NOTHING_TAKEN;
   #seenAtMs = Number.NEGATIVE_INFINITY;
   #bounds: Bounds;
@@ -88,7 +88,7 @@ export class Reservation {
     if (this.#held < this.#demand.lowWater && !this.#request.isRunning) this.#askAhead(nowMs);
   }
 
-  /** For units that it lacks. */
+  /** Looks for units that a call lacks. */
   find(units: number, nowMs: number): "enough" | "coming" | "none" {
     this.#usedAtMs = nowMs;
     if (this.#local) return this.#findHere(units - this.#held, nowMs, this.#local);
@@ -106,7 +106,10 @@ export class Reservation {
     return "none";
   }
 
-  /** Once a second. @param idleMs What is held goes back when it was not used for so long. */
+  /**
+   * To be called once a second.
+   * @param idleMs What is held goes back after this time without use.
+   */
   tend(nowMs: number, idleMs: number): void {
     if (this.#local) this.#tryAgain(nowMs);
     else if (this.#unbooked > 0) this.#ask();
@@ -141,7 +144,7 @@ export class Reservation {
 
   #ask(direction: "forth" | "back" = "forth"): void {
     if (this.#request.isRunning) return;
-    // A moment later, so that it asks for all calls that wait by then.
+    // One microtask later, so that the request is for all calls that wait by then.
     const request = Promise.resolve().then(() =>
       this.#outbox.send(() => this.#requestOf(direction)),
     );
@@ -168,21 +171,21 @@ export class Reservation {
     this.#taken = { units: this.#bounds.size - left, atMs: nowMs };
     this.#seenAtMs = nowMs;
     this.#unbooked -= owed;
-    // Asked before the state was away, and spent since.
+    // Granted before the state was away, and spent since.
     const spent = Math.min(granted, this.#unbooked);
     this.#unbooked -= spent;
     this.#held += granted - spent;
     this.#local = undefined;
-    // When a limit gives as fast as it can, a moment later there is more to get at once.
+    // A limit that gives as fast as it can has more to give at once a moment later.
     if (granted < wanted) this.#pausedUntilMs = nowMs + pauseMsOf(this.#bounds, left);
   }
 
-  /** The state is away: from now on this process has its part of what is known to be left. */
+  /** To be called when the state is away: from now on this process has its part of what is known to be left. */
   #lose(): void {
     const nowMs = this.#parts.clock.now();
     const known = this.#knownLeft(nowMs);
     const { unanswered } = this.#outbox;
-    // What may have been granted is told when the state is back: it is not to be spent twice.
+    // When the state is back it is told what may have been granted: nothing may be spent twice.
     const unclear = unanswered ? unanswered.owed + grantOf(known, unanswered) : 0;
     const options = { bounds: this.#bounds, left: known - unclear, members: this.#parts.members() };
     this.#local ??= localShare(options, nowMs);
@@ -191,8 +194,7 @@ export class Reservation {
 
 /**
  * This process's part of a limit while the state is away.
- *
- * @param options.left What is known to be left of the whole, for all members together.
+ * @param options.left What is known to be left for all members together.
  */
 function localShare(
   { bounds, left, members }: { bounds: Bounds; left: number; members: number },
@@ -202,21 +204,23 @@ function localShare(
   return new TokenBucket(share, nowMs, Math.max(0, left) / members);
 }
 
-/** At most so often a limit is asked that gives as fast as it can. */
+/** A limit that gives as fast as it can is asked at most this often, in milliseconds. */
 const SHORTEST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
 
-/** What the limit gives in the long run: a rate that, a quota all that it has. */
+/** What the limit gives in the long run: a rate gives its rate, a quota all that it has. */
 const mostOf = ({ perSecond }: Bounds): number => perSecond || Number.POSITIVE_INFINITY;
 
-/** So much of what is left one may take: a quota comes to its end with nobody holding much of it. */
+/**
+ * The share of what is left that one process may take, so that nobody holds much of a quota when it comes to its end.
+ */
 function shareOf({ perSecond }: Bounds, members: number): number {
   if (members <= 1) return 1;
-  // A rate's burst must not fill up before one who takes only so much of it comes again.
+  // A process that takes only this share of a rate must come again before the burst is full.
   return perSecond > 0 ? Math.max(1 / 4, 1 / members) : 1 / (2 * members);
 }
 
-/** How long a rate that was emptied is left alone; 0 when it is worth asking at once. */
+/** How long a rate that was emptied is not asked; 0 when it is worth asking at once. */
 function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
   if (perSecond === 0) return 0;
   const eighthMs = ((size / perSecond) * 1000) / 8;
@@ -226,19 +230,19 @@ function pauseMsOf({ size, perSecond }: Bounds, left: number): number {
 
 type ReservationRequestParts = {
   readonly clock: Pick<Clock, "now" | "after">;
-  /** The state is silent, or refused: it counts as away. */
+  /** Is called when the state is silent or refuses: it counts as away. */
   readonly onLost: () => void;
 };
 
-/** Longer no call waits for a reservation: then the state counts as away. */
+/** A call waits for a reservation no longer than this; then the state counts as away. */
 const TIMEOUT_MS = 1000;
 
-/** What one process asks of a limit: one request at a time, which calls that come meanwhile wait for. */
+/** The requests of one process to a limit: one at a time. Calls that come meanwhile wait for it. */
 class ReservationRequest {
   isRunning = false;
-  /** When the last one began. */
+  /** When the last request began. */
   triedAtMs = Number.NEGATIVE_INFINITY;
-  /** Resolves when the one that is under way has ended, or nobody is to wait for it any longer. */
+  /** Resolves when the running request has ended, or took too long. */
   coming: Promise<void> = Promise.resolve();
   readonly #parts: ReservationRequestParts;
 
@@ -246,7 +250,7 @@ class ReservationRequest {
     this.#parts = parts;
   }
 
-  /** Only while none is running. */
+  /** To be called only while no request runs. */
   begin(request: Promise<void>, onEnd: () => void): void {
     const { clock, onLost } = this.#parts;
     this.isRunning = true;
@@ -270,35 +274,35 @@ class ReservationRequest {
   }
 }
 
-/** For how long a reservation should last. The next one is asked for when half of it is gone. */
+/** How long a reservation should last. The next one is asked for when half of it is spent. */
 const RESERVATION_MS = 200;
 
-/** How much a process asks of one limit: so that it reserves what it needs for the next moments, and no more. */
+/** How much a process needs of one limit, so that it reserves enough for the next moments and no more. */
 class Demand {
   #askedUnits = 0;
   #calls = 0;
-  /** A look lasts as long as a reservation at least: shorter ones take a batch for a stream. */
+  /** A look lasts at least as long as a reservation: in a shorter one a batch looks like a steady stream. */
   #sinceMs: number;
-  /** Units a millisecond, of the look before. */
+  /** Units per millisecond in the look before. */
   #before = 0;
   #waitingUnits = 0;
   #leastWaiting = Number.POSITIVE_INFINITY;
-  /** What a reservation should hold; grows to the double at most from one reservation to the next. */
+  /** What a reservation should hold. It at most doubles from one reservation to the next. */
   #target = 0;
-  /** A process that holds less asks ahead. */
+  /** A process that holds less than this asks for more. */
   lowWater = 0;
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs;
   }
 
-  /** A call took so much, or was refused it. */
+  /** To be called when a call took this much, or was refused it. */
   add(units: number): void {
     this.#calls += 1;
     this.#askedUnits += units;
   }
 
-  /** A call waits for the reservation. */
+  /** To be called when a call waits for the reservation. */
   wait(units: number): void {
     this.#waitingUnits += units;
     this.#leastWaiting = Math.min(this.#leastWaiting, units);
@@ -308,7 +312,7 @@ class Demand {
     return this.#waitingUnits;
   }
 
-  /** What to ask for, holding `held`, of a limit that gives `most` in the long run. */
+  /** What to ask for while holding `held`, of a limit that gives `most` in the long run. */
   wanted(held: number, nowMs: number, most: number): { least: number; wanted: number } {
     const waiting = this.#waitingUnits;
     const lookMs = nowMs - this.#sinceMs;
@@ -320,11 +324,11 @@ class Demand {
     return { least, wanted: Math.ceil(Math.max(target, waiting) - held) };
   }
 
-  /** The reservation has ended: who still waits asks again. */
+  /** To be called when the reservation has ended: calls that still wait ask again. */
   ended(nowMs: number, most: number): void {
     const { wanted } = this.wanted(0, nowMs, most);
     this.#target = wanted;
-    // A call now and then is not worth a reservation ahead, which would only go back unused.
+    // For a call now and then nothing is reserved ahead: it would only go back unused.
     this.lowWater = this.#calls > 1 ? wanted / 2 : 0;
     this.#waitingUnits = 0;
     this.#leastWaiting = Number.POSITIVE_INFINITY;

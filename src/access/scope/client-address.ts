@@ -1,10 +1,9 @@
-// The address of a caller: the socket's, or behind proxies that are trusted, what these say. Addresses as text, and lists of
-// them.
+// The address of a caller: the socket's, or what trusted proxies say. And addresses as text, and lists of them.
 
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
-/** The header in which trusted proxies tell who called them; callers may send the other one. */
+/** The header in which trusted proxies tell who called them. Callers can send the other header themselves. */
 export type ForwardedHeader = "x-forwarded-for" | "forwarded";
 
 export type ProxySettings = {
@@ -18,9 +17,8 @@ export type RequestSource = {
 };
 
 /**
- * Each proxy appends the address that it saw, so the header is read from its end: the first address that
- * is no trusted proxy's called. What is left of it was told by the caller.
- *
+ * Each proxy appends the address that it saw. So the header is read from its end: the first address that is not a
+ * trusted proxy's is the caller's. The caller could have invented what is before it.
  * @returns The plain address of a request's caller; undefined when its socket is gone.
  */
 export function clientAddress({
@@ -34,7 +32,7 @@ export function clientAddress({
     if (trustedProxies.length === 0 || address === undefined || !isTrusted(address)) return address;
     for (const entry of fromTheEnd(String(headers[forwardedHeader] ?? ""))) {
       const named = readEntry(entry);
-      // Unreadable, or hidden on purpose: all that is known is the proxy that told it.
+      // The entry is unreadable, or hides the address: only the proxy that wrote it is known.
       if (named === undefined) return address;
       address = named;
       if (!isTrusted(address)) return address;
@@ -43,7 +41,7 @@ export function clientAddress({
   };
 }
 
-/** The parts between commas, last one first; commas in quotes are none. */
+/** The parts between commas, last one first. Commas in quotes do not separate. */
 function* fromTheEnd(header: string): Generator<string> {
   let end = header.length;
   let isQuoted = false;
@@ -77,8 +75,8 @@ function forElement(element: string): string | undefined {
 }
 
 /**
- * One text for one address, whatever way it was written: without brackets and zone; an IPv4 address that was mapped into
- * IPv6 as IPv4. undefined for what is no address.
+ * One text for one address, however it was written: without brackets and zone, and an IPv4 address that is mapped into
+ * IPv6 as IPv4. Undefined for what is no address.
  */
 export function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
@@ -90,11 +88,11 @@ export function plainAddress(text: string): string | undefined {
   return isMapped(groups) ? dotted(groups) : groups.map((group) => group.toString(16)).join(":");
 }
 
-/** What one subscriber has: an IPv4 address, or the /64 around an IPv6 address. For plain addresses. */
+/** What one subscriber has: an IPv4 address, or the /64 around an IPv6 address. It takes a plain address. */
 export const subscriberOf = (address: string): string =>
   address.includes(":") ? `${address.split(":", 4).join(":")}::/64` : address;
 
-/** How Node tells of IPv4 callers on an IPv6 socket. */
+/** The beginning that Node writes before IPv4 addresses on an IPv6 socket. */
 const MAPPED = "::ffff:";
 
 /** The eight groups of an IPv6 address without a zone. */
@@ -113,7 +111,7 @@ const groupsIn = (text: string): number[] =>
         .split(":")
         .flatMap((group) => (group.includes(".") ? halvesOf(group) : [Number.parseInt(group, 16)]));
 
-/** An IPv4 address as two groups. */
+/** An IPv4 address as two groups of IPv6. */
 function halvesOf(text: string): number[] {
   const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
   return [a * 256 + b, c * 256 + d];
@@ -125,17 +123,16 @@ const isMapped = (groups: readonly number[]): boolean =>
 const dotted = ([, , , , , , high = 0, low = 0]: readonly number[]): string =>
   [high >> 8, high & 255, low >> 8, low & 255].join(".");
 
-/** Bits of IPv6 before an IPv4 address that is mapped into it. */
+/** The bits before an IPv4 address that is mapped into IPv6. */
 const MAPPED_BITS = 96;
 
 /**
- * Whether an address is in one of `ranges` (`10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`). Families do
- * not mix: `::/0` is all of IPv6. IPv4 addresses that are mapped into IPv6 count as IPv4, also in ranges.
- *
+ * Whether an address is in one of `ranges` (`10.0.0.0/8`, `2001:db8::/32`, `192.0.2.7`). Families do not mix: `::/0` is
+ * all of IPv6. IPv4 addresses that are mapped into IPv6 count as IPv4, also in ranges.
  * @returns A test for plain addresses (`plainAddress`).
  */
 export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
-  // One list a family: Node's own would compare IPv4 with mapped IPv6, and `::/0` with both.
+  // One list for each family: a single list of Node would compare IPv4 with mapped IPv6, and `::/0` with both.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const range of ranges) {
     const { family, address, bits } = readRange(range);
@@ -149,7 +146,7 @@ export function addressMatcher(ranges: readonly string[]): (address: string) => 
 
 type Range = { readonly family: "ipv4" | "ipv6"; readonly address: string; readonly bits: number };
 
-/** The configuration and the key book let well-formed ranges through only. */
+/** The range is well-formed: the configuration and the key book refuse others. */
 function readRange(range: string): Range {
   const [written = "", length] = range.split("/");
   const address = plainAddress(written);
@@ -157,7 +154,7 @@ function readRange(range: string): Range {
   if (address.includes(":")) return { family: "ipv6", address, bits: Number(length ?? 128) };
   if (!written.includes(":")) return { family: "ipv4", address, bits: Number(length ?? 32) };
   const bits = Number(length ?? 128);
-  // Wider than the mapped addresses: a range of IPv6, in which nobody is any more.
+  // It is wider than all mapped addresses, so it is a range of IPv6, where no caller is after `plainAddress`.
   return bits < MAPPED_BITS
     ? { family: "ipv6", address: written, bits }
     : { family: "ipv4", address, bits: bits - MAPPED_BITS };

@@ -1,15 +1,15 @@
-// Guessing keys is slowed for each address: who sends many unknown ones waits longer and longer for the
-// refusal. Keys that are known are never slowed.
+// Slows down whoever guesses keys, by address: a caller that sends many unknown keys waits longer and longer for the
+// refusal. Known keys are never slowed down.
 import { subscriberOf } from "./client-address.ts";
 
 export type GuessLimits = {
-  /** Unknown keys that are refused at once. */
+  /** How many unknown keys are refused at once. */
   readonly free: number;
-  /** One more guess is free again after so long. */
+  /** After this time one guess is forgiven. */
   readonly forgivenAfterMs: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
-  /** Refusals that wait at the same time. */
+  /** How many refusals may wait at the same time. */
   readonly held: number;
   readonly addresses: number;
 };
@@ -23,22 +23,22 @@ export const GUESS_LIMITS: GuessLimits = {
   addresses: 10_000,
 };
 
-/** What is to be done about an unknown key. */
+/** What to do about an unknown key. */
 export type GuessVerdict =
   | { readonly kind: "at once" }
   /** Call `done` after the wait, however it ended. */
   | { readonly kind: "after"; readonly delayMs: number; readonly done: () => void }
-  /** Too many wait already. */
+  /** Too many refusals wait already. */
   | { readonly kind: "turned away"; readonly limit: number; readonly retryAfterMs: number };
 
 type Past = {
-  /** Guesses that are not forgiven yet, at `atMs`. */
+  /** The guesses that were not forgiven yet, as of `atMs`. */
   readonly guesses: number;
   readonly atMs: number;
 };
 
 export class Guesses {
-  /** By subscriber. The one that guessed last is the last one, and the first one is forgotten first. */
+  /** By subscriber, in the order of their last guess. The first one is forgotten first. */
   readonly #records = new Map<string, Past>();
   #held = 0;
   readonly #limits: GuessLimits;
@@ -47,7 +47,7 @@ export class Guesses {
     this.#limits = limits;
   }
 
-  /** An unknown key came from a plain address (`plainAddress`). */
+  /** To be called when an unknown key came from a plain address (`plainAddress`). */
   judge(address: string, nowMs: number): GuessVerdict {
     const over = Math.ceil(this.#count(subscriberOf(address), nowMs) - this.#limits.free);
     if (over <= 0) return { kind: "at once" };
@@ -61,7 +61,10 @@ export class Guesses {
     return { kind: "after", delayMs, done };
   }
 
-  /** With this guess. What is beyond the longest delay is not counted: it would be forgiven too late. */
+  /**
+   * The number of guesses with this one. Guesses beyond the longest delay are not counted: they would be forgiven too
+   * late.
+   */
   #count(subscriber: string, nowMs: number): number {
     const { forgivenAfterMs, addresses } = this.#limits;
     const known = this.#records.get(subscriber);

@@ -1,4 +1,4 @@
-// What a key may be used for, and from where. Prepared once; asked on every call.
+// What a key may be used for, and from where. It is prepared once and asked on every call.
 
 import { looksLikeAddress, readAddress } from "../../conflux/address.ts";
 import { isWild, matcherOf } from "../../lib/pattern.ts";
@@ -25,11 +25,11 @@ export type ScopeSettings = {
 export type RequestContext = {
   readonly network: string;
   readonly origin: string | undefined;
-  /** Looked for only when the key is bound to addresses. */
+  /** Read only when the key is bound to addresses. */
   readonly address: () => string | undefined;
 };
 
-/** What a method's declaration says to those who guard it. */
+/** What a method's declaration tells the scope. */
 export type GuardedMethod = {
   readonly name: string;
   readonly kind: MethodKind;
@@ -50,14 +50,14 @@ export type CallRule = "methods" | "readOnly" | "contracts";
 /** A rule that the key does not have is undefined, and costs nothing. */
 export class Scope {
   readonly largestBatch: number | undefined;
-  /** Of the answers to one batch, in bytes. */
+  /** The most bytes of the answers to one batch. */
   readonly batchResponseBytes: number | undefined;
   readonly logBlocks: number | undefined;
   readonly upstreamCalls: number | undefined;
-  /** Callers may ask how an answer came about. */
+  /** Whether callers may ask how an answer came about. */
   readonly mayExplain: boolean;
   readonly #networks: ReadonlySet<string> | undefined;
-  /** By its full name, or by a pattern. */
+  /** Whether the key opens a method, by its full name or by a pattern. */
   readonly #isMethod: Record<"named" | "fitting", (method: string) => boolean> | undefined;
   readonly #isOrigin: ((origin: string | undefined) => boolean) | undefined;
   readonly #isAddress: ((address: string) => boolean) | undefined;
@@ -84,35 +84,37 @@ export class Scope {
     this.#isReadOnly = readOnly === true;
   }
 
-  /** The same, whose callers may ask how an answer came about. */
+  /** The same scope, whose callers may ask how an answer came about. */
   explaining(): Scope {
     return this.mayExplain ? this : new Scope({ ...this.#settings, explain: true });
   }
 
-  /** The rule that forbids to come in with this key at all. */
+  /** The rule that forbids any request with this key from there; undefined when none does. */
   forbidsRequest({ network, origin, address }: RequestContext): RequestRule | undefined {
     if (this.#networks && !this.#networks.has(network)) return "networks";
     if (this.#isOrigin && !this.#isOrigin(origin)) return "origins";
     return this.#isAddress && !this.#isFrom(address()) ? "addresses" : undefined;
   }
 
-  /** The rule that forbids the call. What no network has is not forbidden: it is answered as such. */
+  /**
+   * The rule that forbids the call. A method that no network has is not forbidden: the answer says that there is none.
+   */
   forbidsCall({ message, method }: GuardedCall): CallRule | undefined {
     if (!this.#isOpen(message.method, method?.kind)) return "methods";
     if (!method) return undefined;
     if (this.#isReadOnly && method.kind !== "read") return "readOnly";
     if (!this.#isContract || !method.contractsOf) return undefined;
-    // Which contracts it reads may not be told: then it may read any.
+    // The declaration cannot tell which contracts the call reads: it may read any.
     const contracts = method.contractsOf(message.params);
     return contracts?.every(this.#isContract) ? undefined : "contracts";
   }
 
-  /** Whether calls of the method can be allowed, for the description of what the key may call. */
+  /** Whether calls of the method can be allowed; for the description of what the key may call. */
   offers(method: Pick<GuardedMethod, "name" | "kind">): boolean {
     return this.withholds(method) === undefined;
   }
 
-  /** Which rule forbids every call of the method, whatever its parameters. */
+  /** The rule that forbids every call of the method, whatever its parameters. */
   withholds({ name, kind }: Pick<GuardedMethod, "name" | "kind">): CallRule | undefined {
     return this.forbidsCall({
       message: { method: name, params: [] },
@@ -120,13 +122,15 @@ export class Scope {
     });
   }
 
-  /** What Access-Control-Allow-Origin says; undefined when the key's origins exclude the page. */
+  /** The value of Access-Control-Allow-Origin; undefined when the key's origins exclude the page. */
   allowedOrigin(origin: string | undefined): string | undefined {
     if (!this.#isOrigin) return "*";
     return this.#isOrigin(origin) ? origin : undefined;
   }
 
-  /** @param kind undefined for what the network does not serve: it is told so whatever the pattern may open. */
+  /**
+   * @param kind undefined when the network does not serve the method: the answer says so, whatever the pattern opens.
+   */
   #isOpen(method: string, kind: MethodKind | undefined): boolean {
     if (!this.#isMethod || this.#isMethod.named(method)) return true;
     return (kind === undefined || opensByPattern(kind)) && this.#isMethod.fitting(method);
@@ -154,7 +158,7 @@ export function originMatcher(
   };
 }
 
-/** What a browser sends, taken apart; undefined for `null` and what is no origin with a host. */
+/** The Origin header of a browser in parts; undefined for `null` and for anything that is no origin with a host. */
 type Origin = { scheme: string; host: string; port: string | undefined } | undefined;
 
 const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
@@ -166,7 +170,7 @@ function partsOf(text: string): Origin {
     : undefined;
 }
 
-/** Browsers leave them out. */
+/** Browsers leave these out. */
 const DEFAULT_PORTS = new Map([
   ["http", "80"],
   ["https", "443"],
@@ -202,7 +206,9 @@ function contractMatcher(contracts: readonly string[]): (address: unknown) => bo
     typeof address === "string" && (known.has(address) || known.has(usual(address)));
 }
 
-/** As most write it, and nodes: decoding BASE32 on each call costs more than the rest of the check. */
+/**
+ * Addresses as most callers and nodes write them: to decode BASE32 on each call costs more than the rest of the check.
+ */
 const spellings = (contract: string): readonly string[] => {
   const address = read(contract);
   if (!address) return HEX.test(contract) ? [contract.toLowerCase()] : [];
@@ -212,11 +218,11 @@ const spellings = (contract: string): readonly string[] => {
 
 const HEX = /^0x[0-9a-fA-F]{40}$/;
 
-/** One text for one address; what is none stays as it is, and is not in the list. */
+/** One text for one address. What is no address stays as it is, and is in no list. */
 const usual = (address: string): string =>
   HEX.test(address) ? address.toLowerCase() : (read(address)?.short ?? address);
 
-/** Whether it is of the network that is called is checked with the other parameters. */
+/** Whether the address is of the called network is checked with the other parameters. */
 function read(address: string): { short: string; verbose: string } | undefined {
   if (!looksLikeAddress(address)) return undefined;
   const reading = readAddress(address, networkIdOf(address));

@@ -1,4 +1,4 @@
-// What was done with one key: counted here with every call, told to its holder.
+// What was done with one key: each call is counted here, and the key's holder can read it.
 
 import {
   type DayRange,
@@ -21,19 +21,19 @@ export type UsageRow = Readonly<Counts> & {
 
 export type CountedCall = {
   readonly network: string;
-  /** Of a bounded set: the caller of a call may invent names. */
+  /** From a bounded set: callers may invent names. */
   readonly method: string;
-  /** What was charged. */
+  /** The compute units that were charged. */
   readonly computeUnits: number;
-  /** Of the answer, before compression. */
+  /** The size of the answer before compression. */
   readonly bytes: number;
   readonly requestBytes: number;
-  /** refused: turned away by the key's scope or limits. */
+  /** `refused`: by the key's scope or limits. */
   readonly outcome: "ok" | "error" | "refused";
-  /** Which of the key's settings refused it. */
+  /** The key's setting that refused the call. */
   readonly refusedBy?: string | undefined;
   readonly saved: Saving | undefined;
-  /** How often nodes were asked for it. */
+  /** How many calls to nodes it took. */
   readonly upstreamCalls: number;
 };
 
@@ -63,10 +63,10 @@ const REFUSED_AS: Readonly<Record<string, keyof Counts>> = {
   refusals: "refusedAgain",
 };
 
-/** As methods that are on no list. */
+/** The name for what is charged beside calls; unknown methods have it too. */
 const BESIDE_CALLS = "other";
 
-/** Of one question by a key's holder. */
+/** How many days one question of a key's holder may cover. */
 const MOST_DAYS = 92;
 
 export class KeyUsage {
@@ -98,18 +98,21 @@ export class KeyUsage {
     counts.savedComputeUnits += computeUnits;
   }
 
-  /** A request was turned away before a call in it was read. @param rule Others than a key's or its callers' are not counted. */
+  /**
+   * To be called when a request was refused before a call in it was read.
+   * @param rule Only rules of the key and its callers are counted.
+   */
   recordRefusal(network: string, rule: string | undefined): void {
     if (rule === undefined || !(rule in REFUSED_AS)) return;
     countRefusal(this.#dayNow().countsOf(network, BESIDE_CALLS), rule);
   }
 
-  /** What was charged beside calls: for the bytes of large requests. */
+  /** Counts compute units beside calls: for the bytes of large requests. */
   recordUnits(network: string, computeUnits: number): void {
     this.#dayNow().countsOf(network, BESIDE_CALLS).computeUnits += computeUnits;
   }
 
-  /** The days of a question, the current month where it names none. */
+  /** The days of a question; the current month where it names none. */
   range(wanted: {
     readonly from?: string | undefined;
     readonly to?: string | undefined;
@@ -118,7 +121,10 @@ export class KeyUsage {
     return readRange(wanted, { wallTimeMs, mostDays: MOST_DAYS });
   }
 
-  /** What was done with this key and no other, until now. @throws stateUnavailable. */
+  /**
+   * The usage of this key alone, until now.
+   * @throws stateUnavailable.
+   */
   read(range: DayRange): Promise<readonly UsageRow[]> {
     return this.#parts.read(this.#name, range);
   }
@@ -140,49 +146,52 @@ export type KeyUsageParts = {
   readonly read: (name: string, range: DayRange) => Promise<readonly UsageRow[]>;
 };
 
-/** What is counted. The order of the numbers in the text: new ones are appended, and missing ones are 0. */
+/** The numbers that are counted, in their order in the text: new ones are appended, and missing ones are 0. */
 export const FIELDS = [
-  /** Answered with a result or an error, and charged. Refused ones are not among them. */
+  /** Calls that were answered with a result or an error, and charged, without the refused ones. */
   "calls",
   "computeUnits",
-  /** Of the answers, before compression. */
+  /** The size of the answers before compression. */
   "bytes",
   "requestBytes",
-  /** Of the calls, those that were answered with an error. */
+  /** The calls that were answered with an error. */
   "errors",
-  /** Turned away by the key's scope or limits; they cost little. */
+  /** The calls that the key's scope or limits refused; they cost little. */
   "refused",
   "savedByStore",
-  /** They shared the answer to an equal call. */
+  /** The calls that shared the answer to an equal call. */
   "savedByMerging",
-  /** Computed here, where a node would have been asked otherwise. */
+  /** The calls that were computed here, for which a node would have been asked otherwise. */
   "savedHere",
   /** The compute units of all saved calls. */
   "savedComputeUnits",
-  /** How often nodes were asked for these calls, refused ones included. */
+  /** The calls to nodes for all these calls, also the refused ones. */
   "upstreamCalls",
-  /** Of the refused ones, by what refused them: methods that the key does not have, transactions of a key that only reads, … */
+  /**
+   * The refused calls by what refused them: methods that the key does not have, transactions of a key that only reads,
+   * …
+   */
   "refusedMethods",
   "refusedWrites",
   "refusedContracts",
   "refusedRate",
-  /** Of a day or a month. */
+  /** The quota of a day or a month. */
   "refusedQuota",
-  /** Too many at once. */
+  /** Too many at the same time. */
   "refusedConcurrent",
-  /** Before a call was read, from here on: of other networks, origins and addresses than the key's. */
+  /** From here on refused before a call was read: other networks, origins and addresses than the key's. */
   "refusedNetworks",
   "refusedOrigins",
   "refusedAddresses",
-  /** Larger than the key may send. */
+  /** Batches larger than the key may send. */
   "refusedBatches",
-  /** Too many of them, or too many messages. */
+  /** Too many WebSockets, or too many messages. */
   "refusedWebSockets",
-  /** Unread, since so much before was refused. */
+  /** Refused unread, since many requests before were refused. */
   "refusedAgain",
 ] as const;
 
-/** Of one key's calls on one day, by network and method. */
+/** The numbers of one key on one day, for one network and method. */
 export type Counts = Record<(typeof FIELDS)[number], number>;
 
 function countRefusal(counts: Counts, rule: string | undefined): void {
@@ -197,7 +206,7 @@ export type Totals = Map<string, Map<string, Counts>>;
 export const noCounts = (): Counts =>
   Object.fromEntries(FIELDS.map((field) => [field, 0])) as Counts;
 
-/** The counts of one network and method; made with the first call. */
+/** The counts of one network and method, made with the first call. */
 function countsIn(totals: Totals, network: string, method: string): Counts {
   return totals.get(network)?.get(method) ?? begin(totals, network, method);
 }
@@ -219,7 +228,7 @@ export function addCounts(counts: Counts, other: Counts): void {
   for (const field of FIELDS) counts[field] += other[field];
 }
 
-/** `{"<network>":{"<method>":[…]}}`, as the state adds it up. */
+/** `{"<network>":{"<method>":[…]}}`, the form in which the state adds counters up. */
 const treeOf = (totals: Totals): CounterTree =>
   Object.fromEntries(
     [...totals].map(([network, methods]) => [
@@ -242,31 +251,31 @@ export function totalsOfText(text: string): Totals {
   return totals;
 }
 
-/** Whose counts of which day. Each member has entries of its own, so that each entry has one writer. */
+/** Day, key and member of an entry. Each member has entries of its own, so each entry has one writer. */
 export type UsageOf = { readonly day: string; readonly key: string; readonly member: string };
 
-/** Under which key its counters by network and method are in the state. */
+/** The key in the state of the counters by network and method. */
 export const usageEntryKey = ({ day, key, member }: UsageOf): string =>
   `usage ${day} ${key} ${member}`;
 
-/** How all entries of a key's counters by hour begin: a member's name follows. */
+/** The beginning of the entries of a key's counters by hour; a member's name follows. */
 export const hoursPrefix = ({ day, key }: Omit<UsageOf, "member">): string =>
   `usage hours ${day} ${key} `;
 
-/** In counters by hour: in the place of a network, with hours in that of methods. */
+/** Stands in the place of a network in the counters by hour, which have hours in the place of methods. */
 export const ALL_NETWORKS = "all";
 
 /** One key's counts of one day that were not sent to the state yet. */
 export class DayUsage {
   readonly #of: UsageOf;
-  /** Of the hour that runs. */
+  /** The counts of the running hour. */
   #counted: Totals = new Map();
   #hour = "";
-  /** What was counted before, by network and method, and the same by hour. */
+  /** The counts that were not sent yet, by network and method, and by hour. */
   #unsent: Totals = new Map();
   #hours: Totals = new Map();
   #hoursSentAtMs = Number.NEGATIVE_INFINITY;
-  /** false once it was sent and put away: another one is opened for calls that still come. */
+  /** false when it was sent and closed: calls that still come are counted in another one. */
   isOpen = true;
 
   constructor(of: UsageOf) {
@@ -281,18 +290,18 @@ export class DayUsage {
     return this.#counted.size === 0 && this.#unsent.size === 0 && this.#hours.size === 0;
   }
 
-  /** What is counted from now on is of this hour. */
+  /** To be called when an hour begins: what follows is counted for it. */
   beginHour(hour: string): void {
     this.#endHour();
     this.#hour = hour;
   }
 
-  /** To be counted up by whoever asks for it, at once. */
+  /** The counts, which the caller raises at once. */
   countsOf(network: string, method: string): Counts {
     return countsIn(this.#counted, network, method);
   }
 
-  /** Takes out what was counted since the last time: by hour less often, or all that is left. */
+  /** Takes what was counted since the last time: by hour less often, or all that is left. */
   takeOut({ nowMs, isLast }: TakingOut): readonly Addition[] {
     this.#endHour();
     const additions: Addition[] = [];
@@ -321,9 +330,9 @@ export class DayUsage {
 
 type TakingOut = {
   readonly nowMs: number;
-  /** Nothing is taken out after it. */
+  /** Whether nothing will be taken afterwards. */
   readonly isLast: boolean;
 };
 
-/** Each time the state adds to a day's hours it reads and writes all 24. */
+/** How often counts by hour are taken: to add to a day's hours, the state reads and writes all 24. */
 const HOURS_EVERY_MS = 10_000;

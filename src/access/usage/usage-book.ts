@@ -12,15 +12,15 @@ import { readUsage } from "./usage-report.ts";
 
 /** A killed process loses what it counted in this time. */
 const WRITE_EVERY_MS = 500;
-/** Keys in one operation: others get a turn between two. */
+/** How many keys one operation has: other work has its turn between two operations. */
 const BATCH = 100;
-/** The state may be away for half as long, and each call is counted once. */
+/** The state may be away for half of this time, and each call is still counted once. */
 const KEPT_MS = 62 * DAY_MS;
 
 export type UsageBookOptions = {
-  /** Who writes: the same after a restart, and no other's; see `memberId`. */
+  /** The name of this process, which no other has and which it keeps after a restart; see `memberId`. */
   readonly member: string;
-  /** How many days the state keeps. */
+  /** How many days of usage the state keeps. */
   readonly keptDays: number;
 };
 
@@ -34,12 +34,12 @@ export class UsageBook {
   #options: UsageBookOptions;
   readonly #parts: UsageBookParts;
   readonly #keys = new Map<string, KeyUsage>();
-  /** By their entries: those of today, and those that are not written yet. */
+  /** By the key of their entry: today's counts, and those that are not written yet. */
   readonly #days = new Map<string, DayUsage>();
   readonly #outbox: Outbox<readonly Addition[], void>;
   readonly #closing = new AbortController();
   readonly #writing = new Mutex();
-  /** The write that will begin after the one that runs. */
+  /** The write that begins after the running one. */
   #next: Promise<void> | undefined;
   #isFailing = false;
   #loop: Promise<unknown> = Promise.resolve();
@@ -66,7 +66,7 @@ export class UsageBook {
     };
   }
 
-  /** The same for the same name, always. */
+  /** The usage of the key with this name: always the same object. */
   of(name: string): KeyUsage {
     const known = this.#keys.get(name);
     if (known) return known;
@@ -79,7 +79,7 @@ export class UsageBook {
     this.#options = { ...this.#options, keptDays };
   }
 
-  /** Begins to write, and to remove what is too old. */
+  /** Begins to write, and to remove usage that is too old. */
   start(): void {
     const { signal } = this.#closing;
     const keptDays = (): number => this.#options.keptDays;
@@ -90,7 +90,7 @@ export class UsageBook {
     ]);
   }
 
-  /** Writes what is left; what the state does not take now is lost, and logged. */
+  /** Writes what is left. What the state does not take now is lost, and logged. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
@@ -111,7 +111,7 @@ export class UsageBook {
   async #writeOnce(): Promise<void> {
     const at = { nowMs: this.#parts.clock.now(), isLast: this.#closing.signal.aborted };
     const changed = [...this.#days.values()].filter((day) => !day.isEmpty);
-    await this.#outbox.send(() => undefined); // only what is unanswered
+    await this.#outbox.send(() => undefined); // sends only what is unanswered
     for (let from = 0; from < changed.length; from += BATCH) {
       const days = changed.slice(from, from + BATCH);
       await this.#outbox.send(() => {
@@ -154,13 +154,13 @@ export class UsageBook {
 
 type Parts = { readonly state: Pick<State, "list" | "update">; readonly clock: Clock };
 
-/** Also how soon after the start the first look is taken. */
+/** How often it looks for usage that is too old; the first look is this long after the start. */
 const LOOK_EVERY_MS = 60_000;
 
-/** Before today: 48 hours begin on the second day before at the earliest. */
+/** How many days before today are kept by hour: 48 hours begin on the second day before at the earliest. */
 const KEPT_DAYS_OF_HOURS = 2;
 
-/** No gateway counted before. */
+/** No gateway counted before this year. */
 const FIRST_YEAR = 2025;
 
 /** Removes usage that is too old from the state: once a day, and when fewer days are to be kept; until the signal ends it. */
@@ -174,7 +174,7 @@ export function keepRemovingOldUsage(
     const nowMs = clock.wallTime();
     const firstKept = dayOf(nowMs - (keptDays() - 1) * DAY_MS);
     if (firstKept === removedBefore) return;
-    // At the next look where the state is away.
+    // While the state is away this throws, and the next look tries again.
     await removeBefore(firstKept, { ...parts, signal, what: "usage " });
     const firstOfHours = dayOf(nowMs - KEPT_DAYS_OF_HOURS * DAY_MS);
     await removeBefore(firstOfHours, { ...parts, signal, what: "usage hours " });
@@ -183,7 +183,7 @@ export function keepRemovingOldUsage(
   return repeat(LOOK_EVERY_MS, look, { clock, signal });
 }
 
-/** Several members may do so at once: what is gone is gone. */
+/** Several members may do so at the same time. */
 async function removeBefore(
   firstKept: string,
   { state, clock, signal, what }: Parts & { readonly signal: AbortSignal; readonly what: string },
@@ -197,7 +197,7 @@ async function removeBefore(
   }
 }
 
-/** All days before, by whole years and months: nearly all of these lists are empty. */
+/** Prefixes of all earlier days, by whole years and months: nearly all of these lists are empty. */
 export function prefixesBefore(day: string): string[] {
   const [year = "", month = ""] = day.split("-");
   const years = numbered(FIRST_YEAR, Number(year));

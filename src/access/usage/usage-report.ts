@@ -1,4 +1,4 @@
-// The usage report: what all members wrote of a range of days, added up by day, key, network and method; what it
+// The usage report: the counts of all members for a range of days, added up by day, key, network and method; what they
 // would have cost; sums by key; and the same as CSV.
 
 import { type DayRange, dayOf, daysIn, HOUR_MS, hourOf, isoText } from "../../lib/calendar.ts";
@@ -23,12 +23,11 @@ export type UsageQuery = DayRange & {
   readonly network?: string | undefined;
 };
 
-/** Entries that are read in one go. */
+/** How many entries are read at once. */
 const BATCH = 200;
 
 /**
- * Rows in the order of day, key, network and method. Others get a turn in between, however many there are.
- *
+ * Rows in the order of day, key, network and method. Other work has its turn in between, however many there are.
  * @param query Days as `readRange` gives them.
  * @throws When the state is away.
  */
@@ -55,17 +54,16 @@ export async function readUsage(
   return rows;
 }
 
-/** Counts by hour are told of so many hours, the running one among them. */
+/** For how many hours usage by hour is told, with the running hour. */
 const TOLD_HOURS = 48;
 
 export type UsageHour = Readonly<Counts> & {
-  /** When the hour began, ISO 8601. */
+  /** The beginning of the hour, ISO 8601. */
   readonly at: string;
 };
 
 /**
- * What one key did in each of the last 48 hours, in their order; hours without any calls too.
- *
+ * The usage of one key in each of the last 48 hours, in their order, also for hours without any calls.
  * @throws When the state is away.
  */
 export async function readUsageHours(
@@ -87,7 +85,7 @@ export async function readUsageHours(
   });
 }
 
-/** The entries of a key follow one another: names have no spaces. */
+/** Groups entries by key: those of a key follow each other, since names have no spaces. */
 function* byKey(entries: readonly Entry[]): Generator<[string, readonly Entry[]]> {
   let from = 0;
   while (from < entries.length) {
@@ -130,7 +128,7 @@ const inOrder = <Value>(map: ReadonlyMap<string, Value>): [string, Value][] =>
 
 export type PriceSettings = {
   readonly currency: string;
-  /** For a million compute units, where the method has no price of its own. */
+  /** For a million compute units, for methods that have no price of their own. */
   readonly computeUnits: number;
   /** For a million calls, by method or pattern. */
   readonly methods: Readonly<Record<string, number>>;
@@ -139,7 +137,7 @@ export type PriceSettings = {
 type Cost = {
   /** Of all calls. */
   readonly cost: number;
-  /** Of those that no node was asked for. */
+  /** Of the calls for which no node was asked. */
   readonly savedCost: number;
 };
 
@@ -148,7 +146,7 @@ export type PriceList = {
   costOf(counts: Readonly<Counts> & { readonly method: string }): Cost;
 };
 
-/** A method's own price wins over patterns, of these the longest, and all of them over compute units. */
+/** A method's own price wins over patterns, the longest pattern over the others, and all of them over compute units. */
 export function priceList({ currency, computeUnits, methods }: PriceSettings): PriceList {
   const prices = new BestMatch(methods);
   return {
@@ -172,7 +170,7 @@ const costs = (perMillion: number, all: number, saved: number): Cost => ({
   savedCost: rounded((saved * perMillion) / 1_000_000),
 });
 
-/** To a billionth of the currency: what is behind is noise of floating point. */
+/** To a billionth of the currency: smaller parts are floating point noise. */
 const rounded = (amount: number): number => Math.round(amount * 1e9) / 1e9;
 
 /** The costs are left out where no prices are configured. */
@@ -184,7 +182,7 @@ type Sums = Readonly<Record<string, Sum>>;
 export type UsageReport = DayRange & {
   readonly currency: string | undefined;
   readonly rows: readonly PricedRow[];
-  /** By their names; of days, those on which anything was done. */
+  /** Sums by name. Days without any usage are left out. */
   readonly keys: Sums;
   readonly networks: Sums;
   readonly methods: Sums;
@@ -227,13 +225,13 @@ function sumOf(rows: readonly PricedRow[], prices: PriceList | undefined): Sum {
   };
 }
 
-/** What refused calls is told in JSON: programs read these columns by their order too. */
+/** The reasons of refusals are told in JSON only: programs also read these columns by their order. */
 const COUNTED = FIELDS.slice(0, FIELDS.indexOf("refusedMethods"));
 const COLUMNS = ["day", "key", "network", "method", ...COUNTED, "cost", "savedCost"] as const;
 
 /**
- * RFC 4180: a header line, fields with a comma, a quote or a line break in quotes, CRLF. What a spreadsheet would take
- * for a formula stands behind an apostrophe: a key may be called -1.
+ * RFC 4180: a header line, quotes around fields with a comma, a quote or a line break, CRLF. A text that a spreadsheet
+ * would take for a formula gets an apostrophe before it: a key may be called -1.
  */
 export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currency">): string =>
   [
@@ -243,7 +241,7 @@ export const usageCsv = ({ rows, currency }: Pick<UsageReport, "rows" | "currenc
     .map((fields) => `${fields.map(quoted).join(",")}\r\n`)
     .join("");
 
-/** Numbers without an exponent: 4e-7 is a text to many programs. */
+/** Numbers without an exponent: many programs take 4e-7 for a text. */
 const fieldOf = (value: string | number | undefined = ""): string =>
   typeof value === "string"
     ? value.replace(/^[=+\-@\t\r]/, "'$&")

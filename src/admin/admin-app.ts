@@ -24,8 +24,10 @@ import {
   type AdminServerParts,
   actorOf,
   addressOf,
+  mistakesIn,
   noteChange,
   readBody,
+  readBodyAs,
   requestOf,
   shownCall,
 } from "./admin-parts.ts";
@@ -59,7 +61,7 @@ export function adminApp(
   const nextRequestId = requestIds();
   const app: AdminApp = new OpenAPIHono({
     defaultHook: (result) => {
-      if (!result.success) throw problems.mistakes(result.error.issues.map(mistakeLine));
+      if (!result.success) throw mistakesIn(result.error, "the query");
     },
   });
   app.use("*", async (context, next) => {
@@ -152,9 +154,6 @@ async function slowDown(context: AdminContext, parts: AdminServerParts): Promise
   await clock.sleep(verdict.delayMs).finally(verdict.done);
 }
 
-const mistakeLine = ({ path, message }: { path: PropertyKey[]; message: string }): string =>
-  `${path.length > 0 ? path.join(".") : "the query"}: ${message}`;
-
 function problemOf(
   error: Error,
   { log, requestId }: { log: AdminServerParts["log"]; requestId: string },
@@ -206,7 +205,8 @@ function addChanges(app: AdminApp, parts: KeyParts): void {
   });
   app.openapi(keyRoutes.rotate, async (context) => {
     const { name } = context.req.valid("param");
-    const outcome = await keys.rotate(name, { overlapMs: overlapOf(await readBody(context)) });
+    const { overlap: overlapMs = OVERLAP_MS } = await readBodyAs(context, rotation);
+    const outcome = await keys.rotate(name, { overlapMs });
     return context.json(await shownOf(outcome, { context, parts, what: "a key was rotated" }), 200);
   });
   for (const [act, done] of [
@@ -255,14 +255,6 @@ async function shownOf(
       await noteChange(context, parts, { ...change, key: outcome.key.name });
       return { ...outcome.key, key: outcome.text };
   }
-}
-
-function overlapOf(body: unknown): number {
-  const read = rotation.safeParse(body);
-  if (read.success) return read.data.overlap ?? OVERLAP_MS;
-  throw problems.mistakes(
-    read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
-  );
 }
 
 const AUDIT_LIMIT = 100;

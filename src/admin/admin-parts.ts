@@ -1,6 +1,6 @@
 // What admin is given: the gateway's parts, and a request with what is known of it beside HTTP.
 import type { HttpBindings } from "@hono/node-server";
-import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Logger } from "pino";
 import type { Actor, AuditTrail, Change } from "../access/audit-trail.ts";
@@ -17,7 +17,7 @@ import type { UpstreamSnapshot } from "../observe/upstream-gauges.ts";
 import type { CallTrials } from "../server/try-call.ts";
 import type { State } from "../state/state.ts";
 import { type AdminRequest, isJson, type Operator } from "./admission.ts";
-import { problems } from "./problem.ts";
+import { type Problem, problems } from "./problem.ts";
 import type { Status } from "./schemas.ts";
 
 export type Reloaded =
@@ -143,6 +143,20 @@ export async function readBody(context: AdminContext): Promise<Readonly<Record<s
   if (!isMapping(value)) throw problems.malformed(undefined);
   return value;
 }
+
+/** The body as a schema reads it. @throws Problem with its mistakes */
+export async function readBodyAs<Schema extends z.ZodType>(
+  context: AdminContext,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  const read = schema.safeParse(await readBody(context));
+  if (read.success) return read.data;
+  throw mistakesIn(read.error, "the body");
+}
+
+/** @param whole What is wrong where an issue has no path. */
+export const mistakesIn = ({ issues }: z.ZodError, whole: string): Problem =>
+  problems.mistakes(issues.map(({ path, message }) => `${path.join(".") || whole}: ${message}`));
 
 function parse(text: string): unknown {
   try {

@@ -5,7 +5,7 @@ import {
   type AdminContext,
   type AdminServerParts,
   actorOf,
-  readBody,
+  readBodyAs,
 } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { body, failures, forAll, forRead, json } from "./routes.ts";
@@ -93,9 +93,7 @@ const listsOf = (lists: Readonly<Record<"mistakes" | "changed", readonly string[
 
 /** @throws Problem */
 async function textOf(context: AdminContext): Promise<string> {
-  const read = configurationText.safeParse(await readBody(context));
-  if (!read.success) throw problems.mistakes(["text: expected the whole file, as a text"]);
-  if (Buffer.byteLength(read.data.text) > MOST_TEXT_BYTES)
-    throw problems.bodyTooLarge(MOST_TEXT_BYTES);
-  return read.data.text;
+  const { text: told } = await readBodyAs(context, configurationText);
+  if (Buffer.byteLength(told) > MOST_TEXT_BYTES) throw problems.bodyTooLarge(MOST_TEXT_BYTES);
+  return told;
 }

@@ -370,7 +370,9 @@ export const replaced = z
   .openapi("ReplacedConfiguration");
 
 export const configurationText = z.strictObject({
-  text: z.string().describe("The whole file, in YAML."),
+  text: z
+    .string({ error: "expected the whole file, as a text" })
+    .describe("The whole file, in YAML."),
 });
 
 export const tryRequest = z.strictObject({

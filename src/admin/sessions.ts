@@ -3,7 +3,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
-import { type AdminApp, type AdminContext, readBody, requestOf } from "./admin-parts.ts";
+import { type AdminApp, type AdminContext, readBodyAs, requestOf } from "./admin-parts.ts";
 import {
   type AdminRequest,
   digestOf,
@@ -101,7 +101,7 @@ export function addSessionAnswers(app: AdminApp, parts: SessionAnswerParts): voi
     const problem = tokens().isEmpty ? refusedWithoutToken(request) : otherPage(request);
     // Programs have no pages: what tells neither an origin nor a site is none.
     if (problem && isOfPage(request)) return refuse(context, problem);
-    const { token } = read(await readBody(context));
+    const { token } = await readBodyAs(context, login);
     if (tokens().isEmpty) throw problems.conflict("there is no token here, and none is needed");
     const digest = digestOf(token);
     const operator = tokens().holderOfDigest(digest);
@@ -126,11 +126,3 @@ const isOfPage = ({ header }: AdminRequest): boolean =>
   header("origin") !== undefined || header("sec-fetch-site") !== undefined;
 
 const told = ({ name, role }: Operator) => ({ name, role });
-
-function read(body: unknown): { token: string } {
-  const parsed = login.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw problems.mistakes(
-    parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
-  );
-}

@@ -1,7 +1,7 @@
 // A call that an operator makes as one of the keys, and what it can call.
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
-import { type AdminApp, type AdminServerParts, actorOf, readBody } from "./admin-parts.ts";
+import { type AdminApp, type AdminServerParts, actorOf, readBodyAs } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { body, failures, forKeys, forRead, json } from "./routes.ts";
 import { tried, tryRequest } from "./schemas.ts";
@@ -36,14 +36,10 @@ type TryParts = Pick<AdminServerParts, "trials" | "prices" | "log">;
 export function addTryAnswers(app: AdminApp, parts: TryParts): void {
   const { trials, prices, log } = parts;
   app.openapi(tryRoutes.try, async (context) => {
-    const read = tryRequest.safeParse(await readBody(context));
-    if (!read.success)
-      throw problems.mistakes(
-        read.error.issues.map(({ path, message }) => `${path.join(".") || "the body"}: ${message}`),
-      );
-    const { network, key, params = [] } = read.data;
+    const asked = await readBodyAs(context, tryRequest);
+    const { network, key, params = [] } = asked;
     const requestId = context.get("requestId");
-    const outcome = await trials.try({ ...read.data, params, requestId });
+    const outcome = await trials.try({ ...asked, params, requestId });
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);

@@ -112,7 +112,9 @@ function checkUrls(urls: readonly string[]): void {
   const escaped = JSON.stringify({ networks }).replaceAll("$", () => "$$");
   const parsed = parseConfig(escaped, {});
   if (parsed.kind === "config") return;
-  const lines = parsed.mistakes.map((line) => line.replace(/^networks\.each\.upstreams/, "URL "));
+  const lines = parsed.mistakes.map((line) =>
+    line.replace(/^networks\.each\.upstreams\[(\d+)\](\.url)?/, (_, at) => `URL ${Number(at) + 1}`),
+  );
   throw new CommandFailure(lines.join("\n"), { exitCode: 2 });
 }
 

@@ -10,6 +10,8 @@ type Option = {
   /** What stands behind it in the help; undefined for one that is on or off. */
   readonly placeholder: string | undefined;
   readonly summary: string;
+  /** One letter that stands for it. */
+  readonly short?: string;
   /** Where its value goes in what is asked of a key. */
   readonly path?: readonly string[];
   /** What `none` takes away, where that is more. */
@@ -74,7 +76,7 @@ const terms = {
 export const termNames = Object.keys(terms);
 
 export const options: Readonly<Record<string, Option>> = {
-  config: { placeholder: "headgate.yaml", summary: "the configuration" },
+  config: { placeholder: "headgate.yaml", summary: "the configuration", short: "c" },
   name: { placeholder: "web", summary: "the key's name" },
   ...terms,
   overlap: { placeholder: "24h", summary: "how long the old key works on; 0 for not at all" },
@@ -92,7 +94,10 @@ export const wrong = (message: string): CommandFailure =>
 /** For node:util's parseArgs. */
 export const parsable = (names: readonly string[]): ParseArgsConfig["options"] =>
   Object.fromEntries(
-    names.map((name) => [name, { type: options[name]?.placeholder ? "string" : "boolean" }]),
+    names.map((name) => {
+      const { placeholder, short } = options[name] ?? {};
+      return [name, { type: placeholder ? "string" : "boolean", ...(short && { short }) }];
+    }),
   );
 
 /** What the options ask of a key. `none` takes a setting away. */

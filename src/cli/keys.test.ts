@@ -112,6 +112,7 @@ describe("headgate keys", () => {
     [["revoke", "filed"], 1, "the key filed is in the configuration file: change it there"],
     [["disable", "nobody"], 1, "there is no key of the name nobody"],
     [["show", "nobody"], 1, "there is no key of the name nobody"],
+    [["usage", "nobody"], 1, "there is no key of the name nobody, and nothing was done with one"],
     [["rotate", "web", "--overlap", "soon"], 2, "--overlap: want a duration such as 24h, or 0"],
     [["usage", "--from", "yesterday"], 2, "--from: want a UTC day such as 2026-11-21"],
     [["dance"], 2, "unknown command keys dance"],
@@ -119,6 +120,22 @@ describe("headgate keys", () => {
     const command = await run(...words);
     expect(command).toMatchObject({ code, stdout: "" });
     expect(command.stderr).toContain(message);
+  });
+
+  it("takes the configuration by the letter of the other commands", async () => {
+    const listed = await commandHere((print) => keys(["list", "-c", config], {}, print));
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining("filed") });
+  });
+
+  it("says that the shared state is away, also where the file names no chain", async () => {
+    const networks = { local: { upstreams: ["http://127.0.0.1:1"] } };
+    const state = { keySecret: "s".repeat(32), state: "redis://127.0.0.1:9" };
+    await writeFile(config, JSON.stringify({ ...state, networks }));
+    const { code, stderr } = await run("list");
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^the gateway's shared state cannot be reached.*run.*\n$/),
+    });
   });
 
   it("needs a configuration", async () => {

@@ -228,7 +228,7 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
     summary: "what a key, or every key, was used for",
     takesName: "perhaps",
     options: ["from", "to", "network", "csv", "json"],
-    run: async ({ name, values }, { state, config, clock, print }) => {
+    run: async ({ name, values }, { book, state, config, clock, print }) => {
       const range = readRange(
         { from: textOf(values["from"]), to: textOf(values["to"]) },
         { wallTimeMs: clock.wallTime(), mostDays: MOST_DAYS },
@@ -236,6 +236,9 @@ const keysCommands: Readonly<Record<string, KeysCommand>> = {
       if (range.kind === "mistake") throw wrong(`--${range.field}: ${range.why}`);
       const query = { ...range, key: name || undefined, network: textOf(values["network"]) };
       const rows = await readUsage(state, query, { clock });
+      // What a key was used for outlives it.
+      if (name && rows.length === 0 && !(await book.show(name)))
+        throw refused(`there is no key of the name ${name}, and nothing was done with one`);
       print(usageAs(values, usageReportOf(rows, range, config.prices && priceList(config.prices))));
     },
   },

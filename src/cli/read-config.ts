@@ -110,8 +110,10 @@ export async function readKnownConfig(
   if (names.length === 0) return config;
   const state = await keptStateOf(config);
   if (!state) return config;
+  // A state that cannot be reached leaves them unknown.
+  const factsOf = (name: string) => readChainFacts(name, state).catch(() => undefined);
   const kept = await Promise.all(
-    names.map(async (name) => [name, await readChainFacts(name, state)] as const),
+    names.map(async (name) => [name, await factsOf(name)] as const),
   ).finally(() => state.close());
   const facts = Object.fromEntries(kept.filter(([, each]) => each !== undefined)) as Facts;
   return readConfig(path, environment, facts);
@@ -190,7 +192,10 @@ export async function withStateOf<Result>(
     return await work(state);
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause;
-    throw new CommandFailure(cause.message, { exitCode: 1, cause });
+    const todo = config.state
+      ? ": does the Redis of `state` run, and is it reached from here?"
+      : "";
+    throw new CommandFailure(`${cause.message}${todo}`, { exitCode: 1, cause });
   } finally {
     await state.close();
   }

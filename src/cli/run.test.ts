@@ -12,6 +12,8 @@ const refusalOf = async (...words: string[]) => {
 describe("a command line that is none", () => {
   it.each([
     { words: ["dance"], why: "unknown command dance" },
+    { words: ["127.0.0.1:8545"], why: "a node's URL begins with http://, https://" },
+    { words: ["localhost:8545"], why: "URL 1: expected a URL with http, https, ws, wss or ipc" },
     { words: ["check", "twice"], why: "unknown argument twice" },
     { words: ["serve", "--colour"], why: "Unknown option '--colour'" },
     { words: ["check"], why: "check: --config is missing" },

@@ -91,9 +91,17 @@ export async function run(argv: readonly string[], environment: Environment): Pr
       return printMethodsOfKey(config, { key, network }, print);
     }
     default:
-      throw new CommandFailure(`unknown command ${command}\n\n${HELP}`, { exitCode: 2 });
+      throw new CommandFailure(`unknown command ${command}${hintFor(command)}\n\n${HELP}`, {
+        exitCode: 2,
+      });
   }
 }
+
+/** No command has a dot or a colon. */
+const hintFor = (command: string): string =>
+  /[.:]/.test(command)
+    ? "; a node's URL begins with http://, https://, ws://, wss:// or ipc://"
+    : "";
 
 /** Who reads what a command prints may have seen enough, as `head` has: the command does its work to the end. */
 function letReadersLeave(): void {

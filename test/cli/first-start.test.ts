@@ -129,8 +129,8 @@ describe("headgate <urls>", () => {
       code: 1,
       says: "none of these nodes says which chain it is:\n✗ http://127.0.0.1:2: nothing listens there",
     },
-    { args: ["http://user:secret"], code: 2, says: "URL [0].url: expected a URL" },
-    { args: ["gopher://secret"], code: 2, says: "URL [0].url: expected a URL" },
+    { args: ["http://user:secret"], code: 2, says: "URL 1: expected a URL with http, https" },
+    { args: ["gopher://secret"], code: 2, says: "URL 1: expected a URL with http, https" },
     { args: ["check", "http://secret"], code: 2, says: "unknown argument a URL" },
     { args: ["http://127.0.0.1:2", "--config", "x.yaml"], code: 2, says: "not both" },
   ])("$args ends with $code", async ({ args, code, says }) => {

@@ -1,5 +1,5 @@
-// The head of a network as its nodes tell it: the one view of it that a batch gets; and, where nobody follows their
-// chain, the watch that keeps it known.
+// The head of a network as its nodes tell it, in the one view of it that a batch gets. Where nobody follows the chain,
+// a watch keeps the heads of its nodes known.
 
 import { toQuantity } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -17,7 +17,7 @@ type View = {
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference;
 };
 
-/** What a node is asked for: its head's number, and its newest block. */
+/** What nodes are asked: the number of their head, and their newest block. */
 const NUMBERS = {
   evm: ["eth_blockNumber", "[]"],
   conflux: ["cfx_epochNumber", '["latest_state"]'],
@@ -38,7 +38,7 @@ export class Head {
     this.#upstream = parts.upstream;
   }
 
-  /** For a lone call: `latest` stays what it is, and the node resolves it. */
+  /** For a call by itself: `latest` stays as it is, and the node resolves it. */
   loneView(signal: () => Signal): View {
     return {
       latest: () => this.#ask(signal()),
@@ -47,14 +47,14 @@ export class Head {
     };
   }
 
-  /** For a batch: `latest` is asked once and means one and the same block for all members. */
+  /** For a batch: `latest` is resolved once and means the same block for all members. */
   batchView(signal: () => Signal): View {
     let head: Promise<number> | undefined;
     const latest = (): Promise<number> => {
       const asked = head ?? this.#ask(signal());
       head = asked;
       asked.catch(() => {
-        if (head === asked) head = undefined; // one that failed or was aborted is not kept for the others
+        if (head === asked) head = undefined; // a failed or aborted answer is not kept for the other members
       });
       return asked;
     };
@@ -66,7 +66,7 @@ export class Head {
     };
   }
 
-  /** The newest block's number and time; for epochs, that of the newest executed one. */
+  /** The newest block's number and time; on epoch networks those of the newest executed epoch. */
   async read(signal: Signal): Promise<{ number: number; timestampMs: number }> {
     const [method, params] = BLOCKS[this.#family];
     const json = await this.#upstream.call(method, params, signal);
@@ -87,22 +87,23 @@ export class Head {
   }
 }
 
-/** A node whose head is no number cannot be followed. */
+/** @throws When a node's head is no number: such a node cannot be followed. */
 function numberIn(value: unknown): number {
   const number = typeof value === "string" && /^0x[0-9a-f]+$/i.test(value) ? Number(value) : -1;
   if (!Number.isSafeInteger(number) || number < 0) throw errors.upstreamsFailed();
   return number;
 }
 
-// Where the heads of nodes are whose chain nobody follows: asked twice a block, so that who lags is known.
+// Watches the heads of nodes whose chain nobody follows. Each is asked twice a block, so that it is known which ones
+// lag.
 
 type WatchedNode = Pick<Upstream, "ask">;
 
 type HeadWatchParts = {
   readonly pool: {
-    /** Those that may be asked now. */
+    /** The nodes that may be asked now. */
     usable(): readonly WatchedNode[];
-    /** Between two blocks, in milliseconds; undefined while that is not known. */
+    /** The time between two blocks, in milliseconds; undefined while it is not known. */
     readonly blockMs: number | undefined;
   };
   readonly clock: Pick<Clock, "sleep">;
@@ -112,7 +113,7 @@ const SHORTEST_MS = 500;
 const LONGEST_MS = 6_000;
 
 export class HeadWatch {
-  /** Those that were asked and have not answered. */
+  /** The nodes that were asked and have not answered. */
   readonly #asked = new Set<WatchedNode>();
   readonly #closing = new AbortController();
   #running: Promise<void> | undefined;
@@ -150,7 +151,7 @@ export class HeadWatch {
     if (this.#asked.has(node)) return;
     this.#asked.add(node);
     const [method, paramsJson] = NUMBERS[this.#family];
-    // It takes notice of its own answer.
+    // The node itself reads its head from the answer.
     await node.ask(method, paramsJson, this.#closing.signal, { purpose: "follow" });
     this.#asked.delete(node);
   }

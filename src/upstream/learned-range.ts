@@ -1,19 +1,22 @@
-// How wide a range the nodes of a network take in one query, as they said.
+// How wide a range the nodes of a network take in one query, by their own words.
 
-/** Doubled again after so many that fitted: another node may have said it, or one that is gone. */
+/**
+ * The width is doubled again after so many queries that fitted: the limit may be another node's, or that of one that is
+ * gone.
+ */
 const WIDER_AFTER = 64;
-/** The same limit said again and again is looked for less and less often. */
+/** When the same limit is told again and again, a wider one is tried less and less often. */
 const WIDER_AFTER_AT_MOST = 1024;
 
 export class LearnedRange {
   #width: number;
   #fitted = 0;
   #widerAfter = WIDER_AFTER;
-  /** Whether the width is a guess: doubled, and neither refused nor found to fit since. */
+  /** Whether the width was doubled, and nodes have neither refused nor answered it since. */
   #isGuess = false;
   readonly #most: number;
 
-  /** @param most To begin with, in blocks or epochs. */
+  /** @param most The first width, in blocks or epochs. */
   constructor(most: number) {
     this.#width = most;
     this.#most = most;
@@ -23,7 +26,7 @@ export class LearnedRange {
     return this.#width;
   }
 
-  /** Nodes take no more than this: one said so, or refused more. */
+  /** To be called when a node told that it takes no more than this, or refused more. */
   limitedTo(width: number): void {
     this.#fitted = 0;
     if (this.#isGuess) this.#widerAfter = Math.min(WIDER_AFTER_AT_MOST, this.#widerAfter * 2);
@@ -31,7 +34,7 @@ export class LearnedRange {
     this.#width = Math.max(1, Math.min(this.#width, width));
   }
 
-  /** A range of this width was answered. */
+  /** To be called when a range of this width was answered. */
   fitted(width: number): void {
     if (width < this.#width || this.#width >= this.#most) return;
     this.#fitted += 1;

@@ -1,4 +1,4 @@
-// What an upstream announces by itself: its new heads, and pending transactions.
+// What an upstream pushes by itself: its new heads, and pending transactions.
 
 import { isHash } from "../evm/values.ts";
 import { parsed } from "../jsonrpc/raw-json.ts";
@@ -10,7 +10,7 @@ import type { NodeRequests, NodeSubscription } from "./node-requests.ts";
 
 type AnnouncedHead = { readonly number: number; readonly hash: string };
 
-/** Where a node's head is; its hash where that is known. */
+/** The number of a node's head, and its hash where that is known. */
 export type NodeHead = { readonly number: number; readonly hash: string | undefined };
 
 export type HeadListener = { onHead(head: AnnouncedHead): void; onEnd(): void };
@@ -18,14 +18,14 @@ export type PendingListener = { onHash(hash: string): void; onEnd(): void };
 
 export type NodeAnnouncementsParts = {
   readonly requests: Pick<NodeRequests, "canSubscribe" | "subscribe">;
-  /** Which subscriptions it refused. */
+  /** Remembers which subscriptions the node refused. */
   readonly missing: Pick<MissingMethods, "has" | "remember">;
 };
 
 const NEW_HEADS = '["newHeads"]';
 const NEW_PENDING = '["newPendingTransactions"]';
 
-/** The name under which a node is remembered to lack this subscription, not all of them. */
+/** The name under which it is remembered that a node lacks this subscription, but perhaps not others. */
 const subscribing = (paramsJson: string): string => `eth_subscribe ${paramsJson}`;
 
 export class NodeAnnouncements {
@@ -37,12 +37,12 @@ export class NodeAnnouncements {
     this.#parts = parts;
   }
 
-  /** Whether its connection can push, and it has not refused to announce new heads. */
+  /** Whether its connection can push, and it has not refused to push new heads. */
   get canSubscribe(): boolean {
     return this.#parts.requests.canSubscribe && this.#mayHave(NEW_HEADS);
   }
 
-  /** @returns false when the node does not announce any; then nothing is called. */
+  /** @returns false when the node does not push any; then nothing is called. */
   watchHeads(listener: HeadListener, signal: Signal): Promise<boolean> {
     const onEvent = (event: Buffer): void => {
       const head = headIn(event);
@@ -51,7 +51,7 @@ export class NodeAnnouncements {
     return this.#subscribe(NEW_HEADS, { onEvent, onEnd: () => listener.onEnd() }, signal);
   }
 
-  /** @returns false when the node does not announce any; then nothing is called. */
+  /** @returns false when the node does not push any; then nothing is called. */
   async watchPending(listener: PendingListener, signal: Signal): Promise<boolean> {
     if (!this.#mayHave(NEW_PENDING)) return false;
     const onEvent = (event: Buffer): void => {
@@ -62,9 +62,8 @@ export class NodeAnnouncements {
   }
 
   /**
-   * Whatever a node announces, as it comes.
-   *
-   * @returns false when the node does not announce it; then nothing is called.
+   * Passes on what the node pushes for these parameters.
+   * @returns false when the node does not push it; then nothing is called.
    */
   async watch(
     paramsJson: string,
@@ -83,7 +82,7 @@ export class NodeAnnouncements {
     return this.#isEvm && !this.#parts.missing.has(subscribing(paramsJson));
   }
 
-  /** @returns false when no subscription was opened; a node that says no is remembered to lack this one. */
+  /** @returns false when no subscription was opened. A node that refuses is remembered to lack this one. */
   async #subscribe(
     paramsJson: string,
     listener: SubscriptionListener,
@@ -93,14 +92,14 @@ export class NodeAnnouncements {
     const subscribed = await requests.subscribe(this.#of(paramsJson), listener, signal);
     if (!subscribed || subscribed.isOpen) return subscribed !== undefined;
     const { kind } = subscribed.reply;
-    // A "result" that is no id is a no as well: nothing would come.
+    // A result that is no id is a refusal as well: nothing would be pushed.
     if (kind === "missing" || kind === "refused" || kind === "result")
       missing.remember(subscribing(paramsJson));
     return false;
   }
 }
 
-/** What is announced may be anything. */
+/** The head in an event, which may be anything. */
 function headIn(event: Buffer): AnnouncedHead | undefined {
   const header = parsed(event) as { number?: unknown; hash?: unknown } | null | undefined;
   const { number, hash } = header ?? {};

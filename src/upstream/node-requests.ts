@@ -1,5 +1,5 @@
-// What one upstream is sent, how its reply is read and counted, and what that says of its health, budget and methods.
-// And whether a result can be true at all: an upstream that sends one that cannot is logged once, then counted.
+// How one upstream is sent requests, and how its replies are read and counted: they tell of its health, budget and
+// methods. And whether a result can be true at all: an upstream with an impossible result is logged once, then counted.
 
 import type { Logger } from "pino";
 import { findLongMembers } from "../jsonrpc/members.ts";
@@ -24,9 +24,9 @@ import type { AttemptEnding } from "./health/health.ts";
 import { ENVELOPE, type Reply, readReply, requestJson, subscriptionIdIn } from "./reply.ts";
 
 export type Urgency = {
-  /** For the count of calls: a caller's, one to follow the chain, or to check the node. */
+  /** For the count of calls: a caller's, one to follow the chain, or one to check the node. */
   readonly purpose?: UpstreamRecord["purpose"] | undefined;
-  /** The learned limit of its budget is not kept: nobody else can answer. */
+  /** The call breaks the learned limit of its budget, since no other node can answer. */
   readonly isInsistent?: boolean;
 };
 
@@ -38,7 +38,7 @@ export type NodeCall = {
   readonly purpose: UpstreamRecord["purpose"];
   /** See `Connection.send`. */
   readonly reader?: BodyReader | undefined;
-  /** Less than the connection has. */
+  /** A shorter timeout than the connection's. */
   readonly timeoutMs?: number | undefined;
   /** See `NodeRequest`. */
   readonly maxBytes?: number | undefined;
@@ -50,7 +50,7 @@ export type NodeCall = {
   readonly headers?: NodeRequest["headers"];
 };
 
-/** @param prefix Of the names of the family's methods. */
+/** @param prefix The prefix of the family's methods. */
 export type NodeSubscription = { readonly prefix: "eth" | "cfx"; readonly paramsJson: string };
 
 export type NodeRequestReply = {
@@ -59,7 +59,7 @@ export type NodeRequestReply = {
   readonly sentAtMs: number;
 };
 
-/** In bytes: a few milliseconds' reading. */
+/** An answer of this many bytes takes a few milliseconds to read. */
 const LONG = 1 << 22;
 
 export type NodeRequestsParts = {
@@ -96,18 +96,18 @@ export class NodeRequests {
     });
   }
 
-  /** What follows has not to look through all of it while others wait. */
+  /** Long answers are looked through in pauses, so that other work has its turn. */
   async #readLong(exchange: AnsweredExchange, request: Sent): Promise<NodeRequestReply> {
     const members = await this.#parts.turns.do(findLongMembers(exchange.body, ENVELOPE));
     return this.#read({ ...exchange, members }, request);
   }
 
-  /** Whether the node can announce things at all. */
+  /** Whether the node's connection can push. */
   get canSubscribe(): boolean {
     return this.#parts.connection.subscribe !== undefined;
   }
 
-  /** @returns What it said, and whether a subscription is open; undefined when it cannot push. */
+  /** @returns The reply, and whether a subscription is open; undefined when the connection cannot push. */
   async subscribe(
     { prefix, paramsJson }: NodeSubscription,
     listener: SubscriptionListener,
@@ -176,38 +176,38 @@ export class NodeRequests {
   }
 }
 
-/** Where it came as one message, or among others, its length was not looked at before. */
+/** The length of an answer is checked here where it came as one message, or in a batch. */
 const isTooLong = (exchange: Exchange, maxBytes: number | undefined): boolean =>
   maxBytes !== undefined && exchange.kind === "answered" && exchange.body.length > maxBytes;
 
-/** Whether a result cannot be true, whatever the node says; in steps where it may be long. */
+/** Whether a result cannot be true, whatever the node says. It takes steps where the result may be long. */
 export type IsFalse = (json: Buffer, upstream: string) => boolean | Work<boolean>;
 
 export type BeliefParts = {
   readonly log: Pick<Logger, "warn">;
   readonly metrics: Pick<Metrics, "upstreamLied">;
   readonly turns: Pick<Turns, "do">;
-  /** Where what waits to be looked through is counted. */
+  /** Counts the bytes of results that wait to be looked through. */
   readonly memory?: Pick<MemoryBudget, "hold" | "release"> | undefined;
-  /** Called with the name of an upstream whose result was false. */
+  /** Is called with the name of an upstream whose result was impossible. */
   readonly onLie?: ((upstream: string) => void) | undefined;
 };
 
-/** In bytes: what is shorter is looked through at once, in a fifth of a millisecond at most. */
+/** Results of fewer bytes are looked through at once: it takes a fifth of a millisecond at most. */
 const JUDGED_AT_ONCE = 32_768;
 
-/** Of a false result, for operators. */
+/** How many bytes of an impossible result operators are shown. */
 const SAID_BYTES = 240;
 const NOT_SO = "this contradicts what was asked, or what is proven of these blocks";
 
 const FALSE: Reply = { kind: "failed", reason: "it told what is not so", isReported: true };
 
 export type Judging = {
-  /** Whether a result cannot be true: its node is told of as a liar, and the next one is asked. */
+  /** Whether a result cannot be true: then its node is reported as a liar, and the next one is asked. */
   readonly isFalse?: IsFalse | undefined;
-  /** Called for each result that is false. */
+  /** Is called for each impossible result. */
   readonly onFalse?: (() => void) | undefined;
-  /** On whose behalf it was sent. */
+  /** The asker for whom the request was sent. */
   readonly asker?: { readonly memory?: MemoryHolder | undefined } | undefined;
 };
 
@@ -221,7 +221,7 @@ export class Belief {
     this.#parts = parts;
   }
 
-  /** The reply, or a failure in its place. A promise where that takes long. */
+  /** The reply, or a failure in its place. It is a promise where that takes long. */
   judged(
     reply: Reply,
     method: string,
@@ -271,7 +271,7 @@ export const OUTRUN = new Error("another node answered first");
 
 type Ending = {
   readonly signal: Signal;
-  /** It is asked for what it may not be made for. */
+  /** The call is a probe, which the node may not be made for. */
   readonly isNoFault: boolean;
 };
 
@@ -282,13 +282,13 @@ export function budgetWaitMs(
   { purpose, isInsistent = false }: Urgency,
 ): number {
   const mustGo = purpose === "check";
-  // What follows the chain goes before callers, as far as the node's own words allow.
+  // Calls that follow the chain go before those of callers, as far as the node itself did not forbid it.
   const mayPress =
     (isInsistent && budget.mayBeTried(cost)) || (purpose === "follow" && budget.mayBePressed(cost));
   return mustGo || mayPress ? 0 : budget.waitMs(cost);
 }
 
-/** What a call's end says of the node's health. */
+/** What a call's end tells about the node's health. */
 export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEnding {
   if (reply.kind === "aborted" && signal.reason === OUTRUN) return "outrun";
   if (reply.kind !== "failed" && reply.kind !== "timeout") return reply.kind;
@@ -296,11 +296,14 @@ export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEn
   return reply.kind === "failed" && reply.isReported ? "failed inside" : reply.kind;
 }
 
-/** Whether it may be another node by now, or none. */
+/** Whether the node may be another one by now, or gone. */
 export const isSuspicious = (reply: Reply): boolean =>
   reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
 
-/** What it has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
+/**
+ * Learns what the node has and how much it takes, as far as a reply tells.
+ * @param call.way See `AskOptions`.
+ */
 export function learnFrom(
   reply: Reply,
   call: { readonly way: string; readonly sentAtMs: number },

@@ -1,4 +1,4 @@
-// What may be sent to one node at once, and whose turn it is when more wants to be sent. Where nothing
+// How much may be sent to one node at the same time, and which call is next when more is to be sent. While nothing
 // waits, nothing is delayed.
 
 import type { Signal } from "../lib/cancellation.ts";
@@ -9,14 +9,14 @@ import type { BatchSizes } from "./capabilities/batch-sizes.ts";
 
 /** An asker that waits until a deadline. */
 export type HurriedAsker = Asker & {
-  /** How long somebody waits for the answer from now on, in milliseconds. */
+  /** How long the asker still waits for the answer, in milliseconds. */
   readonly remainingMs: number;
-  /** Where answers to it are counted while they come. */
+  /** Counts the bytes of answers while they come. */
   readonly memory?: MemoryHolder | undefined;
 };
 
 export type NodeTurnsOptions = {
-  /** What the node is sent at once, in requests. */
+  /** How many requests the node is sent at the same time. */
   readonly slots: number;
 };
 
@@ -25,16 +25,16 @@ export type NodeTurnsParts = {
   readonly sizes: Pick<BatchSizes, "mostOf" | "take">;
 };
 
-/** A slot at the node: for one call, or for several of one key that go as one request. */
+/** A slot at the node: for one call, or for several calls of one key that go as one request. */
 export type Turn = {
   readonly kind: "turn";
-  /** undefined: nobody's but the gateway's own, which holds no slot. */
+  /** The name of the key; undefined for the gateway's own calls, which hold no slot. */
   readonly holder: string | undefined;
-  /** What its calls have in common; undefined: there is one. */
+  /** The kind of work of all its calls; undefined: it has one call. */
   readonly group: WorkKind | undefined;
-  /** That have it. */
+  /** How many calls it has. */
   calls: number;
-  /** How many more may come along; 0 when the request is sent. */
+  /** How many more calls may join; 0 once the request is sent. */
   room: number;
 };
 
@@ -47,21 +47,21 @@ type Waiting = {
   readonly begin: (turn: Turn) => void;
 };
 
-/** Of what waits for one node. */
+/** The most calls that wait for one node. */
 const MOST = { ofClient: 2_000, ofKey: 4_000, inAll: 16_000 };
-/** The share of slots that is kept for keys of which the node has nothing: slow work of one key must not hold all. */
+/** The share of slots that is kept for keys with no call at the node: slow calls of one key must not hold all slots. */
 const KEPT_SHARE = 1 / 8;
-/** How much the newest time counts. */
+/** The weight of the newest time in the mean. */
 const SMOOTHING = 0.1;
 
 export class NodeTurns {
-  /** Slots that are taken, by key. */
+  /** How many slots each key holds. */
   readonly #runningByKey = new Map<string, number>();
   #running = 0;
-  /** Turns that others may have a part in, by group and key. */
+  /** Turns that other calls may join, by group and key. */
   readonly #open = new Map<string, Turn>();
   readonly #queue = new FairQueue<Waiting>();
-  /** How long a slot is held, lately; 0 before anything was. */
+  /** How long a slot was held lately; 0 before any was. */
   #meanMs = 0;
   readonly #slots: number;
   readonly #kept: number;
@@ -79,9 +79,8 @@ export class NodeTurns {
   }
 
   /**
-   * Takes a turn, or a part in one that is not sent yet, to be given back with `end`.
-   *
-   * @param group See `BatchSizes`; undefined: it goes by itself.
+   * Takes a turn, or joins one that is not sent yet. It is given back with `end`.
+   * @param group See `BatchSizes`; undefined: the call goes by itself.
    * @returns A promise only where the call has to wait.
    */
   begin(
@@ -96,12 +95,15 @@ export class NodeTurns {
     return this.#wait(asker, group, signal);
   }
 
-  /** For what the gateway asks for itself: it does not wait. */
+  /** A turn for the gateway's own calls, which do not wait. */
   ownTurn(group: WorkKind): Turn {
     return this.#openTurn(undefined, group) ?? this.#made(undefined, group);
   }
 
-  /** @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: nobody waited for the answer. */
+  /**
+   * @param sent Left out: nothing was sent. `sentAtMs` is by the clock's `now`; `isCutOff`: nobody waited for the
+   * answer.
+   */
   end(turn: Turn, sent?: { readonly sentAtMs: number; readonly isCutOff: boolean }): void {
     turn.calls -= 1;
     if (turn.calls > 0) return;
@@ -118,7 +120,7 @@ export class NodeTurns {
     if (this.#queue.size > 0) this.#beginNext();
   }
 
-  /** An answer that was cut off would have taken longer: it says nothing when it took less than others. */
+  /** An answer that was cut off would have taken longer, so it counts only when it took more than the mean. */
   #learn(ms: number, isCutOff: boolean): void {
     if (isCutOff && ms < this.#meanMs) return;
     this.#meanMs = this.#meanMs === 0 ? ms : this.#meanMs + (ms - this.#meanMs) * SMOOTHING;
@@ -153,7 +155,7 @@ export class NodeTurns {
     });
   }
 
-  /** The next in turn, and what waits behind it and may come along. */
+  /** Begins the next call in turn, and calls behind it that may join. */
   #beginNext(): void {
     const next = this.#queue.take((holder) => this.#mayBegin(holder));
     if (!next) return;
@@ -174,7 +176,7 @@ export class NodeTurns {
     return free > this.#kept || (free > 0 && !this.#runningByKey.has(holder));
   }
 
-  /** Nobody waits, or none whose turn came before. */
+  /** Whether nobody waits, or nobody whose turn comes before. */
   #isNext(asker: Asker): boolean {
     if (this.#queue.size === 0) return true;
     return !this.#runningByKey.has(asker.holder) && this.#queue.sizesOf(asker).ofKey === 0;
@@ -186,7 +188,7 @@ export class NodeTurns {
     return this.#made(holder, group);
   }
 
-  /** With one call. */
+  /** Makes a turn with one call. */
   #made(holder: string | undefined, group: WorkKind | undefined): Turn {
     const room = group ? this.#parts.sizes.take(group) - 1 : 0;
     const turn: Turn = { kind: "turn", holder, group, calls: 1, room };
@@ -194,14 +196,14 @@ export class NodeTurns {
     return turn;
   }
 
-  /** One that has room, with a call more. */
+  /** Finds an open turn with room, and adds a call to it. */
   #openTurn(holder: string | undefined, group: WorkKind): Turn | undefined {
     const turn = this.#open.get(nameOf(holder, group));
     return turn && turn.room > 0 ? joined(turn) : undefined;
   }
 }
 
-/** Of an open turn: no group has a blank in its name. */
+/** The name of an open turn: no group has a space in its name. */
 const nameOf = (holder: string | undefined, group: WorkKind): string =>
   holder === undefined ? group : `${group} ${holder}`;
 
@@ -211,11 +213,11 @@ function joined(turn: Turn): Turn {
   return turn;
 }
 
-/** On whose behalf something waits. */
+/** The key and the caller for whom something waits. */
 type Asker = {
   /** The name of the key. */
   readonly holder: string;
-  /** One of the key's callers, such as by its address. */
+  /** One of the key's callers, for example by its address. */
   readonly client: string;
   /** A key of weight 2 has two turns where others have one. */
   readonly weight: number;
@@ -223,7 +225,7 @@ type Asker = {
 
 type InQueue = { readonly asker: Asker };
 
-/** By caller, in the order of their turns. What waits is in the order in which it came. */
+/** By caller, in the order of their turns. Each caller's items are in the order in which they came. */
 type KeyQueue<Item> = {
   readonly byClient: Map<string, Set<Item>>;
   size: number;
@@ -231,11 +233,11 @@ type KeyQueue<Item> = {
 };
 
 /**
- * What waits, in fair order: keys in turn, each as often as its weight, and within a key its callers in turn. Pure: time
- * and upstreams are others' affair.
+ * Waiting items in fair order: keys take turns, each as often as its weight, and within a key its callers do. Pure: it
+ * knows neither time nor upstreams.
  */
 export class FairQueue<Item extends InQueue> {
-  /** By key, in the order of their turns. Nobody is in it who does not wait. */
+  /** By key, in the order of their turns. A key without waiting items is not in it. */
   readonly #byKey = new Map<string, KeyQueue<Item>>();
   #size = 0;
 
@@ -243,13 +245,13 @@ export class FairQueue<Item extends InQueue> {
     return this.#size;
   }
 
-  /** How many wait: of the key, and of the caller. */
+  /** How many items wait: of the key, and of the caller. */
   sizesOf({ holder, client }: Asker): { readonly ofKey: number; readonly ofClient: number } {
     const queue = this.#byKey.get(holder);
     return { ofKey: queue?.size ?? 0, ofClient: queue?.byClient.get(client)?.size ?? 0 };
   }
 
-  /** How many others will have had their turn before one more of this asker, at most. */
+  /** How many others come before one more item of this asker, at most. */
   ahead({ holder, client, weight }: Asker): number {
     const own = this.#byKey.get(holder);
     const ofClient = own?.byClient.get(client)?.size ?? 0;
@@ -276,7 +278,7 @@ export class FairQueue<Item extends InQueue> {
     this.#size += 1;
   }
 
-  /** Nobody waits for it any more. */
+  /** To be called when nobody waits for an item any more. */
   remove(item: Item): void {
     const { holder, client } = item.asker;
     const queue = this.#byKey.get(holder);
@@ -286,14 +288,14 @@ export class FairQueue<Item extends InQueue> {
     this.#taken(holder, queue);
   }
 
-  /** @param may Which keys may have a turn now; the first of them in turn has it. */
+  /** @param may Which keys may have a turn now. The first of them in turn gets it. */
   take(may: (holder: string) => boolean): Item | undefined {
     for (const [holder, queue] of this.#byKey) {
       if (!may(holder)) continue;
       const item = nextOf(queue);
       queue.turnsLeft -= 1;
       if (queue.turnsLeft <= 0) {
-        this.#byKey.delete(holder); // the last in turn again
+        this.#byKey.delete(holder); // it is the last in turn again
         this.#byKey.set(holder, queue);
         queue.turnsLeft = item.asker.weight;
       }
@@ -303,7 +305,7 @@ export class FairQueue<Item extends InQueue> {
     return undefined;
   }
 
-  /** The next of one key beside its turns, if it is such a one. */
+  /** Takes the next item of one key out of turn, if it is a wanted one. */
   takeOf(holder: string, isWanted: (item: Item) => boolean): Item | undefined {
     const queue = this.#byKey.get(holder);
     if (!queue || !isWanted(firstOf(queue))) return undefined;
@@ -319,14 +321,14 @@ export class FairQueue<Item extends InQueue> {
   }
 }
 
-/** Nobody is in the queue who does not wait. */
+/** A key or caller without waiting items is not in the queue. */
 function firstOf<Item>({ byClient }: KeyQueue<Item>): Item {
   const [items] = byClient.values() as unknown as [Set<Item>];
   const [item] = items as unknown as [Item];
   return item;
 }
 
-/** Its caller is the last in turn again. */
+/** Takes the next item. Its caller is the last in turn again. */
 function nextOf<Item>({ byClient }: KeyQueue<Item>): Item {
   const [[client, items]] = byClient as unknown as [[string, Set<Item>]];
   const [item] = items as unknown as [Item];

@@ -27,19 +27,21 @@ export type Reply =
   /** This node does not have the method. */
   | {
       readonly kind: "missing";
-      /** Or it cannot read these parameters: what one caller sends must not speak for all. */
+      /**
+       * Or it has the method and cannot read these parameters: what one caller sends must not decide for all callers.
+       */
       readonly isUnsure?: true;
     }
-  /** Asked too often; how long it is to be left alone, as far as it is known. */
+  /** It was asked too often. The pause that it wants, as far as it is known. */
   | { readonly kind: "busy"; readonly retryAfterMs: number | undefined }
   | {
       readonly kind: "failed";
       readonly reason: string;
-      /** The node says so itself, and perhaps of this call alone: it is there. */
+      /** The node reports the failure itself, perhaps of this call alone: the node is there. */
       readonly isReported?: true;
-      /** The answer was longer than is taken. */
+      /** The answer was longer than `limits.response` allows. */
       readonly isTooLarge?: true;
-      /** It is we who did not read its answer to the end. */
+      /** The gateway did not read the answer to its end. */
       readonly isCrowded?: true;
     }
   /** It was not sent: too much waits for the node, or its turn would come too late. */
@@ -66,12 +68,12 @@ export function askerOf(connection: Pick<Connection, "send">, signal: Signal = N
 
 const NEVER = new AbortController().signal;
 
-/** What is looked for in an answer. */
+/** The members that are looked for in an answer. */
 export const ENVELOPE = ["id", "result", "error"];
 
 /**
  * @param id The number that the request had.
- * @param method What was asked for: the same words may mean another thing.
+ * @param method The called method: the same words may mean something else for another one.
  */
 export function readReply(exchange: Exchange, id: number, method?: string): Reply {
   switch (exchange.kind) {
@@ -98,7 +100,7 @@ export function readReply(exchange: Exchange, id: number, method?: string): Repl
   }
 }
 
-/** The head that an upstream tells in a reply; undefined when the reply is about something else. */
+/** The head that a reply tells; undefined when it is the reply to another method. */
 export function headInReply(
   { tellsHead }: Pick<MethodTraits, "tellsHead">,
   paramsJson: string,
@@ -109,13 +111,13 @@ export function headInReply(
   return typeof text === "string" && /^0x[0-9a-f]{1,13}$/i.test(text) ? Number(text) : undefined;
 }
 
-/** What a node says beside the chain's own data is a text, or short: in bytes. */
+/** Beyond the chain's own data, a node's words are texts, or short: up to this many bytes. */
 const LONGEST_WORDS = 16_384;
 const HEX = Buffer.from('"0x');
 
 /**
- * Whether a reply may have the node's own words in it: each error; and of results texts that are no hex value, and
- * whatever is not the chain's, up to 16 KiB.
+ * Whether a reply may contain the node's own words: each error does. Results do when they are texts that are no hex
+ * value, or are not the chain's data, up to 16 KiB.
  */
 export function hasOwnWords(
   reply: Reply,
@@ -130,7 +132,10 @@ export function hasOwnWords(
 
 const QUOTE = 0x22;
 
-/** The id of the subscription that a reply opened as JSON text; undefined when none was opened: it must be a string. */
+/**
+ * The id of the subscription that a reply opened, as JSON text. Undefined when none was opened: the id must be a
+ * string.
+ */
 export function subscriptionIdIn(exchange: Exchange, callId: number): string | undefined {
   const reply = readReply(exchange, callId);
   return reply.kind === "result" && reply.json[0] === QUOTE ? reply.json.toString() : undefined;
@@ -142,7 +147,7 @@ function readAnswer(exchange: AnsweredExchange, id: number, method: string | und
   const [idSpan, result, error] = members ?? [];
   const answered = idSpan && textOf(body, idSpan);
   if (error && textOf(body, error) !== "null") {
-    // An error may come without our id, or with null: a node that could not read it.
+    // An error may come without our id, or with null: from a node that could not read the request.
     const isOurs = answered === undefined || answered === "null" || answered === String(id);
     return isOurs || status >= 300
       ? readError(textOf(body, error), exchange, method)
@@ -162,13 +167,13 @@ const failed = (reason: string): Reply => ({ kind: "failed", reason });
 
 const LONGEST_WORD = 64;
 
-/** Strings and nested values are known to be closed; what stands bare may be anything, like NaN. */
+/** Strings and nested values are known to be closed. Anything else may be no JSON, like NaN. */
 function isValue(body: Buffer, { start, end }: Span): boolean {
   if (/["{[]/.test(String.fromCharCode(body[start] ?? 0))) return true;
   return end - start <= LONGEST_WORD && parsed(body.subarray(start, end)) !== undefined;
 }
 
-/** Of a message, or of a page in place of an answer: it may be of any length, and hostile. */
+/** How much of a message, or of a page in the place of an answer, is read: it may be of any length, and hostile. */
 const READ_CHARACTERS = 2_000;
 
 function readError(json: string, exchange: AnsweredExchange, method: string | undefined): Reply {
@@ -190,12 +195,12 @@ function readError(json: string, exchange: AnsweredExchange, method: string | un
   return { kind: "refused", code: saying.code, message: text, json, lacks: row?.means.lacks };
 }
 
-/** What is no JSON-RPC: a proxy's page, a provider's own words, or an answer that was cut off. */
+/** Reads a body that is no JSON-RPC: a proxy's page, a provider's own words, or an answer that was cut off. */
 function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   const { status, body } = exchange;
   const text = body.toString("utf8", 0, READ_CHARACTERS);
   const saying = { status, code: undefined, text };
-  const isCutOff = !isObject && /^\s*[{[]/.test(text); // what it holds are not the node's words
+  const isCutOff = !isObject && /^\s*[{[]/.test(text); // what it contains are not the node's words
   const row = isCutOff ? undefined : dialectOf(saying);
   if (status === 429 || row?.means.kind === "busy") return busy(exchange, { saying, row });
   if (row?.means.kind === "missing") return row.means;
@@ -203,7 +208,7 @@ function readBareText(exchange: AnsweredExchange, isObject: boolean): Reply {
   return failed(isObject ? "answer without a result" : "malformed answer");
 }
 
-/** With such a status even a refusal is not believed, unless it is known for what it is. */
+/** With such a status a refusal is not believed, unless a dialect knows it. */
 const isFailure = (status: number): boolean => status === 401 || status === 403 || status >= 500;
 
 const busy = (
@@ -219,18 +224,18 @@ export const DIALECTS: readonly Dialect[] = [
   ...LACKING_BLOCKS,
   ...LACKING_STATE, // before history: "state at block 5 is pruned" is not about the block
   ...LACKING_HISTORY,
-  ...HONEST_REFUSALS, // before all that blames the node
-  ...BUSY_NODES, // an account that is used up is not one that is refused
+  ...HONEST_REFUSALS, // before all rows that blame the node
+  ...BUSY_NODES, // an account that is used up is not an account that is refused
   ...UNPAID_METHODS,
   ...LACKING_METHODS,
   ...REFUSED_ACCOUNTS,
   ...FAILING_NODES,
 ];
 
-/** What a contract says is between it and the caller, whatever words it has chosen. */
+/** The words of a revert are the contract's, so no row of a dialect is about them. */
 const isRevert = ({ code, text }: Saying): boolean =>
   code === 3 || /\brevert|\bVM (Exception|execution error)/i.test(text);
 
-/** The row of what a node says; undefined: nobody is known to say it so. */
+/** The row for what a node says; undefined when no node is known to say so. */
 export const dialectOf = (saying: Saying): Dialect | undefined =>
   isRevert(saying) ? undefined : DIALECTS.find((row) => fits(row, saying));

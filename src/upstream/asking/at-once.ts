@@ -1,5 +1,5 @@
-// Calls that several upstreams are asked at once: a quorum, whose answer counts when enough vendors give it, and a
-// transaction that is broadcast, whose first acceptance counts.
+// Plans calls that go to several upstreams at the same time: a quorum, where the answer counts that enough vendors
+// give, and a broadcast of a transaction, where the first acceptance counts.
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
@@ -25,16 +25,16 @@ type Again = { readonly upstream: Upstream; readonly tries: number; readonly atM
 /** An upstream that does not have the newest block yet is asked again. */
 const NEW_BLOCK = { tries: 4, everyMs: 250 };
 
-/** Several vendors are asked, and the answer counts that enough of them give. */
+/** Asks several vendors; the answer counts that enough of them give. */
 export class Quorum {
-  /** One upstream of each vendor. */
+  /** One upstream for each vendor. */
   readonly #attempts: AtOnce;
-  /** Those that do not have the block yet. */
+  /** Upstreams that do not have the block yet, to be asked again. */
   #again: readonly Again[] = [];
   readonly #votes: Vote[] = [];
   /** Answers like null from an upstream that may lag: they count when nobody has a better one. */
   readonly #uncertain: Vote[] = [];
-  /** A vendor was not asked: too much waits for it. */
+  /** A vendor was not asked, since too many calls wait for it. */
   #isOccupied = false;
   #settled: Settlement | undefined;
   readonly #question: UpstreamQuestion;
@@ -119,7 +119,7 @@ export class Quorum {
     return { ...this.#settled, dissenters };
   }
 
-  /** The others agreed without waiting for this one. */
+  /** Hears an answer after the others have agreed without it. */
   #hearLate(settled: Settlement, event: AskingEvent): Settlement {
     const { outcome } = settled;
     if (event.kind !== "reply" || outcome instanceof RpcError) return settled;
@@ -130,7 +130,7 @@ export class Quorum {
   }
 }
 
-/** The attempts at several upstreams at once, and one more when one fails. */
+/** The attempts at several upstreams at the same time, and another one when one fails. */
 export class AtOnce {
   underWay = 0;
   #attempts = 0;
@@ -138,23 +138,23 @@ export class AtOnce {
   #due: number;
   readonly #reserve: Upstream[];
 
-  /** @param count How many are asked at once. */
+  /** @param count How many upstreams are asked at the same time. */
   constructor(upstreams: readonly Upstream[], count: number) {
     this.#reserve = [...upstreams];
     this.#due = count;
   }
 
-  /** How many were not asked yet. */
+  /** How many upstreams were not asked yet. */
   get left(): number {
     return this.#reserve.length;
   }
 
-  /** Another upstream is asked in the place of one that failed. */
+  /** Another upstream is to be asked in the place of one that failed. */
   replace(): void {
     this.#due += 1;
   }
 
-  /** @returns undefined when no more is due, or no upstream is left. */
+  /** @returns undefined when no attempt is due, or no upstream is left. */
   askDue(): Attempt | undefined {
     const upstream = this.#due > 0 ? this.#reserve.shift() : undefined;
     this.#due = upstream ? this.#due - 1 : 0;
@@ -169,23 +169,23 @@ export class AtOnce {
   }
 }
 
-/** So long a refusal waits for another upstream to take the transaction after all. */
+/** How long a refusal waits for another upstream to take the transaction after all, in milliseconds. */
 const REFUSAL_TIMEOUT_MS = 1_000;
 
 /**
- * One transaction, sent to several upstreams. The first that takes it answers; the others are left to finish: an
- * upstream that takes it too spreads it sooner.
+ * Sends one transaction to several upstreams. The first that takes it answers. The others go on, since each one that
+ * takes it spreads it sooner.
  */
 export class Broadcast {
   readonly #attempts: AtOnce;
   readonly #failures: Reply["kind"][] = [];
-  /** The refusal that says most. */
+  /** The refusal that tells most. */
   #refusal: { readonly reply: FinalReply; readonly arrival: number } | undefined;
   #refusedUntilMs = NEVER;
   #settled: Settlement | undefined;
   readonly #question: UpstreamQuestion;
 
-  /** @param count To how many it is sent. */
+  /** @param count How many upstreams it is sent to. */
   constructor(question: UpstreamQuestion, upstreams: readonly Upstream[], count: number) {
     const able = upstreams.filter((upstream) => !upstream.isMissing(question.method));
     this.#attempts = new AtOnce(able, count);
@@ -229,7 +229,7 @@ export class Broadcast {
   }
 }
 
-/** Of answers that nothing proves: several vendors are asked, and what enough of them say counts. */
+/** For answers that nothing proves: several vendors are asked, and the answer counts that enough of them give. */
 export type AgreementRule = {
   /** How many nodes are asked, of different vendors. */
   readonly ask: number;
@@ -257,7 +257,7 @@ export function verdictOf(votes: readonly Vote[], agree: number): Verdict {
 
 export const isSameSaying = (a: FinalReply, b: FinalReply): boolean => sayingOf(a) === sayingOf(b);
 
-/** One of each vendor, in the given order. */
+/** One node of each vendor, in the given order. */
 export function ofDifferentVendors<Node extends { readonly options: { readonly vendor: string } }>(
   nodes: readonly Node[],
 ): readonly Node[] {
@@ -269,11 +269,11 @@ export function ofDifferentVendors<Node extends { readonly options: { readonly v
   return [...byVendor.values()];
 }
 
-/** Equal for answers that say the same: spaces, the order of members and the words of a refusal aside. */
+/** Equal for answers that say the same, apart from spaces, the order of members and the words of a refusal. */
 function sayingOf(reply: FinalReply): string {
   if (reply.kind === "result") return `= ${canonical(parsed(reply.json))}`;
   const error = parsed(reply.json) as { data?: unknown } | undefined;
-  // Nodes word the same refusal differently; what a revert returned is the same.
+  // Nodes word the same refusal differently, but what a revert returned is the same.
   return `! ${reply.code} ${typeof error?.data === "string" ? error.data.toLowerCase() : ""}`;
 }
 

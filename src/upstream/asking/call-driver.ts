@@ -1,5 +1,5 @@
-// Drives one call to its end: `next` decides, without acting, whether to ask an upstream, wait or settle; the driver
-// acts. It owns the call's timer and attempts, and tells the others what is done.
+// Drives one call to its end. `next` decides, without acting, whether to ask an upstream, wait or settle; the driver
+// acts. It owns the call's timer and attempts, and reports what is done.
 
 import { errors, RpcError } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
@@ -44,28 +44,28 @@ const NOT_ASKED: Reply = { kind: "failed", reason: "it could not be asked" };
 
 export class CallDriver implements Waiting {
   readonly #state: AskingState;
-  /** Ends the attempts. */
+  /** Aborts the attempts. */
   readonly #ending = new Cancellation();
   #underWay = 0;
   #isSettled = false;
   #timerAtMs = NEVER;
   #cancelTimer = nothing;
-  /** What it waits for as one of many. */
+  /** What the call waits for, where the number of waiting calls is bounded. */
   #shortOf: Shortage | undefined;
   #signal: Signal | undefined;
   #resolve: (reply: FinalReply) => void = nothing;
   #reject: (error: unknown) => void = nothing;
   readonly #parts: CallDriverParts;
 
-  /** @param state Of a call that is not begun. */
+  /** @param state The state of a call that has not begun. */
   constructor(state: AskingState, parts: CallDriverParts) {
     this.#state = state;
     this.#parts = parts;
   }
 
   /**
-   * @throws RpcError: what `whyNobody` says; 502 when too few of a quorum agree, 503 when too few can be
-   * asked; 504 with the signal.
+   * @throws RpcError: what `whyNobody` says; 502 when too few of a quorum agree; 503 when too few can be asked; 504
+   * with the signal.
    */
   outcome(signal: Signal): Promise<FinalReply> {
     return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ export class CallDriver implements Waiting {
     });
   }
 
-  /** The upstreams are looked at: at first, and when one can be asked again. */
+  /** Looks at the upstreams: at the beginning, and when one can be asked again. */
   resume(): void {
     const { network } = this.#parts;
     this.#step({ kind: "started", upstreams: network.takeOrder(this.#state.question) });
@@ -94,7 +94,7 @@ export class CallDriver implements Waiting {
 
   readonly #onTimer = (): void => {
     const now = this.#parts.clock.now();
-    this.#timerAtMs = NEVER; // it may be early: then the same time is waited for again
+    this.#timerAtMs = NEVER; // the timer may be early: then it waits for the same time again
     const { upstream, call } = overdue(this.#state, now) ?? {};
     if (call) upstream?.health.late(call);
     this.#step(TIMER, now);
@@ -138,7 +138,7 @@ export class CallDriver implements Waiting {
       story?.ended(reply);
       this.#ended(reply, attempt, clock.now() - sentAtMs);
     };
-    // It failed, as an answer that cannot be read does.
+    // This counts as a failure, like an answer that cannot be read.
     const failed = (): void => heard(NOT_ASKED);
     attempt.upstream
       .ask(method, paramsJson, this.#ending, this.#askOptions(attempt, story?.headers))
@@ -150,7 +150,7 @@ export class CallDriver implements Waiting {
     try {
       this.#hear(reply, attempt, ms);
     } catch (error) {
-      this.#end(); // a mistake in what judges answers: the call does not wait for its deadline over it
+      this.#end(); // there is a mistake in the code that judges answers: the call must not wait for its deadline
       this.#reject(error);
     }
   }
@@ -184,7 +184,7 @@ export class CallDriver implements Waiting {
     };
   }
 
-  /** An answer tells of its upstream, too, and who asked may learn from all of them. */
+  /** Whatever the answer, it is reported with its upstream: whoever asked may learn from all of them. */
   #noted(reply: Reply, upstream: Upstream): Reply {
     if (reply.kind !== "result" && reply.kind !== "refused") return reply;
     const { variant, onReply } = this.#state.question.options;
@@ -196,7 +196,7 @@ export class CallDriver implements Waiting {
     return reply;
   }
 
-  /** A call that is settled already can only be told of dissent. */
+  /** When the call is settled already, only a dissent is reported. */
   #settle({ outcome, othersMs, dissenters, isOccupied }: Settlement): void {
     const { clock, network } = this.#parts;
     if (dissenters.length > 0) {
@@ -229,17 +229,17 @@ export type AskingState = {
   readonly view: NetworkView;
   /** How many must say the same; undefined: one answer is enough. */
   readonly rule: AgreementRule | undefined;
-  /** To how many upstreams it is sent at once. */
+  /** How many upstreams it is sent to at the same time. */
   readonly copies: number;
   /** undefined until there are upstreams. */
   plan: OneAnswer | Quorum | Broadcast | undefined;
-  /** It waited for an upstream that can be asked. */
+  /** Whether it waited for an upstream that can be asked. */
   hasWaited: boolean;
 };
 
 /**
- * While no upstream can be asked, a call waits so long from the moment on at which that began; and at least a
- * little: an upstream may be back with the next look.
+ * How long a call waits while no upstream can be asked: from the moment at which that began, and at least a little,
+ * since an upstream may be back with the next look.
  */
 const OUTAGE_TIMEOUT = { ms: 3_000, leastMs: 600 };
 
@@ -254,7 +254,7 @@ export function next(state: AskingState, event: AskingEvent, now: number): Decis
   return settlementOf(isOut ? errors.noUpstream() : errors.upstreamTimeout());
 }
 
-/** The attempt that takes longer than usual, just now. */
+/** The attempt that has just become slower than usual. */
 const overdue = ({ plan }: AskingState, now: number): Attempt | undefined =>
   plan instanceof OneAnswer ? plan.overdue(now) : undefined;
 

@@ -7,63 +7,70 @@ import type { HurriedAsker } from "../node-turns.ts";
 import type { Reply } from "../reply.ts";
 
 export type CallOptions = Pick<Judging, "isFalse" | "onFalse"> & {
-  /** Of the method; left out: they are looked for. */
+  /** The method's traits; left out: they are looked up. */
   readonly traits?: MethodTraits | undefined;
-  /** In what one node alone is not believed. */
+  /** Which replies of one node alone are not believed. */
   readonly crossCheck?: CrossCheckRule | undefined;
-  /** Told of each result and refusal before it is judged: to learn from those that do not count, too. */
+  /**
+   * Is called with each result and refusal before it is judged, so that those that do not count teach something, too.
+   */
   readonly onReply?: ((reply: FinalReply, upstream: string) => void) | undefined;
-  /** The number of the block that the call speaks of: who seems not to have it is asked last. */
+  /** The number of the block that the call is about: a node that seems not to have it is asked last. */
   readonly block?: number | undefined;
-  /** The number that a node's head should have reached, where no single block is spoken of. */
+  /** The number that a node's head should have reached, where the call is about no single block. */
   readonly reaches?: number | undefined;
-  /** The members of one batch that want to be answered by one node. */
+  /** Members of one batch that should be answered by the same node. */
   readonly session?: Session | undefined;
-  /** The one of several ways to call the method: a node may have the method, and not this way. */
+  /** One of several ways to call the method: a node may have the method, but not this way. */
   readonly variant?: Variant | undefined;
-  /** Makes what reads the answer while it comes: one for each node that is asked. */
+  /** Makes a reader for an answer while it comes: one for each node that is asked. */
   readonly reader?: (() => BodyReader) | undefined;
-  /** Of what may be sent to several nodes at once (`broadcast`): see `Arrival`. Left out: it is sent to one. */
+  /**
+   * For a call that may go to several nodes at the same time (`broadcast`): see `Arrival`. Left out: it goes to one.
+   */
   readonly arrivalOf?: ((refusal: Refused) => Arrival) | undefined;
-  /** On whose behalf; left out: the gateway's own. */
+  /** The asker for whom the call is; left out: the gateway itself. */
   readonly asker?: HurriedAsker | undefined;
   /** Counts what is done for the call. */
   readonly ledger?: AttemptLedger | undefined;
 };
 
 export type CrossCheckRule = {
-  /** Two calls that ask the same and cross-check the same replies are one question. */
+  /** Two calls with the same question and the same name here are one call. */
   readonly name: string;
   /**
-   * Of a result or a refusal: whether one node alone is not believed in it, such as null from one that
-   * may lag. Then the next is asked; when nobody says better, the first such answer counts after all.
+   * Whether this result or refusal of one node alone is not believed, such as null from a node that may lag. Then the
+   * next one is asked. When none has a better answer, the first such answer counts after all.
    */
   readonly isUncertain: (reply: Reply) => boolean;
 };
 
 export type AttemptLedger = {
-  /** A node is asked: retries, hedges and cross-checks count, too. @returns What wants to know what becomes of it. */
+  /**
+   * Is called when a node is asked, also for retries, hedges and cross-checks.
+   * @returns What is to be told how the attempt ends.
+   */
   attempted(attempt: BegunAttempt, method: string): AttemptStory | undefined;
-  /** An equal call is in flight already, and its answer is shared. */
+  /** Is called when an equal call is in flight, whose answer is shared. */
   merged(): void;
 };
 
 type Variant = {
   readonly name: string;
-  /** Whether a node says with this that it does not have it. Remembered like a missing method. */
+  /** Whether a node says with this reply that it lacks this way. That is remembered like a missing method. */
   readonly isMissing: (reply: FinalReply) => boolean;
 };
 
-/** Calls that belong together: all ask the node that the first of them chose, first. */
+/** Calls that belong together: each goes first to the node that the first of them chose. */
 export type Session = { node: string | undefined };
 
 /**
- * What a refusal says of a transaction that is sent to several nodes: 2: the node has it; 1: it may have
- * been there before, or elsewhere; 0: nobody has it. Of several refusals the highest is told.
+ * What a refusal says about a transaction that is sent to several nodes: 2: the node has it; 1: it may have been there
+ * before, or be elsewhere; 0: nobody has it. Of several refusals the highest is told.
  */
 export type Arrival = 0 | 1 | 2;
 
 type Refused = Extract<Reply, { kind: "refused" }>;
 
-/** What a node answers for itself: another one is not asked. */
+/** What a node answers with authority: no other one is asked. */
 export type FinalReply = Extract<Reply, { kind: "result" | "refused" }>;

@@ -3,10 +3,10 @@ import { errors } from "../../jsonrpc/rpc-error.ts";
 import { Cancellation, type Signal } from "../../lib/cancellation.ts";
 import type { CallOptions } from "./call-options.ts";
 
-/** Made once: an abort without a reason makes an exception with a stack. */
+/** Made once, since an abort without a reason makes an exception with a stack. */
 const NOBODY_WAITS = new Error("all callers have left");
 
-/** One who waits for a shared call. */
+/** A caller that waits for a shared call. */
 type Waiter = {
   readonly signal: Signal;
   readonly leave: () => void;
@@ -14,18 +14,18 @@ type Waiter = {
   readonly reject: (error: unknown) => void;
 };
 
-/** One call at the upstreams, for all who wait for it. */
+/** One call at the upstreams, for all callers that wait for it. */
 class SharedCall {
   readonly ending = new Cancellation();
   readonly #waiters: Waiter[] = [];
   readonly #onOver: () => void;
 
-  /** @param onOver Called when nobody waits any more: a call that comes from then on begins anew. */
+  /** @param onOver Is called when nobody waits any more: an equal call after that is a new one. */
   constructor(onOver: () => void) {
     this.#onOver = onOver;
   }
 
-  /** The shared answer, or this caller's timeout. */
+  /** The shared answer. Rejects at this caller's timeout. */
   wait(signal: Signal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
@@ -43,7 +43,7 @@ class SharedCall {
     });
   }
 
-  /** All get the answer. */
+  /** Gives all callers the answer. */
   settle(answer: Promise<Buffer>): void {
     answer.then(
       (json) => {
@@ -55,7 +55,7 @@ class SharedCall {
     );
   }
 
-  /** Those who still wait, once. */
+  /** The callers that still wait; each is given once. */
   #finished(): readonly Waiter[] {
     this.#onOver();
     for (const { signal, leave } of this.#waiters) signal.removeEventListener("abort", leave);
@@ -65,7 +65,7 @@ class SharedCall {
 
 /** Joins calls that ask the same at the same time into one. */
 export class Coalescing {
-  /** Calls in flight, by what they ask. */
+  /** Calls in flight by their question. */
   readonly #inFlight = new Map<string, SharedCall>();
   readonly #pool: Pick<Coalescing, "call">;
 
@@ -74,7 +74,7 @@ export class Coalescing {
     this.#pool = pool;
   }
 
-  /** As `Pool.call`, for calls that change nothing. The answer's bytes are shared: nobody writes to them. */
+  /** As `Pool.call`, for calls that change nothing. Nobody may write to the bytes of the answer, which is shared. */
   call(method: string, paramsJson: string, signal: Signal, options?: CallOptions): Promise<Buffer> {
     if (signal.aborted) return Promise.reject(errors.upstreamTimeout());
     const question = questionOf(method, paramsJson, options);
@@ -94,7 +94,7 @@ export class Coalescing {
   }
 }
 
-/** Lengths make it unambiguous, whatever stands in a name. */
+/** Lengths make the text unambiguous, whatever a name contains. */
 function questionOf(method: string, paramsJson: string, options: CallOptions = {}): string {
   const { crossCheck: { name: crossCheck = "" } = {}, variant: { name: variant = "" } = {} } =
     options;

@@ -12,23 +12,23 @@ export type UpstreamQuestion = {
   readonly paramsJson: string;
   readonly traits: MethodTraits;
   readonly options: CallOptions;
-  /** See `CallOptions`; of a call for the head it is the network that knows. */
+  /** See `CallOptions`. For a call for the head the network decides. */
   readonly isUncertain: CrossCheckRule["isUncertain"] | undefined;
 };
 
-/** What a decision looks at beyond the call itself: all of it are questions, which change nothing. */
+/** What a decision may look at besides the call itself: questions that change nothing. */
 export type NetworkView = Pick<
   NetworkCalls,
   "usableFor" | "hasOthers" | "outSinceMs" | "isBehind" | "usualMs" | "mayHedge" | "mayWait"
 >;
 
 export type AskingEvent =
-  /** Also when an upstream is usable again that was waited for. `upstreams`: the best one first. */
+  /** The call starts, or an upstream is usable again for which it waited. `upstreams`: the best one first. */
   | { readonly kind: "started"; readonly upstreams: readonly Upstream[] }
-  /** The attempt that was decided last is under way. */
+  /** The attempt that was decided last has begun. */
   | { readonly kind: "begun" }
   | { readonly kind: "reply"; readonly attempt: Attempt; readonly reply: Reply }
-  /** The time has come that was waited for. */
+  /** The time has come for which the call waited. */
   | { readonly kind: "timer" }
   /** Nobody wants the answer any more. */
   | { readonly kind: "aborted" };
@@ -43,15 +43,15 @@ export type Attempt = {
   readonly upstream: Upstream;
   /** How many attempts the call had before. */
   readonly order: number;
-  /** How often this upstream was asked for the call, this time included. */
+  /** How often this upstream was asked for the call, with this attempt. */
   readonly tries: number;
-  /** Why others did not do; undefined where that is not counted. */
+  /** Why the attempts before were not enough; undefined where that is not counted. */
   readonly why: AttemptReason | undefined;
-  /** It is paid from the hedge budget. */
+  /** Whether it is paid from the hedge budget. */
   readonly isHedge: boolean;
-  /** It breaks a limit that was only learned. */
+  /** Whether it breaks a limit that was only learned. */
   readonly isInsistent: boolean;
-  /** undefined until it is sent: it may wait for its turn. The driver sets it. */
+  /** undefined until it is sent, since it may wait for its turn. The driver sets it. */
   call: OpenCall | undefined;
 };
 
@@ -59,23 +59,23 @@ export type AttemptReason = Parameters<NetworkCalls["askedAgain"]>[0];
 
 export type Wait = {
   readonly kind: "wait";
-  /** By the clock's `now`; Infinity: for replies only. */
+  /** By the clock's `now`; Infinity: it waits for replies only. */
   readonly untilMs: number;
-  /** What the call waits for as one of many, whose number is bounded. */
+  /** What the call waits for, where the number of waiting calls is bounded. */
   readonly shortOf: Shortage | undefined;
 };
 
-/** What one of several upstreams answered. */
+/** The answer of one of several upstreams. */
 export type Vote = { readonly name: string; readonly reply: FinalReply };
 
 export type Settlement = {
   readonly kind: "settle";
   readonly outcome: FinalReply | RpcError;
-  /** So long the attempts that are under way may go on, in milliseconds; Infinity: as they like. */
+  /** How long the open attempts may go on, in milliseconds; Infinity: without limit. */
   readonly othersMs: number;
-  /** What upstreams answered otherwise than the outcome. */
+  /** The upstreams whose answers differ from the outcome. */
   readonly dissenters: readonly Vote[];
-  /** No upstream had a turn for it. */
+  /** Whether no upstream had a turn for it. */
   readonly isOccupied: boolean;
 };
 
@@ -90,10 +90,9 @@ export const settlementOf = (
 ): Settlement => ({ kind: "settle", outcome, othersMs, dissenters, isOccupied });
 
 /**
- * What a caller is told when no upstream gave an answer.
- *
+ * The error for a caller when no upstream gave an answer.
  * @param seen What became of the attempts.
- * @param call.waitMs How long its turn would have taken at the upstreams where too much waits.
+ * @param call.waitMs How long its turn would have taken at upstreams where too much waits.
  */
 export function whyNobody(
   seen: readonly Reply["kind"][],
@@ -109,7 +108,7 @@ export function whyNobody(
   return errors.upstreamsFailed();
 }
 
-/** What a dissenter said and what the others did, from a little before where they part. */
+/** What a dissenter said and what the others said, from a little before where they differ. */
 export function sayings(
   reply: FinalReply,
   outcome: FinalReply | RpcError,
@@ -132,7 +131,7 @@ const SAID_BYTES = 160;
 const bytesOf = (reply: FinalReply): Buffer =>
   reply.kind === "result" ? reply.json : Buffer.from(`refused: ${reply.code} ${reply.message}`);
 
-/** How many bytes both begin with. */
+/** How many bytes both have in common at the beginning. */
 function sameBytes(one: Buffer, other: Buffer): number {
   const most = Math.min(one.length, other.length);
   let at = 0;

@@ -1,5 +1,5 @@
-// What the calls of one network share: its upstreams, the budget of hedges, how long methods take, and how many calls
-// wait.
+// What the calls of one network share: its upstreams, the budget of hedges, how long methods usually take, and how many
+// calls wait.
 
 import type { Logger } from "pino";
 import type { Clock } from "../../lib/clock.ts";
@@ -13,9 +13,9 @@ import { headOf, isBehind, NodeOrder, takersOf } from "./node-order.ts";
 export type NetworkCallsOptions = {
   readonly network: string;
   readonly hedging: HedgingOptions;
-  /** A node so many blocks behind the best one is not taken to lag. */
+  /** A node that is at most this many blocks behind the best one does not count as lagging. */
   readonly toleratedLag: number;
-  /** To how many nodes a transaction is sent at once; undefined: to one, or to private ones alone. */
+  /** How many nodes a transaction is sent to at the same time; undefined: one, or private ones alone. */
   readonly broadcast: number | undefined;
 };
 
@@ -31,15 +31,15 @@ export type NetworkCallsParts = {
   readonly log: Pick<Logger, "warn">;
 };
 
-/** What a call waits for as one of many. */
+/** What a call waits for; the number of such calls is bounded. */
 export type Shortage = "budget" | "upstreams";
 
 export type Waiting = { resume(): void };
 
-/** Calls that wait for budget; and as many for an upstream that can be asked. */
+/** How many calls may wait for budget, and how many for an upstream that can be asked. */
 const MOST_WAITING = 2_000;
 const LOG_AGAIN_AFTER_MS = 60_000;
-/** No upstream has an empty name. */
+/** Stands for all upstreams: no upstream has an empty name. */
 const ALL = "";
 
 export class NetworkCalls {
@@ -49,7 +49,7 @@ export class NetworkCalls {
   readonly #waiting = { budget: new Set<Waiting>(), upstreams: new Set<Waiting>() };
   /** When a call found that no upstream can be asked; undefined while one can. */
   #outSinceMs: number | undefined;
-  /** When the log had a line about an upstream that dissents, or of all. */
+  /** When the log last had a line about a dissenting upstream, or about all. */
   readonly #loggedAtMs = new Map<string, number>();
   #options: NetworkCallsOptions;
   readonly #parts: NetworkCallsParts;
@@ -77,7 +77,7 @@ export class NetworkCalls {
     return this.#order.forBlocks(this.#parts.pool.usable());
   }
 
-  /** The same for a call, which is counted: now and then a new upstream comes first. */
+  /** As `bestForBlocks` for a call, which is counted: now and then a new upstream comes first. */
   takeOrder(call: {
     readonly method: string;
     readonly traits: MethodTraits;
@@ -93,7 +93,7 @@ export class NetworkCalls {
     const { broadcast } = this.#options;
     const takers = takersOf(pool.usable(), pool.nodes, broadcast);
     if (takers.length > 0) return takers;
-    // The only ones that may take it may be spared.
+    // A drained upstream is asked where only drained ones may take the transaction.
     return takersOf(
       pool.nodes.filter(({ state }) => state === "usable"),
       pool.nodes,
@@ -101,7 +101,7 @@ export class NetworkCalls {
     );
   }
 
-  /** The network has more than one upstream, be they usable or not. */
+  /** Whether the network has more than one upstream, usable or not. */
   hasOthers(): boolean {
     return this.#parts.pool.nodes.length > 1;
   }
@@ -111,7 +111,7 @@ export class NetworkCalls {
     return this.#parts.pool.usable().length > 0 ? undefined : (this.#outSinceMs ?? now);
   }
 
-  /** It lags behind the best upstream by more than is tolerated. */
+  /** Whether it is further behind the best upstream than is tolerated. */
   isBehind(upstream: Pick<Upstream, "head" | "isElsewhere">): boolean {
     const { toleratedLag } = this.#options;
     return isBehind(upstream, { head: this.headNumber(), toleratedLag });
@@ -122,7 +122,7 @@ export class NetworkCalls {
     return headOf(this.#parts.pool.usable());
   }
 
-  /** How long such calls take at most, as a rule, in milliseconds. */
+  /** How long such calls usually take at most, in milliseconds. */
   usualMs(method: string): number {
     return hedgeDelayMs(this.times.p95Ms(method), this.#options.hedging);
   }
@@ -145,7 +145,7 @@ export class NetworkCalls {
     this.#waiting[shortOf].delete(call);
   }
 
-  /** An upstream can be asked again, or none will be: all calls look anew that wait for one. */
+  /** To be called when an upstream can be asked again, or never will be: all calls that wait for one look again. */
   resume(): void {
     this.#outSinceMs = undefined;
     for (const call of [...this.#waiting.upstreams]) call.resume();
@@ -155,7 +155,7 @@ export class NetworkCalls {
     this.#parts.metrics.upstreamAskedAgain(this.#options.network, why);
   }
 
-  /** @param sayings The beginning of what it said, and of what the others did. */
+  /** @param sayings The beginning of what it said, and of what the others said. */
   dissented(
     upstream: string,
     method: string,
@@ -176,7 +176,7 @@ export class NetworkCalls {
     );
   }
 
-  /** One line in the log a minute for each upstream, not one for each time. */
+  /** Writes one line a minute for each upstream, not one each time. */
   #logSeldom(upstream: string, log: () => void): void {
     const now = this.#parts.clock.now();
     if (now - (this.#loggedAtMs.get(upstream) ?? Number.NEGATIVE_INFINITY) < LOG_AGAIN_AFTER_MS)
@@ -187,26 +187,26 @@ export class NetworkCalls {
 }
 
 type HedgingOptions = {
-  /** Extra calls, as a share of all calls; 0: never. */
+  /** The share of hedges among all calls; 0: never. */
   readonly share: number;
-  /** A call waits at least so long, in milliseconds, and at most. */
+  /** The least and the longest time before a hedge, in milliseconds. */
   readonly leastMs: number;
   readonly mostMs: number;
 };
 
-/** Before a method's times are known. */
+/** The time before a hedge while a method's times are not known. */
 const UNKNOWN_MS = 500;
 
-/** @param p95Ms Of this method's answers; undefined when there are too few. */
+/** @param p95Ms The 95th percentile of this method's times; undefined when there are too few. */
 export const hedgeDelayMs = (p95Ms: number | undefined, options: HedgingOptions): number =>
   Math.min(options.mostMs, Math.max(options.leastMs, p95Ms ?? UNKNOWN_MS));
 
-/** Saved up for a moment in which a node becomes slow with many calls under way. */
+/** How many hedges may be saved, for the moment in which a node becomes slow with many calls in flight. */
 const MOST_SAVED = 50;
 
-/** So many hedges for so many calls. */
+/** Allows a number of hedges for a number of calls. */
 export class HedgeBudget {
-  /** 0 to `MOST_SAVED` hedges. */
+  /** From 0 to `MOST_SAVED` hedges. */
   #saved = MOST_SAVED;
   readonly #share: number;
 
@@ -214,17 +214,17 @@ export class HedgeBudget {
     this.#share = share;
   }
 
-  /** A call was begun. */
+  /** To be called when a call begins. */
   earn(): void {
     this.#saved = Math.min(MOST_SAVED, this.#saved + this.#share);
   }
 
-  /** It is not used up. */
+  /** Whether a hedge is left. */
   get hasLeft(): boolean {
     return this.#share > 0 && this.#saved >= 1;
   }
 
-  /** @returns false when it is used up. */
+  /** @returns false when no hedge is left. */
   spend(): boolean {
     if (!this.hasLeft) return false;
     this.#saved -= 1;
@@ -232,12 +232,12 @@ export class HedgeBudget {
   }
 }
 
-/** Names beyond that share one measure: callers may invent some. */
+/** Further names share one measure, since callers may invent names. */
 const MOST_METHODS = 100;
-/** So many answers tell what is usual. */
+/** How many answers are needed to tell what is usual. */
 const LEAST_ANSWERS = 20;
 
-/** How long each method takes on a network, whichever upstream answers: what is slow for one is known by that. */
+/** How long each method takes on a network, whichever upstream answers: this shows which calls are slow. */
 export class MethodTimes {
   readonly #windowByMethod = new Map<string, SlidingWindow>();
   readonly #others: SlidingWindow;
@@ -252,7 +252,7 @@ export class MethodTimes {
     this.#windowOf(method).answered(ms);
   }
 
-  /** undefined while too few were answered to tell. */
+  /** undefined while there are too few answers. */
   p95Ms(method: string): number | undefined {
     // A name that nobody ever answered gets no window of its own.
     const { answers, p95Ms } = (this.#windowByMethod.get(method) ?? this.#others).summary();

@@ -1,13 +1,14 @@
-// Which upstreams may have a call, and in which order: the best one is first, but a new one now and then, and within
-// a batch the one that began it (`rank` decides, purely); and those that are left for a call that goes on.
+// Which upstreams may have a call, and in which order: the best one first, but a new one now and then, and within a
+// batch the one that began it (`rank` decides, purely). And the list of upstreams that are left for a call while it
+// goes on.
 import { type MethodTraits, traitsFor, type WorkKind } from "../../namespaces/known-method.ts";
 import type { Breaker } from "../health/health.ts";
 import type { Upstream } from "../upstream.ts";
 import type { CallOptions } from "./call-options.ts";
 
-/** One call in so many goes to a node that is new or recovered. */
+/** One call in this many goes to a node that is new or recovered. */
 const TRIAL_EVERY = 16;
-/** By which the chain is followed; of other families by others of the same price. */
+/** The calls by which the chain is followed; another family has others of the same price. */
 const WHOLE_BLOCKS = {
   method: "eth_getBlockByNumber",
   traits: traitsFor("read", { workKind: "blocks" }),
@@ -21,7 +22,7 @@ export class NodeOrder {
     this.#toleratedLag = options.toleratedLag;
   }
 
-  /** @param nodes Those that may be asked now, in the order of the configuration. */
+  /** @param nodes The nodes that may be asked now, in the order of the configuration. */
   forCall<Node extends RankedUpstream>(
     nodes: readonly Node[],
     { method, traits }: Pick<Wanted, "method" | "traits">,
@@ -39,7 +40,7 @@ export class NodeOrder {
     return chosen ? [chosen, ...ranked.filter((node) => node !== chosen)] : ranked;
   }
 
-  /** For those who read whole blocks one after the other. */
+  /** The order for reading whole blocks one after the other. */
   forBlocks<Node extends RankedUpstream>(nodes: readonly Node[]): readonly Node[] {
     return inOrder(nodes, {
       ...{ ...WHOLE_BLOCKS, toleratedLag: this.#toleratedLag },
@@ -47,7 +48,7 @@ export class NodeOrder {
     });
   }
 
-  /** @returns The number of this call, among those for such work. */
+  /** @returns The number of this call among the calls for such work. */
   #count({ workKind }: MethodTraits): number {
     const calls = (this.#callsByKind.get(workKind) ?? 0) + 1;
     this.#callsByKind.set(workKind, calls);
@@ -63,17 +64,17 @@ export type RankedUpstream = Pick<
 export type Wanted = {
   readonly method: string;
   readonly traits: MethodTraits;
-  /** The number of the block that the call speaks of. */
+  /** The number of the block that the call is about. */
   readonly block: number | undefined;
   /** See `CallOptions`. */
   readonly reaches: number | undefined;
-  /** So many blocks behind the best node count as none. */
+  /** How many blocks behind the best node do not count. */
   readonly toleratedLag: number;
-  /** A node that is new or recovered may have this one. */
+  /** A node that is new or recovered may get this call. */
   readonly isTrial: boolean;
 };
 
-/** Best first. What one node alone has is looked for in the order of the configuration. */
+/** Best first. For what only one node has, the order of the configuration counts. */
 export function inOrder<Node extends RankedUpstream>(
   nodes: readonly Node[],
   wanted: Wanted,
@@ -86,7 +87,7 @@ export function inOrder<Node extends RankedUpstream>(
   return (order as typeof candidates).map(({ index }) => nodes[index] as Node);
 }
 
-/** The highest head that a node on the followed chain told of. */
+/** The highest head that a node on the followed chain told. */
 export function headOf(
   nodes: readonly Pick<Upstream, "head" | "isElsewhere">[],
 ): number | undefined {
@@ -96,7 +97,7 @@ export function headOf(
   return highest;
 }
 
-/** Whether a node lags as it counts for calls that speak of no block. */
+/** Whether a node counts as lagging, for calls that are about no block. */
 export const isBehind = (
   node: Pick<Upstream, "head" | "isElsewhere">,
   network: { readonly head: number | undefined; readonly toleratedLag: number },
@@ -140,9 +141,9 @@ function lagOf(
 type Taker = { readonly options: Pick<Upstream["options"], "isPrivate"> };
 
 /**
- * @param usable Those that may be asked now.
- * @param all Those of the network: while its private nodes are away, others are no substitute.
- * @param broadcast To how many it is sent; undefined: nobody wants it to be everywhere.
+ * @param usable The nodes that may be asked now.
+ * @param all All nodes of the network: while its private nodes are away, others do not replace them.
+ * @param broadcast How many nodes it is sent to; undefined: it need not be everywhere.
  */
 export function takersOf<Node extends Taker>(
   usable: readonly Node[],
@@ -159,34 +160,37 @@ export type Candidate = {
   readonly breaker: Breaker["kind"];
   /** How long its budget makes a call wait, in milliseconds. */
   readonly waitMs: number;
-  /** It said that it does not have what the call speaks of, such as old state. */
+  /** It said that it does not have what the call is about, such as old state. */
   readonly isLacking: boolean;
-  /** Blocks behind what the call needs, or behind the best node; endless on another fork. */
+  /** How many blocks it is behind what the call needs, or behind the best node; infinite on another fork. */
   readonly lag: number;
   /** 0 to 1. */
   readonly errorRate: number;
-  /** Of its answers to this kind of work, slow ones included; undefined when it gave none lately. */
+  /** The mean time of its answers to this kind of work, with slow ones; undefined when there were none lately. */
   readonly meanMs: number | undefined;
-  /** What it has to answer, and what waits for it. */
+  /** The calls that it has to answer, and those that wait for it. */
   readonly inFlight: number;
-  /** The operator's: a node of weight 2 gets twice the calls of an equal one. 0: only in need. */
+  /**
+   * Set by the operator: a node of weight 2 gets twice the calls of an equal one. 0: it is asked only when no other can
+   * be.
+   */
   readonly weight: number;
-  /** The operator's, in any unit: the cheaper of two healthy nodes is asked. */
+  /** Set by the operator, in any unit: the cheaper of two healthy nodes is asked. */
   readonly price: number;
   readonly isUntried: boolean;
 };
 
-/** Rarer failures than this are everybody's, and do not decide. */
+/** Error rates that differ by less than this do not decide. */
 const ERROR_STEP = 0.05;
-/** For nodes that were not measured while others were: asked last among equals. */
+/** Stands for nodes that were not measured while others were: they are the last among equals. */
 const UNMEASURED_MS = 60_000;
 
 type Sorted = { readonly candidate: Candidate; readonly keys: readonly number[] };
 
 /**
- * Best first. Who is open, limited or known to lack something is asked only when the others failed;
- * who lags loses to all who do not, who fails to all who do not; then the cheaper, then the faster one,
- * as far as it is not busy. Equals stay in the order of the configuration.
+ * Best first. A node with an open breaker or without budget, or one that is known to lack something, is asked only when
+ * the others failed. A lagging node comes after all that do not lag, a failing one after all that do not fail. Then the
+ * cheaper one is first, then the faster one, as far as it is not busy. Equals stay in the order of the configuration.
  */
 export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
   if (candidates.length < 2) return candidates;
@@ -197,9 +201,8 @@ export function rank(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 /**
- * The same order, with one that is new or recovered in front: how else should it become known? Not when
- * it lags, costs more, or has no budget.
- *
+ * The same order with a node in front that is new or recovered, so that it becomes known. Not when it lags, costs more,
+ * or has no budget.
  * @param ranked As `rank` gives it.
  */
 export function withTrial(ranked: readonly Candidate[]): readonly Candidate[] {
@@ -229,35 +232,35 @@ const keysOf = (candidate: Candidate): readonly number[] => [
   loadOf(candidate),
 ];
 
-/** How long a call may take there, given what it has to do already. */
+/** How long a call may take at the node, with the calls that it already has. */
 const loadOf = ({ meanMs = UNMEASURED_MS, inFlight, weight }: Candidate): number =>
   (meanMs * (inFlight + 1)) / (weight || 1);
 
 function byKeys(a: Sorted, b: Sorted): number {
   for (const [index, key] of a.keys.entries()) {
     const other = b.keys[index] ?? 0;
-    if (key !== other) return key < other ? -1 : 1; // no difference: two endless lags have none
+    if (key !== other) return key < other ? -1 : 1; // two infinite lags have no difference
   }
   return 0;
 }
 
 type WantedMethod = {
   readonly method: string;
-  /** The one of several ways to call it. */
+  /** One of several ways to call the method. */
   readonly way: string | undefined;
 };
 
 /**
- * The upstreams that a call may still go to, in order: those that lack the method are passed over, those without
- * budget come back when they have some.
+ * The upstreams that a call may still go to, in order. Those that lack the method are skipped; those without budget
+ * come back when they have some.
  */
 export class CandidateList {
-  /** How many lack the method. */
+  /** How many upstreams lack the method. */
   missing = 0;
   #next: Upstream[];
-  /** Those that have no budget now. */
+  /** The upstreams that have no budget now. */
   #limited: Upstream[] = [];
-  /** All that were ever here. */
+  /** All upstreams that were ever in the list. */
   #known: readonly Upstream[];
   readonly #wanted: WantedMethod;
 
@@ -271,7 +274,10 @@ export class CandidateList {
     return this.#next.length > 0;
   }
 
-  /** Passes over those in front that cannot be asked now. @returns The first that can; it stays. */
+  /**
+   * Skips upstreams at the front that cannot be asked now.
+   * @returns The first that can; it stays.
+   */
   advance(): Upstream | undefined {
     for (let first = this.#next[0]; first; first = this.#next[0]) {
       if (this.#isMissing(first)) this.missing += 1;
@@ -286,7 +292,7 @@ export class CandidateList {
     return this.advance() && this.#next.shift();
   }
 
-  /** Upstreams that were not there at the beginning. */
+  /** Adds upstreams that were not there at the beginning. */
   add(upstreams: readonly Upstream[]): void {
     const added = upstreams.filter((upstream) => !this.#known.includes(upstream));
     if (added.length === 0) return;
@@ -294,14 +300,14 @@ export class CandidateList {
     this.#next.push(...added);
   }
 
-  /** Those whose circuit breaker is open are not asked for a cross-check. */
+  /** Removes upstreams whose circuit breaker is open: they are not asked for a cross-check. */
   dropOpen(workKind: WorkKind): void {
     const isAsked = ({ health }: Upstream): boolean => health.ofKind(workKind).breaker !== "open";
     this.#next = this.#next.filter(isAsked);
     this.#limited = this.#limited.filter(isAsked);
   }
 
-  /** It was asked too often. */
+  /** To be called when the upstream was asked too often. */
   giveBack(upstream: Upstream): void {
     this.#limited.push(upstream);
   }
@@ -310,17 +316,17 @@ export class CandidateList {
     return this.#limited.length;
   }
 
-  /** How long until the first of those without budget has some, in milliseconds. */
+  /** How long until the first upstream without budget has some, in milliseconds. */
   get soonestMs(): number {
     return Math.min(...this.#limited.map((upstream) => this.#waitMs(upstream)));
   }
 
-  /** Those without budget are next again. */
+  /** Puts the upstreams without budget back into the list. */
   comeBack(): void {
     this.#next.push(...this.#limited.splice(0));
   }
 
-  /** One without budget that never told its limit: this is only what it was found to take. */
+  /** An upstream without budget whose limit was only learned, which may be broken. */
   get insistent(): Upstream | undefined {
     const { method } = this.#wanted;
     return this.#limited.find(({ budget }) => budget.mayBeTried(budget.costOf(method)));

@@ -1,5 +1,5 @@
-// One upstream's answer is enough: another one is asked when an attempt fails (a retry), when it is slow (a
-// hedge), and when its answer is not believed (a cross-check).
+// Plans a call for which one upstream's answer is enough. Another one is asked when an attempt fails (a retry), when it
+// is slow (a hedge), and when its answer is not believed (a cross-check).
 import { errors, type RpcError } from "../../jsonrpc/rpc-error.ts";
 import type { Reply } from "../reply.ts";
 import type { Upstream } from "../upstream.ts";
@@ -19,15 +19,15 @@ import {
 } from "./decision.ts";
 import { CandidateList } from "./node-order.ts";
 
-/** When all were asked and none answers, so often it is looked whether another one is back. */
+/** When all upstreams were asked and none answers, it looks this often whether another one is back, in milliseconds. */
 const LOOK_OUT_MS = 100;
-/** No more upstreams than that work for one call when one is asked insistently. */
+/** How many upstreams may work for one call at the same time when a learned limit is broken for it. */
 const MOST_AT_ONCE = 3;
-/** A limit that was only learned is broken rather than that a call waits longer than that for it. */
+/** When a call would wait longer than this for a limit that was only learned, it breaks the limit, in milliseconds. */
 const INSISTS_AFTER_MS = 250;
-/** The attempts that lose are listened to for so long: their upstreams are measured by that. */
+/** Attempts that lose are still awaited for this time: their upstreams are measured by that. */
 const LISTEN_MS = 1_000;
-/** What an upstream never got may be asked of another one, whatever it is. */
+/** A request that an upstream never got may be sent to another one, whatever it is. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|UND_ERR_CONNECT_TIMEOUT|waiting to reconnect)$/;
 
@@ -36,15 +36,15 @@ export class OneAnswer {
   readonly #underWay: Attempt[] = [];
   readonly #failures: Reply["kind"][] = [];
   #attempts = 0;
-  /** The shortest wait for a turn that was too long, in milliseconds. */
+  /** The shortest wait for a turn among those that were too long, in milliseconds. */
   #occupiedMs = NEVER;
-  /** The attempt that another one is begun beside when it takes until `#hedgeAtMs`. */
+  /** The attempt beside which another one begins if it is not answered at `#hedgeAtMs`. */
   #watched: Attempt | undefined;
   #hedgeAtMs = NEVER;
   #check: CrossCheck | undefined;
   readonly #budgetWait = new BudgetWait();
   #settled: Settlement | undefined;
-  /** How long such calls take at most, as a rule. */
+  /** How long such calls usually take at most. */
   readonly #usualMs: number;
   readonly #question: UpstreamQuestion;
   readonly #view: NetworkView;
@@ -73,7 +73,7 @@ export class OneAnswer {
     }
   }
 
-  /** The attempt that takes longer than usual, just now. */
+  /** The attempt that has just become slower than usual. */
   overdue(now: number): Attempt | undefined {
     const watched = this.#watched;
     return watched && this.#hedgeAtMs <= now && this.#underWay.includes(watched)
@@ -81,7 +81,7 @@ export class OneAnswer {
       : undefined;
   }
 
-  /** When there is no other upstream and no attempt is under way any more, that is the end. */
+  /** Asks the next upstream. When there is none and no attempt is open, the call ends. */
   #askNext(why: AttemptReason | undefined, now: number): Decision {
     const upstream = this.#candidates.take();
     if (upstream) return this.#ask(attemptAt(upstream, this.#attempts, why), now);
@@ -139,16 +139,16 @@ export class OneAnswer {
     return isBelieved ? this.#wait() : this.#askNext("cross-check", now);
   }
 
-  /** An upstream that lags was only asked since better ones are slow: those are waited for a little more. */
+  /** Whether a lagging upstream was asked only because better ones are slow: the call waits a little more for those. */
   #isHasty({ order, upstream }: Attempt): boolean {
     if (!this.#underWay.some((other) => other.order < order)) return false;
-    // What speaks of a block is refused by those who do not have it; what is sent may go to any.
+    // A node that lacks the block refuses; a transaction may go to any node.
     const { traits, options } = this.#question;
     if (options.block !== undefined || options.reaches !== undefined) return false;
     return traits.workKind !== "submission" && this.#view.isBehind(upstream);
   }
 
-  /** What is due at the same time is done in this order. */
+  /** Things that are due at the same time are done in this order. */
   #look(now: number): Decision {
     if (this.#check?.end(this.#underWay, now)) return this.#giveUp();
     if (this.#budgetWait.end(now)) {
@@ -158,11 +158,14 @@ export class OneAnswer {
     return this.#hedgeAtMs <= now ? this.#hedge(now) : this.#wait();
   }
 
-  /** Others are looked for, be they back, or with budget by now, or asked insistently. */
+  /**
+   * Looks for other upstreams: those that are back, those that have budget by now, and those whose learned limit may be
+   * broken.
+   */
   #hedge(now: number): Decision {
     const candidates = this.#candidates;
     this.#hedgeAtMs = NEVER;
-    if (this.#underWay.length === 0) return this.#wait(); // it waits for budget
+    if (this.#underWay.length === 0) return this.#wait(); // the call waits for budget
     if (candidates.advance()) return this.#askBeside(now);
     this.#addNewcomers();
     candidates.comeBack();
@@ -175,7 +178,7 @@ export class OneAnswer {
   }
 
   #askBeside(now: number): Decision {
-    // At an upstream that says nothing to anybody the call is lost: then this is no hedge.
+    // An upstream that has stopped answering has lost the call: then this is no hedge.
     const isHedge = !this.#watched?.upstream.health.isStalled(this.#question.traits.workKind);
     const upstream = isHedge && !this.#view.mayHedge() ? undefined : this.#candidates.take();
     if (upstream)
@@ -188,7 +191,7 @@ export class OneAnswer {
     if (this.#view.hasOthers()) this.#candidates.add(this.#view.usableFor(this.#question.traits));
   }
 
-  /** All that are left have no budget: one is waited for, or asked insistently. */
+  /** All that are left have no budget: the call waits for one, or breaks its learned limit. */
   #askLimited(now: number): Decision {
     const candidates = this.#candidates;
     this.#addNewcomers();
@@ -209,7 +212,7 @@ export class OneAnswer {
     return { kind: "wait", untilMs, shortOf: budgetAtMs === NEVER ? undefined : "budget" };
   }
 
-  /** What is not believed of one upstream alone counts when no other one says better. */
+  /** An answer that is not believed of one upstream alone counts when no other one has a better one. */
   #giveUp(): Decision {
     if (this.#check) return this.#settle(this.#check.reply);
     const { missing, limited } = this.#candidates;
@@ -229,7 +232,10 @@ export class OneAnswer {
   }
 }
 
-/** The usual attempt. @param order See `Attempt`. */
+/**
+ * An ordinary attempt.
+ * @param order See `Attempt`.
+ */
 export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason): Attempt => ({
   kind: "ask",
   upstream,
@@ -241,25 +247,25 @@ export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason
   call: undefined,
 });
 
-/** Whether a reply needs a cross-check: it lacks what was asked of it, or the call cross-checks such replies. */
+/** Whether a reply needs a cross-check: the node lacks what was asked for, or the call cross-checks such replies. */
 export const isCrossChecked = (
   { isUncertain }: Pick<UpstreamQuestion, "isUncertain">,
   reply: FinalReply,
 ): boolean =>
   (reply.kind === "refused" && reply.lacks !== undefined) || (isUncertain?.(reply) ?? false);
 
-/** Then it may be asked of another upstream, whatever it is. */
+/** Whether the call was certainly not done: then it may be sent to another upstream, whatever it is. */
 function wasNotDone(reply: Reply): boolean {
   if (reply.kind === "missing" || reply.kind === "occupied") return true;
   return reply.kind === "failed" && NEVER_SENT.test(reply.reason);
 }
 
-/** For budget, in all, in milliseconds. */
+/** How long a call waits for budget in all, in milliseconds. */
 const MOST_MS = 1_000;
-/** An upstream that refuses each time is not asked without end. */
+/** How often a call waits: an upstream that refuses each time is not asked for ever. */
 const MOST_WAITS = 20;
 
-/** Until some upstream has budget. */
+/** The wait until some upstream has budget. */
 export class BudgetWait {
   /** By the clock's `now`; Infinity while the call does not wait. */
   untilMs = NEVER;
@@ -267,7 +273,7 @@ export class BudgetWait {
   #waits = 0;
 
   /**
-   * @param mostMs Less than usual, in all waits together.
+   * @param mostMs Less than the usual limit for all waits together.
    * @returns false, and the call does not wait, when that is too long.
    */
   begin(ms: number, now: number, mostMs = MOST_MS): boolean {
@@ -288,28 +294,28 @@ export class BudgetWait {
 }
 
 /**
- * A better answer is waited for so many times longer than usual. The upstreams that were asked before are
- * waited for up to `mostMs` while they answer anything at all.
+ * How many times longer than usual a call waits for a better answer. For upstreams that were asked before it waits up
+ * to `mostMs` while they answer anything at all.
  */
 const TIMEOUT = { times: 4, leastMs: 100, mostMs: 2_000 };
-/** Of what must be somewhere, a silent upstream is waited for longer. */
+/** For something that must be somewhere, the call waits longer for a silent upstream. */
 const LACK_TIMEOUT_MS = 1_000;
 
-/** @param usualMs How long such calls take at most, as a rule. */
+/** @param usualMs How long such calls usually take at most. */
 const crossCheckMs = (usualMs: number): number =>
   Math.max(TIMEOUT.leastMs, TIMEOUT.times * usualMs);
 
-/** Whether others know better. */
+/** The wait for upstreams that may have a better answer. */
 class CrossCheck {
   /** The first such answer: it counts when there is no better one. */
   readonly reply: FinalReply;
-  /** When it is looked next whether anybody is worth waiting for, by the clock's `now`. */
+  /** When it looks next whether any upstream is worth waiting for, by the clock's `now`. */
   atMs: number;
   readonly #order: number;
   readonly #sinceMs: number;
   readonly #everyMs: number;
 
-  /** @param order Of the attempt that gave it. */
+  /** @param order The order of the attempt that gave it. */
   constructor(reply: FinalReply, order: number, time: { usualMs: number; now: number }) {
     const timeoutMs = crossCheckMs(time.usualMs);
     this.reply = reply;
@@ -321,17 +327,17 @@ class CrossCheck {
     this.atMs = time.now + this.#everyMs;
   }
 
-  /** What one upstream lacks another one must have; what it does not know may not be there at all. */
+  /** What one upstream lacks, another one must have. What it does not know may not exist at all. */
   get isPerhapsAll(): boolean {
     return this.reply.kind === "result";
   }
 
-  /** @returns Whether it ends now; if not, and it was time to look, the next look is set. */
+  /** @returns Whether the wait ends now; if not, and it was time to look, the next look is set. */
   end(underWay: readonly Attempt[], now: number): boolean {
     if (this.atMs > now) return false;
     this.atMs = now + this.#everyMs;
     const isLong = this.isPerhapsAll && now - this.#sinceMs >= TIMEOUT.mostMs;
-    // What waits for budget has a timeout of its own.
+    // The wait for budget has a timeout of its own.
     if (!this.isPerhapsAll && underWay.length === 0) return false;
     return isLong || !underWay.some((attempt) => this.#isAwaited(attempt));
   }

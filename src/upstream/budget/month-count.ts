@@ -1,4 +1,4 @@
-// How much was used of an upstream in this calendar month, by all processes; it survives them.
+// How much of an upstream all processes together used in this calendar month. It is kept over restarts.
 
 import { type CalendarPeriod, DAY_MS, periodAt } from "../../lib/calendar.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -7,9 +7,9 @@ import { Outbox } from "../../lib/outbox.ts";
 import type { State, Texts, Updated } from "../../state/state.ts";
 
 export type MonthCountOptions = {
-  /** Under which it is kept. */
+  /** The key of the state's entry. */
   readonly key: string;
-  /** What may be used in a month. */
+  /** How much may be used in a month. */
   readonly limit: number;
 };
 
@@ -20,32 +20,32 @@ export type MonthCountParts = {
 
 type Tally = {
   readonly month: CalendarPeriod;
-  /** As the state had it when it was read or written last. */
+  /** The state's number when it was read or written last. */
   kept: number;
-  /** By this process since then. */
+  /** What this process has used since. */
   unwritten: number;
 };
 
 const emptyTally = (month: CalendarPeriod): Tally => ({ month, kept: 0, unwritten: 0 });
 
-/** A crash loses no more than what was used in so long. */
+/** How often use is written. A crash loses what was used since. */
 const WRITTEN_EVERY_MS = 1000;
-/** Two: a clock that is set wrong and then right again finds what was counted before. */
+/** Two, so that a clock that is set wrong and then right again finds what was counted before. */
 const MONTHS_KEPT = 2;
-/** The state may be away for half as long, and each use is counted once. */
+/** The state may be away for half of this time, and each use is still counted once. */
 const KEPT_MS = 62 * DAY_MS;
 
-/** What one write adds, to the tallies of this process. */
+/** What one write adds, by tally of this process. */
 type Parcels = readonly { readonly tally: Tally; readonly units: number }[];
 
 export class MonthCount {
-  /** The month that was counted in last comes last. */
+  /** The month that was counted in last is the last one. */
   #tallies: readonly Tally[];
   #cancelWrite: (() => void) | undefined;
-  /** One at a time, or the same use would be added twice. */
+  /** One write at a time: else the same use would be added twice. */
   readonly #writing = new Mutex();
   #isClosed = false;
-  /** As the state had it last. */
+  /** The state's texts when they were read or written last. */
   #known: Texts | undefined;
   readonly #outbox: Outbox<Parcels, Updated>;
   readonly #options: MonthCountOptions;
@@ -72,7 +72,7 @@ export class MonthCount {
     this.#tallies = [emptyTally(periodAt("month", parts.clock.wallTime()))];
   }
 
-  /** Takes up what is kept; while the state is away it begins without, and takes it up later. */
+  /** Reads what is kept. While the state is away, it begins without, and reads it later. */
   start(): Promise<void> {
     return this.#writing.run(() => this.#writeOrTryAgain());
   }
@@ -104,7 +104,7 @@ export class MonthCount {
     if (this.#tallies.some(({ unwritten }) => unwritten > 0)) await this.#write();
   }
 
-  /** Of the month that is running; it is counted in from the first `add` on. */
+  /** The tally of the running month; it is added to `#tallies` with the first `add`. */
   #running(): Tally {
     const wallMs = this.#parts.clock.wallTime();
     const last = this.#tallies.at(-1);
@@ -120,7 +120,7 @@ export class MonthCount {
     });
   }
 
-  /** What cannot be written stays unwritten; `close` throws when it still cannot be. */
+  /** What cannot be written stays unwritten; `close` throws when it still cannot be written. */
   async #writeOrTryAgain(): Promise<void> {
     try {
       await this.#write();
@@ -129,7 +129,7 @@ export class MonthCount {
     }
   }
 
-  /** Adds our use to what is there, or only reads it. */
+  /** Adds our use to the state's numbers, or only reads them. */
   async #write(): Promise<void> {
     const { state } = this.#parts;
     await this.#outbox.send(() => {
@@ -147,16 +147,16 @@ export class MonthCount {
   }
 }
 
-/** What the state has: the use of each month. */
+/** What the state has: the use in each month. */
 type Counts = {
   readonly months: Map<string, number>;
-  /** By which a gateway of the version before finds its own writes. */
+  /** With this a gateway of the version before finds its own writes. */
   readonly writers: string;
 };
 
 const WRITERS = "writers";
 
-/** The month that was added to last stands last. */
+/** The month that was added to last is the last one. */
 function textWith(parcels: Parcels, text: string | undefined): string {
   const { months, writers } = decode(text);
   for (const { tally, units } of parcels) {

@@ -1,52 +1,52 @@
-// What may be sent to one upstream: as configured, and as it turns out when it says "too often".
+// How much may be sent to one upstream: as configured, and as learned when it says "too often".
 import type { Clock } from "../../lib/clock.ts";
 import { BestMatch } from "../../lib/pattern.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { MonthCount, type MonthCountParts } from "./month-count.ts";
 
-/** In calls, or in the vendor's credits when `costs` says what a call costs. */
+/** In calls, or in the vendor's credits where `costs` says what a call costs. */
 export type RateBudgetOptions = {
   readonly network: string;
   readonly upstream: string;
   /** Left out: no limit until the node refuses. */
   readonly perSecond?: number | undefined;
-  /** What may be sent at once after a silence. Left out: what a quarter of a second gives. */
+  /** How much may be sent at once after a pause. Left out: what the rate gives in a quarter of a second. */
   readonly burst?: number | undefined;
-  /** In a calendar month, UTC, by all processes that share the state. */
+  /** In a calendar month (UTC), for all processes that share the state. */
   readonly perMonth?: number | undefined;
-  /** By method or pattern, such as `eth_get*`; others cost 1. */
+  /** By method or pattern, such as `eth_get*`; other methods cost 1. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
 };
 
 export type RateBudgetState = {
-  /** Configured or learned, whichever is in force. */
+  /** The configured or the learned rate, whichever is in force. */
   readonly perSecond: number | undefined;
   readonly isPaused: boolean;
   readonly pausedForMs: number;
-  /** Both undefined where no month is limited. */
+  /** Both are undefined where months are not limited. */
   readonly monthUsed: number | undefined;
   readonly monthLeft: number | undefined;
 };
 
-/** Most vendors count by the second: more at once would make two seconds' worth in one. */
+/** Most vendors count by the second: a larger burst would put two seconds' calls into one. */
 const BURST_SECONDS = 0.25;
-/** When the node does not say how long; doubled each time that nothing was answered in between. */
+/** The pause when the node tells none. It is doubled each time that nothing was answered in between. */
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** When it does. One that names a day is asked each hour all the same. */
+/** The longest pause that a node may name. One that names a day is asked each hour all the same. */
 const LONGEST_NAMED_PAUSE_MS = 3_600_000;
 
-/** So long after the last refusal a learned limit, or a pause that nobody named, may be wrong by now. */
+/** This long after the last refusal, a learned limit, or a pause that no node named, may be wrong. */
 const TRIED_AFTER_MS = 2_000;
-/** What goes before callers may be so far ahead of the learned rate. */
+/** How far ahead of the learned rate calls may be that go before those of callers. */
 const PRESSED_MS = 1_000;
 
 export class RateBudget {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
-  /** As far as the node itself named it: the rest of a pause is our own guess. */
+  /** Until when the node itself wants no calls: the rest of a pause is a guess. */
   #namedUntilMs = Number.NEGATIVE_INFINITY;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** Pauses since the last call that was answered. */
+  /** How many pauses there were since the last call that was answered. */
   #pauses = 0;
   readonly #sent = new SentRate();
   /** undefined where every call costs 1. */
@@ -71,7 +71,7 @@ export class RateBudget {
       );
   }
 
-  /** Takes up what was used in this month before. */
+  /** Reads what was used in this month before. */
   async start(): Promise<void> {
     await this.#month?.start();
   }
@@ -84,29 +84,36 @@ export class RateBudget {
     return this.#costs?.of(method) ?? 1;
   }
 
-  /** How long until a call of this cost may go: 0 when now, Infinity when not in this month. */
+  /**
+   * How long a call of this cost has to wait, in milliseconds: 0 when it may go now, Infinity when not in this month.
+   */
   waitMs(cost: number): number {
     if (this.#month && cost > this.#month.left) return Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.now();
-    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // it may have been forgotten
+    this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs); // the limit may have been forgotten
     return Math.max(this.#pauseMs(nowMs), this.#bucket.waitMs(cost, nowMs));
   }
 
-  /** Nobody named the limit or the pause that makes calls wait, and the last refusal is long enough ago. */
+  /**
+   * Whether neither the limit nor the pause that makes calls wait came from the node, and the last refusal is long ago.
+   */
   mayBeTried(cost: number): boolean {
     const nowMs = this.#clock.now();
     const isNew = nowMs - this.#refusedAtMs < TRIED_AFTER_MS || nowMs < this.#namedUntilMs;
     return !isNew && this.#isOnlyLearned(cost, nowMs);
   }
 
-  /** Whether the same, and no more is owed than what comes in a second: for what goes before callers. */
+  /**
+   * As `mayBeTried`, and no more is owed than what the rate gives in a second: for calls that go before those of
+   * callers.
+   */
   mayBePressed(cost: number): boolean {
     const nowMs = this.#clock.now();
     const isOpen = this.#pauseMs(nowMs) === 0 && this.#isOnlyLearned(cost, nowMs);
     return isOpen && this.#bucket.waitMs(cost, nowMs) <= PRESSED_MS;
   }
 
-  /** A call goes. One that did not wait is paid by those after it. */
+  /** To be called when a call is sent. The cost of a call that did not wait is paid by those after it. */
   take(cost: number): void {
     const nowMs = this.#clock.now();
     this.#sent.sent(cost, nowMs);
@@ -115,8 +122,8 @@ export class RateBudget {
   }
 
   /**
-   * The node said "too often". All calls that were sent before its pause is over are one refusal.
-   *
+   * To be called when the node said "too often". All calls that were sent before the end of its pause count as one
+   * refusal.
    * @param retryAfterMs As the node said.
    * @param sentAtMs When the refused call was sent, by the clock's `now`.
    */
@@ -130,7 +137,7 @@ export class RateBudget {
       this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + (namedMs ?? 0));
       return;
     }
-    // When nothing was answered since the last pause, that was too short; of the rate it says nothing.
+    // When nothing was answered since the last pause, the pause was too short, which says nothing about the rate.
     if (this.#pauses === 0) this.#limit.lower(this.#sent.perSecond, nowMs);
     const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
     this.#pausedUntilMs = nowMs + (namedMs ?? ownMs);
@@ -138,7 +145,10 @@ export class RateBudget {
     this.#bucket.limitTo(this.#limit.inForce(nowMs), nowMs);
   }
 
-  /** The node took a call. @param sentAtMs As for `limited`: what was sent before a pause says nothing. */
+  /**
+   * To be called when the node took a call.
+   * @param sentAtMs As for `limited`: a call from before a pause tells nothing.
+   */
   answered(sentAtMs: number): void {
     if (sentAtMs < this.#pausedUntilMs) return;
     const nowMs = this.#clock.now();
@@ -170,20 +180,20 @@ export class RateBudget {
   }
 }
 
-/** Spaces calls: so many a second, and some at once. The rate may change while it runs. */
+/** Spaces calls: a rate, and a burst. The rate may change while it runs. */
 class CallBucket {
-  /** In debt after a call dearer than the burst, or one that did not wait. */
+  /** It is in debt after a call that costs more than the burst, or one that did not wait. */
   readonly #bucket: TokenBucket;
-  /** Undefined: as many as one likes. */
+  /** undefined: no limit. */
   #perSecond: number | undefined;
-  /** The dearest call so far, but no dearer than the burst of the rate that it began with. */
+  /** The cost of the dearest call so far, at most the burst of the rate that it began with. */
   #dearest = 0;
   readonly #fullBurst: number;
-  /** Of the bucket, in calls. */
+  /** The size of the bucket, in calls. */
   #size: number;
   readonly #burstSeconds: number;
 
-  /** @param options.burstSeconds The burst is what the rate gives in so long. */
+  /** @param options.burstSeconds The burst is what the rate gives in this time. */
   constructor(
     options: { readonly perSecond: number | undefined; readonly burstSeconds: number },
     nowMs: number,
@@ -196,7 +206,7 @@ class CallBucket {
     this.#bucket = new TokenBucket({ size: this.#fullBurst, perSecond }, nowMs);
   }
 
-  /** A change of the rate. What is there, and what is owed, stays; it is empty after no limit. */
+  /** Changes the rate. What is left, and what is owed, stays. After no limit the bucket begins empty. */
   limitTo(perSecond: number | undefined, nowMs: number): void {
     this.#fit(nowMs);
     if (perSecond === this.#perSecond) return;
@@ -206,8 +216,8 @@ class CallBucket {
   }
 
   /**
-   * How long until a call of this cost may go, in whole milliseconds. One that is dearer than the
-   * whole burst waits for a full bucket: it would never go otherwise.
+   * How long a call of this cost has to wait, in whole milliseconds. A call that costs more than the burst waits for a
+   * full bucket, since it could never go otherwise.
    */
   waitMs(cost: number, nowMs: number): number {
     if (this.#perSecond === undefined) return 0;
@@ -219,7 +229,7 @@ class CallBucket {
   take(cost: number, nowMs: number): void {
     if (this.#perSecond === undefined) return;
     this.#fit(nowMs);
-    // Those that did not wait leave a debt of a second at most: it would never be paid while they go on.
+    // Calls that did not wait leave a debt of one second at most: else it would never be paid while they go on.
     this.#bucket.spend(cost, nowMs, Math.max(cost, this.#perSecond));
   }
 
@@ -233,35 +243,35 @@ class CallBucket {
     this.#bucket.resize({ size, perSecond: this.#perSecond ?? 0 }, nowMs);
   }
 
-  /** Less when the rate was lowered, but calls that fitted into it still do, and make no debts. */
+  /** Less when the rate was lowered; but calls that fitted into the burst still do, and make no debts. */
   #burst(): number {
     return Math.max((this.#perSecond ?? 0) * this.#burstSeconds, this.#dearest);
   }
 }
 
-/** Of what was sent when it refused. */
+/** After a refusal the limit is this share of the rate at which calls were sent. */
 const LOWERED_TO = 0.7;
-/** So much of itself it rises in a second … */
+/** By which share of itself the limit rises in a second … */
 const RISE = 0.05;
-/** … but slowly where the last refusal was: most of the time is to be spent right below it. */
+/** … but slowly near the last refusal: most of the time is to be spent just below it. */
 const CAREFUL_RISE = 0.01;
 const CAREFUL_FROM = 0.9;
 const CAREFUL_UNTIL = 1.1;
-/** A limit that is not used up says nothing of what the node would take. */
+/** A limit of which less than this share is used shows nothing about what the node would take. */
 const USED_FROM = 0.7;
-/** More than the bursts that a limit allows. */
+/** How many times the limit must have been sent to prove that it is too low: more than the bursts that it allows. */
 const PROVEN_FROM = 1.5;
 const PROVEN_AFTER_MS = 2_000;
-/** One answer after a silence is no reason for a long rise. */
+/** One answer after a pause is no reason for a long rise. */
 const LONGEST_RISE_MS = 1000;
-/** Vendors change plans, and neighbours leave. */
+/** A learned limit is forgotten after this time without refusals: vendors change plans, and neighbours leave. */
 const FORGOTTEN_AFTER_MS = 600_000;
 
-/** The rate that an upstream was found to allow: lowered when it refuses, raised while it does not. */
+/** The rate that an upstream was found to allow. It is lowered when it refuses, and raised while it does not. */
 export class LearnedLimit {
-  /** Below the configured one, if there is one. */
+  /** It is below the configured rate, if there is one. */
   #perSecond: number | undefined;
-  /** What was sent when it was lowered last. */
+  /** The rate of calls when it was lowered last. */
   #refusedAtPerSecond = 0;
   #refusedAtMs = 0;
   #raisedAtMs = 0;
@@ -271,12 +281,12 @@ export class LearnedLimit {
     this.#configured = configured;
   }
 
-  /** Units a second; undefined when there is no limit. */
+  /** Units per second; undefined when there is no limit. */
   inForce(nowMs: number): number | undefined {
     return this.#learned(nowMs) ?? this.#configured;
   }
 
-  /** There is one, and nobody configured any. */
+  /** Whether there is a limit that nobody configured. */
   isLearned(nowMs: number): boolean {
     return this.#configured === undefined && this.#learned(nowMs) !== undefined;
   }
@@ -285,7 +295,7 @@ export class LearnedLimit {
     return nowMs - this.#refusedAtMs < FORGOTTEN_AFTER_MS ? this.#perSecond : undefined;
   }
 
-  /** The node refused while so much was sent. */
+  /** To be called when the node refused at this rate of calls. */
   lower(sentPerSecond: number, nowMs: number): void {
     const limit = this.inForce(nowMs) ?? Number.POSITIVE_INFINITY;
     this.#refusedAtPerSecond = Math.min(limit, Math.max(1, sentPerSecond));
@@ -294,14 +304,14 @@ export class LearnedLimit {
     this.#raisedAtMs = nowMs;
   }
 
-  /** More than the limit was sent since nobody else could answer, and the node took it. */
+  /** More than the limit was sent, since no other node could answer, and the node took it. */
   #provenPerSecond(sentPerSecond: number, limit: number, nowMs: number): number {
     const isNews =
       sentPerSecond > limit * PROVEN_FROM && nowMs - this.#refusedAtMs >= PROVEN_AFTER_MS;
     return isNews ? Math.min(sentPerSecond, limit * 2) : 0;
   }
 
-  /** The node answers while so much is sent. */
+  /** To be called when the node answers at this rate of calls. */
   raise(sentPerSecond: number, nowMs: number): void {
     const limit = this.#learned(nowMs);
     if (limit === undefined) return;
@@ -319,9 +329,9 @@ export class LearnedLimit {
 
 const SPAN_MS = 1000;
 
-/** How much was sent to an upstream in the last second in which anything was. */
+/** How much was sent to an upstream in the last second in which anything was sent. */
 class SentRate {
-  /** Two spans side by side: what was sent in the one that is running, and in the one before. */
+  /** Two spans of time: what was sent in the running one, and in the one before. */
   #running = 0;
   #before = 0;
   #beganAtMs = Number.NEGATIVE_INFINITY;
@@ -338,7 +348,7 @@ class SentRate {
     this.#lastAtMs = nowMs;
   }
 
-  /** As of the last call, not of now: a refusal may take long to come, and is about then. */
+  /** As of the last call, not of now: a refusal may come late, and is about the time of its call. */
   get perSecond(): number {
     if (this.#before === 0) return this.#running;
     const passed = (this.#lastAtMs - this.#beganAtMs) / SPAN_MS;

@@ -1,4 +1,5 @@
-// How many calls of a kind go to an upstream as one request: as configured, or as it turns out to take them well.
+// How many calls of one kind go to an upstream as one request: the configured number, or what it was found to take
+// well.
 import type { Clock } from "../../lib/clock.ts";
 import type { MethodTraits, WorkKind } from "../../namespaces/known-method.ts";
 
@@ -9,17 +10,17 @@ export type BatchSizesOptions = {
 
 export type BatchSizesParts = {
   readonly clock: Pick<Clock, "now">;
-  /** Told the most that the upstream takes, when that is less than before; 1: it takes no batches. */
+  /** Is called with the most that the upstream takes, when that is less than before; 1: it takes no batches. */
   readonly onLimited?: ((size: number) => void) | undefined;
 };
 
-/** Of what is learned. */
+/** The largest size that is learned. */
 const MOST = 100;
-/** Of other kinds one answer may be large, or long in coming, beside the others. */
+/** An answer of another kind may be large, or take long, and delay the others in its batch. */
 const QUICK: ReadonlySet<WorkKind> = new Set(["chain", "blocks", "state", "execution"]);
-/** So long a limit that was told is kept where nobody configured one: nodes are upgraded, and proxies leave. */
+/** How long a limit that a node told is kept where nobody configured one: nodes are upgraded, and proxies leave. */
 const LIMITED_MS = 600_000;
-/** A batch that is late is given up for single calls, but no more than one in so many. */
+/** A batch that is late is replaced by single calls, but no more than one batch in this many. */
 const LATE_EVERY = 10;
 const MOST_LATE_SAVED = 3;
 
@@ -39,7 +40,7 @@ export class BatchSizes {
     this.#parts = parts;
   }
 
-  /** Calls of the same group may go as one request; undefined: such a call goes by itself. */
+  /** Calls of the same group may go as one request; undefined: the call goes by itself. */
   groupOf({
     isBatchable,
     workKind,
@@ -49,43 +50,46 @@ export class BatchSizes {
     return QUICK.has(workKind) ? workKind : undefined;
   }
 
-  /** Whether also what nobody waits for goes together. */
+  /** Whether calls for which no caller waits go in batches as well. */
   get isConfigured(): boolean {
     return !this.#isLearned && this.#most > 1;
   }
 
-  /** The most calls in one request now; 1: each by itself. */
+  /** The most calls in one request now; 1: each goes by itself. */
   mostOf(group: WorkKind): number {
     if (!this.#isLearned) return this.#limit;
     const now = this.#parts.clock.now();
     return Math.min(this.#limitAt(now), this.#of(group).most(now));
   }
 
-  /** The same for a request that begins now: what is not proven is tried with one request at a time. */
+  /** As `mostOf`, for a request that begins now: a size that is not proven is tried by one request at a time. */
   take(group: WorkKind): number {
     if (!this.#isLearned) return this.#limit;
     const now = this.#parts.clock.now();
     return Math.min(this.#limitAt(now), this.#of(group).take(now));
   }
 
-  /** After so long, in milliseconds, a batch is given up for single calls; Infinity: never. */
+  /** After this time, in milliseconds, a batch is replaced by single calls; Infinity: never. */
   lateMs(group: WorkKind): number {
     return this.#isLearned ? this.#of(group).lateMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Each call has its answer. `members` may be 1: by itself. @param sentAtMs By the clock's `now`. */
+  /**
+   * To be called when each call of a request was answered. `members` may be 1.
+   * @param sentAtMs By the clock's `now`.
+   */
   answered(group: WorkKind, members: number, sentAtMs: number): void {
     if (!this.#isLearned) return;
     if (members > 1) this.#lateSaved = Math.min(MOST_LATE_SAVED, this.#lateSaved + 1 / LATE_EVERY);
     this.#of(group).answered(members, sentAtMs, this.#parts.clock.now());
   }
 
-  /** Something was wrong with its answer, or the upstream was asked too much. */
+  /** To be called when the answer to a request was wrong, or the upstream was asked too much. */
   failed(group: WorkKind, sentAtMs: number): void {
     if (this.#isLearned) this.#of(group).failed(sentAtMs, this.#parts.clock.now());
   }
 
-  /** @returns Whether its calls are to be sent by themselves, too. */
+  /** @returns Whether the calls of the batch are to be sent by themselves, too. */
   late(group: WorkKind, sentAtMs: number): boolean {
     this.failed(group, sentAtMs);
     if (this.#lateSaved < 1) return false;
@@ -93,7 +97,10 @@ export class BatchSizes {
     return true;
   }
 
-  /** The upstream takes no batches of so many: half of that is the most. Several refusals of one moment are one. */
+  /**
+   * To be called when the upstream does not take batches of this size: from then on half of it is the most. Several
+   * refusals of one moment count once.
+   */
   refused(members: number): void {
     this.limitTo(Math.floor(members / 2));
   }
@@ -121,25 +128,25 @@ export class BatchSizes {
 }
 
 const FIRST = 2;
-/** A request of so many that was begun, and has no answer, is waited for so long before another is tried. */
+/** After this time without an answer to a request that tries a size, another one tries it. */
 const TRIED_MS = 1_000;
-/** After a batch of two that went badly there are none for so long, each time for twice as long … */
+/** After a batch of two that went badly there are no batches for this time, doubled each time … */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 600_000;
-/** … until so many went well together. */
+/** … until this many requests in batches went well. */
 const PROVEN = 8;
-/** Where members turn out to delay each other. */
+/** The pause when calls were found to delay each other. */
 const SLOW_REST_MS = 2_000;
-/** A batch takes so many times longer than usual, and at least so long, before it is late. */
+/** A batch is late when it takes this many times longer than usual, and at least this long. */
 const LATE = { times: 4, leastMs: 100 };
 
-/** Of one kind of work: doubled when a full batch went well, halved when one did not. */
+/** The size for one kind of work: doubled when a full batch went well, halved when one did not. */
 class LearnedSize {
   #size = FIRST;
   #changedAtMs = Number.NEGATIVE_INFINITY;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
   #restMs = FIRST_REST_MS;
-  /** While it is not proven: when a request was begun with it that has no answer. */
+  /** While the size is not proven: when the request began that tries it. */
   #triedAtMs = Number.NEGATIVE_INFINITY;
   #time = new MemberTime();
 
@@ -159,7 +166,7 @@ class LearnedSize {
     return Math.max(LATE.leastMs, LATE.times * this.#time.meanMs);
   }
 
-  /** What was sent before the last change says nothing of the size as it is now. */
+  /** Requests that were sent before the last change tell nothing about the present size. */
   answered(members: number, sentAtMs: number, now: number): void {
     if (sentAtMs >= this.#triedAtMs) this.#triedAtMs = Number.NEGATIVE_INFINITY;
     this.#time.took(members, now - sentAtMs);
@@ -189,17 +196,17 @@ class LearnedSize {
   }
 }
 
-/** What all members may add to a request's time, in milliseconds, or of that time. */
+/** How much longer all members together may make a request, in milliseconds or as a share of its time. */
 const ADDED = { ms: 2, share: 0.25 };
-/** Requests: what was before the last so many, at most twice, is forgotten. */
+/** How many requests are remembered: at most twice as many count. */
 const REMEMBERED = 32;
 const LEAST_REQUESTS = 4;
 
 type Shortest = { requests: number; ms: number; memberMs: number };
 
 /**
- * What each further member of a batch costs the others. The shortest times count: what else a request may have waited
- * for, here or there, only adds to them.
+ * How much each further member of a batch delays the others. The shortest times count, since anything else a request
+ * waits for only adds to them.
  */
 class MemberTime {
   #requests = 0;
@@ -226,7 +233,7 @@ class MemberTime {
     present.ms = Math.min(present.ms, ms);
   }
 
-  /** So many members delay each other no more than they may. */
+  /** The most members that delay each other no more than is allowed. */
   get most(): number {
     const memberMs = Math.min(this.#present.memberMs, this.#before.memberMs);
     if (this.#requests < LEAST_REQUESTS || memberMs === Number.POSITIVE_INFINITY) return MOST;

@@ -1,5 +1,5 @@
-// What one upstream can do, as its replies show: which methods it lacks, how far back it reaches, how much it takes at
-// once.
+// What one upstream can do, as its replies show: which methods it lacks, how far back it reaches, and how much it takes
+// in one request.
 import { sizeRefusal } from "../../evm/log-refusals.ts";
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import { DAY_MS } from "../../lib/calendar.ts";
@@ -18,7 +18,7 @@ import {
 
 export type CapabilitiesParts = {
   readonly clock: Pick<Clock, "now" | "wallTime">;
-  /** What each method is, as it was declared. */
+  /** The traits of each method, as declared. */
   readonly traitsOf: (method: string) => MethodTraits;
 };
 
@@ -26,7 +26,7 @@ export class Capabilities {
   readonly missing: MissingMethods;
   readonly history: History;
   #version: string | undefined;
-  /** By the wall clock, since when it is learned what is known. */
+  /** By the wall clock: the time since which the present knowledge is learned. */
   #learnedAtMs: number;
   readonly #probed = new Set<string>();
   #widestLogs: number | undefined;
@@ -49,13 +49,16 @@ export class Capabilities {
     this.#listener = listener;
   }
 
-  /** Whether it seems not to have what a call of this kind needs there. */
+  /** Whether the node seems not to have what a call of this kind needs at this block. */
   isLacking(workKind: WorkKind, { block, head }: CallPosition): boolean {
     const reach = REACHES[workKind];
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
-  /** From any call's reply. @param position Where it is known. */
+  /**
+   * Learns from the reply to any call.
+   * @param position The block of the call, where it is known.
+   */
   learnFrom(
     traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
     reply: Reply,
@@ -67,7 +70,7 @@ export class Capabilities {
     if (position && reach) this.history.learn(reach, evidenceOf(traits, reply, position), position);
   }
 
-  /** From the answer to a question that the gateway asked to find out. */
+  /** Learns from the answer to one of the gateway's own probes. */
   learnReach(
     reach: Reach,
     { method, reply }: { method: string; reply: Reply },
@@ -76,13 +79,13 @@ export class Capabilities {
     this.history.learn(reach, evidenceOf(this.#traitsOf(method), reply, position), position);
   }
 
-  /** It takes no more calls than these in one request. */
+  /** To be called when the node takes no more calls than these in one request. */
   batchLimitedTo(size: number): void {
     this.#batch = size;
     this.#listener();
   }
 
-  /** The most calls in one request that it was found to take; undefined: no limit is known. */
+  /** The most calls that the node was found to take in one request; undefined: no limit is known. */
   get batch(): number | undefined {
     return this.#batch;
   }
@@ -96,7 +99,7 @@ export class Capabilities {
     this.#listener();
   }
 
-  /** What was learned of another version is forgotten, and so is what is too old. */
+  /** Forgets what was learned of another version, and what is too old. */
   learnVersion(version: string): void {
     const before = this.#version;
     const learnedAtMs = this.#learnedAtMs;
@@ -119,7 +122,7 @@ export class Capabilities {
     };
   }
 
-  /** What is too old is left out. */
+  /** Takes what was kept, unless it is too old. */
   restore(record: CapabilityRecord): void {
     if (isOutdated(record, this.#clock.wallTime())) return;
     this.#version = record.version;
@@ -157,19 +160,19 @@ const REACHES: Readonly<Partial<Record<WorkKind, Reach>>> = {
   traces: "traces",
 };
 
-/** A method that is lacked is asked for again after so long: nodes are upgraded … */
+/** A missing method is asked for again after this time, since nodes are upgraded … */
 const FIRST_REST_MS = 600_000;
-/** … and each time that it is still lacked, after twice as long. */
+/** … and after twice as long each time that it is still missing, up to this. */
 const LONGEST_REST_MS = DAY_MS;
-/** Allow lists have wildcards, so callers may invent names without end, and of any length. */
+/** Allow lists have wildcards, so callers may invent any number of names, of any length. */
 const MAX_REMEMBERED = 512;
 const LONGEST_NAME = 128;
-/** The newest, for the same reason: these outlive the process. */
+/** Only the newest ones are kept over restarts, for the same reason. */
 const MAX_RECORDED = 100;
 
 /** The methods that an upstream said it lacks, for a while. */
 export class MissingMethods {
-  /** By method, until when the node is taken to lack it. Never more than `MAX_REMEMBERED`, oldest first. */
+  /** By method: until when the node is taken to lack it. Never more than `MAX_REMEMBERED`, oldest first. */
   readonly #lacks = new Map<string, { readonly untilMs: number; readonly restMs: number }>();
   readonly #clock: Pick<Clock, "now" | "wallTime">;
   readonly #onChange: () => void;
@@ -179,13 +182,13 @@ export class MissingMethods {
     this.#onChange = parts.onChange;
   }
 
-  /** How many are taken to be lacked now. */
+  /** How many methods are taken to be missing now. */
   get count(): number {
     const nowMs = this.#clock.now();
     return [...this.#lacks.values()].filter(({ untilMs }) => nowMs < untilMs).length;
   }
 
-  /** @returns Some of them, the ones that were found last. */
+  /** @returns At most so many of the names, those that were found last. */
   names(most: number): readonly string[] {
     return [...this.#lacks.keys()].filter((name) => this.has(name)).slice(-most);
   }
@@ -195,20 +198,20 @@ export class MissingMethods {
     return lack !== undefined && this.#clock.now() < lack.untilMs;
   }
 
-  /** The name that was remembered longest ago makes room. */
+  /** Remembers that a method is missing. The name that was remembered longest ago makes room. */
   remember(method: string): void {
-    // Calls that were under way together say the same once.
+    // Calls that were sent together report the same miss: it counts once.
     if (method.length > LONGEST_NAME || this.has(method)) return;
     const before = this.#lacks.get(method);
     const restMs = before ? Math.min(LONGEST_REST_MS, before.restMs * 2) : FIRST_REST_MS;
-    this.#lacks.delete(method); // so that it stands last, as the newest
+    this.#lacks.delete(method); // it moves to the end, as the newest
     const [oldest] = this.#lacks.keys();
     if (oldest !== undefined && this.#lacks.size >= MAX_REMEMBERED) this.#lacks.delete(oldest);
     this.#lacks.set(method, { untilMs: this.#clock.now() + restMs, restMs });
     this.#onChange();
   }
 
-  /** The node answered it. */
+  /** To be called when the node answered the method. */
   found(method: string): void {
     if (this.#lacks.size > 0 && this.#lacks.delete(method)) this.#onChange();
   }
@@ -225,7 +228,7 @@ export class MissingMethods {
       .map(([name, { untilMs, restMs }]) => [name, Math.round(untilMs + aheadMs), restMs]);
   }
 
-  /** A clock that was set wrong makes no lack longer than it would be otherwise. */
+  /** Takes what was kept. A clock that was wrong does not make a miss last longer. */
   restore(record: CapabilityRecord["missing"]): void {
     const nowMs = this.#clock.now();
     const aheadMs = this.#clock.wallTime() - nowMs;
@@ -236,7 +239,7 @@ export class MissingMethods {
   }
 }
 
-/** The number of a block that a call speaks of, and of the network's head at that time. */
+/** The number of the block that a call is about, and of the network's head at that time. */
 export type CallPosition = { readonly block: number; readonly head: number };
 
 type Evidence = "has" | "lacks" | "nothing";
@@ -256,7 +259,7 @@ export class History {
     return bound !== undefined && (block <= bound.lackedBlock || head - block >= bound.lackedDepth);
   }
 
-  /** Whether asking for this block would tell nothing new. */
+  /** Whether a call for this block would tell nothing new. */
   isKnown(reach: Reach, block: number, head: number): boolean {
     const hadBlock = this.#bounds.get(reach)?.hadBlock ?? Number.POSITIVE_INFINITY;
     return hadBlock <= block || this.isLacking(reach, block, head);
@@ -268,7 +271,7 @@ export class History {
     if (block <= bound.lackedBlock && depth >= bound.lackedDepth) return;
     bound.lackedBlock = Math.max(bound.lackedBlock, block);
     bound.lackedDepth = Math.min(bound.lackedDepth, depth);
-    // What it had before, and further back, it may have dropped since.
+    // The node may have dropped what it had there, and further back.
     if (bound.hadBlock <= block) bound.hadBlock = Number.POSITIVE_INFINITY;
     if (bound.hadDepth >= depth) bound.hadDepth = -1;
     this.#onChange();
@@ -287,7 +290,7 @@ export class History {
     this.#onChange();
   }
 
-  /** What a reply shows of one block it shows of others, too. */
+  /** Learns from one block; the reply also tells something about other blocks. */
   learn(reach: Reach, evidence: Evidence, { block, head }: CallPosition): void {
     if (evidence === "has") this.#found(reach, block, head);
     if (evidence === "lacks") this.#missed(reach, block, head);
@@ -298,7 +301,7 @@ export class History {
     return { state: knownOf(state), history: knownOf(history), traces: knownOf(traces) };
   }
 
-  /** As JSON would have it: what is infinite is left out. */
+  /** As JSON: infinite numbers are left out. */
   toRecord(): CapabilityRecord["history"] {
     return Object.fromEntries(
       [...this.#bounds].map(([reach, bound]) => [
@@ -329,7 +332,7 @@ export class History {
   }
 }
 
-/** A node that has no block so far behind the head does not merely lag. */
+/** A node that lacks a block this far behind the head does not merely lag. */
 const OLD_BLOCKS = 256;
 
 /** Whether a reply shows that the node has the block that was asked for. */

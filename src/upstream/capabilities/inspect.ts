@@ -25,7 +25,7 @@ export type Inspection =
       readonly head: { readonly number: number; readonly ageSeconds: number };
       readonly has: readonly string[];
       readonly lacks: readonly string[];
-      /** Nobody knows: the node was busy, slow, or answered with nonsense. */
+      /** Nobody can tell: the node was busy or slow, or its answer was nonsense. */
       readonly unclear: readonly string[];
       readonly reaches: KnownReaches;
     }
@@ -37,13 +37,13 @@ type InspectParts = CapabilitiesParts & { readonly connection: Connection };
 type InspectOptions = {
   readonly family: Family;
   readonly chainId: number;
-  /** What is left out of what is told. */
+  /** Texts that are removed from everything that is told. */
   readonly secrets?: readonly string[];
-  /** Whether only a few questions are asked: nothing of methods, and of old blocks no more than whether they are there. */
+  /** Whether only a few calls are made: none about methods, and for old blocks only whether they are there. */
   readonly isBrief?: boolean;
 };
 
-/** Never rejects: what went wrong is in the inspection. */
+/** Never rejects: what went wrong is part of the inspection. */
 export async function inspect(options: InspectOptions, parts: InspectParts): Promise<Inspection> {
   const ask = discreetAsker(options.secrets ?? [], parts);
   const chainId = await readChainId(options.family, ask);
@@ -79,7 +79,7 @@ function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
 
 type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };
 
-/** One after the other: many at once are too much for some. */
+/** One after the other, since many at once are too much for some nodes. */
 async function askMethods(family: Family, ask: Asker): Promise<MethodReply[]> {
   const answered: MethodReply[] = [];
   for (const { method, paramsJson } of methodProbes(family))
@@ -124,12 +124,12 @@ type FindReachParts = {
   readonly capabilities: Capabilities;
 };
 
-/** More than the halves of any chain: a node that contradicts itself is left alone. */
+/** More than halving any chain takes: a node that contradicts itself is not asked for ever. */
 const MOST_QUESTIONS = 40;
 
 /**
- * Finds the oldest block that a node has: halves what is between one that it has and one that it lacks. Nothing is
- * asked where it is not known that something is lacking, and no more when an answer says nothing.
+ * Finds the oldest block that a node has, by halving what is between a block that it has and one that it lacks. It asks
+ * nothing where nothing is known to be missing, and stops when an answer shows nothing.
  */
 async function findReach(
   { family, head, reach }: { family: Family; head: number; reach: Reach },
@@ -190,7 +190,7 @@ export function renderMemory({ version, missing, widestLogs, batch }: Capability
   ];
 }
 
-/** Callers may have invented some: no more than fit a line or two. */
+/** No more than fit a line or two, since callers may have invented some. */
 const NAMED = 12;
 
 /**
@@ -200,7 +200,7 @@ const NAMED = 12;
  */
 const LONGEST_PRUNING_WINDOW = 100_000;
 
-/** A node that drops what is old: so many from the head on. */
+/** The words for a node that drops old data: how many of the newest blocks it has. */
 function newest(reach: KnownReach, head: number): string {
   if (reach.kind === "all" && head < LONGEST_PRUNING_WINDOW)
     return `all ${head + 1} blocks so far: the chain is too young to show whether it drops old ones`;
@@ -212,7 +212,7 @@ function newest(reach: KnownReach, head: number): string {
     : `the newest ${least} blocks at least, ${atMost} at most`;
 }
 
-/** A node that began somewhere. */
+/** The words for a node whose data begin at some block. */
 function shownSince(reach: KnownReach): string {
   if (reach.kind !== "part") return whole(reach.kind);
   const { since: first, notAt } = reach;

@@ -1,5 +1,5 @@
-// What was learned of an upstream, as it is kept over restarts. It is no loss when it cannot be kept: then it is
-// learned again. What others wrote there is not believed.
+// What was learned of an upstream, as it is kept over restarts. When it cannot be kept, it is learned again. What
+// somebody else wrote there is not believed.
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { parsed } from "../../jsonrpc/raw-json.ts";
@@ -11,7 +11,7 @@ import type { State } from "../../state/state.ts";
 export type KeptCapabilitiesOptions = {
   readonly network: string;
   readonly upstream: string;
-  /** A name may be given to another node: what is kept is of this one alone. */
+  /** The name may be given to another node later: what is kept belongs to this URL. */
   readonly url: string;
 };
 
@@ -25,7 +25,7 @@ export type KeptCapabilitiesParts = {
   };
 };
 
-/** A crash loses no more than what was learned in so long. */
+/** How often changes are written. A crash loses what was learned since. */
 const WRITTEN_EVERY_MS = 5_000;
 
 export class KeptCapabilities {
@@ -40,7 +40,7 @@ export class KeptCapabilities {
     this.#parts = parts;
   }
 
-  /** Takes up what is kept, and keeps what is learned from now on. */
+  /** Reads what is kept, and keeps what is learned from now on. */
   async start(): Promise<void> {
     const { state, capabilities } = this.#parts;
     const record = await readCapabilities(this.#options, state).catch(() => undefined);
@@ -71,15 +71,15 @@ export class KeptCapabilities {
     const key = keyOf(this.#options);
     const next = `${nodeOf(this.#options)} ${JSON.stringify(capabilities.toRecord())}`;
     try {
-      // Others may write too, and the last one's word counts.
+      // Others may write too: the last write counts.
       await state.update([key], ([text]) => (text === next ? undefined : [next]));
     } catch {
-      // A full disk is told of by those who cannot do without it.
+      // Who cannot do without the state logs that it cannot be written.
     }
   }
 }
 
-/** What is kept of a node; undefined when there is nothing, or nothing that can be read. */
+/** What is kept of a node; undefined when there is nothing, or it cannot be read. */
 export async function readCapabilities(
   options: KeptCapabilitiesOptions,
   state: Pick<State, "get">,
@@ -92,11 +92,11 @@ export async function readCapabilities(
 const keyOf = ({ network, upstream }: KeptCapabilitiesOptions): string =>
   `abilities ${network} ${upstream}`;
 
-/** Not the URL itself, which may hold secrets. */
+/** A hash of the URL, which may contain secrets. */
 const nodeOf = ({ url }: KeptCapabilitiesOptions): string =>
   createHash("sha256").update(url).digest("hex").slice(0, 16);
 
-/** What a node that does not tell its version is taken to be. */
+/** The version of a node that does not tell it. */
 export const UNKNOWN_VERSION = "unknown";
 
 /** In characters. */
@@ -114,38 +114,41 @@ const reachBound = z.object({
 
 const record = z.object({
   format: z.literal(1),
-  /** Left out: never read. */
+  /** Left out: the version was never read. */
   version: z.string().max(LONGEST_VERSION).optional(),
   /** Milliseconds since 1970. */
   learnedAtMs: z.number(),
-  /** Name, the time until which it is taken to be lacked, and for how long that was. */
+  /** The name, the time until which it is taken to be missing, and how long that lasts. */
   missing: z.array(z.tuple([z.string().max(LONGEST_NAME), z.number(), z.number()])).max(100),
   history: z.object({
     state: reachBound.optional(),
     history: reachBound.optional(),
     traces: reachBound.optional(),
   }),
-  /** The names of probes that were answered. */
+  /** The names of the probes that were answered. */
   probed: z.array(z.string().max(LONGEST_NAME)).max(100),
-  /** The most blocks that it takes in one log query, as it said. */
+  /** The most blocks that it takes in one log query, by its own words. */
   widestLogs: z.number().int().positive().optional(),
-  /** The most calls that it takes in one request, as it turned out. */
+  /** The most calls that it was found to take in one request. */
   batch: z.number().int().positive().optional(),
 });
 
 export type CapabilityRecord = z.infer<typeof record>;
 
-/** A version is trusted for long, as a new one is noticed; a node that tells none may change any time. */
+/**
+ * What was learned of a version holds for long, since a new version is noticed. A node that tells no version may change
+ * at any time.
+ */
 const LIVES_MS = 7 * DAY_MS;
 const UNKNOWN_LIVES_MS = DAY_MS;
 
-/** undefined when it is none, or one of another format. */
+/** undefined when it is no record, or one of another format. */
 function decodeCapabilities(text: string): CapabilityRecord | undefined {
   if (text.length > LONGEST_TEXT) return undefined;
   return record.safeParse(parsed(text)).data;
 }
 
-/** Whether what was learned is too old to be believed, or from a future that a wrong clock made. */
+/** Whether a record is too old to be believed, or from a future that a wrong clock made. */
 export function isOutdated(
   { version = UNKNOWN_VERSION, learnedAtMs }: Pick<CapabilityRecord, "version" | "learnedAtMs">,
   wallTimeMs: number,
@@ -157,32 +160,32 @@ export function isOutdated(
   );
 }
 
-/** What is kept for long by some nodes only. */
+/** Data that only some nodes keep for long. */
 export type Reach = "state" | "history" | "traces";
 
-/** What is known of a reach. */
+/** What is known of how far back a node has such data. */
 export type KnownReach =
   | { readonly kind: "unknown" }
   | { readonly kind: "all" }
   | {
       readonly kind: "part";
-      /** So many of the newest blocks, at least. */
+      /** It has at least this many of the newest blocks. */
       readonly newest: number;
-      /** And at most: the block behind them was not there. */
+      /** It has at most this many: the block behind them was missing. */
       readonly atMost: number;
-      /** The oldest block that was there; undefined when none was asked for that was. */
+      /** The oldest block that it was found to have; undefined when it was found to have none. */
       readonly since: number | undefined;
-      /** The newest block that was not there. */
+      /** The newest block that it was found to lack. */
       readonly notAt: number;
     };
 
 export type KnownReaches = Readonly<Record<Reach, KnownReach>>;
 
-/** How far back a node was found to reach. */
+/** How far back a node was found to have data. */
 export type ReachBound = {
-  /** This block and all older ones are lacking: a node that began at a snapshot, or dropped an era. */
+  /** It lacks this block and all older ones: it began at a snapshot, or dropped an era. */
   lackedBlock: number;
-  /** So many blocks behind the head, and further, all is lacking: a node that keeps the newest states. */
+  /** It lacks blocks from this many behind the head on: it keeps the newest states. */
   lackedDepth: number;
   /** The oldest block that it was found to have, as a number and behind the head; -1: none. */
   hadBlock: number;
@@ -196,7 +199,7 @@ export const nothingKnown = (): ReachBound => ({
   hadDepth: -1,
 });
 
-/** Who has one of the first blocks has all: the very first says little, as everybody keeps it. */
+/** A node that has one of the first blocks has all. The very first says little, since every node keeps it. */
 const FIRST_BLOCKS = 2;
 
 export function knownOf(bound: ReachBound = nothingKnown()): KnownReach {

@@ -1,5 +1,5 @@
-// Asks one node what it can do: once when it is new or upgraded, one question after the other, and its
-// version now and then. What its answers to callers told is not asked.
+// Probes one node for what it can do: once when it is new or upgraded, one probe after the other; and its version now
+// and then. It does not probe what answers to callers have shown.
 
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Signal } from "../../lib/cancellation.ts";
@@ -21,14 +21,14 @@ import {
 export type ProberParts = {
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
   readonly capabilities: Capabilities;
-  /** Says "busy" when the budget is used up. A failure is not held against the node. Never rejects. */
+  /** Replies "busy" when the budget is used up. A failure does not count against the node. Never rejects. */
   readonly ask: (method: string, paramsJson: string, signal: Signal) => Promise<Reply>;
   /** Whether the node may be asked now. */
   readonly isUsable: () => boolean;
 };
 
 const VERSION_EVERY_MS = 3_600_000;
-/** A node that comes and goes is not asked each time. Doubled while it does not answer. */
+/** A node that comes and goes is not probed each time. The pause is doubled while it does not answer. */
 const LEAST_REST_MS = 60_000;
 const LONGEST_REST_MS = 3_600_000;
 const BETWEEN_QUESTIONS_MS = 250;
@@ -36,9 +36,9 @@ const BETWEEN_QUESTIONS_MS = 250;
 export class Prober {
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #isAsking = false;
-  /** Times in a row that it ended without an answer. */
+  /** How often in a row probing ended without an answer. */
   #unanswered = 0;
-  /** Probes that were not answered once. The second time is an answer, too. */
+  /** Probes that failed once. When one fails again, that counts as its answer. */
   readonly #failed = new Set<string>();
   #cancelNext: () => void = () => undefined;
   readonly #closing = new AbortController();
@@ -50,7 +50,7 @@ export class Prober {
     this.#parts = parts;
   }
 
-  /** The node has become usable. */
+  /** To be called when the node has become usable. */
   begin(): void {
     this.#plan(Math.max(0, this.#notBeforeMs - this.#parts.clock.now()));
   }
@@ -68,7 +68,7 @@ export class Prober {
 
   async #hold(): Promise<void> {
     const { clock, isUsable } = this.#parts;
-    // Then the end of the one that runs, or `begin`, plans the next.
+    // The end of the running probes, or `begin`, plans the next time.
     if (this.#isAsking || !isUsable()) return;
     this.#isAsking = true;
     const stoppedBy = await this.#askAll();
@@ -79,7 +79,7 @@ export class Prober {
     this.#plan(stoppedBy ? restMs : VERSION_EVERY_MS);
   }
 
-  /** @returns The reply that answers nothing, where one ended it. */
+  /** @returns The reply that ended the probes before their end, if one did. */
   async #askAll(): Promise<Reply | undefined> {
     const { capabilities } = this.#parts;
     const version = await this.#ask(VERSION_METHODS[this.#family]);
@@ -109,7 +109,7 @@ export class Prober {
     return signal.aborted ? { kind: "aborted" } : this.#parts.ask(method, paramsJson, signal);
   }
 
-  /** @returns Whether it failed before, too. */
+  /** @returns Whether the probe failed before, too. */
   #countFailure({ name }: Probe, { kind }: Reply): boolean {
     if (kind === "busy" || kind === "aborted") return false;
     if (this.#failed.delete(name)) return true;
@@ -132,13 +132,13 @@ function isKnown(
   if (capabilities.wasProbed(name) || capabilities.missing.has(method)) return true;
   if (!about) return false;
   const { reach, block } = about;
-  // Of history more is asked than one question: who has the header may lack the receipts.
+  // For history there are several probes: a node that has the header may lack the receipts.
   return reach === "history"
     ? capabilities.history.isLacking(reach, block, head)
     : capabilities.history.isKnown(reach, block, head);
 }
 
-/** -1 when it tells none. */
+/** -1 when the reply tells no number. */
 function numberIn(reply: Reply): number {
   const text = reply.kind === "result" ? parsed(reply.json) : undefined;
   const number = typeof text === "string" && /^0x[0-9a-f]+$/i.test(text) ? Number(text) : -1;

@@ -1,4 +1,4 @@
-// What is asked of a node to find out what it can do: questions that cost it nothing.
+// The calls that find out what a node can do: all of them are cheap for the node.
 import { parsed } from "../../jsonrpc/raw-json.ts";
 import type { Family } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
@@ -6,11 +6,11 @@ import type { Capabilities } from "./capabilities.ts";
 import { LONGEST_VERSION, type Reach, UNKNOWN_VERSION } from "./kept-capabilities.ts";
 
 export type Probe = {
-  /** Under which it is remembered that it was answered. */
+  /** The name by which it is remembered that the probe was answered. */
   readonly name: string;
   readonly method: string;
   readonly paramsJson: string;
-  /** What the answer tells of, besides whether the node has the method. */
+  /** What the answer shows besides whether the node has the method. */
   readonly about?: { readonly reach: Reach; readonly block: number } | undefined;
 };
 
@@ -20,17 +20,17 @@ const NOBODY = `"0x${"0".repeat(40)}"`;
 /** The method by which a node tells its version. */
 export const VERSION_METHODS = { evm: "web3_clientVersion", conflux: "cfx_clientVersion" } as const;
 
-/** The version that a node says it is. Told to people: nothing in it may act on a terminal, or be very long. */
+/** The version that a node tells. People read it, so it must not act on a terminal, nor be very long. */
 export function versionIn(reply: Reply): string {
   const text = reply.kind === "result" ? parsed(reply.json) : undefined;
   if (typeof text !== "string" || text === "") return UNKNOWN_VERSION;
   return text.slice(0, LONGEST_VERSION).replace(/[^\x20-\x7e]/g, "?");
 }
 
-/** The method by which it tells the number of its newest block or epoch. */
+/** The method by which a node tells the number of its newest block or epoch. */
 export const HEAD_METHODS = { evm: "eth_blockNumber", conflux: "cfx_epochNumber" } as const;
 
-/** Methods that nodes differ in. A refusal shows that the node knows the method. */
+/** Methods that some nodes lack. A refusal shows that the node knows the method. */
 const METHODS: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
   evm: {
     eth_getBlockReceipts: '["0x0"]',
@@ -57,7 +57,7 @@ const METHODS: Readonly<Record<Family, Readonly<Record<string, string>>>> = {
 
 type Question = readonly [method: string, paramsOf: (block: string) => string];
 
-/** By which it is found whether a node has what it needs for a block; the first stands for the reach. */
+/** Calls that show whether a node has what it needs for a block. The first one stands for the reach. */
 const QUESTIONS: Readonly<Record<Family, Readonly<Record<Reach, readonly Question[]>>>> = {
   evm: {
     state: [["eth_getBalance", (block) => `[${NOBODY},${block}]`]],
@@ -79,9 +79,9 @@ const QUESTIONS: Readonly<Record<Family, Readonly<Record<Reach, readonly Questio
   },
 };
 
-/** Of the first blocks, the one to ask for: each node has the state that block 1 is made from. */
+/** Which of the first blocks is asked for: every node has the state that block 1 is made from. */
 const FIRST: Readonly<Record<Reach, number>> = { state: 1, history: 1, traces: 2 };
-/** A node that keeps the newest states keeps 64 or 128 of them, or very many. */
+/** A node that keeps the newest states keeps 64 or 128 of them, or far more than this. */
 const RECENT_DEPTH = 1000;
 
 export const methodProbes = (family: Family): readonly Probe[] =>
@@ -105,7 +105,7 @@ export function reachProbes(family: Family, head: number): readonly Probe[] {
   return [...probes, { ...asked(state, { reach: "state", block }), name: `${state[0]} of late` }];
 }
 
-/** That it has no such method is an answer, too. */
+/** An answer that there is no such method counts as well. */
 export const isAnswered = ({ kind }: Reply): boolean =>
   kind === "result" || kind === "refused" || kind === "missing";
 
@@ -119,7 +119,7 @@ export function learnFromProbe(
   capabilities.learnReach(about.reach, { method, reply }, { block: about.block, head });
 }
 
-/** The cheapest question that tells whether a node has what it needs for this block. */
+/** The cheapest call that shows whether a node has what it needs for this block. */
 export function probeAt(family: Family, about: { reach: Reach; block: number }): Probe | undefined {
   const [question] = QUESTIONS[family][about.reach];
   return question && asked(question, about);

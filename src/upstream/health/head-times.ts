@@ -1,12 +1,12 @@
-// When the network's head first reached a number, as far as this gateway saw it: how old is a node's head?
+// When the network's head first reached a number, as far as this gateway saw it. This tells how old a node's head is.
 import type { Clock } from "../../lib/clock.ts";
 
 const REMEMBERED = 1_024;
-/** The time between blocks is measured over so many of the newest heads. */
+/** How many of the newest heads the time between blocks is measured over. */
 const MEASURED = 16;
 
 export class HeadTimes {
-  /** By number, rising; never more than `REMEMBERED`. */
+  /** By number, rising. Never more than `REMEMBERED`. */
   readonly #reachedAt = new Map<number, number>();
   #highest = -1;
   readonly #clock: Pick<Clock, "now">;
@@ -19,7 +19,7 @@ export class HeadTimes {
     return this.#highest;
   }
 
-  /** Some node's head is at this number. */
+  /** To be called when some node's head is at this number. */
   saw(number: number): void {
     if (number <= this.#highest) return;
     this.#highest = number;
@@ -36,7 +36,7 @@ export class HeadTimes {
     return last > number ? (lastAt - at) / (last - number) : undefined;
   }
 
-  /** For how long there has been a newer block than this, in seconds; at least, when it is very old. */
+  /** For how many seconds there has been a newer block than this; when it is very old, at least so many. */
   secondsBehind(number: number): number {
     if (number >= this.#highest) return 0;
     for (const [reached, at] of this.#reachedAt)

@@ -1,24 +1,24 @@
-// How one upstream does, by kind of work: what it was asked and what became of it lately; and a circuit breaker, which
-// stops calls to one that failed again and again: for a while, then all but one, then as before.
+// How one upstream does, by kind of work: its calls, and what became of them lately. And a circuit breaker, which stops
+// calls to an upstream that failed again and again: for a while no calls, then one at a time, then as before.
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import type { Clock } from "../../lib/clock.ts";
 import type { WorkKind } from "../../namespaces/known-method.ts";
 import type { Reply } from "../reply.ts";
 
-/** Of one kind of work. */
+/** The health for one kind of work. */
 export type KindHealth = Summary & {
   readonly breaker: Breaker["kind"];
-  /** It was asked seldom lately, or is back after it failed: it is tried with a small share of the calls. */
+  /** The upstream was asked seldom lately, or is back after failures: it gets a small share of the calls. */
   readonly isUntried: boolean;
 };
 
 /** A call that the node has not answered. */
 export type OpenCall = { readonly workKind: WorkKind; readonly sentAt: number };
 
-/** What became of a call, as far as it says something of the node. */
+/** What became of a call, as far as it tells something about the node. */
 export type AttemptEnding =
   | Reply["kind"]
-  /** It failed in this call, and said so. */
+  /** It failed in this call alone, and said so. */
   | "failed inside"
   /** Another node answered long before. */
   | "outrun";
@@ -26,41 +26,41 @@ export type AttemptEnding =
 type WindowOfKind = {
   readonly window: SlidingWindow;
   breaker: Breaker;
-  /** When it was given up last: what was sent before says nothing of the node as it is now. */
+  /** When the breaker opened last: calls that were sent before tell nothing about the node now. */
   openedAt: number;
   /** When the last answer came. */
   heardAt: number;
-  /** Calls that take longer than usual, while nothing at all is heard. */
+  /** Calls that take longer than usual, while nothing at all is answered. */
   readonly late: Set<OpenCall>;
 };
 
-/** So many answers tell how fast a node is. */
+/** How many answers are needed to tell how fast a node is. */
 const TRIED_AFTER = 10;
-/** So many late calls at once are no chance: the node has stopped. */
+/** This many late calls at the same time are no accident: the node has stopped. */
 const STALLED_AFTER = 3;
 
 export class Health {
   #inFlight = 0;
-  /** When the last answer to anything came. */
+  /** When the last answer to any call came. */
   #heardAt = Number.NEGATIVE_INFINITY;
-  /** Late calls of any kind, while nothing at all is heard. */
+  /** Late calls of any kind, while nothing at all is answered. */
   readonly #late = new Set<OpenCall>();
   readonly #kinds = new Map<WorkKind, WindowOfKind>();
   readonly #clock: Pick<Clock, "now">;
   readonly #onSuspected: () => void;
 
-  /** @param onSuspected Called when it is no longer asked for some kind of work, or has fallen silent. */
+  /** @param onSuspected Is called when a breaker opens, or the node stops answering. */
   constructor(parts: { clock: Pick<Clock, "now"> }, onSuspected: () => void = () => undefined) {
     this.#clock = parts.clock;
     this.#onSuspected = onSuspected;
   }
 
-  /** Calls that it has not answered. */
+  /** How many calls it has not answered. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** A call is sent. */
+  /** To be called when a call is sent. */
   open(workKind: WorkKind): OpenCall {
     const sentAt = this.#clock.now();
     const of = this.#of(workKind);
@@ -77,7 +77,7 @@ export class Health {
     of.late.delete(call);
     this.#late.delete(call);
     const isAnswer = ending === "result" || ending === "refused";
-    // `missing` is an honest no, `busy` the budget's affair.
+    // `missing` is an honest refusal, and `busy` concerns the budget.
     const hasReplied = ending === "missing" || ending === "busy" || ending === "failed inside";
     if (isAnswer || hasReplied) this.#hear(of, now);
     if (call.sentAt <= of.openedAt) return;
@@ -89,18 +89,18 @@ export class Health {
     else of.breaker = afterNothing(of.breaker);
   }
 
-  /** It takes longer than such calls do. */
+  /** To be called when a call takes longer than such calls do. */
   late(call: OpenCall): void {
     if (this.isSilent(call)) this.#of(call.workKind).late.add(call);
     if (this.#heardAt < call.sentAt) this.#late.add(call);
   }
 
-  /** Whether nothing was heard of this kind of work since the call was sent. */
+  /** Whether nothing of this kind of work was answered since the call was sent. */
   isSilent({ workKind, sentAt }: OpenCall): boolean {
     return (this.#kinds.get(workKind)?.heardAt ?? Number.NEGATIVE_INFINITY) < sentAt;
   }
 
-  /** Whether it seems to have stopped answering, just now. */
+  /** Whether the node seems to have stopped answering just now. */
   isStalled(workKind: WorkKind): boolean {
     return Math.max(this.#kinds.get(workKind)?.late.size ?? 0, this.#late.size) >= STALLED_AFTER;
   }
@@ -109,7 +109,7 @@ export class Health {
     const of = this.#of(name);
     const breaker = breakerAt(of.breaker, this.#clock.now());
     const summary = of.window.summary();
-    // One try at a time: to the others it is still open.
+    // One call at a time tries the node: for the others the breaker is still open.
     const isTrying = breaker.kind === "half-open" && breaker.isTrying;
     return {
       ...summary,
@@ -118,7 +118,7 @@ export class Health {
     };
   }
 
-  /** The kinds of work that it was asked for. */
+  /** The kinds of work for which it was asked. */
   get workKinds(): readonly WorkKind[] {
     return [...this.#kinds.keys()];
   }
@@ -133,7 +133,7 @@ export class Health {
   #succeeded(of: WindowOfKind): void {
     const wasClosed = of.breaker.kind === "closed";
     of.breaker = afterSuccess(of.breaker);
-    if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // it is another node now
+    if (!wasClosed && of.breaker.kind === "closed") of.window.forget(); // the node may be a different one now
   }
 
   #failed(of: WindowOfKind, { sentAt }: OpenCall): void {
@@ -164,7 +164,7 @@ export class Health {
 export type Breaker =
   | { readonly kind: "closed"; readonly failuresInARow: number }
   | { readonly kind: "open"; readonly until: number; readonly pauseMs: number }
-  /** The pause is over: one call at a time tries. */
+  /** The pause is over: one call at a time tries the node. */
   | {
       readonly kind: "half-open";
       readonly pauseMs: number;
@@ -175,20 +175,23 @@ export type Breaker =
 export const CLOSED: Breaker = { kind: "closed", failuresInARow: 0 };
 
 const OPENS_AFTER = 5;
-/** Or when so many of the recent calls failed, whatever lay between. */
+/** It also opens when this share of the recent calls failed, whatever succeeded in between. */
 const OPENS_AT = { errorRate: 0.5, failures: 10 };
 const FIRST_PAUSE_MS = 1_000;
-/** Short: who is well again is noticed within seconds. */
+/** Short, so that a node that is well again is noticed within seconds. */
 const LONGEST_PAUSE_MS = 5_000;
 const CLOSES_AFTER = 3;
 
-/** The breaker as time has made it. @param nowMs On the clock that `until` is of. */
+/**
+ * The breaker as of now.
+ * @param nowMs By the clock of `until`.
+ */
 export function breakerAt(breaker: Breaker, nowMs: number): Breaker {
   if (breaker.kind !== "open" || nowMs < breaker.until) return breaker;
   return { kind: "half-open", pauseMs: breaker.pauseMs, successes: 0, isTrying: false };
 }
 
-/** A call is sent to the node. */
+/** The breaker after a call was sent to the node. */
 export const afterSending = (breaker: Breaker): Breaker =>
   breaker.kind === "half-open" ? { ...breaker, isTrying: true } : breaker;
 
@@ -196,7 +199,7 @@ export function afterSuccess(breaker: Breaker): Breaker {
   switch (breaker.kind) {
     case "closed":
       return breaker.failuresInARow === 0 ? breaker : CLOSED;
-    case "open": // one that was sent before it opened
+    case "open": // the call was sent before the breaker opened
       return breaker;
     case "half-open": {
       const successes = breaker.successes + 1;
@@ -205,7 +208,7 @@ export function afterSuccess(breaker: Breaker): Breaker {
   }
 }
 
-/** @param recent Of the sliding window, this failure included. */
+/** @param recent The sliding window's numbers, with this failure. */
 export function afterFailure(
   breaker: Breaker,
   recent: { errorRate: number; failures: number },
@@ -228,7 +231,7 @@ export function afterFailure(
   }
 }
 
-/** The call came to no end that says anything of the node. */
+/** The breaker after a call that ended without telling anything about the node. */
 export const afterNothing = (breaker: Breaker): Breaker =>
   breaker.kind === "half-open" ? { ...breaker, isTrying: false } : breaker;
 
@@ -247,14 +250,14 @@ type Half = { times: RecordableHistogram | undefined; answers: number; failures:
 
 const HALF_MS = 15_000;
 const LONGEST_US = 120_000_000;
-/** Quantiles cost more than the counting: they may be so old, in milliseconds. */
+/** Quantiles cost more than counting: a summary may be this old, in milliseconds. */
 const SUMMARY_MS = 50;
 
-/** What happened lately: counts and times of the present quarter minute and of the one before it at most. */
+/** What happened lately: counts and times of the running quarter of a minute, and of at most the one before. */
 export class SlidingWindow {
   #present: Half = emptyHalf();
   #before: Half = emptyHalf();
-  /** When the present half began. */
+  /** When the running half began. */
   #since: number;
   #summary: Summary | undefined;
   #summaryMadeAt = 0;
@@ -270,7 +273,7 @@ export class SlidingWindow {
     this.#present.answers += 1;
   }
 
-  /** It would have taken longer than that, but nobody waited. */
+  /** Counts a time that would have been longer, but nobody waited. */
   took(ms: number): void {
     this.#turn();
     const half = this.#present;
@@ -284,7 +287,7 @@ export class SlidingWindow {
     this.#summary = undefined;
   }
 
-  /** Nothing of what happened counts any more. */
+  /** Forgets all that happened. */
   forget(): void {
     this.#present = emptyHalf();
     this.#before = emptyHalf();
@@ -306,7 +309,7 @@ export class SlidingWindow {
     if (halves < 1) return;
     this.#before = halves === 1 ? this.#present : emptyHalf();
     this.#present = emptyHalf();
-    this.#since += halves * HALF_MS; // in step: what is seldom looked at would be remembered longer
+    this.#since += halves * HALF_MS; // kept in step: else a window that is seldom read would remember longer
     this.#summary = undefined;
   }
 }
@@ -316,7 +319,7 @@ const emptyHalf = (): Half => ({ times: undefined, answers: 0, failures: 0 });
 function summaryOf(present: Half, before: Half): Summary {
   const answers = present.answers + before.answers;
   const failures = present.failures + before.failures;
-  // The times of the half that tells more.
+  // The times of the half with more answers.
   const { times } = present.answers >= before.answers ? present : before;
   return {
     answers,

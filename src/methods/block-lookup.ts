@@ -1,4 +1,4 @@
-// Which block a reference means, and the block itself: in the followed chain at once where it is stored, else with the
+// Which block a reference means, and the block itself: at once where the followed chain has it stored, else with the
 // nodes' help.
 import type { Sought } from "../chain/chain-view.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
@@ -12,16 +12,16 @@ import { nullWhenUnknown } from "./passing-on.ts";
 
 type Asking = Pick<CallContext, "ask" | "consultHead" | "chain">;
 
-/** A reference without tags: two nodes read it alike. */
+/** A reference without tags: every node reads it alike. */
 export type FixedPointer =
   | { readonly kind: "hash"; readonly hash: string }
   | { readonly kind: "number"; readonly number: string };
 
-/** As nodes take it. */
+/** In the form that nodes take. */
 export const pointedText = (pointer: FixedPointer): string =>
   pointer.kind === "hash" ? pointer.hash : pointer.number;
 
-/** What is needed of a block without its transactions' contents. */
+/** What is needed of a block, without the contents of its transactions. */
 export type BlockOutline = {
   readonly number: string;
   readonly hash: string;
@@ -29,11 +29,11 @@ export type BlockOutline = {
   readonly uncles?: readonly string[];
 };
 
-/** An index in a block that no block has. */
+/** Whether an index is so large that no block has it. */
 export const isBeyondAnyBlock = (index: string): boolean => toNumber(index) > 0xffff_ffff;
 
 /**
- * @returns undefined when it is known already that there is no such block.
+ * @returns undefined when it is already known that there is no such block.
  * @throws RpcError when an EIP-1898 reference requires a canonical block and the block is not.
  */
 export async function settle(
@@ -49,7 +49,7 @@ export async function settle(
   return { kind: "hash", hash: pointer.hash };
 }
 
-/** A number or tag as a QUANTITY; `pending` is the head, as the newest block that has a number. */
+/** A number or tag as a QUANTITY. `pending` becomes the head, which is the newest block that has a number. */
 export async function settleNumber(numberOrTag: string, context: Asking): Promise<string> {
   switch (numberOrTag) {
     case "earliest":
@@ -80,7 +80,7 @@ export async function readBlock(
   return JSON.parse(result.toString("utf8")) ?? undefined;
 }
 
-/** A node's block, `null` when it is unknown. */
+/** A node's block; `null` when it is unknown. */
 export const askBlock = (
   pointer: FixedPointer,
   { fullTransactions, ...options }: CallOptions & { readonly fullTransactions: boolean },
@@ -103,7 +103,10 @@ async function isCanonical(hash: string, context: Asking): Promise<boolean> {
 type FoundBlock = StoredBlock | "unknown" | "elsewhere";
 type Finding = Pick<CallContext, "chain" | "signal" | "setProvenance">;
 
-/** The block that a reference means, if it is known at once: stored, and no question of canonicity or tags. */
+/**
+ * The block that a reference means, if that is known at once: it is stored, and neither its canonicity nor a tag is in
+ * question.
+ */
 export function storedAt(
   reference: BlockReference,
   { chain }: Pick<CallContext, "chain">,
@@ -123,7 +126,7 @@ export function storedAt(
 type BlockAnswer<Args> = {
   reference(args: Args): string;
   find(reference: string, context: CallContext): Promise<FoundBlock>;
-  /** Whether no block has it. */
+  /** Whether no block can have it. */
   isNone?(args: Args): boolean;
   read(block: StoredBlock, args: Args, context: CallContext): AnswerJson;
   /** Asks the nodes, for a block that the followed chain cannot have. */
@@ -150,15 +153,14 @@ async function ofFoundBlock<Args>(
 }
 
 /**
- * The block, from the store or from the nodes into it. "elsewhere": there is no followed chain, or
- * the block could not be had as a whole, and the nodes are asked for what is wanted of it.
- *
+ * The block from the store, or fetched from the nodes and stored. "elsewhere": no chain is followed, or the block could
+ * not be had as a whole; then the nodes are asked for the wanted part of it.
  * @throws RpcError when a node gives the block, but none so that it can be proven.
  */
 export async function findBlock(pointer: FixedPointer, context: Finding): Promise<FoundBlock> {
   const { chain, signal } = context;
   if (!chain) return "elsewhere";
-  context.setProvenance({ source: "upstream", proof: "none" }); // of a "no"; a block that is found sets its own
+  context.setProvenance({ source: "upstream", proof: "none" }); // for an answer without a block; a block that is found sets its own
   if (pointer.kind === "hash") {
     return chain.blockOf(pointer.hash) ?? outcomeOf(await chain.fetch({ hash: pointer.hash }));
   }
@@ -169,7 +171,7 @@ export async function findBlock(pointer: FixedPointer, context: Finding): Promis
   return chain.blockAt(number) ?? outcomeOf(await chain.fetch({ number }));
 }
 
-/** As `findBlock`. "elsewhere" also for `pending`, and for a tag that no block has. */
+/** As `findBlock`. "elsewhere" also for `pending`, and for a tag that means no block. */
 async function findNumbered(numberOrTag: string, context: Finding): Promise<FoundBlock> {
   const { chain } = context;
   if (isBeyondAnyChain(numberOrTag)) return "unknown";
@@ -184,13 +186,13 @@ async function findNumbered(numberOrTag: string, context: Finding): Promise<Foun
   return findBlock({ kind: "number", number }, context);
 }
 
-/** For the methods whose caller names the block by number or tag. */
+/** For methods that name the block by number or tag. */
 export const byNumber = {
   reference: ({ block }: { readonly block: string }): string => block,
   find: findNumbered,
 };
 
-/** For the methods whose caller names the block by its hash. */
+/** For methods that name the block by its hash. */
 export const byHash = {
   reference: ({ blockHash }: { readonly blockHash: string }): string => blockHash,
   find: (hash: string, context: Finding): Promise<FoundBlock> =>

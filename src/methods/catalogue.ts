@@ -1,4 +1,5 @@
-// Which methods a network serves: those declared here, and those known by name, as far as its settings open them.
+// Which methods a network serves: those that are declared here, and those that are known by name, as far as the
+// network's settings open them.
 import { z } from "zod";
 import { isWild, matcherOf } from "../lib/pattern.ts";
 import { type Family, type KnownMethod, opensByPattern } from "../namespaces/known-method.ts";
@@ -27,15 +28,15 @@ import { transactionMethods } from "./transactions.ts";
 import { uncleMethods } from "./uncles.ts";
 
 export type Catalogue = {
-  /** All that this network serves, by name. */
+  /** All methods that this network serves, by name. */
   readonly served: ReadonlyMap<string, Method>;
-  /** The declared ones of them. */
+  /** The declared methods among them. */
   readonly methods: readonly Method[];
-  /** Those that are passed on as they are. */
+  /** The methods among them that are passed on as they are. */
   readonly passedOn: readonly Method[];
-  /** All that is known of the network's family, whether or not it is served: name by name. */
+  /** All methods that are known of the network's family, by name, whether or not they are served. */
   readonly known: readonly Method[];
-  /** Others may have the method, which is closed here. */
+  /** Whether the method exists but is not open here. */
   isClosed(name: string): boolean;
 };
 
@@ -59,7 +60,7 @@ export const declaredMethods: readonly Method[] = [
   ...ownMethods,
 ];
 
-/** A method that goes to the upstreams as it came. */
+/** A method whose calls go to the upstreams as they came. */
 export const forwardedMethod = (known: KnownMethod): Method => ({
   ...known,
   summary: "Passed on to the upstreams as it is.",
@@ -73,7 +74,7 @@ export const forwardedMethod = (known: KnownMethod): Method => ({
 /** Everything that is declared to go to the upstreams as it comes. */
 export const forwardedMethods: readonly Method[] = knownMethods.map(forwardedMethod);
 
-/** All of a family, whether or not a network serves them. */
+/** All methods of a family, whether or not a network serves them. */
 function familyOf(family: Family) {
   const isOfFamily = (method: Method): boolean =>
     method.family === family || method.family === "any";
@@ -91,7 +92,7 @@ const FAMILIES: Readonly<Record<Family, ReturnType<typeof familyOf>>> = {
   conflux: familyOf("conflux"),
 };
 
-/** For what the gateway asks nodes that no caller called by this name. */
+/** The traits for calls that the gateway makes on its own. */
 export const traitsOf =
   (family: Family): TraitsOf =>
   (name) =>
@@ -99,10 +100,10 @@ export const traitsOf =
 
 export type CatalogueOptions = {
   readonly family: Family;
-  /** Names, and patterns. The methods that the specification names need neither. */
+  /** Names and patterns. The methods that the specification names need neither. */
   readonly allow: readonly string[];
   readonly groups: readonly MethodGroupName[];
-  /** Wins over everything. */
+  /** Wins over everything else. */
   readonly deny: readonly string[];
 };
 

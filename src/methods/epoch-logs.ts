@@ -44,9 +44,9 @@ export const epochLogMethods = [
   }),
 ];
 
-/** Epochs of the store that are looked through at once. */
+/** How many epochs of the store are searched without a pause. */
 const SLICE = 64;
-/** A query is begun again when the pivot chain changed under it; not without end. */
+/** How often a query is run at most: it is run again when the pivot chain changed meanwhile. */
 const ATTEMPTS = 3;
 
 /** @throws RpcError -32602, -32016; a node's refusal. */
@@ -68,7 +68,7 @@ export async function answerEpochLogs(
   // A range of block numbers, which nodes know and the specification does not.
   if ("fromBlock" in criteria || "toBlock" in criteria) {
     const found = new NewestLogs(options);
-    const epochs = withoutNulls({ fromEpoch, toEpoch }); // nodes refuse both kinds at once
+    const epochs = withoutNulls({ fromEpoch, toEpoch }); // nodes refuse both kinds together
     found.add(await logsAsAsked({ ...criteria, ...epochs }, context));
     return answerOf(found, context);
   }
@@ -90,7 +90,7 @@ async function search(
   const matcher = epochMatcher(criteria, network.chainId);
   if (matcher === "nothing") return true;
   let { to } = range;
-  // A member that we do not know may change what matches, and how it is refused: one question, as it is.
+  // An unknown member may change what matches, and how it is refused: the query goes to a node as it is.
   if (!isKnown(criteria)) {
     const epochs = { fromEpoch: toQuantity(range.from), toEpoch: toQuantity(range.to) };
     found.add(await logsAsAsked({ ...criteria, ...epochs }, context));
@@ -113,7 +113,10 @@ async function search(
   return chain ? chain.holds : true;
 }
 
-/** From the newest epoch down. @returns The newest epoch that was not read. */
+/**
+ * Reads the store from the newest epoch downwards.
+ * @returns The newest epoch that was not read.
+ */
 async function storedLogs(
   { from, to }: LogRange,
   matcher: LogMatcher,
@@ -144,7 +147,7 @@ async function answerBlocks(
   return answerOf(found, context);
 }
 
-/** In chain order; undefined unless the store has all of the blocks. */
+/** The logs of these blocks in chain order; undefined unless the store has all of the blocks. */
 function storedLogsOf(
   hashes: readonly string[],
   criteria: EpochLogCriteria,
@@ -168,7 +171,7 @@ function storedLogsOf(
 const blockHashIn = (log: Buffer): string =>
   (JSON.parse(log.toString()) as { blockHash: string }).blockHash.toLowerCase();
 
-/** null is how callers leave a member out. */
+/** null is how some callers leave a member out. */
 const withoutNulls = <Members extends object>(members: Members): Partial<Members> =>
   Object.fromEntries(
     Object.entries(members).filter(([, value]) => value != null),
@@ -179,12 +182,11 @@ function answerOf(found: NewestLogs, context: CallContext): AnswerJson {
   return joinRuns(found.inOrder());
 }
 
-/** docs/decisions/0035: what is left out. */
+/** The defaults for members that are left out (docs/decisions/0035). */
 const DEFAULTS = { from: "latest_checkpoint", to: "latest_state" };
 
 /**
- * Which epochs a query means, as numbers: the end is at most the newest executed epoch, as nodes take it.
- *
+ * The epochs that a query means, as numbers: the end is at most the newest executed epoch, as nodes take it.
  * @throws RpcError -32016 in the nodes' words: reversed, beyond the newest epoch, or too wide.
  */
 async function settleEpochs(
@@ -203,7 +205,7 @@ async function settleEpochs(
   return { from, to };
 }
 
-/** The newest executed epoch; looked for again when the caller knows of a newer one. */
+/** The newest executed epoch. It is asked for again when the caller knows of a newer one. */
 async function newestEpoch(
   fromEpoch: string | null | undefined,
   context: CallContext,

@@ -1,5 +1,5 @@
-// The logs of epochs that the store does not have, asked of the nodes in pieces that these take, from the
-// newest end, until enough are there.
+// The logs of epochs that the store does not have. They are asked of the nodes in pieces that these take, from the
+// newest end, until there are enough.
 
 import type { EpochLogFilter } from "../conflux/epoch-logs.ts";
 import { epochMatcher } from "../conflux/epoch-logs.ts";
@@ -15,13 +15,13 @@ import type { CrossCheckRule } from "../upstream/asking/call-options.ts";
 import type { CallContext } from "./method.ts";
 import type { NewestLogs } from "./newest-logs.ts";
 
-/** What is sent with every piece: address, topics, and what we do not know. */
+/** What is sent with every piece: address, topics, and unknown members. */
 export type EpochLogCriteria = Omit<
   EpochLogFilter,
   "fromEpoch" | "toEpoch" | "blockHashes" | "limit" | "offset"
 >;
 
-/** A member that we do not know may change what matches. */
+/** Whether all members are known: an unknown one may change what matches. */
 export const isKnown = (criteria: EpochLogCriteria): boolean =>
   Object.keys(criteria).every((name) => name === "address" || name === "topics");
 
@@ -40,7 +40,7 @@ export async function logsOfNodes(
   for (let end = to; end >= from && !found.isFull; ) {
     if (context.questionsLeft === 0) {
       if (!found.isEnough) throw tooCostly({ unread: end, to, newest }, context);
-      found.endEarly(); // the answer is there, and only whether there is more is not known
+      found.endEarly(); // the answer is complete, and only whether there is more is not known
       return;
     }
     const start = Math.max(from, end - width + 1);
@@ -48,7 +48,7 @@ export async function logsOfNodes(
     const reply = await askLogs({ ...criteria, ...range }, context);
     if (reply.kind === "too large" && start < end) {
       const asked = end - start + 1;
-      // How many logs there are is this query's own affair; how wide a range may be, everybody's.
+      // How many logs there are concerns this query only; how wide a range may be concerns every query.
       if (reply.most !== undefined) ranges.limitedTo(reply.most);
       width = Math.min(reply.most ?? asked, Math.max(1, Math.floor(asked / 2)));
       continue;
@@ -65,7 +65,7 @@ export async function logsOfNodes(
   }
 }
 
-/** Of what was read: to find that nodes take less here and there costs questions, too. */
+/** The share of what was read that is proposed: it takes calls to find out that nodes take less here and there. */
 const SHARE = 0.75;
 
 function tooCostly(
@@ -77,7 +77,7 @@ function tooCostly(
   return errors.rangeTooCostly(network.limits.upstreamCalls, range, "epoch");
 }
 
-/** By the blocks' hashes, in chain order; of unknown ones the node's refusal is thrown. */
+/** The logs of blocks by their hashes, in chain order. For unknown blocks the node's refusal is thrown. */
 export async function logsOfBlocks(
   hashes: readonly string[],
   criteria: EpochLogCriteria,
@@ -104,7 +104,7 @@ async function logsOneByOne(
   return (await inChainOrder(having, context)).flatMap(({ logs }) => logs);
 }
 
-/** So many hashes a node takes at once, and so many a caller may ask for (specification: limits). */
+/** How many hashes a node takes at once, and a caller may ask for (specification: limits). */
 export const MAX_HASHES = 128;
 
 type BlockLogs = { readonly hash: string; readonly logs: readonly Buffer[] };
@@ -124,7 +124,10 @@ async function inChainOrder(
 
 const AT_ONCE = 4;
 
-/** In one question. @throws RpcError: the node's refusal. */
+/**
+ * All logs in one call to a node.
+ * @throws RpcError: the node's refusal.
+ */
 export async function logsAsAsked(
   filter: EpochLogFilter,
   context: CallContext,
@@ -139,7 +142,7 @@ type LogsReply =
   /** `most`: how many epochs the node takes, if it says so. */
   | { readonly kind: "too large"; readonly most: number | undefined; readonly error: RpcError };
 
-/** What answers to a filter are held against; undefined where it says what we do not know. */
+/** The filter against which answers are checked; undefined where it has unknown members. */
 function questionOf(filter: EpochLogFilter, { network }: CallContext): LogQuestion | undefined {
   const { fromEpoch: from, toEpoch: to, blockHashes, ...criteria } = filter;
   const matcher = isKnown(criteria) ? epochMatcher(criteria, network.chainId) : "nothing";
@@ -171,7 +174,7 @@ async function askLogs(filter: EpochLogFilter, context: CallContext): Promise<Lo
   }
 }
 
-/** Another node may be further, or still have what this one has not. */
+/** Another node may be further, or still have what this one lacks. */
 const FURTHER: CrossCheckRule = {
   name: "further",
   isUncertain: (reply) =>
@@ -182,15 +185,14 @@ const LACKING = /unable to identify block|pruned|reorganized during/i;
 
 const isObject = (json: Buffer): boolean => json[0] === OPEN_BRACE;
 
-/** Of a node's own error object. */
+/** The data of a node's own error object. */
 const dataOf = ({ json, data }: RpcError): unknown =>
   json === undefined ? data : (JSON.parse(json) as { data?: unknown }).data;
 
 /**
- * Nodes of 2021 give the last logs only, and do not say so: of as many as they may give, those of the
- * oldest epoch may not be all.
- *
- * @returns undefined when not even those of the newest epoch are.
+ * Nodes of 2021 give the last logs only, and do not say so. When they gave as many as they may, those of the oldest
+ * epoch may be incomplete.
+ * @returns undefined when even those of the newest epoch may be.
  */
 function wholeEpochs(
   logs: readonly Buffer[],
@@ -206,7 +208,7 @@ function wholeEpochs(
 const mayBeCut = (logs: readonly Buffer[], { network }: CallContext): boolean =>
   logs.length >= network.limits.logs.results;
 
-/** @throws RpcError 502 for what is no log. */
+/** @throws RpcError 502 when this is no log. */
 function epochOf(log: Buffer): number {
   const { epochNumber } = JSON.parse(log.toString()) as { epochNumber?: unknown };
   if (!isQuantity(epochNumber)) throw errors.upstreamsFailed();

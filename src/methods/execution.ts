@@ -1,4 +1,4 @@
-// Calls that are executed and leave nothing behind.
+// Calls that are executed and change nothing.
 import { z } from "zod";
 import { blockReference } from "../evm/block-reference.ts";
 import {
@@ -46,7 +46,7 @@ export const executionMethods = [
     params: { call: callObject, block, stateOverrides, blockOverrides },
     result: quantity,
     answer: (args, context) => {
-      // Left out, the block stays the node's choice: its pending block bounds the gas (specification).
+      // When the block is left out, the node chooses it: its pending block bounds the gas (specification).
       const whenOmitted = "nothing";
       const call = withCappedGas(forAnyNode(args.call));
       return execute("eth_estimateGas", { args, call, whenOmitted }, context);
@@ -65,7 +65,7 @@ export const executionMethods = [
 
 type Execution = Pick<BlockCall, "whenOmitted"> & {
   readonly args: Readonly<Record<string, unknown>> & { readonly call: CallObject };
-  /** As nodes take it. */
+  /** In the form that nodes take. */
   readonly call: CallObject;
 };
 
@@ -82,7 +82,7 @@ async function execute(
   }
 }
 
-/** docs/decisions/0035: a revert is code 3, with the revert bytes. geth's own error goes on as it came. */
+/** docs/decisions/0035: a revert has code 3, with the revert bytes. geth's own error is passed on as it came. */
 function asRevert(thrown: unknown): unknown {
   if (!(thrown instanceof RpcError) || thrown.json === undefined) return thrown;
   const { code, message, json } = thrown;

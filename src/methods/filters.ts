@@ -1,4 +1,4 @@
-// Filters of both families: cursors over the followed chain. Where nothing is followed, the upstreams keep them.
+// Filters of both families: cursors over the followed chain. Where no chain is followed, the upstreams keep them.
 import { z } from "zod";
 import { type EpochLogFilter, epochLog, epochLogFilter } from "../conflux/epoch-logs.ts";
 import { type LogFilter, logFilter, scopeOf } from "../evm/log-filter.ts";
@@ -29,9 +29,9 @@ type FilterDeclaration<Params extends Shape> = Pick<
   Declaration<Params>,
   "name" | "family" | "isSpecified" | "summary" | "cost" | "params" | "result" | "contractsOf"
 > & {
-  /** It gives what a filter found. Which filter that is, only the node knows where nothing is followed. */
+  /** Whether it gives what a filter found. Where no chain is followed, only the node knows which filter that is. */
   readonly isPoll?: boolean;
-  /** Refuses by throwing what no upstream is to be asked for either. */
+  /** Throws where no upstream is to be asked either. */
   check?(args: Arguments<Params>): void;
   answer(args: Arguments<Params>, filters: Filters, context: CallContext): Outcome;
 };
@@ -52,25 +52,25 @@ function filterMethod<Params extends Shape>(declaration: FilterDeclaration<Param
   });
 }
 
-/** In what the filters of two families differ. */
+/** The differences between the filters of the two families. */
 type FilterFamily<Criteria extends object> = {
   readonly declared: Pick<Declaration<Shape>, "family" | "isSpecified">;
   readonly prefix: "eth" | "cfx";
   readonly filterId: z.ZodType<string>;
   idOf(id: string): string;
   readonly filter: z.ZodType<Criteria>;
-  /** Members that nobody knows would be kept for nothing. */
+  /** The members of the criteria; unknown members are not kept. */
   readonly members: readonly (keyof Criteria)[];
   check?(filter: Criteria): void;
   readonly pendingParams: { readonly fullTransactions?: z.ZodType<boolean | undefined> };
   readonly log: z.ZodType;
-  /** What a poll may give among the logs. */
+  /** The type of the items that a poll gives among the logs. */
   readonly change: z.ZodType;
   answerLogs(filter: Criteria, context: CallContext): Outcome;
   readonly words: { readonly logs: string; readonly blocks: string; readonly range: string };
 };
 
-/** What makes filters: of logs, of blocks, of pending transactions. */
+/** The methods that make filters: of logs, of blocks, of pending transactions. */
 function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   const { declared, prefix, members, words } = family;
   const creation = { ...declared, cost: 2, result: quantity };
@@ -108,12 +108,12 @@ function creationsOf<Criteria extends object>(family: FilterFamily<Criteria>) {
   return { logs, blocks, pending };
 }
 
-/** Heads are pushed only. */
+/** New heads are only pushed. */
 type PolledKind = Exclude<FilterQuestion["kind"], "heads">;
 
 type Creations = Readonly<Record<PolledKind, Method>>;
 
-/** What gives what a filter found. */
+/** The methods that give what a filter found. */
 function pollsOf<Criteria extends object>(family: FilterFamily<Criteria>, creations: Creations) {
   const { declared, prefix, filterId, idOf } = family;
   const poll = { ...declared, isPoll: true, params: { filterId } };
@@ -164,9 +164,8 @@ function filterMethodsOf<Criteria extends object>(family: FilterFamily<Criteria>
 }
 
 /**
- * What a key may see is checked at each poll: it may have been bound to less since it made the filter.
- *
- * @param creations Which methods make filters of each kind.
+ * Checks at each poll what a key may see: the key may be bound to less than when it made the filter.
+ * @param creations The methods that make filters of each kind.
  */
 const checkAgain =
   (creations: Creations, context: CallContext) =>
@@ -175,7 +174,7 @@ const checkAgain =
     context.authorize(creations[asked.kind], asked.kind === "logs" ? [asked.criteria] : []);
   };
 
-/** Answers the id. */
+/** Makes a filter, and answers its id. */
 const createFilter = async (
   asked: FilterQuestion,
   filters: Filters,
@@ -212,7 +211,7 @@ export const filterMethods = filterMethodsOf<LogFilter>({
   words: { logs: "logs from now on", blocks: "new blocks", range: "range" },
 });
 
-/** Both ends are numbers, and in the wrong order. Tags are settled when the logs are asked for. */
+/** Whether both ends are numbers in the wrong order. Tags are resolved when the logs are asked for. */
 const isReversed = ({ from, to }: { from: string; to: string }): boolean =>
   isQuantity(from) && isQuantity(to) && toNumber(from) > toNumber(to);
 

@@ -1,5 +1,5 @@
-// Lists of logs, and of other objects, that are JSON already: joined without being parsed, counted, and refused when
-// they are too many. A few logs are joined to one text; many are read again from the store when they are sent.
+// Lists of logs, and of other objects, that are already JSON: they are joined without being parsed, counted, and
+// refused when they are too many. A few logs are joined to one text; many are read from the store while they are sent.
 import type { LogSelection } from "../chain/log-selection.ts";
 import type { LogRange } from "../evm/log-filter.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
@@ -13,7 +13,7 @@ import {
 } from "../jsonrpc/raw-json.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 
-/** Logs in chain order: themselves, or where they stand in the store. */
+/** Logs in chain order: the logs themselves, or their positions in the store. */
 export type LogRun = readonly Buffer[] | LogSelection;
 
 export const isSelection = (run: LogRun): run is LogSelection => !Array.isArray(run);
@@ -25,7 +25,7 @@ export function joinJson(values: readonly RawJson[], before?: Buffer): RawJson {
   return joined(before ? [...insideOf(before), ...pieces] : pieces);
 }
 
-/** One array of what several arrays of objects hold. */
+/** One array of the elements of several arrays of objects. */
 export function joinArrays(arrays: readonly Buffer[]): Buffer {
   const [only] = arrays;
   if (only && arrays.length === 1) return only;
@@ -33,7 +33,7 @@ export function joinArrays(arrays: readonly Buffer[]): Buffer {
   return typeof whole === "string" ? Buffer.from(whole) : whole;
 }
 
-/** What stands between the brackets, if anything does. */
+/** The bytes between the brackets, if there are any. */
 const insideOf = (array: Buffer): Buffer[] =>
   array.includes(OPEN_BRACE)
     ? [array.subarray(array.indexOf("[") + 1, array.lastIndexOf("]"))]
@@ -60,7 +60,7 @@ export function joinLogs(found: LogSelection, before?: Buffer): AnswerJson {
   return new ManyLogs(inside ? [[inside], found] : [found]);
 }
 
-/** In their order. */
+/** Joins the runs in their order. */
 export function joinRuns(runs: readonly LogRun[]): AnswerJson {
   const all = runs.map((run) => (isSelection(run) ? run.fewRuns : run));
   const isFew = all.every((logs) => logs !== undefined);
@@ -73,7 +73,7 @@ const CLOSE = Buffer.from("]");
 
 class ManyLogs implements JsonSource {
   readonly length: number;
-  /** None is empty. */
+  /** None of them is empty. */
   readonly #runs: readonly LogRun[];
 
   constructor(runs: readonly LogRun[]) {
@@ -99,14 +99,13 @@ class ManyLogs implements JsonSource {
   }
 }
 
-/** With commas between them, in bytes. */
+/** The bytes of a run with commas between the logs. */
 const lengthOf = (run: LogRun): number =>
   isSelection(run) ? run.length : run.reduce((sum, { length }) => sum + length, run.length - 1);
 
 /**
- * Refuses an answer of more logs than allowed, with a range that gives no more. One block cannot be
- * asked for in parts, so its logs are given however many they are.
- *
+ * Refuses an answer of more logs than allowed, and proposes a range that has no more. One block cannot be asked for in
+ * parts, so its logs are given however many they are.
  * @param logs The JSON array of a node, in chain order.
  */
 export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: number): void {
@@ -122,8 +121,8 @@ export function refuseTooMany(logs: Buffer, { from, to }: LogRange, limit: numbe
 const BLOCK_NUMBER = Buffer.from('"blockNumber"');
 
 /**
- * How many logs an answer has; beyond `limit` they are not counted on.
- * Every log names its block, and no other string of a log holds quotes: counting these is cheap.
+ * How many logs an answer has; it stops counting beyond `limit`. Every log names its block, and no other string of a
+ * log contains quotes, so it is cheap to count these names.
  */
 export function countLogs(json: Buffer, limit = Number.POSITIVE_INFINITY): number {
   let count = 0;

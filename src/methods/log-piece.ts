@@ -1,5 +1,5 @@
-// The logs of a few blocks from the nodes, asked for in as many parts as these want: what they refuse for its size
-// is asked for in smaller ones.
+// The logs of a few blocks from the nodes, in as many parts as these want: a part that they refuse for its size is
+// asked for in smaller ones.
 
 import { areFalse } from "../evm/false-logs.ts";
 import type { LogMatcher, LogRange } from "../evm/log-filter.ts";
@@ -16,22 +16,24 @@ import { countLogs } from "./log-lists.ts";
 import type { CallContext } from "./method.ts";
 
 export type PieceOptions = {
-  /** Address and topics, as they are sent. */
+  /** Address and topics in the form in which they are sent. */
   readonly conditions: object;
-  /** What each log has of them. */
+  /** The same conditions, to be checked for each log. */
   readonly matcher: LogMatcher;
   readonly context: Pick<CallContext, "ask" | "hold" | "questionsLeft" | "ranges" | "signal">;
   /** Throws `rangeTooCostly` when the whole query is found to need too many questions. */
   readonly work: { check(): void };
-  /** More logs than this are not answered: with one more, no more are asked for. */
+  /** More logs than this are not answered: with one more, no further ones are asked for. */
   readonly most: number;
-  /** So many failures in a row are met with half as many blocks: an answer may be too long, or take too long. */
+  /**
+   * After this many failures in a row half as many blocks are asked for: an answer may be too long, or take too long.
+   */
   readonly failures: number;
   /** See `LogReplies`. */
   readonly isEmptyUncertain: boolean;
-  /** Called when a node gave what cannot be the answer. */
+  /** Is called when a node gave something that cannot be the answer. */
   readonly onFalse: () => void;
-  /** No more of it is wanted. */
+  /** Aborts when no more of the piece is wanted. */
   readonly ended: Signal;
 };
 
@@ -39,17 +41,17 @@ export type PieceLogs = {
   /** JSON arrays, in order. */
   readonly arrays: readonly Buffer[];
   readonly count: number;
-  /** All of the piece's logs, and nobody will find others. */
+  /** Whether these are all logs of the piece for ever: nobody will find others. */
   readonly isLasting: boolean;
   /** The first block that was not asked for. */
   readonly unread: number | undefined;
-  /** Which gave them; undefined where somebody else's equal question was answered. */
+  /** The upstreams that gave the logs; undefined where the answer to an equal call was shared. */
   readonly upstreams: readonly string[] | undefined;
 };
 
 /**
- * @throws RpcError: a node's refusal of one block, or one that is not about size; `rangeTooCostly` when
- * it is learned that the whole query needs too many questions.
+ * @throws RpcError: a node's refusal of one block, or one that is not about size; `rangeTooCostly` when the whole query
+ * is found to need too many calls to nodes.
  */
 export async function askPiece(range: LogRange, options: PieceOptions): Promise<PieceLogs> {
   const { ranges } = options.context;
@@ -70,7 +72,7 @@ export async function askPiece(range: LogRange, options: PieceOptions): Promise<
       isLasting &&= reply.isLasting;
       upstreams.add(reply.upstream);
       ranges.fitted(asked);
-      options.work.check(); // what was answered is wide enough, and no guess
+      options.work.check(); // this width was answered, so it is no guess any more
       from = to + 1;
       width = asked * 2;
       failures = 0;
@@ -119,7 +121,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
       },
       isFalse: (given) => areFalse(given, { matcher, within: range, most }),
       onFalse: options.onFalse,
-      block: range.from, // the first that a node may not have any more
+      block: range.from, // the block that a node is most likely to have dropped
       reaches: range.to,
     });
     const json = arrayOf(logs);
@@ -130,7 +132,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
     if (replies.hasNothing)
       return { kind: "logs", json: NOTHING, isLasting: false, upstream: undefined };
     if (isFailure(error)) return { kind: "failed", error };
-    // What the gateway itself refuses is not about this range.
+    // A refusal of the gateway itself is not about this range.
     const narrower = error.json === undefined ? undefined : replies.narrower(error);
     if (!narrower) throw error;
     return { kind: "too large", narrower, error };
@@ -139,50 +141,58 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
 
 const NOTHING = Buffer.from("[]");
 
-/** Some nodes say null for none. @throws RpcError 502 for what is no array. */
+/**
+ * The array of logs; some nodes say null for none.
+ * @throws RpcError 502 when it is no array.
+ */
 function arrayOf(logs: Buffer): Buffer {
   if (isNull(logs)) return NOTHING;
   if (logs[0] !== OPEN_BRACKET) throw errors.upstreamsFailed();
   return logs;
 }
 
-/** All nodes failed (502, 504), which fewer blocks may spare them. That there is none is not to be helped. */
+/**
+ * Whether all nodes failed (502, 504), which a smaller range may avoid. When there is no node (503), it does not help.
+ */
 const isFailure = ({ status }: RpcError): boolean => status === 502 || status === 504;
 
-/** How far the next question may go. */
+/** How far the next part may go. */
 type Narrower = {
   readonly width: number;
-  /** All nodes say so of any range, whatever is in it. */
+  /** Whether all nodes refuse such a range, whatever is in it. */
   readonly isForAll: boolean;
 };
 
 type Refusal = { readonly message: string; readonly json?: string | undefined };
 
-/** So many have to find nothing before it is believed to be so for ever. */
+/** How many nodes have to find nothing before it is believed for ever. */
 const AGREEING = 2;
 const LONGEST_ERROR = 10_000;
 
-/** The replies of nodes to one log query, in their order: which are to be cross-checked, and what is learned of refusals. */
+/**
+ * The replies of nodes to one log query, in their order: they tell which are to be cross-checked, and what refusals
+ * teach.
+ */
 class LogReplies {
   readonly #range: LogRange;
   readonly #isEmptyUncertain: boolean;
   readonly #upstreams = new Map<Buffer, string>();
   #nothings = 0;
   #isHistoryLacking = false;
-  /** By the node that takes the most. */
+  /** The width that the most generous node takes. */
   #width = 0;
   #isForAll = true;
 
   /**
-   * @param options.isEmptyUncertain A node without the history of a block finds nothing in it, and only
-   * the block itself would tell: so a second node is asked as well.
+   * @param options.isEmptyUncertain A node without the history of a block finds nothing in it, and only the block
+   * itself would show that: so a second node is asked as well.
    */
   constructor({ range, isEmptyUncertain }: { range: LogRange; isEmptyUncertain: boolean }) {
     this.#range = range;
     this.#isEmptyUncertain = isEmptyUncertain;
   }
 
-  /** Takes a reply before it is judged. */
+  /** Learns from a reply before it is judged. */
   learn(reply: FinalReply, upstream: string): void {
     if (reply.kind === "result") {
       this.#upstreams.set(reply.json, upstream);
@@ -203,26 +213,26 @@ class LogReplies {
     return this.#isEmptyUncertain && this.#nothings < AGREEING;
   }
 
-  /** Which gave these logs; undefined where somebody else's equal question was answered. */
+  /** The upstream that gave these logs; undefined where the answer to an equal call was shared. */
   upstreamOf(logs: Buffer): string | undefined {
     return this.#upstreams.get(logs);
   }
 
-  /** Some node found nothing: a better answer than another one's refusal, which may have come first. */
+  /** Whether some node found nothing: a better answer than another node's refusal, which may have come first. */
   get hasNothing(): boolean {
     return this.#nothings > 0;
   }
 
-  /** Whether these logs will be found again by everyone who has the history. */
+  /** Whether every node that has the history will find the same logs. */
   isLasting(logs: Buffer): boolean {
     if (this.#isHistoryLacking) return false;
     return !isNothing(logs) || this.#nothings >= AGREEING;
   }
 
   /**
-   * The most that some node would take, when what it refused was the size.
-   *
-   * @param refusal The one that counted in the end: where somebody else's equal question was answered, there was no other.
+   * The most that some node would take, where it refused the size.
+   * @param refusal The refusal that counted in the end. It is the only one where the answer to an equal call was
+   * shared.
    */
   narrower(refusal: Refusal): Narrower | undefined {
     if (this.#width === 0) this.#learnSize(refusal);
@@ -239,7 +249,7 @@ class LogReplies {
     this.#isForAll &&= size.about === "range";
   }
 
-  /** undefined when it is not the size that is refused. */
+  /** What a refusal says about size; undefined when it is about something else. */
   #sizeIn({ message, json = "" }: Refusal): ReturnType<typeof sizeRefusal> {
     const error = json.length > LONGEST_ERROR ? undefined : parsed(json);
     const { data } = (error ?? {}) as { data?: unknown };

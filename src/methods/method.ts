@@ -1,5 +1,5 @@
-// A method is declared once: checks, prices, documentation and tests all read the declaration. Beside it,
-// what its answer may know and use, and the check of parameters against it.
+// A method is declared once: checks, prices, documentation and tests read the declaration. Here are also what a
+// method's answer may use, and the check of parameters against the declaration.
 
 import type { z } from "zod";
 import type { Meter } from "../access/limits/meter.ts";
@@ -37,7 +37,7 @@ export type Arguments<Params extends Shape> = { [Name in keyof Params]: z.output
 
 export type Parameter = {
   readonly name: string;
-  /** Checks only; the value that goes on is the one that came (see `checkParams`). */
+  /** It only checks: the method gets the value that came (see `checkParams`). */
   readonly schema: z.ZodType;
   readonly isOptional: boolean;
 };
@@ -48,25 +48,25 @@ export type Method = MethodTraits & {
   readonly summary: string;
   /** In compute units. */
   readonly cost: number;
-  /** Positional, optional ones last. "any": whatever comes is passed on unchecked. */
+  /** By position, optional ones last. "any": all parameters are passed on unchecked. */
   readonly parameters: readonly Parameter[] | "any";
   readonly result: z.ZodType;
   readonly freshness: Freshness;
   /** The HTTP status of a call with bad parameters; 200 unless the specification declares another. */
   readonly badParamsStatus: number;
-  /** Keys that only read may make calls of `read` alone. */
+  /** Keys that only read may make calls of the kind `read` alone. */
   readonly kind: MethodKind;
-  /** For keys that are bound to contracts; left out where none is read by its address. */
+  /** For keys that are bound to contracts; left out where the method reads no contract by its address. */
   readonly contractsOf?: ContractsOf;
-  /** Served on every network of its family, without a word in its allow list (docs/decisions/0027). */
+  /** Served on every network of its family, without being in its allow list (docs/decisions/0027). */
   readonly isSpecified: boolean;
-  /** No node has it: it saves no question that the gateway answers it. */
+  /** No node has the method, so the gateway's answer saves no call to a node. */
   readonly isOwn: boolean;
-  /** It answers with an error when what it runs reverts. */
+  /** Whether it answers with an error when the code that it runs reverts. */
   readonly mayRevert: boolean;
   /**
-   * `args` holds the checked parameters by name, in their order: undefined where the caller wrote
-   * null, no entry where the caller wrote nothing.
+   * `args` has the checked parameters by name, in their order: undefined where the caller wrote null, no entry where
+   * the caller wrote nothing.
    */
   answer(args: Readonly<Record<string, unknown>>, context: CallContext): Outcome;
 };
@@ -80,7 +80,9 @@ export type Declaration<Params extends Shape> = DeclaredTraits &
     answer(args: Arguments<Params>, context: CallContext): Outcome;
   };
 
-/** What is left out follows from the kind, which is `read` unless it is named, and the freshness, or is false. */
+/**
+ * Traits that are left out follow from the kind and the freshness, or are false. The kind is `read` unless it is named.
+ */
 export function defineMethod<Params extends Shape>(declaration: Declaration<Params>): Method {
   const { answer, params, kind = "read", ...rest } = declaration;
   const isMergeable = rest.freshness !== "unknown";
@@ -101,58 +103,58 @@ export function defineMethod<Params extends Shape>(declaration: Declaration<Para
 
 export type CallContext = {
   readonly network: NetworkFacts;
-  /** The head, to be asked for; where nothing is followed, that is a question to nodes. */
+  /** The head, to be asked for; where no chain is followed, that asks nodes. */
   consultHead(): HeadView;
-  /** The followed chain; undefined where nothing is followed, and while the chain is caught up with. */
+  /** The followed chain; undefined where no chain is followed, and while it catches up. */
   readonly chain: ChainView | undefined;
-  /** Those of the followed chain; undefined where nothing is followed. */
+  /** The filters over the followed chain; undefined where no chain is followed. */
   readonly filters: Filters | undefined;
-  /** Those of the followed chain; undefined where nothing is followed. */
+  /** The subscriptions to the followed chain; undefined where no chain is followed. */
   readonly subscriptions: Pick<Subscriptions, "begin" | "resume" | "end"> | undefined;
-  /** Those that nodes make. */
+  /** The subscriptions that nodes make. */
   readonly relayed: Pick<RelayedSubscriptions, "begin" | "end">;
   /** The caller's WebSocket; undefined over HTTP. */
   readonly channel: PushChannel | undefined;
   /** The name of the key that calls. */
   readonly holder: string;
   /**
-   * Whether the key may make this other call, too, which the one that is answered stands on.
-   *
+   * Checks that the key may make this other call, too, on which the answered one depends.
    * @throws RpcError -32002, -32004, or -32601 when the network does not serve it.
    */
   authorize(method: GuardedMethod, params: readonly unknown[]): void;
-  /** What the key that calls may do, and did. */
+  /** What the calling key may do, and what it did. */
   readonly account: Account;
-  /** The sending of the answer. */
+  /** How the answer is sent. */
   readonly delivery: Delivery;
-  /** Counts bytes that wait in memory until the call is answered. @param bytes Negative: so many less. */
+  /**
+   * Counts bytes that wait in memory until the call is answered.
+   * @param bytes A negative number takes bytes away.
+   */
   hold(bytes: number): void;
-  /** Ends with the deadline, and when the caller goes away. */
+  /** Aborts at the deadline, and when the caller goes away. */
   readonly signal: Signal;
   /** The parameters as the caller wrote them, for methods that pass them on unchanged. */
   readonly paramsJson: string;
   /**
    * Asks the network's upstreams within this call's deadline.
-   *
    * @param paramsJson A JSON array.
    * @returns The bytes of `result` as the node sent them.
-   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504;
-   * -32005 beyond what the call may ask, or what its key has left (429).
+   * @throws RpcError: -32601 when no upstream has the method, the node's own refusal, or 502–504; -32005 beyond what
+   * the call may ask, or what its key has left (429).
    */
   ask(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer>;
   /**
-   * Pays for a question to the nodes that the followed chain asks for this call, as if `ask` asked it.
-   *
+   * Pays for a call to nodes that the followed chain makes for this call, as if `ask` made it.
    * @throws RpcError -32005, as `ask`.
    */
   payFor(method: string): Promise<void>;
   /** Whether none of the nodes that may be asked has the method, as far as that is known. */
   isMissing(method: string): boolean;
-  /** How many more questions it may ask; beyond that `ask` throws `tooMuchWork`. */
+  /** How many more calls to nodes it may make; beyond that `ask` throws `tooMuchWork`. */
   readonly questionsLeft: number;
   /** Whether several vendors are asked for the method, and must give the same answer. */
   isAgreedUpon(method: string): boolean;
-  /** What the answer stands on, for the response's headers. The one that is set last counts. */
+  /** Sets what the answer stands on, for the response's headers. The last one that is set counts. */
   setProvenance(provenance: Provenance): void;
   readonly provenance: Provenance | undefined;
   /** How wide a range the network's nodes take in one query. */
@@ -168,17 +170,17 @@ type Account = {
   readonly usage: Pick<KeyUsage, "range" | "read">;
 };
 
-/** Where an answer comes from, and how far it is proven. */
+/** Provenance says where an answer comes from, and how far it is proven. */
 export const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
 
 export type Provenance = {
   readonly source: "store" | "upstream" | "local";
-  /** The block that it stands on. */
+  /** The block on which the answer stands. */
   readonly block?: Position | undefined;
   readonly proof?: ProofLevel;
-  /** There was more than the network's preset lets through. */
+  /** There was more than the network's preset allows to answer. */
   readonly isCut?: boolean;
-  /** For how long the network's head is stale, in milliseconds. */
+  /** For how long the network's head has been stale, in milliseconds. */
   readonly staleMs?: number | undefined;
 };
 
@@ -196,7 +198,7 @@ export type NetworkFacts = {
   readonly name: string;
   readonly family: Family;
   readonly chainId: number;
-  /** How much of a block must be proven; left out: what can be. */
+  /** How much of a block must be proven; left out: what can be proven. */
   readonly proof?: "strict" | "available" | "off" | undefined;
   /** The chain's final total difficulty (QUANTITY), for blocks whose node leaves it out. */
   readonly totalDifficulty?: string | undefined;
@@ -205,14 +207,14 @@ export type NetworkFacts = {
   readonly limits: {
     /** How often one call may ask nodes. */
     readonly upstreamCalls: number;
-    /** `rule` tells that the blocks are the key's own limit. */
+    /** `rule` says that `blocks` is the key's own limit. */
     readonly logs: {
       /** The widest range; undefined: any. */
       readonly blocks?: number | undefined;
       readonly results: number;
       readonly rule?: "logs";
     };
-    /** Of one vmTrace the steps and the bytes of text; of one trace_filter the blocks. */
+    /** The most steps and bytes of text of one vmTrace, and blocks of one trace_filter. */
     readonly traces: {
       readonly steps: number;
       readonly bytes: number;
@@ -223,26 +225,27 @@ export type NetworkFacts = {
   };
 };
 
-/** The head as the members of one batch see it: one and the same. */
+/** The head as the members of one batch see it: the same for all of them. */
 export type HeadView = {
   /** The number that `latest` stands for, in blocks (epochs on Conflux). */
   latest(): number | Promise<number>;
-  /** A head number that is at least `number` if any upstream's head is; asks only when the last known one is lower. */
+  /**
+   * A head number that is at least `number` if any upstream's head is. It asks only when the last known one is lower.
+   */
   atLeast(number: number): Promise<number>;
   /**
-   * `latest` as a fixed QUANTITY on a followed chain and inside a batch; any other reference, and
-   * `latest` of a lone call on a chain that is not followed, unchanged.
+   * `latest` as a fixed QUANTITY on a followed chain and inside a batch. Any other reference is unchanged, and so is
+   * `latest` of a single call on a chain that is not followed.
    */
   pin<Reference>(reference: Reference): Promise<Reference | string> | Reference | string;
 };
 
-/** Deeper than any parameter is; a path is shown, never a whole input. */
+/** Deeper than any parameter: a path is shown, never a whole input. */
 const MAX_PATH = 60;
 
 /**
- * The parameters by name, as `Method.answer` wants them. The values are those that came, not copies
- * made by a schema: unknown fields stay, and a member named `__proto__` is only a member.
- *
+ * The parameters by name, as `Method.answer` wants them. The values are those that came, not copies made by a schema:
+ * unknown fields stay, and a member named `__proto__` is only a member.
  * @throws RpcError -32602.
  */
 export function checkParams(method: Method, params: readonly unknown[]): Record<string, unknown> {
@@ -251,7 +254,7 @@ export function checkParams(method: Method, params: readonly unknown[]): Record<
   if (parameters === "any") return args;
   for (let index = 0; index < params.length; index += 1) {
     const parameter = parameters[index];
-    // As geth: arguments are read from left to right, and the first mistake is told.
+    // As geth does: arguments are read from left to right, and the first mistake is reported.
     if (!parameter) throw errors.tooManyArguments(parameters.length, status);
     args[parameter.name] = checkOne(parameter, params[index], index, status);
   }
@@ -261,8 +264,7 @@ export function checkParams(method: Method, params: readonly unknown[]): Record<
 }
 
 /**
- * Wherever they stand in the parameters of an epoch network's call, declared or not.
- *
+ * Checks addresses anywhere in the parameters of an epoch network's call, declared or not.
  * @throws RpcError -32602 for an address that is misspelled, or another network's.
  */
 export function checkAddresses(params: readonly unknown[], networkId: number): void {
@@ -291,7 +293,7 @@ function explain(issues: readonly Issue[]): string {
   return path ? `${path}: ${issue.message}` : issue.message;
 }
 
-/** Of the alternatives of a union, the one the caller seems to have meant: where the mistake lies inside. */
+/** The alternative of a union that the caller seems to have meant: the one whose mistake lies deepest. */
 function deepest([issue]: readonly Issue[]): Issue | undefined {
   if (issue?.code !== "invalid_union") return issue;
   for (const alternative of issue.errors) {

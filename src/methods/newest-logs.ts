@@ -1,9 +1,9 @@
-// The last of many logs, counted from the end (specification, cfx_getLogs): what comes in older and older
-// pieces is kept only as far as it is answered, and what the store has only as where it stands.
+// The last of many logs, counted from the end (specification, cfx_getLogs). Logs come in older and older pieces, and
+// are kept only as far as they are answered; of stored logs only their positions are kept.
 import type { LogSelection } from "../chain/log-selection.ts";
 import { isSelection, type LogRun } from "./log-lists.ts";
 
-/** In bytes: more than that is read again when it is sent. */
+/** Up to this many bytes logs are copied; others are read again when they are sent. */
 const WORTH_COPYING = 131_072;
 
 export class NewestLogs {
@@ -16,15 +16,15 @@ export class NewestLogs {
   readonly #options: { skip: number; most: number; looksFurther: boolean };
 
   /**
-   * @param options.skip So many of the last are left out.
-   * @param options.most So many before them are wanted.
-   * @param options.looksFurther It is asked whether there are still more.
+   * @param options.skip How many of the last logs are left out.
+   * @param options.most How many before them are wanted.
+   * @param options.looksFurther Whether to find out if there are still more.
    */
   constructor(options: { skip: number; most: number; looksFurther: boolean }) {
     this.#options = options;
   }
 
-  /** @param logs All older than those that came before. */
+  /** @param logs All of them are older than those that came before. */
   add(logs: LogRun): void {
     const { skip, most, looksFurther } = this.#options;
     const all = isSelection(logs) ? logs.count : logs.length;
@@ -40,29 +40,29 @@ export class NewestLogs {
     if (isSelection(wanted)) this.#dropCopies(wanted);
   }
 
-  /** Each has copies of a few logs, and all of them together are many. */
+  /** Each selection has copies of a few logs, and all of them together are many. */
   #dropCopies(added: LogSelection): void {
     this.#storedBytes += added.length;
     if (this.#storedBytes > WORTH_COPYING)
       for (const run of this.#kept) if (isSelection(run)) run.dropCopies();
   }
 
-  /** Nothing older changes the answer. */
+  /** Whether older logs cannot change the answer. */
   get isFull(): boolean {
     return this.isEnough && (this.#hasMore || !this.#options.looksFurther);
   }
 
-  /** As many as are wanted. Whether there are still more may not be known. */
+  /** Whether there are as many as are wanted. Whether there are still more may not be known. */
   get isEnough(): boolean {
     return this.#count >= this.#options.most;
   }
 
-  /** Nobody looks whether there are more: it is taken for so. */
+  /** To be called when nobody looks whether there are more: it is assumed. */
   endEarly(): void {
     this.#hasMore = true;
   }
 
-  /** There was at least one more than are wanted. */
+  /** Whether there was at least one more than is wanted. */
   get hasMore(): boolean {
     return this.#hasMore;
   }

@@ -22,7 +22,7 @@ export const nodeMethods = [
     params: {},
     result: quantity,
     freshness: "forever",
-    // Every upstream is checked against the configuration before it may answer anything.
+    // Every upstream is checked against the configured chain id before it may answer anything.
     answer: (_, { network }) => `"${toQuantity(network.chainId)}"`,
   }),
   defineMethod({
@@ -89,7 +89,7 @@ export const nodeMethods = [
     ...FEES,
     summary: "Base fees, gas used and priority fees of a range of blocks.",
     params: {
-      // A plain number is taken by every node, and sent by some libraries.
+      // Every node takes a plain number, and some libraries send it.
       blockCount: z.union([quantity, z.int().positive()], { error: "want a number of blocks" }),
       newestBlock: blockNumberOrTag,
       rewardPercentiles: z

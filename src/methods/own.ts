@@ -1,4 +1,4 @@
-// What no node is asked for: a hash, the documentation, and what the holder of a key may do and did.
+// Methods for which no node is asked: a hash, the documentation, and what the holder of a key may do and did.
 import { z } from "zod";
 import { keccak256OfData } from "../evm/keccak.ts";
 import { data, hash } from "../evm/values.ts";
@@ -98,7 +98,7 @@ export const ownMethods: readonly Method[] = [
   }),
 ];
 
-/** What concerns the holder; how the gateway came to an answer is its operator's business. */
+/** The counts that concern the key's holder. Where the gateway had its answers from concerns its operator only. */
 const countsOf = (row: Counts): Counts => counted((name) => row[name]);
 
 const sumOf = (rows: readonly Counts[]): Counts =>

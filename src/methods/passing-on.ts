@@ -1,5 +1,6 @@
-// How calls are passed on to the upstreams: parameters as they came wherever possible, and the block they speak of
-// pinned, so that all members of a batch see one head. And how nodes say that they have no such block or transaction.
+// How calls are passed on to the upstreams: with the parameters as they came wherever possible, and with the block that
+// they name pinned, so that all members of a batch see one head. And how nodes say that they do not have a block or
+// transaction.
 import { plainReference } from "../evm/block-reference.ts";
 import { isQuantity, toNumber, toQuantity } from "../evm/values.ts";
 import { isNull } from "../jsonrpc/raw-json.ts";
@@ -17,7 +18,7 @@ import {
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** The parameters as they came, unless the caller wrote nulls: nodes take fewer of them than we do. */
+/** The parameters as they came, unless the caller wrote nulls: nodes accept fewer of them than the gateway. */
 function paramsOf(args: Args, context: Pick<CallContext, "paramsJson">): string {
   return Object.values(args).includes(undefined) ? paramsFrom(args) : context.paramsJson;
 }
@@ -29,7 +30,7 @@ function paramsFrom(args: Args): string {
   return JSON.stringify(values);
 }
 
-/** Asks for the method with the arguments as they came. */
+/** Calls the method with the arguments as they came. */
 export const askAsGiven = (method: string, args: Args, context: CallContext): Promise<Buffer> =>
   context.ask(method, paramsOf(args, context));
 
@@ -40,13 +41,13 @@ export type BlockCall = {
   readonly sent?: Args;
   /** The name of the block parameter. */
   readonly at: string;
-  /** The method takes a block by its hash, too (EIP-1898). */
+  /** Whether the method also takes a block by its hash (EIP-1898). */
   readonly takesHash?: boolean;
-  /** What to send for a block that was left out: `latest`, since nodes may require it, or nothing. */
+  /** What is sent for a block that was left out: `latest`, since nodes may require it, or nothing. */
   readonly whenOmitted?: "latest" | "nothing";
 };
 
-/** Asks for the method with the block that it speaks of pinned. */
+/** Calls the method with the block that it names pinned. */
 export async function askAt(
   method: string,
   { given, sent = given, at, takesHash = false, whenOmitted = "latest" }: BlockCall,
@@ -67,17 +68,16 @@ export async function askAt(
     const result = await askAtHash(method, { args, block: number }, context);
     if (result) return result;
   }
-  // The upstream that is followed has the block; another one may lag.
+  // The upstream whose chain is followed has the block; another one may lag.
   return context.ask(method, paramsJson, { ...MAY_LAG, block: number });
 }
 
-/** As `askAt`, for what is told of the argument `block`: null when there is no such block. */
+/** As `askAt`, for methods about the argument `block`: null when there is no such block. */
 export const askOfBlock = (method: string, given: Args, context: CallContext): Promise<Buffer> =>
   nullWhenUnknown(askAt(method, { given, at: "block" }, context));
 
 /**
- * By hash the answer is of the followed chain, whatever branch a node is on.
- *
+ * By its hash, so that the answer is of the followed chain, whatever branch a node is on.
  * @returns undefined when no node takes hashes, or none has this block any more.
  */
 async function askAtHash(
@@ -94,13 +94,13 @@ async function askAtHash(
   }
 }
 
-/** The parameters were checked before: what a node says of their form is said of the hash. */
+/** The parameters were checked before, so a node that refuses their form refuses the hash. */
 const takesNoHash = (reply: Reply): boolean =>
   reply.kind === "refused" &&
   !/\brevert/i.test(reply.message) &&
   (reply.code === -32602 || /unmarshal|deseriali|untagged|hex string/i.test(reply.message));
 
-/** Several nodes can agree only on what is asked of one block. */
+/** Several nodes can agree only when all are asked about the same block. */
 async function pinnedFor(
   method: string,
   reference: unknown,
@@ -130,7 +130,7 @@ export function passedOn(
   });
 }
 
-/** Some nodes refuse where the specification says null. */
+/** null instead of a refusal: some nodes refuse where the specification says null. */
 export const nullWhenUnknown = (asked: Promise<Buffer>): Promise<Buffer> =>
   asked.catch((thrown: unknown) => {
     if (saysUnknown(thrown)) return Buffer.from("null");
@@ -155,7 +155,7 @@ export function isUnknownSaying({ code, message }: { code: number; message: stri
   return (code === RESOURCE_NOT_FOUND && /not found/i.test(words)) || UNKNOWN.test(words);
 }
 
-/** What is read of a node's words: to look for two of them far apart takes the square of the length. */
+/** The part of a node's words that is read: to look for two words far apart takes the square of the length. */
 export const beginningOf = (message: string): string => message.slice(0, READ_CHARACTERS);
 
 const READ_CHARACTERS = 2_000;
@@ -165,7 +165,10 @@ const RESOURCE_NOT_FOUND = -32001;
 const UNKNOWN =
   /\b(transaction|block|header|receipt)\b.*\b(not|be) found\b|\bunknown (block|transaction)\b|BlockOutOfRange/i;
 
-/** One node alone is not believed in null, or in words that say the same: it may lag. The next node is asked, and when all agree it is so. */
+/**
+ * null of one node alone, or words that mean the same, is not believed, since the node may lag. The next node is asked,
+ * and when all say so, it is so.
+ */
 export const MAY_LAG: CallOptions = {
   crossCheck: {
     name: "null",

@@ -1,4 +1,4 @@
-// Whether what a node gives is on the chain. What is not there yet has no position, whatever the node says
+// Whether something that a node gives is on the chain. What is not there yet has no position, whatever the node says
 // (specification: states).
 import type { ChainView } from "../chain/chain-view.ts";
 import { toNumber } from "../evm/values.ts";
@@ -37,7 +37,7 @@ const withoutPosition = (transaction: unknown): unknown =>
     ? { ...transaction, ...noPosition }
     : transaction;
 
-/** A transaction as it came, but with no position at all when a part of its position is missing. */
+/** A transaction as it came, but without any position when a part of its position is missing. */
 export function withWholePosition(result: Buffer, isPending = false): RawJson {
   if (isNull(result)) return result;
   const spans = findMembers(result, ["blockHash", "blockNumber", "transactionIndex"]) ?? [];
@@ -50,12 +50,12 @@ export function withWholePosition(result: Buffer, isPending = false): RawJson {
 
 /** Whether the member is there and not null. */
 export const hasValue = (json: Buffer, span: Span | undefined): boolean =>
-  span !== undefined && json[span.start] !== 0x6e; // the n of null
+  span !== undefined && json[span.start] !== 0x6e; // 0x6e is the n of null
 
 /**
- * The followed chain, once it has reached the block that a node's transaction or receipt names: callers never hear of
- * a block that the chain does not have. "pending": it names none. "old": the block is below the stored ones, or nothing
- * is followed, or the result is null.
+ * The followed chain, once it has reached the block that a node's transaction or receipt names: callers never hear of a
+ * block that the chain does not have. "pending": it names none. "old": the block is older than the stored ones, or no
+ * chain is followed, or the result is null.
  */
 export async function chainReaching(
   result: Buffer,

@@ -1,4 +1,5 @@
-// Blocks older than the window, fetched with their receipts and proven, for their logs: what that costs is paid before.
+// Blocks older than the window, fetched with their receipts and proven, for their logs. The calls to nodes are paid
+// before they are made.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { Reference } from "../chain/dialect.ts";
 import type { StoredBlock } from "../chain/stored-block.ts";
@@ -23,7 +24,10 @@ export type ProvingParts = {
 
 const RECEIPTS_OF_BLOCK = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
-/** How many questions it takes to fetch a block that has so many transactions, as far as the nodes' capabilities are known. */
+/**
+ * How many calls to nodes it takes to fetch a block with so many transactions, as far as the nodes' capabilities are
+ * known.
+ */
 export const questionsFor = (transactions: number, { context }: ProvingParts): number =>
   isOneByOne(context) ? 1 + transactions : 2;
 
@@ -31,9 +35,8 @@ const isOneByOne = (context: Pick<CallContext, "isMissing">): boolean =>
   RECEIPTS_OF_BLOCK.every((method) => context.isMissing(method));
 
 /**
- * The block from the store, or from the nodes into it.
- *
- * @param transactions How many it has; undefined where that is not known: then it is paid for when it is.
+ * The block from the store, or fetched from the nodes and stored.
+ * @param transactions How many it has. Undefined where that is not known: then the rest is paid once it is known.
  * @throws RpcError 502 when no node gives it so that it can be proven; -32005 beyond what the call may ask.
  */
 export async function fetchProven(
@@ -69,7 +72,7 @@ async function payForReceipts(count: number, context: Pick<CallContext, "payFor"
   for (let paid = 0; paid < count; paid += 1) await context.payFor("eth_getTransactionReceipt");
 }
 
-/** @throws RpcError 502 when the block left the store since it was found: then it tells of no logs. */
+/** @throws RpcError 502 when the block left the store since it was found: its logs cannot be read then. */
 export function logsIn(
   block: StoredBlock,
   matcher: LogMatcher,
@@ -80,15 +83,14 @@ export function logsIn(
   return logs;
 }
 
-/** So many blocks are fetched for one query at most. */
+/** How many blocks are fetched for one query at most. */
 const MOST = 16;
 const AT_ONCE = 4;
 
 /**
- * Holds logs that nodes gave against the first of the blocks that they name: where one node gave what cannot be,
- * another one may give what only could be.
- *
- * @throws RpcError 502 when one of the blocks has others, or is not to be had.
+ * Checks logs that nodes gave against the first blocks that they name. Where one node gave something impossible,
+ * another one may have given something that is possible and still false.
+ * @throws RpcError 502 when one of the blocks has other logs, or cannot be had.
  */
 export async function checkClaims(
   logs: Buffer,
@@ -113,7 +115,7 @@ type Claim = { readonly number: number; readonly text: string };
 const claimsIn = (logs: Buffer): Claim[] =>
   (findElements(logs) ?? []).map(({ start, end }) => claimOf(parsed(logs.subarray(start, end))));
 
-/** What a log says, without what nodes add to it. */
+/** What a log says, without members that nodes add to it. */
 function claimOf(log: unknown): Claim {
   const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data } = Object(
     log,

@@ -1,6 +1,6 @@
-// Logs of blocks older than the window that stand on more than a node's word, where the network's `proof` is
-// strict: headers tell which blocks may have some, and what these blocks hold is the answer. Each header is the parent of
-// the one above it: what is true of the last hash is true of all.
+// Logs of blocks older than the window, proven by more than a node's word, where the network's `proof` is strict.
+// Headers tell which blocks may have matching logs, and those blocks give the answer. Each header is the parent of the
+// one above it: if the last hash is the chain's, all of them are.
 
 import type { ChainView } from "../chain/chain-view.ts";
 import type { ProofLevel, StoredBlock } from "../chain/stored-block.ts";
@@ -21,16 +21,15 @@ import { fetchProven, logsIn, type ProvingParts, questionsFor } from "./proven-b
 
 export type ProvenLogs = { readonly logs: Buffer; readonly proof: ProofLevel };
 
-/** A range that ends so near the window is linked to it: so many more headers are asked for. */
+/** A range that ends this near to the window is linked to it: so many more headers are fetched. */
 const NEAR = 32;
 const AT_ONCE = 4;
 
 /**
- * None is false, and none is missing, if the hash of the last block is the chain's: it is the parent of a
- * block that is followed, where the range ends near these; else what all nodes say that can be asked.
- *
- * @throws RpcError 502 when something is not to be had so that it can be proven; -32005 with a range that
- * would do when it takes more questions than the call may ask, or there are more logs than are answered.
+ * No log is false, and none is missing, if the hash of the last block is the chain's. Near the window that block is the
+ * parent of a followed one; elsewhere all nodes that can be asked must agree on its hash.
+ * @throws RpcError 502 when something cannot be had so that it can be proven; -32005 when it takes more calls to nodes
+ * than one call may make, or there are more logs than are answered, each with a range that would do.
  */
 export async function provenLogs(
   range: LogRange,
@@ -52,7 +51,7 @@ const hasRange = (error: unknown): boolean => "from" in Object((error as { data?
 
 type Candidate = { readonly hash: string; readonly transactions: number };
 
-/** The blocks that may have logs that match, oldest first. */
+/** The blocks that may have matching logs, oldest first. */
 async function candidatesIn(
   range: LogRange,
   matcher: LogMatcher,
@@ -81,14 +80,14 @@ function candidateOf(
   found: LinkedBlock,
   mayMatch: (bloom: string) => boolean,
 ): Candidate | undefined {
-  // What is stored has an index of its logs, which is as quick.
+  // Stored blocks have an index of their logs, which is as fast.
   if (found.kind === "stored")
     return { hash: found.block.hash, transactions: found.block.outline.transactions };
   const { hash, bloom, transactions } = found.header;
   return mayMatch(bloom) ? { hash, transactions } : undefined;
 }
 
-/** The last of the headers to ask for, and the hash that it must have. */
+/** The last header to fetch, and the hash that it must have. */
 async function findAnchor(
   { from, to }: LogRange,
   parts: ProvingParts & { readonly work: ProvingWork },
@@ -110,7 +109,7 @@ async function findAnchor(
   return { number: to, hash: (await fetchProven({ number: to }, undefined, parts)).hash };
 }
 
-/** How many of the blocks the store does not have; of more than the call may ask for no more are counted. */
+/** How many of the blocks the store does not have. It stops counting at what the call may ask for. */
 function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): number {
   let missing = 0;
   for (let number = from; number <= to && missing <= context.questionsLeft; number += 1)
@@ -118,7 +117,7 @@ function countMissing({ from, to }: LogRange, { view, context }: ProvingParts): 
   return missing;
 }
 
-/** What the candidates hold; one block more than are answered is enough to know that there are too many. */
+/** The logs of the candidates. One block more than are answered is enough to know that there are too many. */
 async function readAll(
   range: LogRange,
   { candidates, matcher }: { candidates: readonly Candidate[]; matcher: LogMatcher },
@@ -149,24 +148,27 @@ async function readAll(
 
 type ProvingOptions = {
   readonly range: LogRange;
-  /** How many questions may be asked. */
+  /** How many calls to nodes may be made. */
   readonly most: number;
-  /** How many the call had from the beginning. */
+  /** How many calls to nodes the call could make at its beginning. */
   readonly limit: number;
 };
 
-/** A proposed range takes this share of what is allowed: elsewhere more blocks may have logs that match. */
+/** A proposed range takes this share of what is allowed, since elsewhere more blocks may have matching logs. */
 const SHARE = 0.75;
 
-/** What a block costs beside its header, where nothing is known of how many have logs that match. */
+/** The cost of a block beside its header, while it is not known how many blocks have matching logs. */
 const FETCHED = 2;
 
-/** What it takes to prove the logs of a range, and which range would take no more than a call may ask. */
+/**
+ * How many calls to nodes it takes to prove the logs of a range, and which range would take no more than one call may
+ * make.
+ */
 export class ProvingWork {
   readonly #options: ProvingOptions;
-  /** Questions: for all headers, and for where the last one comes from. */
+  /** The calls to nodes for all headers, and for the hash of the last one. */
   #headers = 0;
-  /** Blocks of the range whose headers are known, and the questions that their receipts take. */
+  /** How many blocks of the range have known headers, and the calls to nodes that their receipts take. */
   #seen = 0;
   #blocks = 0;
 
@@ -180,14 +182,17 @@ export class ProvingWork {
     this.#check();
   }
 
-  /** @param questions 0 for a block without logs that match. @throws RpcError `rangeTooCostly` */
+  /**
+   * @param questions 0 for a block without matching logs.
+   * @throws RpcError `rangeTooCostly`
+   */
   add(questions: number): void {
     this.#seen += 1;
     this.#blocks += questions;
     this.#check();
   }
 
-  /** What is thrown when nodes had to be asked again so often that the questions did not do. */
+  /** The error when nodes had to be asked again so often that the calls were used up. */
   usedUp(): RpcError {
     return this.#tooCostly(0.5);
   }
@@ -205,7 +210,7 @@ export class ProvingWork {
   }
 }
 
-/** A block that the store has, or the header of one that it does not. */
+/** A stored block, or the header of a block that is not stored. */
 type LinkedBlock =
   | { readonly kind: "stored"; readonly block: StoredBlock }
   | { readonly kind: "header"; readonly header: OldHeader };
@@ -215,14 +220,13 @@ type LinkingParts = {
   readonly context: Pick<CallContext, "ask">;
 };
 
-/** Headers that are asked for together. */
+/** How many headers are fetched together. */
 const HEADERS_AT_ONCE = 16;
 
 /**
  * Newest first.
- *
- * @param hash The last block's, as it is known from above.
- * @throws RpcError 502 when no node gives a header that has the hash; -32005 beyond what the call may ask.
+ * @param hash The last block's hash, known from the block above it.
+ * @throws RpcError 502 when no node gives a header with the hash; -32005 beyond what the call may ask.
  */
 async function* linkedHeaders(
   { from, to }: LogRange,
@@ -235,7 +239,7 @@ async function* linkedHeaders(
     const numbers = Array.from({ length: count }, (_, index) => last - index);
     const found = await Promise.all(numbers.map((number) => findAt(number, parts)));
     for (const block of found) {
-      // A node that gave another block of this number may have made it up: its hash is right for it.
+      // A node that gave another block of this number may have made it up, with a hash that fits it.
       const isIt = block !== undefined && identityOf(block).hash === expected;
       const linked = isIt ? block : await findByHash(expected, parts);
       yield linked;
@@ -279,28 +283,28 @@ async function askHeader(
   };
   const isFalse = (json: Buffer): boolean => !isNull(json) && read(json) === undefined;
   const options = { ...MAY_LAG, block: number, isFalse, fullTransactions: false };
-  // Read once more: an equal question of somebody else's may have been answered with anything.
+  // Checked again: the answer may be shared with an equal call of another caller, which accepts anything.
   return read(await askBlock(pointer, options, context));
 }
 
 /** The header of a block that a node gave with the hashes of its transactions. */
 type OldHeader = {
   readonly number: number;
-  /** In lower case, as is the parent's. */
+  /** In lower case, like the parent's. */
   readonly hash: string;
   readonly parentHash: string;
   /** DATA. */
   readonly bloom: string;
-  /** So many transactions at most: no hash covers how many the node lists here. */
+  /** At most this many transactions: no hash proves how many the node lists here. */
   readonly transactions: number;
 };
 
-/** Without the list of transactions no header is longer, in bytes. */
+/** No header is longer without its list of transactions, in bytes. */
 const LONGEST = 1 << 17;
-/** A hash with its quotes and a comma. */
+/** The bytes of a hash with its quotes and a comma. */
 const LISTED_BYTES = 69;
 
-/** Held against its own hash: undefined when it is no header, or is not what its hash says. */
+/** Reads a header and checks it against its own hash. Undefined when it is no header, or its hash is wrong. */
 function readHeader(json: Buffer): OldHeader | undefined {
   const [list] = findMembers(json, ["transactions"]) ?? [];
   if (!list || json.length - (list.end - list.start) > LONGEST) return undefined;

@@ -1,4 +1,4 @@
-// Receipts: of one transaction, and of all of a block.
+// Receipts of one transaction, and of all transactions of a block.
 
 import { z } from "zod";
 import { type BlockReference, blockReference, plainReference } from "../evm/block-reference.ts";
@@ -21,7 +21,7 @@ import { type CallContext, defineMethod, fromStore, type Method } from "./method
 import { askByHash, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, hasValue } from "./pending.ts";
 
-/** The same under two names: the specification's, and the one that most nodes use today. */
+/** One method under two names: the specification's, and the one that most nodes use today. */
 const receiptsByBlock = (name: string): Method =>
   defineMethod({
     name,
@@ -33,7 +33,7 @@ const receiptsByBlock = (name: string): Method =>
     params: { block: blockReference },
     result: z.array(receipt).nullable(),
     freshness: "until next block",
-    contractsOf: anyContract, // with the logs of all
+    contractsOf: anyContract, // the receipts have the logs of all contracts
     answer: ({ block }, context) => {
       const stored = storedAt(block, context);
       return stored
@@ -61,7 +61,7 @@ export const receiptMethods = [
 ];
 
 async function findReceipts(block: BlockReference, context: CallContext): Promise<AnswerJson> {
-  // Specification: a pending transaction has no receipt. (geth answers those of its own draft.)
+  // Specification: a pending transaction has no receipt. geth gives those of its own draft of a block.
   if (plainReference(block) === "pending") return "null";
   const pointer = await settle(block, context);
   const found = pointer && (await findBlock(pointer, context));
@@ -81,7 +81,9 @@ function storedReceipt(
   return stored && json && fromStore(json, stored.block, context);
 }
 
-/** Of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
+/**
+ * Finds the receipt of a transaction that the chain does not have: pending, old, in a block that is coming, or unknown.
+ */
 async function findReceipt(transactionHash: string, context: CallContext): Promise<AnswerJson> {
   const result = await askByHash("eth_getTransactionReceipt", context);
   const chain = await chainReaching(result, context);
@@ -99,12 +101,15 @@ function nullWhenPending(result: Buffer): AnswerJson {
 
 type Asking = Pick<CallContext, "ask">;
 
-/** Questions about one block that are under way at once: a block must not fill the upstream's queue. */
+/** How many calls to nodes are made at the same time for one block, so that it does not fill the upstream's queue. */
 const AT_ONCE = 16;
 const ATTEMPTS = 2;
 const DIALECTS = ["eth_getBlockReceipts", "eth_getTransactionReceiptsByBlock"];
 
-/** All of one block, in whichever dialect the upstreams have. @returns `null` when the block is unknown, `[]` when it is known and empty. */
+/**
+ * All receipts of one block, in whichever dialect the upstreams have.
+ * @returns `null` when the block is unknown, `[]` when it is known and empty.
+ */
 async function receiptsOf(pointer: FixedPointer, context: Asking): Promise<RawJson> {
   const paramsJson = JSON.stringify([pointedText(pointer)]);
   for (const dialect of DIALECTS) {
@@ -127,7 +132,10 @@ async function oneByOne(pointer: FixedPointer, context: Asking): Promise<RawJson
   throw errors.blockChanged();
 }
 
-/** In the order of the block; undefined when one is missing or of another block: a reorganisation came between. */
+/**
+ * The receipts in the order of the block. Undefined when one is missing or of another block: there was a reorganisation
+ * meanwhile.
+ */
 async function readReceipts(
   block: BlockOutline,
   context: Asking,

@@ -31,14 +31,14 @@ export async function askState(
       throw saysUnknown(thrown) ? await withoutState(reference, context) : thrown;
     },
   );
-  // Besu says null for the state that it does not know; no state is null.
+  // Besu says null when it does not know the state; no state is null.
   if (isNull(state)) throw await withoutState(reference, context);
   return state;
 }
 
 /**
- * What to say where nodes say that they do not know a block whose state is asked for. Some say so of all
- * whose state they have dropped: the block itself is asked for.
+ * The error where nodes say that they do not know a block whose state is asked for. Some say so of every block whose
+ * state they have dropped, so the block itself is asked for.
  */
 export async function withoutState(reference: unknown, context: CallContext): Promise<RpcError> {
   const pointer = isReference(reference) ? pointerOf(reference) : undefined;

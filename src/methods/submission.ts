@@ -1,6 +1,6 @@
-// Sending a transaction is safe to repeat: whoever sends one that a node has already is answered its
-// hash, whether the first attempt was the caller's or one of ours whose answer was lost. The hash is
-// computed here: a node that answers another one is not believed.
+// Makes it safe to repeat the sending of a transaction. When a node already has the transaction, its hash is the
+// answer, whether the first attempt was the caller's or one of ours whose answer was lost. The hash is computed here: a
+// node that answers another one is not believed.
 
 import type { SignedHash } from "../evm/transaction-hash.ts";
 import { findMembers } from "../jsonrpc/members.ts";
@@ -11,16 +11,16 @@ import type { CallContext } from "./method.ts";
 import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 
 export type Submission = {
-  /** The method that sends. */
+  /** The name of the method that sends a transaction. */
   readonly send: string;
-  /** The method that finds a transaction by its hash. */
+  /** The name of the method that finds a transaction by its hash. */
   readonly find: string;
   readonly signed: SignedHash;
 };
 
 /**
- * @returns The hash, once a node has the transaction. Of a type that only some network knows it is the
- * node's word.
+ * @returns The hash, once a node has the transaction. For a transaction type that only some network knows, the node's
+ * hash is taken.
  */
 export async function submit(submission: Submission, context: CallContext): Promise<RawJson> {
   const { hash, isCertain } = submission.signed;
@@ -32,14 +32,14 @@ export async function submit(submission: Submission, context: CallContext): Prom
     const meaning = thrown instanceof RpcError ? meaningOfError(thrown) : "refused";
     if (meaning === "refused") throw thrown;
     const found = await lookFor(hash, submission.find, context);
-    // Nethermind says "already known" of what it refused since the last block, too: it is asked.
+    // Nethermind also says "already known" of a transaction that it refused since the last block: so it is looked for.
     const isTrusted = meaning === "known" && found === "unanswered" && isCertain;
     if (found === "found" || isTrusted) return JSON.stringify(hash);
     throw thrown;
   }
 }
 
-/** A node that answered another hash may find anything. */
+/** Whether the node has this transaction: a node that answers another hash may find anything. */
 function isTransaction(json: Buffer, hash: string): boolean {
   const [span] = findMembers(json, ["hash"]) ?? [];
   return span !== undefined && isHashIn(json.subarray(span.start, span.end), hash);
@@ -58,7 +58,7 @@ function meaningOfError({ status, json }: RpcError): Refusal {
   return json === undefined ? "refused" : meaningOf(json);
 }
 
-/** Within what is left of the request's time. */
+/** Looks for the transaction, within the time that is left for the request. */
 async function lookFor(
   hash: string,
   method: string,
@@ -73,16 +73,16 @@ async function lookFor(
 }
 
 /**
- * What nodes mean when they refuse a transaction: many refuse one that they have already.
- * `known`: the node says that it has this very transaction. `perhaps`: it says what it would also say
- * of one that was mined, or that another node has. `refused`: no node took it, nor will any.
+ * What a node means when it refuses a transaction; many nodes refuse one that they already have. `known`: the node says
+ * that it has this very transaction. `perhaps`: it says what it would also say of one that was mined, or that another
+ * node has. `refused`: no node took it, nor will any.
  */
 type Refusal = "known" | "perhaps" | "refused";
 
 /** @param json The node's error object: some put their words into `data`. */
 export function meaningOf(json: string): Refusal {
   const words = json.slice(0, LONGEST_WORDS);
-  // Where a transaction is tried before it is taken, these may be a contract's words.
+  // Where a node tries a transaction before it takes it, these may be a contract's words.
   if (/\brevert/i.test(words)) return "refused";
   if (KNOWN.test(words)) return "known";
   return PERHAPS.some((pattern) => pattern.test(words)) ? "perhaps" : "refused";
@@ -95,14 +95,14 @@ const KNOWN =
   /\balready ?known\b|\bknown transaction\b|\bsame hash\b|already ?imported|\btx already exist|\btx already in |\balready in the (system|pool|mempool)/i;
 
 const PERHAPS: readonly RegExp[] = [
-  // The nonce is used: by this transaction, or by another.
+  // The nonce was used, by this transaction or by another.
   /nonce[ _](is |has )?(too[ _](low|small)|already)|\bold ?nonce|\bstale\b|\boutdated\b/i,
   /(invalid|incorrect|correct)[ _](transaction )?nonce|NonceAlreadyUsed|already (finalized|mined)/i,
-  // A transaction with this nonce waits: this one, or another.
+  // A transaction with this nonce waits, this one or another.
   /replacement|could not replace|same nonce|gas price \S* ?(supplied )?is too low/i,
-  // Nethermind looks at fees and funds before it looks at the hash and the nonce, and what is mined
-  // has spent its funds already.
+  // Nethermind checks fees and funds before it looks at the hash and the nonce, and a mined transaction has already
+  // spent its funds.
   /insufficient ?(funds|balance)|out of balance|upfront cost|not enough funds/i,
-  // One node's own limits, while another has it.
+  // The limits of one node, while another one may have the transaction.
   /underpriced|fee ?too ?low|(fee|price|per gas) (\d+ )?(below|less than|too low)|(pool|queue) (is )?full/i,
 ];

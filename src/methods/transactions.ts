@@ -98,14 +98,14 @@ function storedTransaction(
   return stored && json && fromStore(json, stored.block, context);
 }
 
-/** A transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
+/** Finds a transaction that the chain does not have: pending, old, in a block that is coming, or unknown. */
 async function findTransaction(transactionHash: string, context: CallContext): Promise<RawJson> {
   const paramsJson = JSON.stringify([transactionHash]);
   const result = await nullWhenUnknown(context.ask(methods.find, paramsJson, MAY_LAG));
   const chain = await chainReaching(result, context);
   if (chain === "old") return withWholePosition(result);
   if (chain === "pending") return withWholePosition(result, true);
-  // In the world that callers are shown, a block that is not on the chain has mined nothing.
+  // A block that is not on the followed chain has mined nothing, as callers see it.
   const stored = storedTransaction(transactionHash, chain, context);
   return stored ?? withWholePosition(result, true);
 }

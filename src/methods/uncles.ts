@@ -1,5 +1,5 @@
-// Uncles: headers that a block names beside its parent. Where no upstream has the methods, the
-// block itself tells how many there are, and that there is none.
+// Uncles: headers that a block names beside its parent. Where no upstream has the methods, the block itself tells how
+// many there are, or that there is none.
 
 import type { StoredBlock } from "../chain/stored-block.ts";
 import { type BlockReference, blockReference } from "../evm/block-reference.ts";
@@ -56,7 +56,7 @@ const countMethod = (name: string, traits?: Pick<Method, "isNullNoBlock">): Meth
     },
   });
 
-/** Each takes hashes, numbers and tags, whatever its name says (docs/decisions/0035). */
+/** Each method takes hashes, numbers and tags, whatever its name says (docs/decisions/0035). */
 export const uncleMethods = [
   uncleMethod("eth_getUncleByBlockHashAndIndex"),
   uncleMethod("eth_getUncleByBlockNumberAndIndex"),
@@ -64,7 +64,7 @@ export const uncleMethods = [
   countMethod("eth_getUncleCountByBlockNumber", { isNullNoBlock: true }),
 ];
 
-/** undefined when the block has such an uncle, but its header was not to be had with it. */
+/** undefined when the block has such an uncle, but its header could not be had with it. */
 function storedUncle(block: StoredBlock, index: string): RawJson | undefined {
   if (toNumber(index) >= block.outline.uncles) return "null";
   const uncles = block.uncles();
@@ -116,7 +116,7 @@ async function uncleCount(reference: BlockReference, context: CallContext): Prom
   });
 }
 
-/** What the block says when no upstream has the method; any other failure stays one. */
+/** The answer by the block alone when no upstream has the method; any other failure stays a failure. */
 async function unclesOfBlock(
   thrown: unknown,
   pointer: FixedPointer,
@@ -127,7 +127,7 @@ async function unclesOfBlock(
   return block && (block.uncles ?? []);
 }
 
-/** docs/decisions/0035: header-only, though some nodes add an empty list of transactions. */
+/** docs/decisions/0035: the header only, though some nodes add an empty list of transactions. */
 function asHeader(result: Buffer): RawJson {
   if (isNull(result)) return result;
   const [transactions] = findMembers(result, ["transactions"]) ?? [];

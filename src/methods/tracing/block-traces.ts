@@ -1,4 +1,4 @@
-// The traces of whole blocks: a node's own, or put together from its transactions' ones.
+// The traces of whole blocks: a node's own, or put together from the traces of its transactions.
 import { type BlockReference, pointerOf } from "../../evm/block-reference.ts";
 import { toQuantity } from "../../evm/values.ts";
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
@@ -13,7 +13,7 @@ import { findMinedBlock, type MinedBlock } from "./mined.ts";
 import { derivedParts, partsIn, partsOfMined, replayJson } from "./replays.ts";
 import { askSource, firstOf, type Source } from "./sources.ts";
 
-/** How many transactions of a block are traced at once. */
+/** How many transactions of a block are traced at the same time. */
 const AT_ONCE = 4;
 
 /** As trace_block answers it; undefined when the block is unknown. */
@@ -23,7 +23,7 @@ export async function blockTraces(
 ): Promise<readonly unknown[] | undefined> {
   if (!context.chain) {
     const own = await askSource(ownTraces, { reference: plain(reference) }, context);
-    // Of an empty block, some nodes say the same as of one that they do not know.
+    // Some nodes give the same for an empty block as for one that they do not know.
     if (own.kind === "result" && own.value.length > 0) return own.value;
     if (own.kind === "refused") throw own.error;
   }
@@ -65,7 +65,7 @@ const ownTraces: Source<AskedBlock, readonly unknown[]> = {
 };
 
 type Wishes = {
-  /** Of what the top calls used; steps tell it too. */
+  /** Whether the gas that the top calls used is wanted; steps tell it, too. */
   readonly isGasWanted: boolean;
 };
 
@@ -143,7 +143,7 @@ function joined(values: readonly AnswerJson[]): AnswerJson {
 }
 
 /**
- * A node's own list of a block's traces: each transaction's in OpenEthereum's form, rewards as they came. undefined
+ * A node's own list of a block's traces: each transaction's in OpenEthereum's form, rewards as they came. Undefined
  * when it is no such list.
  */
 function blockEntries(result: unknown): readonly Json[] | undefined {
@@ -160,13 +160,13 @@ function blockEntries(result: unknown): readonly Json[] | undefined {
     const traces = tracesOfFlat(own);
     const position = positionIn(own);
     if (!traces || !position) return undefined;
-    // One by one: there may be more than a function takes arguments.
+    // One by one, since there may be more than a function takes arguments.
     for (const entry of placed(traces, String(hash).toLowerCase(), position)) entries.push(entry);
   }
   return entries;
 }
 
-/** From here on, what is of the same transaction, or of none. */
+/** The entries from here on that are of the same transaction, or of none. */
 function runOf(entries: readonly Json[], start: number): readonly Json[] {
   const hash = entries[start]?.["transactionHash"] ?? null;
   let end = start;
@@ -174,7 +174,7 @@ function runOf(entries: readonly Json[], start: number): readonly Json[] {
   return entries.slice(start, end);
 }
 
-/** Whether these are the traces of all of the block's transactions and of no other block's. */
+/** Whether these are the traces of all transactions of the block, and of no other block's. */
 function isOfBlock(entries: readonly Json[], { position, transactions }: MinedBlock): boolean {
   const hashes = new Set(entries.map((entry) => entry["transactionHash"] ?? null));
   hashes.delete(null);

@@ -1,4 +1,4 @@
-// What a call would do, as trace_call answers it: a node's own words, or from its debug_traceCall.
+// What a call would do, as trace_call answers it: a node's own answer, or made from its debug_traceCall.
 import type { BlockReference } from "../../evm/block-reference.ts";
 import { type CallObject, forAnyNode, withCappedGas } from "../../evm/call-object.ts";
 import type { AnswerJson } from "../../jsonrpc/raw-json.ts";
@@ -49,7 +49,7 @@ async function derived(
 ): Promise<Parts> {
   const block = await findMinedBlock(reference, context);
   if (!block) throw errors.headerNotFound();
-  // A node that is told no gas counts with one of its own: the tree is to begin with what is known.
+  // A node that is given no gas uses an amount of its own; the tree should begin with a known one.
   const call = { ...traced.call, gas: traced.call.gas ?? block.gasLimit };
   const asked = { ...traced, call };
   const isCreate = (call.to ?? null) === null;
@@ -57,7 +57,7 @@ async function derived(
   const gas = { intrinsicGas: intrinsicGas(call, { isCreate, rules }), gasLimit: call.gas };
   const tree = async (): Promise<CallTree> => firstOf([callTreeSource(gas)], asked, context);
   return derivedParts(traced.types, {
-    // The steps tell what was used, too.
+    // The steps also tell the gas that was used.
     tree: async () =>
       traced.types.includes("vmTrace") ? tree() : withExecutedGas(await tree(), asked, context),
     stateDiff: () => firstOf([callDiffSource], asked, context),

@@ -1,4 +1,4 @@
-// The call tree of a mined transaction, from whatever its nodes offer.
+// The call tree of a mined transaction, from whatever its nodes can give.
 import { isQuantity, toQuantity } from "../../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../../proofs/json.ts";
 import {
@@ -19,15 +19,15 @@ import {
 } from "./sources.ts";
 
 export type CallTree = {
-  /** As OpenEthereum has them, the top call first. */
+  /** In OpenEthereum's form, the top call first. */
   readonly traces: readonly Trace[];
-  /** What the top call returned, or the code of the contract it made; undefined when that is not told. */
+  /** What the top call returned, or the code of the contract it made; undefined when no node told it. */
   readonly output: string | undefined;
-  /** The top call's gasUsed is what the sender paid for, as tracers tell it. */
+  /** Whether the top call's gasUsed is what the sender paid for, as tracers tell it. */
   readonly isGasPaid: boolean;
 };
 
-/** With the block's and the transaction's position, as trace_transaction gives them. */
+/** Traces with the position of the block and the transaction, as trace_transaction gives them. */
 export const placed = (traces: readonly Trace[], hash: string, { block, index }: MinedPosition) =>
   traces.map((trace) =>
     withPosition(trace, {
@@ -40,8 +40,8 @@ export const placed = (traces: readonly Trace[], hash: string, { block, index }:
 
 const TREE = { words: "with callTracer", options: { tracer: "callTracer" } };
 /**
- * By itself it tells of no call to a precompiled contract, not of those with value either; and it writes
- * "Out of gas" of a write in a static call where it is to use OpenEthereum's words (geth, call_flat.go).
+ * By default this tracer leaves out calls to precompiled contracts, also those with value. And it writes "Out of gas"
+ * for a write in a static call where it should use OpenEthereum's words (geth, call_flat.go).
  */
 const FLAT = { tracer: "flatCallTracer", tracerConfig: { includePrecompiles: true } };
 
@@ -56,13 +56,13 @@ const frameTree = (result: unknown, options?: TreeOptions): CallTree | undefined
   return traces?.[0] && { traces, output: String(output), isGasPaid: true };
 };
 
-/** What failed may have returned something, which is not in its trace. */
+/** A call that failed may have returned something, which is not in its trace. */
 function outputIn({ result, error }: Trace): string | undefined {
   if (error !== undefined) return GIVES_NOTHING.test(error) ? "0x" : undefined;
   return String(result?.["output"] ?? result?.["code"] ?? "0x");
 }
 
-/** Only a revert gives something back. */
+/** Only a revert returns something. */
 const GIVES_NOTHING = /^(?!.*revert)/i;
 
 const optionsFor = ({ intrinsicGas, json }: MinedTransaction): TreeOptions => ({
@@ -82,7 +82,7 @@ const replayed = replaySources("trace", "", (replay) => {
   return tree && { ...tree, output: String(replay["output"] ?? "0x") };
 });
 
-/** Those that trace one transaction by its hash alone, then those that trace whole blocks only. */
+/** First the ways to trace one transaction by its hash alone, then those that trace whole blocks only. */
 export const treeSources: readonly Source<MinedTransaction, CallTree>[] = [
   {
     name: "trace_transaction",
@@ -112,7 +112,7 @@ export const treeSources: readonly Source<MinedTransaction, CallTree>[] = [
   ...[traced.byHash, traced.byNumber, replayed.inBlock],
 ];
 
-/** All of a block's trees at once. */
+/** All trees of a block in one call. */
 export const treesTogether: Source<MinedBlock, readonly CallTree[]> = {
   name: traced.byHash.name,
   params: ({ position }) => [position.hash, TREE.options],
@@ -135,13 +135,13 @@ export const topCallSource: Source<MinedTransaction, CallTree> = {
 const entriesOf = (result: unknown): readonly Json[] =>
   Array.isArray(result) ? result.filter(isJson) : [];
 
-/** A node on another branch traces what the transaction did there. */
+/** Whether the trace is of this block: a node on another branch traces what the transaction did there. */
 function isOfThis(result: unknown, { block }: MinedTransaction): boolean {
   const blockHash = entriesOf(result)[0]?.["blockHash"];
   return isAbsent(blockHash) || isOf(block.hash, blockHash);
 }
 
-/** Where a node's own traces say that the transaction is. */
+/** The position of the transaction by a node's own traces. */
 export function positionIn(result: unknown): MinedPosition | undefined {
   const { blockHash, blockNumber, transactionPosition: index } = entriesOf(result)[0] ?? {};
   const number = isQuantity(blockNumber) ? Number(blockNumber) : blockNumber;

@@ -1,4 +1,5 @@
-// What the top calls of transactions used, asked of a node that told only what their senders paid for.
+// How much gas the top calls of transactions used, asked of a node where a tracer told only what their senders paid
+// for.
 import { RpcError } from "../../jsonrpc/rpc-error.ts";
 import { isAbsent, isJson } from "../../proofs/json.ts";
 import { type GasLeft, gasLeftIn, LAST_STEP_TRACER, withGasLeft } from "../../traces/gas.ts";
@@ -14,7 +15,7 @@ const LAST_STEP = {
 
 type Ended = { readonly left: GasLeft | undefined };
 
-/** A node that ran the tracer and does not know is not cross-checked: no other one is made to run it. */
+/** A node that ran the tracer and cannot tell is not cross-checked: no other node is made to run it. */
 const endedAs = (result: unknown): Ended | undefined =>
   isJson(result) && "last" in result ? { left: gasLeftIn(result) } : undefined;
 
@@ -44,7 +45,7 @@ export async function withExecutedGas(
   return withLeft(tree, ended?.left);
 }
 
-/** Of all of a block's transactions, in one call. */
+/** For all transactions of a block, in one call. */
 export async function withExecutedGasOfAll(
   trees: readonly CallTree[],
   block: MinedBlock,
@@ -59,14 +60,14 @@ export async function withExecutedGasOfAll(
   return trees.map((tree, index) => (isWanted[index] ? withLeft(tree, ended[index]?.left) : tree));
 }
 
-/** The same tree with what is known of its top call's gas. */
+/** The same tree with the gas that its top call is known to have left. */
 export const withLeft = (tree: CallTree, left: GasLeft | undefined): CallTree =>
   left === undefined ? tree : { ...tree, traces: withGasLeft(tree.traces, left), isGasPaid: false };
 
 const needsGas = ({ isGasPaid, traces }: CallTree, { network }: CallContext): boolean =>
   isGasPaid && network.limits.traces.refunds && traces[0]?.error === undefined;
 
-/** Nothing ran, as the sender paid for nothing: the node need not run it again. */
+/** Whether nothing ran, since the sender paid for nothing: the node need not run it again. */
 function isPlain({ traces }: CallTree, { json }: MinedTransaction): boolean {
   const [{ action, result, subtraces = 1 } = {}] = traces;
   const isEmpty = (list: unknown): boolean => isAbsent(list) || Object(list).length === 0;
@@ -76,7 +77,7 @@ function isPlain({ traces }: CallTree, { json }: MinedTransaction): boolean {
   );
 }
 
-/** undefined when no node does, for whatever reason: there is an answer without. */
+/** undefined when no node tells it, for whatever reason: there is an answer without it. */
 async function endedBy<Subject, Value>(
   sources: readonly Source<Subject, Value>[],
   subject: Subject,

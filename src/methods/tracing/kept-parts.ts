@@ -1,23 +1,23 @@
-// Traces of final blocks do not change: they are kept with the block.
+// Traces of final blocks do not change, so they are kept with the block.
 import { type AnswerJson, PackedJson } from "../../jsonrpc/raw-json.ts";
 import type { Trace } from "../../traces/call-tree.ts";
 import { withGasLeft } from "../../traces/gas.ts";
 import type { CallContext } from "../method.ts";
 import type { MinedPosition } from "./mined.ts";
 
-/** "more": what a node tells beside them. */
+/** "more": further members that a node gives. */
 export type TracedPart = "output" | TraceType | "more";
 export type TraceType = "trace" | "stateDiff" | "vmTrace";
 
-/** Each as JSON; "more" as members with a comma before them. */
+/** Each part as JSON; "more" as members with a comma before them. */
 export type Parts = Readonly<Partial<Record<TracedPart, AnswerJson>>>;
 
 type KeptParts = Readonly<Partial<Record<TracedPart, Buffer>>>;
 
-/** Of one part as text, in bytes: one that is larger would take the room of many blocks. */
+/** A part of more bytes is not kept, since it would take the room of many blocks. */
 const WORTH_KEEPING = 1 << 23;
 
-/** undefined unless all of them are there. */
+/** undefined unless all of them are kept. */
 export function keptParts(
   { block, index }: MinedPosition,
   wanted: readonly TracedPart[],
@@ -35,8 +35,8 @@ export function keptParts(
 }
 
 /**
- * A trace and a vmTrace that were asked for one by one: what the top call used is as the steps tell it, which
- * a node that told only of calls did not know.
+ * Makes a trace and a vmTrace agree that were asked for separately. The gas of the top call is taken from the steps,
+ * since a node that gave only calls did not know it.
  */
 export function inAgreement(parts: KeptParts): Parts {
   const { trace, vmTrace } = parts;
@@ -47,10 +47,10 @@ export function inAgreement(parts: KeptParts): Parts {
 }
 
 const LONGEST_END = 100;
-/** How the vmTrace of a top frame ends that did not fail. */
+/** The end of the vmTrace of a top frame that did not fail. */
 const LAST_USED = /"used":(\d+)\}\}\]\}$/;
 
-/** Nobody waits for it: what cannot be kept is asked for again. */
+/** Nobody waits for it: parts that cannot be kept are asked for again. */
 export function keepParts(
   { block, index }: MinedPosition,
   parts: Parts,

@@ -1,4 +1,5 @@
-// A mined transaction, or a block of them, with what tracing it takes: found in the followed chain, or at the nodes.
+// A mined transaction, or a block of them, with what is needed to trace it: found in the followed chain, or at the
+// nodes.
 
 import type { Position } from "../../chain/stored-block.ts";
 import type { BlockReference } from "../../evm/block-reference.ts";
@@ -22,11 +23,11 @@ export type MinedTransaction = MinedPosition & {
   readonly hash: string;
   /** As the node wrote it, parsed. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** What it paid before its first instruction; undefined when that cannot be said. */
+  /** The gas that it paid before its first instruction; undefined when that is not known. */
   readonly intrinsicGas: number | undefined;
 };
 
-/** undefined for a transaction that is unknown, or waits. */
+/** undefined for a transaction that is unknown or pending. */
 export async function findMined(
   transactionHash: string,
   context: CallContext,
@@ -35,7 +36,7 @@ export async function findMined(
   if (!isMined(json)) return undefined;
   const number = toNumber(json.blockNumber);
   const block = { number, hash: json.blockHash.toLowerCase() };
-  // An old block comes into the store, proven, and what is traced of it is kept there.
+  // An old block is taken into the store, proven, and its traces are kept there.
   if (context.chain && !context.chain.blockOf(block.hash))
     await context.chain.fetch({ hash: block.hash });
   const rules = await rulesOf(block, context);
@@ -67,7 +68,7 @@ function minedTransaction(
   return { ...position, hash, json, intrinsicGas: intrinsicGas(json, { isCreate, rules }) };
 }
 
-/** By what the block's transactions pay. */
+/** The rules by which the block's transactions pay for gas. */
 export const rulesOf = async (block: Position, context: CallContext): Promise<GasRules> =>
   gasRulesAt(block.number, context.network.chainId, await hasWithdrawals(block.hash, context));
 

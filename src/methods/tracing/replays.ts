@@ -1,5 +1,5 @@
-// What a mined transaction did, as its traces or in the parts of a replay: from the store, in a node's own words, or put
-// together from what nodes have instead.
+// What a mined transaction did, as its traces or as the parts of a replay: from the store, in a node's own words, or
+// put together from what nodes have instead.
 
 import { type AnswerJson, JsonPacker, PackedJson } from "../../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../../jsonrpc/rpc-error.ts";
@@ -23,7 +23,10 @@ import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts
 import { diffIn, diffSources } from "./state-diffs.ts";
 import { type VmTrace, vmTraceOf } from "./vm-traces.ts";
 
-/** As trace_replayTransaction answers it. @throws RpcError -32000 for one that is unknown or waits. */
+/**
+ * As trace_replayTransaction answers it.
+ * @throws RpcError -32000 for a transaction that is unknown or pending.
+ */
 export async function replay(
   hash: string,
   types: readonly TraceType[],
@@ -50,7 +53,7 @@ const ownReplay: Source<Asked, Parts> = {
   read: (result, { types }) => partsIn(result, types),
 };
 
-/** Of a node's own replay; undefined when a part that was asked for is missing or no sense. */
+/** The parts in a node's own replay; undefined when a part that was asked for is missing or makes no sense. */
 export function partsIn(result: unknown, types: readonly TraceType[]): Parts | undefined {
   if (!isJson(result) || typeof result["output"] !== "string") return undefined;
   const { output, stateDiff, trace, vmTrace, ...others } = result;
@@ -80,21 +83,21 @@ async function derived(
   try {
     return await derivedParts(types, partsOfMined(mined, types, context));
   } catch (error) {
-    // The node that has the method said why it does not answer.
+    // A node that has the method has said why it does not answer.
     throw own.kind === "refused" && isMethodMissing(error) ? own.error : error;
   }
 }
 
-/** How each part is had. */
+/** How each part is obtained. */
 export type PartMakers = {
   tree(): Promise<CallTree>;
   stateDiff(): Promise<StateDiff>;
   vmTrace(): Promise<VmTrace>;
-  /** Where no tree is made, which has it. */
+  /** For when no tree is made, which would have the output. */
   output(): Promise<string | undefined>;
 };
 
-/** @param knownTree From which `trace` is made as if it were asked for. */
+/** @param knownTree `trace` is made from this tree as if it was asked for. */
 export async function derivedParts(
   types: readonly TraceType[],
   make: PartMakers,
@@ -124,7 +127,7 @@ export const partsOfMined = (
 ): PartMakers => ({
   tree: async () => {
     const tree = await firstOf(treeSources, transaction, context);
-    // The steps tell what was used, too.
+    // The steps also tell the gas that was used.
     return types.includes("vmTrace") ? tree : withExecutedGas(tree, transaction, context);
   },
   stateDiff: () => firstOf(diffSources, transaction, context),
@@ -139,9 +142,9 @@ export const partsOfMined = (
   },
 });
 
-/** Members in OpenEthereum's order, which is the alphabet's. */
+/** The members in OpenEthereum's order, which is alphabetical. */
 export function replayJson(parts: Parts): AnswerJson {
-  // Where nobody tells what it returned, it is `0x`.
+  // Where no node tells what the call returned, it is `0x`.
   const { output = '"0x"', stateDiff = "null", trace = "[]", vmTrace = "null", more = "" } = parts;
   const before = `{"output":${output},"stateDiff":${stateDiff},"trace":${trace}`;
   if (!(vmTrace instanceof PackedJson)) return `${before}${more},"vmTrace":${vmTrace}}`;
@@ -154,7 +157,10 @@ export function replayJson(parts: Parts): AnswerJson {
 
 type PlacedTraces = readonly (Trace & TracePosition)[];
 
-/** As trace_transaction answers it; undefined when the transaction is unknown, or waits. @throws RpcError -32601 when no node can trace. */
+/**
+ * As trace_transaction answers it; undefined when the transaction is unknown or pending.
+ * @throws RpcError -32601 when no node can trace.
+ */
 export async function tracesOf(
   hash: string,
   context: CallContext,
@@ -162,7 +168,7 @@ export async function tracesOf(
   const lowerHash = hash.toLowerCase();
   let refusal: Error | undefined;
   if (!context.chain) {
-    // Where nothing is followed, the position is what the node says of it.
+    // Where no chain is followed, the node's own position of the transaction is taken.
     const own = await askSource(ownTraces, lowerHash, context);
     if (own.kind === "result") return placed(own.value.traces, lowerHash, own.value.position);
     if (own.kind === "refused") refusal = own.error;

@@ -1,5 +1,5 @@
-// The ways in which nodes tell what transactions did, best first. Each node is asked for each way once,
-// and what it lacks is remembered; what it gives is translated.
+// The ways in which nodes tell what transactions did, best first. Each node is asked in each way once, and a way that
+// it lacks is remembered. The answers are translated into OpenEthereum's form.
 
 import type { CallObject } from "../../evm/call-object.ts";
 import { toQuantity } from "../../evm/values.ts";
@@ -16,7 +16,7 @@ import type { TraceType } from "./kept-parts.ts";
 import type { MinedTransaction } from "./mined.ts";
 
 export type Source<Subject, Value> = {
-  /** The method, and with which options. What nodes lack is remembered by this name. */
+  /** The method with its options. A way that nodes lack is remembered by this name. */
   readonly name: string;
   params(subject: Subject): readonly unknown[];
   /** undefined when this is not what was asked for. */
@@ -26,23 +26,22 @@ export type Source<Subject, Value> = {
 /** A call that is not mined. */
 export type TracedCall = {
   readonly call: CallObject;
-  /** As nodes take it: a number, or an object with the hash. */
+  /** In the form that nodes take: a number, or an object with the hash. */
   readonly block: unknown;
   readonly types: readonly TraceType[];
 };
 
 export type SourceAnswer<Value> =
   | { readonly kind: "result"; readonly value: Value }
-  /** No node has this way to tell it, or makes sense in it. */
+  /** No node has this way, or gives an answer that makes sense. */
   | { readonly kind: "missing"; readonly error?: RpcError }
-  /** The nodes that have it do not know the transaction or block. */
+  /** The nodes that have this way do not know the transaction or block. */
   | { readonly kind: "unknown" }
   | { readonly kind: "refused"; readonly error: RpcError };
 
 /**
- * The ways to have a tracer run over a mined transaction: over it alone, or over all of its block.
- *
- * @param isAlike Whether a result can be the transaction's: older nodes do not name them.
+ * The ways to run a tracer over a mined transaction: over it alone, or over its whole block.
+ * @param isAlike Whether a result can be the transaction's, since older nodes do not name transactions.
  */
 export const tracerSources = <Value>(
   tracer: { readonly words: string; readonly options: object },
@@ -70,7 +69,7 @@ export const tracerSources = <Value>(
   return { alone, byHash, byNumber };
 };
 
-/** A tracer that runs over a call. */
+/** The way to run a tracer over a call. */
 export const callSource = <Value>(
   tracer: { readonly words: string; readonly options: object },
   read: (result: unknown) => Value | undefined,
@@ -80,7 +79,10 @@ export const callSource = <Value>(
   read,
 });
 
-/** The ways to have a part of a replay. @param words Behind the names of the methods. */
+/**
+ * The ways to get a part of a replay.
+ * @param words The ends of the names of the methods.
+ */
 export const replaySources = <Value>(
   type: TraceType,
   words: string,
@@ -102,7 +104,7 @@ export const replaySources = <Value>(
   return { alone, inBlock };
 };
 
-/** Of debug_traceBlockBy…. */
+/** The result of one transaction in an answer of debug_traceBlockBy…. */
 function resultFor(
   transaction: MinedTransaction,
   results: unknown,
@@ -120,7 +122,10 @@ const entryAt = (results: unknown, index: number): Json => Object(Object(results
 export const isOf = (hash: string, named: unknown): boolean =>
   typeof named === "string" && named.toLowerCase() === hash;
 
-/** Asks the nodes, those first that have what is followed. @throws RpcError 502 to 504. */
+/**
+ * Asks the nodes, first those that have what is followed.
+ * @throws RpcError 502 to 504.
+ */
 export async function askSource<Subject, Value>(
   source: Source<Subject, Value>,
   subject: Subject,
@@ -138,7 +143,7 @@ export async function askSource<Subject, Value>(
           mayKnowMore(reply) || (reply.kind === "result" && !valueIn(reply.json)),
       },
       reaches: context.chain?.head.number,
-      // Of a method without tracers, it is the method that is lacked.
+      // A node without debug methods lacks the method, not the tracer.
       ...(method.startsWith("debug_") && {
         variant: { name: source.name, isMissing: isAnotherKind },
       }),
@@ -155,7 +160,7 @@ const methodOf = (name: string): string => name.split(" ", 1)[0] ?? name;
 
 function refusedBy(error: unknown): SourceAnswer<never> {
   if (!(error instanceof RpcError)) throw error;
-  // What fails for one way may be no trouble in another.
+  // A failure of one way need not be one of another.
   if (error.status === 502) return { kind: "refused", error };
   if (isMethodMissing(error)) return { kind: "missing", error };
   if (error.status !== 200) throw error;
@@ -163,9 +168,8 @@ function refusedBy(error: unknown): SourceAnswer<never> {
 }
 
 /**
- * Asks for what is read while it comes.
- *
- * @returns The reader of the answer, or the one that wanted no more; else undefined.
+ * Asks for an answer that is read while it comes.
+ * @returns The reader that read the answer, or that wanted no more; else undefined.
  * @throws RpcError 502 to 504.
  */
 export async function askReading<Reader extends StoppableReader>(
@@ -194,7 +198,7 @@ export async function askReading<Reader extends StoppableReader>(
     });
     return { answer: { kind: "result", value }, reader };
   } catch (error) {
-    // What it read else was no answer.
+    // What the reader read otherwise was no answer.
     if (reader?.isStopped) return { answer: { kind: "missing" }, reader };
     return { answer: refusedBy(error), reader: undefined };
   } finally {
@@ -204,7 +208,7 @@ export async function askReading<Reader extends StoppableReader>(
 
 type StoppableReader = BodyReader & {
   readonly isStopped: boolean;
-  /** What it takes in memory, in bytes. */
+  /** The memory that the reader takes, in bytes. */
   readonly heldBytes: number;
 };
 
@@ -221,9 +225,8 @@ const counted = (reader: StoppableReader, count: (bytes: number) => void): BodyR
 });
 
 /**
- * What the first source gives that some node has, of something that is known to be there.
- *
- * @throws RpcError: -32601 naming what is missing when no node has any; a node's refusal; 502 to 504.
+ * The answer of the first way that some node has, for something that is known to exist.
+ * @throws RpcError: -32601 naming what is missing when no node has any way; a node's refusal; 502 to 504.
  */
 export async function firstOf<Subject, Value>(
   sources: readonly Source<Subject, Value>[],
@@ -237,25 +240,25 @@ export async function firstOf<Subject, Value>(
     if (answer.kind === "result") return answer.value;
     if (answer.kind === "missing") missing.push(answer);
     if (answer.kind === "refused") refusal ??= answer.error;
-    // The chain has it, the nodes that could tell have not: they lag, and nobody else can say.
+    // The chain has it, but the nodes that could tell do not: they lag, and no other can tell.
     if (answer.kind === "unknown") refusal ??= errors.upstreamsFailed();
   }
   const names = sources.map(({ name }) => name);
   throw refusal ?? whyNoSource(missing, names);
 }
 
-/** @param names What would be needed. */
+/** @param names What a node would need to have. */
 export const whyNoSource = (
   answers: readonly SourceAnswer<unknown>[],
   names: readonly string[],
 ): RpcError =>
-  // Drained nodes have one of them.
+  // Drained nodes have one of the ways.
   answers.flatMap((each) => (each.kind === "missing" ? (each.error ?? []) : [])).find(isAway) ??
   errors.cannotTrace(names);
 
 const isAway = ({ status }: RpcError): boolean => status === 503;
 
-/** What was read of an answer. Callers who ask the same at once get the same bytes, which may be many. */
+/** What was read of each answer: callers who ask the same at the same time get the same bytes, which may be many. */
 const readings = new WeakMap<Buffer, Map<string, unknown>>();
 
 type Question<Subject, Value> = {
@@ -285,11 +288,11 @@ function readWith<Subject, Value>(
   try {
     return source.read(JSON.parse(json.toString()), subject);
   } catch {
-    return undefined; // one nests deeper than can be read
+    return undefined; // one of them is nested too deeply to be read
   }
 }
 
-/** Whether a node says with this that it does not have the tracer. anvil answers `{}`. */
+/** Whether a node says with this that it lacks the tracer. anvil answers `{}`. */
 const isAnotherKind = (reply: Reply): boolean => {
   if (reply.kind === "refused")
     return (
@@ -300,14 +303,14 @@ const isAnotherKind = (reply: Reply): boolean => {
   return reply.kind === "result" && /^\{\s*\}$/.test(shortText(reply.json));
 };
 
-/** It is about the way of asking: a refusal of one transaction or block must not be taken for that. */
+/** The words are about the way of asking: a refusal of one transaction or block must not be taken for that. */
 const NO_SUCH_TRACER =
   /tracer|ReferenceError|unknown variant|--steps-tracing|(method|module|namespace) .*not (supported|implemented|available|enabled)/i;
 
-/** geth says in which "server-side tracer function" a tracer failed. */
+/** geth names the "server-side tracer function" in which a tracer failed. */
 const isAtWork = (message: string): boolean => message.includes(TOO_MANY_STEPS);
 
-/** Another node may know the transaction, or still have the state that it ran on. */
+/** Another node may know the transaction, or still have the state that it needs. */
 const mayKnowMore = (reply: Reply): boolean =>
   (reply.kind === "result" && tellsNothing(reply.json)) ||
   (reply.kind === "refused" && (isUnknownSaying(reply) || PRUNED.test(beginningOf(reply.message))));
@@ -315,7 +318,7 @@ const mayKnowMore = (reply: Reply): boolean =>
 const PRUNED =
   /missing trie node|pruned|pruning|(historical|required|old) .*(state|data).*(not|un)available|state .*(not|un)available|distance to target block/i;
 
-/** null, or no traces where every transaction has one, or what anvil says of one that it does not know. */
+/** null; or no traces, where every transaction has one; or what anvil says of a transaction that it does not know. */
 const tellsNothing = (json: Buffer): boolean =>
   isNull(json) ||
   /^(\[\s*\]|\{"failed":false,"gas":0,.*"structLogs":\[\]\})$/.test(shortText(json));

@@ -1,4 +1,4 @@
-// What a mined transaction changed in the state, from whatever its nodes offer.
+// What a mined transaction changed in the state, from whatever its nodes can give.
 import { isJson } from "../../proofs/json.ts";
 import { stateDiffOf } from "../../traces/prestate-diff.ts";
 import { normaliseStateDiff, type StateDiff } from "../../traces/state-diff.ts";
@@ -10,7 +10,7 @@ const DIFF = {
   options: { tracer: "prestateTracer", tracerConfig: { diffMode: true } },
 };
 
-/** Of a node's own replay. */
+/** The diff in a node's own replay. */
 export const diffIn = (replay: unknown): StateDiff | undefined =>
   isJson(replay) ? normaliseStateDiff(replay["stateDiff"]) : undefined;
 
@@ -19,7 +19,7 @@ const own = replaySources("stateDiff", " with stateDiff", diffIn);
 const traced = tracerSources(
   DIFF,
   (result) => stateDiffOf(result),
-  // A diff says nothing of the transaction that it is of: it has the sender in it at least.
+  // A diff does not name its transaction, but it has at least the sender in it.
   ({ pre }, { json }) => Object.hasOwn(Object(pre), String(json["from"])),
 );
 

@@ -1,4 +1,4 @@
-// trace_filter over nodes that lack it: the traces of a bounded range of blocks, those that match.
+// trace_filter over nodes that lack it: the matching traces of a bounded range of blocks.
 import { z } from "zod";
 import { blockNumberOrTag } from "../../evm/block-reference.ts";
 import { address, isQuantity, toNumber, toQuantity } from "../../evm/values.ts";
@@ -34,7 +34,7 @@ export const traceFilter = z
 
 export type TraceFilter = z.infer<typeof traceFilter>;
 
-/** Blocks that are traced at once. */
+/** How many blocks are traced at the same time. */
 const AT_ONCE = 4;
 
 /** @throws RpcError -32602 when the range is reversed, too wide or beyond the head. */
@@ -53,7 +53,9 @@ export async function filterTraces(filter: TraceFilter, context: CallContext): P
   return JSON.stringify(page(await matching({ from, to, end }, filter, context), filter));
 }
 
-/** Up to `end` of them, or a few more. Of what does not match nothing is held but a few blocks at once. */
+/**
+ * Gives up to `end` traces, or a few more. Of traces that do not match, only those of a few blocks are held at a time.
+ */
 async function matching(
   { from, to, end }: { from: number; to: number; end: number },
   filter: TraceFilter,
@@ -82,7 +84,10 @@ async function matching(
   return found;
 }
 
-/** What nodes with the method tell. They disagree about what two lists mean, so that they are not left to it. */
+/**
+ * The traces of nodes that have the method. Nodes disagree about what two lists mean, so they are asked with one list
+ * at a time.
+ */
 function ownTraces(
   filter: TraceFilter,
   context: CallContext,
@@ -101,20 +106,20 @@ const ownFilter: Source<TraceFilter, readonly unknown[]> = {
 const withoutMode = ({ mode: _, ...filter }: TraceFilter): TraceFilter => filter;
 const whole = ({ after: _, count: __, ...filter }: TraceFilter): TraceFilter => withoutMode(filter);
 
-/** A node that tells either list's traces tells more than both lists', which is left out here. */
+/** A node that gives the traces of either list gives more than those of both: the rest is removed here. */
 async function ownIntersection(
   filter: TraceFilter,
   context: CallContext,
 ): Promise<SourceAnswer<readonly unknown[]>> {
   const both = await askSource(ownFilter, { ...whole(filter), mode: "intersection" }, context);
-  // Some know no mode, and refuse what they do not know.
+  // Some nodes know no mode, and refuse what they do not know.
   const own = both.kind === "refused" ? await askSource(ownFilter, whole(filter), context) : both;
   const matches = matcherOf(filter);
   const isMatch = (trace: unknown): boolean => isJson(trace) && matches(trace);
   return own.kind === "result" ? { ...own, value: page(own.value.filter(isMatch), filter) } : own;
 }
 
-/** One list at a time, which means the same to all. */
+/** One list at a time, which means the same for all nodes. */
 async function ownUnion(
   filter: TraceFilter,
   context: CallContext,
@@ -134,7 +139,7 @@ const page = (traces: readonly unknown[], { after, count: most }: TraceFilter) =
   return traces.slice(first, most == null ? undefined : first + most);
 };
 
-/** As OpenEthereum matches: the contract that is created, and the heir of one that ends, are recipients. */
+/** Matches as OpenEthereum does: a contract that is created, and the beneficiary of one that ends, are recipients. */
 function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json) => boolean {
   const wanted = (list: readonly string[] | null | undefined): ReadonlySet<unknown> =>
     new Set(list?.map((each) => each.toLowerCase()));
@@ -150,7 +155,7 @@ function matcherOf({ fromAddress, toAddress, mode }: TraceFilter): (trace: Json)
   };
 }
 
-/** @param one What is in both of them is the same in both. */
+/** @param one A trace that is in both of them is the same in both. */
 function together(one: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const byText = new Map([...one, ...other].map((trace) => [JSON.stringify(trace), trace]));
   return [...byText.values()]
@@ -159,7 +164,7 @@ function together(one: readonly unknown[], other: readonly unknown[]): readonly 
     .map(({ trace }) => trace);
 }
 
-/** Block, transaction, path: a reward is of no transaction, and behind all of them. */
+/** Block, transaction, path. A reward belongs to no transaction, and comes after all of them. */
 function pathOf(trace: unknown): readonly number[] {
   const { blockNumber, transactionPosition, traceAddress } = isJson(trace) ? trace : {};
   const path = Array.isArray(traceAddress) ? traceAddress.map(Number) : [];
@@ -169,7 +174,7 @@ function pathOf(trace: unknown): readonly number[] {
 const numberOf = (value: unknown): number =>
   typeof value === "number" || isQuantity(value) ? Number(value) : Number.MAX_SAFE_INTEGER;
 
-/** A parent stands before its children. */
+/** A parent comes before its children. */
 function compare(left: readonly number[], right: readonly number[]): number {
   const at = left.findIndex((step, index) => step !== right[index]);
   if (at < 0) return left.length - right.length;

@@ -1,5 +1,5 @@
-// The vmTrace of a mined transaction or a call: a node's own, or written from the steps that it gives, which takes the
-// code that accounts had before.
+// The vmTrace of a mined transaction or a call: a node's own, or written from the steps that a node gives, which needs
+// the code that accounts had before.
 
 import { isData, toQuantity } from "../../evm/values.ts";
 import { ElementStream } from "../../jsonrpc/element-stream.ts";
@@ -33,14 +33,14 @@ import {
 } from "./sources.ts";
 import { diffSources } from "./state-diffs.ts";
 
-/** A call that a node is to tell the steps of. */
+/** A call whose steps a node is to give. */
 export type Stepping = {
   readonly method: string;
   readonly params: readonly unknown[];
   readonly top: VmTraceOptions["top"];
 };
 
-/** All that a step can tell, but for storage, which is large and told by SSTORE. */
+/** All that a step can tell, except storage, which is large and which SSTORE tells. */
 export const STEPS = {
   enableMemory: true,
   disableMemory: false,
@@ -51,13 +51,13 @@ export const STEPS = {
 
 export type VmTrace = {
   readonly vmTrace: AnswerJson;
-  /** What the top call returned; undefined when that is not told. */
+  /** What the top call returned; undefined when no node told it. */
   readonly output?: string | undefined;
   /** What the top frame had left; undefined when it failed. */
   readonly gasLeft?: GasLeft | undefined;
 };
 
-/** @throws RpcError -32005 when it is too large, -32601 when no node tells. */
+/** @throws RpcError -32005 when it is too large, -32601 when no node can give it. */
 export async function vmTraceOf(
   transaction: MinedTransaction,
   context: CallContext,
@@ -99,11 +99,11 @@ function vmTraceIn(replay: unknown): VmTrace | undefined {
 
 type Surroundings = {
   readonly context: CallContext;
-  /** Of an account that is not among the known ones. */
+  /** The code of an account that is not among the known ones. */
   readonly codeOf: (address: string) => Promise<string>;
 };
 
-/** How often a node is asked anew for code that nobody expected to run. */
+/** How often a node is asked again because code ran that nobody expected. */
 const ATTEMPTS = 16;
 
 /** @throws RpcError -32005 when there are more steps, or more text, than the network's limits allow. */
@@ -134,7 +134,7 @@ export async function stepThrough(
   return { kind: "missing" };
 }
 
-/** It is part of the answer, which may be of many transactions. */
+/** Counts the bytes, since the vmTrace is part of the answer, which may be of many transactions. */
 function held(answer: SourceAnswer<VmTrace>, context: CallContext): SourceAnswer<VmTrace> {
   if (answer.kind === "result") context.hold(heldBytesOf([answer.value.vmTrace]));
   return answer;
@@ -147,7 +147,7 @@ function readOf(
 ): SourceAnswer<VmTrace> {
   if (reader?.outcome?.kind !== "written") return { kind: "missing" };
   const code = "init" in top ? top.init : codes.get(top.to);
-  // A node that traces without recording steps: there is code, and nothing of it ran.
+  // The node traces without recording steps: there is code, and none of it ran.
   if (reader.steps === 0 && code !== "0x") return { kind: "missing" };
   const { returnValue } = Object(JSON.parse(rest.toString())) as { returnValue?: unknown };
   const output = typeof returnValue === "string" ? `0x${returnValue.replace(/^0x/, "")}` : "";
@@ -167,7 +167,7 @@ async function codesBefore(transaction: MinedTransaction, context: CallContext):
   return codes;
 }
 
-/** Of what a prestateTracer gives. */
+/** The codes in the answer of a prestateTracer. */
 function codesIn(accounts: unknown): Codes | undefined {
   if (!isJson(accounts)) return undefined;
   return new Map(
@@ -199,7 +199,7 @@ async function addDelegations(
 
 const DELEGATION = /^0xef0100/;
 
-/** Of an account that no node told of: what it had before the block, or was given in it. */
+/** The code of an account that no node told of: what it had before the block, or was given in it. */
 async function codeAround(
   { block }: MinedTransaction,
   address: string,
@@ -209,7 +209,7 @@ async function codeAround(
   return before === "0x" ? codeAt(address, block.number, context) : before;
 }
 
-/** @param at A block number, or what else nodes take for a block. */
+/** @param at A block number, or anything else that nodes take for a block. */
 export async function codeAt(address: string, at: unknown, context: CallContext): Promise<string> {
   const reference = typeof at === "number" ? toQuantity(at) : at;
   const params = JSON.stringify([address, reference]);
@@ -220,25 +220,28 @@ export async function codeAt(address: string, at: unknown, context: CallContext)
 
 export type Codes = ReadonlyMap<string, string>;
 
-/** Of one step, which has the whole memory in it, and of all that is not a step, in bytes. */
+/** The most bytes of one step, with the whole memory in it, and of everything that is no step. */
 const MAX_BYTES = 1 << 26;
 const MALFORMED: VmTraceOutcome = { kind: "unreadable", why: "malformed answer" };
 
-/** Reads steps off the wire and writes the vmTrace while they come: of any number only the packed text is held. */
+/**
+ * Reads steps as they arrive and writes the vmTrace meanwhile. However many steps there are, only the packed text is
+ * held.
+ */
 class StepReader {
-  /** undefined until the last step is there, or no more are wanted. */
+  /** undefined until the last step was read, or no more are wanted. */
   outcome: VmTraceOutcome | undefined;
-  /** No more steps are wanted: this one has all it needs to tell. */
+  /** Whether the reader has all it needs, so that no more steps are wanted. */
   isStopped = false;
   whenStopped: "malformed" | undefined;
-  /** Of an account whose code would be needed first. */
+  /** The account whose code is needed first. */
   missing: string | undefined;
   steps = 0;
   readonly #packer = new JsonPacker();
   readonly #writer: VmTraceWriter;
   readonly #stream: ElementStream;
 
-  /** @param parts.codes Of accounts before the transaction, "0x" where there is none. */
+  /** @param parts.codes The codes of accounts before the transaction; "0x" where there is none. */
   constructor(options: VmTraceOptions, { codes }: { codes: Codes }) {
     this.#writer = new VmTraceWriter(options, {
       codeOf: (address) => {
@@ -256,7 +259,7 @@ class StepReader {
     });
   }
 
-  /** What it takes in memory, in bytes. */
+  /** The memory that the reader takes, in bytes. */
   get heldBytes(): number {
     return this.#packer.heldBytes + this.#stream.heldBytes;
   }
@@ -274,12 +277,12 @@ class StepReader {
     return rest;
   }
 
-  /** Of the top frame, once all is there; undefined when it failed. */
+  /** What the top frame has left, once all was read; undefined when it failed. */
   gasLeft(): GasLeft | undefined {
     return this.#writer.gasLeft();
   }
 
-  /** Worth something when the outcome is "written". */
+  /** Valid when the outcome is "written". */
   vmTrace(): string | PackedJson {
     return this.#packer.finish();
   }

@@ -1,6 +1,7 @@
 // What the administration serves to browsers, over the real gateway: the console's files, sessions, and sparing a node.
 import { brotliDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { processesOf } from "../processes/callers.ts";
 import { type AnvilNode, startAnvil } from "../support/anvil-node.ts";
 import { ask } from "../support/ask.ts";
 import { atDepth } from "../support/depth.ts";
@@ -170,6 +171,12 @@ async function callsOf({ metricsUrl }: RunningGateway): Promise<ReadonlyMap<stri
   return counts;
 }
 
+/** As the writer sees them. */
+async function areUsable(running: RunningGateway): Promise<boolean> {
+  const told = await fetch(`${adminOf(running)}/status`, { headers: AUTHORIZED });
+  return ((await told.text()).match(/"isUsable":true/g)?.length ?? 0) === 2;
+}
+
 const expectDrained = async (running: RunningGateway): Promise<void> => {
   const admin = adminOf(running);
   await askedNodes(running, 1);
@@ -201,17 +208,28 @@ describe("a drained node", () => {
     });
   });
 
-  it.each(atDepth([] as number[], [2]))("is so in all of %i processes", async (processes) => {
-    const several = await startGatewayProcess(settings({ processes }));
-    try {
-      await until("both nodes are usable", async () => {
-        const told = await fetch(`${adminOf(several)}/status`, { headers: AUTHORIZED });
-        const text = await told.text();
-        return (text.match(/"isUsable":true/g)?.length ?? 0) === 2 ? true : undefined;
-      });
-      await expectDrained(several);
-    } finally {
-      await several.stop();
-    }
-  });
+  it.each(atDepth([] as number[], [2]))(
+    "is so in all of %i processes, and in those that take their place",
+    async (processes) => {
+      const several = await startGatewayProcess(settings({ processes }));
+      try {
+        await until("both nodes are usable", () => areUsable(several));
+        await expectDrained(several);
+        // What is spared is known to whoever starts them.
+        for (const name of ["server 1", "writer"]) {
+          const { pid: supervisor } = several.process;
+          const pid = (await processesOf(supervisor)).get(name) ?? 0;
+          process.kill(pid, "SIGKILL");
+          await until(`${name} is replaced`, async () => {
+            const next = (await processesOf(supervisor)).get(name);
+            return next !== undefined && next !== pid;
+          });
+        }
+        await until("the nodes are usable", () => areUsable(several));
+        expect(await askedNodes(several, 40)).toEqual(["other"]);
+      } finally {
+        await several.stop();
+      }
+    },
+  );
 });

@@ -246,10 +246,7 @@ export class BlockStore {
     return new Set(records);
   }
 
-  /**
-   * Removes the kept logs of old blocks that are named.
-   * @returns How many segments were removed.
-   */
+  /** Removes the kept logs of old blocks that are named. @returns How many segments were removed. */
   forgetSegments(forgotten: Forgotten): Promise<number> {
     return this.#write(() => this.#keptSegments.remove(forgotten));
   }

@@ -166,10 +166,7 @@ export class BlockTables {
     return bytes && { number: bytes.readUInt32BE(0), index: bytes.readUInt32BE(4) };
   }
 
-  /**
-   * One part of a block.
-   * @returns Bytes that are valid until the next read: copy them to keep them.
-   */
+  /** One part of a block. @returns Bytes that are valid until the next read: copy them to keep them. */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
     const stored = this.parts.getBinaryFast(partKey(hash, part, piece));
     const bytes = restOf(stored);

@@ -88,10 +88,7 @@ export class ColdBlocks {
     }
   }
 
-  /**
-   * The number of the oldest plain block of the window.
-   * @param end The search ends before it.
-   */
+  /** The number of the oldest plain block of the window. @param end The search ends before it. */
   #firstPlain(end: number): number {
     let from = this.#parts.tables.tail ?? end;
     let to = end;

@@ -37,10 +37,7 @@ type ParsedLog = {
 /** How many logs are located between two pauses. */
 const STEP = 64;
 
-/**
- * @param parsed The same receipt, parsed.
- * @returns undefined when it is not a receipt with its logs.
- */
+/** @param parsed The same receipt, parsed. @returns undefined when it is not a receipt with its logs. */
 export function* locateLogs(receipt: Buffer, parsed: unknown): Work<ReceiptWithLogs | undefined> {
   const { logs } = parsed as { logs?: unknown };
   if (!Array.isArray(logs)) return undefined;

@@ -41,10 +41,7 @@ export class LogSelection implements JsonSource {
     else this.#kept = undefined;
   }
 
-  /**
-   * Reads the logs that were added without bytes, if they are few.
-   * @throws When a block has left the store.
-   */
+  /** Reads the logs that were added without bytes, if they are few. @throws When a block has left the store. */
   keepFew(): void {
     if (this.#kept || this.#length > WORTH_KEEPING) return;
     const kept = Buffer.allocUnsafe(this.#length);
@@ -102,10 +99,7 @@ export class LogSelection implements JsonSource {
     return this.#oneByOne(this.#kept ?? [...this.chunks()]);
   }
 
-  /**
-   * The logs with commas between them, in chunks.
-   * @throws When a block has left the store.
-   */
+  /** The logs with commas between them, in chunks. @throws When a block has left the store. */
   *chunks(): Generator<Buffer> {
     let next = 0;
     while (next < this.count) {

@@ -40,10 +40,7 @@ export class StoreRoom {
     this.#termsFrom = number ?? Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * To be called after a chain update.
-   * @param tail The lowest number from which every block is stored.
-   */
+  /** To be called after a chain update. @param tail The lowest number from which every block is stored. */
   shrink(head: number, tail: number): void {
     const { entries, tables } = this.#parts;
     const first = Math.max(tail, head - this.size.windowBlocks + 1);
@@ -127,10 +124,7 @@ export class LeavingBlocks {
     this.#parts = parts;
   }
 
-  /**
-   * Resolves when all of them are erased.
-   * @throws What a write throws; then it is begun again the next time.
-   */
+  /** Resolves when all of them are erased. @throws What a write throws; then it is begun again the next time. */
   async finish(): Promise<void> {
     if (!this.#underWay && !this.#parts.tables.isSomethingLeaving) return;
     this.#underWay ??= this.#eraseAll().finally(() => {

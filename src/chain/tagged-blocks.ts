@@ -100,10 +100,7 @@ export class TagOrder {
   readonly #head: Position;
   readonly #parts: { tagged(tag: Tag): Promise<Found> };
 
-  /**
-   * @param head The newest block of the view: no tag is above it.
-   * @param parts.tagged What the tag means now.
-   */
+  /** @param head The newest block of the view: no tag is above it. @param parts.tagged What the tag means now. */
   constructor(head: Position, parts: { tagged(tag: Tag): Promise<Found> }) {
     this.#head = head;
     this.#parts = parts;

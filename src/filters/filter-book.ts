@@ -132,11 +132,7 @@ export class FilterBook {
     return (await this.#kept.add(asked, caller, () => this.#beginning(asked, caller))).id;
   }
 
-  /**
-   * Makes a subscription.
-   * @param caller.by The name of what pushes it.
-   * @throws RpcError
-   */
+  /** Makes a subscription. @param caller.by The name of what pushes it. @throws RpcError */
   begin(
     asked: FilterQuestion,
     caller: Pick<FilterCaller, "holder" | "signal"> & { readonly by: string },
@@ -327,10 +323,7 @@ export class FilterBook {
     }
   }
 
-  /**
-   * Waits until the chain has reached the cursors.
-   * @returns What ends a wait when the caller's time is up.
-   */
+  /** Waits until the chain has reached the cursors. @returns What ends a wait when the caller's time is up. */
   async #reach(cursors: readonly Position[], caller: Waiting): Promise<Within> {
     const { chain, clock } = this.#parts;
     const within: Within = (promise) => this.#within(promise, caller);

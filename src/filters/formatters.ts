@@ -26,10 +26,7 @@ type WholeItems = {
   readonly method: string;
   /** The parameters after the hash. */
   readonly params: readonly unknown[];
-  /**
-   * @param result undefined: no node has it any more.
-   * @returns undefined when a node must have it.
-   */
+  /** @param result undefined: no node has it any more. @returns undefined when a node must have it. */
   told(result: Buffer | undefined, hash: string): RawJson | undefined;
 };
 

@@ -81,10 +81,7 @@ export class KeptFilters {
     if (this.#options.sweeps) this.#sweeping = repeat(SWEPT_EVERY_MS, () => this.#sweep(), parts);
   }
 
-  /**
-   * Reads the kept filters, for the one process that sweeps them.
-   * @throws While the state is away.
-   */
+  /** Reads the kept filters, for the one process that sweeps them. @throws While the state is away. */
   async takeUp(): Promise<readonly FilterRecord[]> {
     if (!this.#options.sweeps) return [];
     const entries = await this.#parts.state.list(this.#prefix);

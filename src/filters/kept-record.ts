@@ -59,10 +59,7 @@ export class KeptRecord {
     return this.#owed !== undefined;
   }
 
-  /**
-   * Reads the record again, since another process may have changed it.
-   * @returns false when it is gone.
-   */
+  /** Reads the record again, since another process may have changed it. @returns false when it is gone. */
   async refresh(): Promise<boolean> {
     return this.#adopt(await this.#parts.state.get(this.#key));
   }
@@ -94,10 +91,7 @@ export class KeptRecord {
     this.#owe([this.#text], changed);
   }
 
-  /**
-   * Writes what is owed.
-   * @throws While the state is away.
-   */
+  /** Writes what is owed. @throws While the state is away. */
   async pay(): Promise<void> {
     const owed = this.#owed;
     if (!owed) return;

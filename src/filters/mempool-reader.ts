@@ -10,10 +10,7 @@ export type MempoolFilters = {
   /** @param sequences The positions of the filters that are kept. */
   start(sequences: readonly number[]): Promise<void>;
   close(): Promise<void>;
-  /**
-   * The position at which a new filter begins.
-   * @throws RpcError
-   */
+  /** The position at which a new filter begins. @throws RpcError */
   begin(caller: { readonly signal: Signal }): Promise<number>;
   /** The first `most` hashes from this number on, as JSON; undefined when some of them are no longer kept. */
   since(sequence: number, most?: number): Promise<MempoolItems | undefined>;

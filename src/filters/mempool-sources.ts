@@ -133,10 +133,7 @@ class MempoolSource {
     }
   }
 
-  /**
-   * Listens until the socket is lost.
-   * @returns false when the node pushes nothing.
-   */
+  /** Listens until the socket is lost. @returns false when the node pushes nothing. */
   async #watch(signal: AbortSignal): Promise<boolean> {
     const { onHash } = this.#parts;
     let end: () => void = () => undefined;

@@ -53,10 +53,7 @@ export class NewLogs<Stream> {
     }
   }
 
-  /**
-   * To be called when the chain was updated.
-   * @returns The head at the look before, if blocks were only added since.
-   */
+  /** To be called when the chain was updated. @returns The head at the look before, if blocks were only added since. */
   look(): Position | undefined {
     const before = this.#head;
     const view = this.#parts.view();

@@ -73,10 +73,7 @@ export class OpenFilter {
     return this.#kept.close();
   }
 
-  /**
-   * Notes a use that is no poll.
-   * @returns false when the filter is gone.
-   */
+  /** Notes a use that is no poll. @returns false when the filter is gone. */
   async use(nowMs: number): Promise<boolean> {
     this.usedAtMs = nowMs;
     if (!this.#isShared) return true;

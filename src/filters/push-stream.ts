@@ -109,10 +109,7 @@ export class PushStream {
     this.#parts = parts;
   }
 
-  /**
-   * To be called when the chain was updated in a way that may concern the stream.
-   * @param before See `NewLogs.look`.
-   */
+  /** To be called when the chain was updated in a way that may concern the stream. @param before See `NewLogs.look`. */
   touch(before: Position | undefined): void {
     this.#touches += 1;
     this.#before = before;
@@ -141,10 +138,7 @@ export class PushStream {
     if (latest.next) for (const member of this.members) member.wake();
   }
 
-  /**
-   * Resolves when there was a look from the position.
-   * @throws What `makeLook` throws.
-   */
+  /** Resolves when there was a look from the position. @throws What `makeLook` throws. */
   look(position: StreamPosition): Promise<void> {
     position.looking ??= this.#look(position).finally(() => {
       position.looking = undefined;

@@ -53,10 +53,7 @@ export class RelayedSubscriptions {
     for (const relay of this.#open.values()) relay.end();
   }
 
-  /**
-   * @returns The id. The answer with it is sent before anything is pushed.
-   * @throws RpcError
-   */
+  /** @returns The id. The answer with it is sent before anything is pushed. @throws RpcError */
   async begin(params: RelayedParams, asking: Asking, channel: PushChannel): Promise<string> {
     const { perKey, prefix } = this.#options;
     const own = [...this.#open.values()].filter((each) => each.channel.holder === channel.holder);

@@ -179,10 +179,7 @@ export class Subscription {
     this.#wake();
   }
 
-  /**
-   * @returns Whether this process still pushes it.
-   * @throws While the state is away.
-   */
+  /** @returns Whether this process still pushes it. @throws While the state is away. */
   async #write(): Promise<boolean> {
     const { records, clock, stream, channel } = this.#parts;
     const { key, by } = this.#options;
@@ -296,10 +293,7 @@ export class Subscription {
     return true;
   }
 
-  /**
-   * The key may have changed meanwhile.
-   * @returns Whether the subscription was ended.
-   */
+  /** The key may have changed meanwhile. @returns Whether the subscription was ended. */
   #endIfForbidden(): boolean {
     const { asked } = this.#parts.stream;
     const params = asked.kind === "logs" ? ["logs", asked.criteria] : [asked.kind];

@@ -113,10 +113,7 @@ async function search(
   return chain ? chain.holds : true;
 }
 
-/**
- * Reads the store from the newest epoch downwards.
- * @returns The newest epoch that was not read.
- */
+/** Reads the store from the newest epoch downwards. @returns The newest epoch that was not read. */
 async function storedLogs(
   { from, to }: LogRange,
   matcher: LogMatcher,

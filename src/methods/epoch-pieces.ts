@@ -124,10 +124,7 @@ async function inChainOrder(
 
 const AT_ONCE = 4;
 
-/**
- * All logs in one call to a node.
- * @throws RpcError: the node's refusal.
- */
+/** All logs in one call to a node. @throws RpcError: the node's refusal. */
 export async function logsAsAsked(
   filter: EpochLogFilter,
   context: CallContext,

@@ -141,10 +141,7 @@ async function askPart(range: LogRange, options: PieceOptions): Promise<PartRepl
 
 const NOTHING = Buffer.from("[]");
 
-/**
- * The array of logs; some nodes say null for none.
- * @throws RpcError 502 when it is no array.
- */
+/** The array of logs; some nodes say null for none. @throws RpcError 502 when it is no array. */
 function arrayOf(logs: Buffer): Buffer {
   if (isNull(logs)) return NOTHING;
   if (logs[0] !== OPEN_BRACKET) throw errors.upstreamsFailed();

@@ -1,5 +1,5 @@
-// A log query at the nodes: in pieces whose borders do not depend on who asks, so that repeated and
-// sliding queries ask the same again; several at once, joined in order, and no more than is answered.
+// A log query at the nodes, in pieces. Their borders do not depend on who asks, so repeated and sliding queries ask for
+// the same pieces again. Several are asked for at the same time and joined in order, and no more than is answered.
 import type { ChainView } from "../chain/chain-view.ts";
 import type { UpstreamLogs } from "../chain/kept-segments.ts";
 import {
@@ -19,9 +19,9 @@ import type { CallContext } from "./method.ts";
 export type NodeLogs = {
   /** A JSON array. */
   readonly logs: Buffer;
-  /** false: all of it was kept. */
+  /** Whether something of it came from a node; false: all of it was kept. */
   readonly isFresh: boolean;
-  /** Some node gave what cannot be the answer. */
+  /** Whether some node gave something that cannot be the answer. */
   readonly isSuspect: boolean;
 };
 
@@ -32,16 +32,16 @@ type Surroundings = Pick<
   readonly chain: KeptQuery["chain"] | undefined;
 };
 
-/** Most nodes take so many blocks at once; and one answer with too many logs is not much too large. */
+/** Most nodes take this many blocks at once. A wider answer would have too many logs by far. */
 const WIDEST = 2_000;
 const AT_ONCE = 4;
 const FAILURES = 2;
-/** Made once: an abort without a reason makes an exception with a stack. */
+/** Made once, since an abort without a reason makes an exception with a stack. */
 const ENOUGH = new Error("no more logs are wanted");
 
 /**
- * @throws RpcError when there are more logs than allowed, or more questions would be needed: then the
- * rest is not asked for; or a node's refusal.
+ * @throws RpcError when there are more logs than allowed, or more calls to nodes would be needed: then the rest is not
+ * asked for; or a node's refusal.
  */
 export async function logsOfNodes(
   range: LogRange,
@@ -88,15 +88,15 @@ const bytesOf = (arrays: readonly Buffer[]): number =>
   arrays.reduce((sum, { length }) => sum + length, 0);
 
 type Piece = LogRange & {
-  /** How many blocks a whole segment has now. */
+  /** How many blocks a segment has now. */
   readonly width: number;
 };
 
-/** Segments begin at multiples of their width. A range that one question can have is not cut. */
+/** Segments begin at multiples of their width. A range that one call to a node can have is not cut. */
 function* piecesOf({ from, to }: LogRange, { ranges }: Surroundings): Generator<Piece> {
   const isOne = to - from < widthOf(ranges);
   for (let start = from; start <= to; ) {
-    const width = widthOf(ranges); // nodes may have said more of it meanwhile
+    const width = widthOf(ranges); // nodes may have told another limit meanwhile
     const end = isOne ? to : Math.min(to, start - (start % width) + width - 1);
     yield { from: start, to: end, width };
     start = end + 1;
@@ -136,7 +136,7 @@ async function find(
   return { arrays, count, isFresh: true, unread };
 }
 
-/** The results in the order of the items. So many are worked on at once; no more are held. */
+/** The results in the order of the items. Some are worked on at the same time; no more are held. */
 async function* inOrder<Item, Result>(
   items: Iterable<Item>,
   work: (item: Item) => Promise<Result>,
@@ -144,28 +144,27 @@ async function* inOrder<Item, Result>(
   const underWay: Promise<Result>[] = [];
   for (const item of items) {
     const result = work(item);
-    result.catch(() => undefined); // thrown when it is its turn; nobody may be there any more
+    result.catch(() => undefined); // it is thrown in its turn; nobody may be waiting any more
     underWay.push(result);
     if (underWay.length === AT_ONCE) yield underWay.shift() as Promise<Result>;
   }
   for (const result of underWay) yield result;
 }
 
-/** Logs of final blocks do not change: what nodes gave of a whole segment is kept, and cut to what is asked. */
+/** Logs of final blocks do not change: what nodes gave of a segment is kept, and cut to what is asked for. */
 type KeptQuery = {
   readonly chain: Pick<ChainView, "keptLogs" | "keepLogs">;
   /** See `criteriaHash`. */
   readonly criteria: Uint8Array;
 };
 
-/** Of one segment, in bytes: a larger one would take the room of many. */
+/** The logs of a segment with more bytes are not kept, since they would take the room of many others. */
 const WORTH_KEEPING = 1 << 20;
 
 /**
  * The logs of a range, segment by segment.
- *
  * @param range.width How many blocks a segment has.
- * @returns undefined unless all of them are there.
+ * @returns undefined unless the logs of all segments are kept.
  */
 function keptLogs(
   { from, to, width }: LogRange & { readonly width: number },
@@ -182,8 +181,8 @@ function keptLogs(
 }
 
 /**
- * Nobody waits for it: what cannot be kept is asked for again. Nothing is kept that is not of these
- * blocks, in their order: who asks for a part of them gets what was cut out of it.
+ * Nobody waits for it: logs that cannot be kept are asked for again. Only logs of these blocks, in their order, are
+ * kept, since whoever asks for some of the blocks gets logs cut out of them.
  */
 function keepLogs(
   { from, to }: LogRange,
@@ -206,7 +205,7 @@ function within(logs: Buffer, { from, to }: LogRange): Buffer {
 
 type NumberedLog = { readonly log: Buffer; readonly number: number };
 
-/** undefined when something is no log of a block. */
+/** undefined when one of them is no log of a block. */
 function numbered(logs: Buffer): readonly NumberedLog[] | undefined {
   const spans = findElements(logs);
   if (!spans) return undefined;
@@ -220,22 +219,25 @@ function numbered(logs: Buffer): readonly NumberedLog[] | undefined {
   return all;
 }
 
-/** A proposed range asks this share of what is allowed: nodes may be found to take less here and there. */
+/** A proposed range needs this share of the calls that are allowed: nodes may be found to take less here and there. */
 const SHARE = 0.75;
-/** Of what was read when the questions were used up: where logs are dense, the second half may cost more. */
+/**
+ * The share of what was read that is proposed when the calls were used up: where logs are dense, the second half may
+ * cost more.
+ */
 const SHARE_READ = 0.5;
 
 /**
- * Whether a log query asks the nodes for more than a call may, and which range would not: known before much of
- * it is asked for, where the nodes' widest range is known.
+ * Whether a log query needs more calls to nodes than one call may make, and which range would not. It is known before
+ * much of it is asked for, where the nodes' widest range is known.
  */
 class LogWork {
-  /** Questions that the query may ask. */
+  /** How many calls to nodes the query may make. */
   readonly #most: number;
   readonly #range: LogRange;
   readonly #context: Surroundings;
   readonly #kept: KeptQuery | undefined;
-  /** The width that was found to be wide enough. */
+  /** The widest range that would need few enough calls. */
   #fitting = Number.POSITIVE_INFINITY;
 
   constructor(query: { range: LogRange; kept: KeptQuery | undefined }, context: Surroundings) {
@@ -245,7 +247,7 @@ class LogWork {
     this.#most = context.questionsLeft;
   }
 
-  /** @throws RpcError `rangeTooCostly` when the nodes take so few blocks that the questions will not do. */
+  /** @throws RpcError `rangeTooCostly` when the nodes take so few blocks that the calls are not enough. */
   check(): void {
     const { width } = this.#context.ranges;
     if (width >= this.#fitting) return;
@@ -254,7 +256,7 @@ class LogWork {
     this.#fitting = width;
   }
 
-  /** What is thrown when the questions are used up. @param next The first block that was not read. */
+  /** The error when the calls are used up. @param next The first block that was not read. */
   usedUp(next: number): RpcError {
     const { from } = this.#range;
     return this.#tooCostly(from + Math.floor((next - from) * SHARE_READ) - 1);

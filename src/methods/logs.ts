@@ -1,5 +1,5 @@
-// eth_getLogs: the range is fixed and checked here, so that no node guesses what a tag means; what is
-// stored of it is answered from the store, and nodes are asked for what is older.
+// eth_getLogs: the range is resolved and checked here, so that no node guesses what a tag means. Stored blocks are
+// answered from the store, and nodes are asked for older ones.
 
 import { z } from "zod";
 import type { ChainView } from "../chain/chain-view.ts";
@@ -58,7 +58,7 @@ export function answerLogs(filter: LogFilter, context: CallContext): Outcome {
 
 type RangeScope = Extract<LogScope, { kind: "range" }>;
 
-/** The range, where nothing has to be asked for it, and it is as `settleRange` would have it. */
+/** The range, where nobody has to be asked for it, and it is the one that `settleRange` would find. */
 function knownRange({ from: first, to: last }: RangeScope, head: number): LogRange | undefined {
   const [from, to] = [knownNumber(first, head), knownNumber(last, head)];
   return from !== undefined && to !== undefined && from <= to && to <= head
@@ -79,7 +79,7 @@ async function settledLogs(
   const range = await settleRange(scope, context);
   const { chain } = context;
   if (!chain) return olderLogs(range, filter, context);
-  // The head may have moved on while the range was settled.
+  // The head may have moved on while the range was resolved.
   const view = range.to > chain.head.number ? await chain.reach(range.to, context.signal) : chain;
   return logsOfChain(range, { filter, view }, context);
 }
@@ -108,7 +108,7 @@ const isHeadTag = (reference: string): boolean => reference === "latest" || refe
 
 type Query = { readonly filter: LogFilter; readonly view: ChainView };
 
-/** Older blocks from the nodes, newer ones from the store: in order, and as one answer. */
+/** Logs of older blocks from the nodes, of newer ones from the store: in order, and as one answer. */
 function logsOfChain(range: LogRange, query: Query, context: CallContext): Outcome {
   const { tail } = query.view;
   if (range.from < tail) return logsBelow(tail, { range, ...query }, context);
@@ -117,7 +117,7 @@ function logsOfChain(range: LogRange, query: Query, context: CallContext): Outco
 
 type Ranged = Query & { readonly range: LogRange };
 
-/** @param tail From this number on, the store has the blocks. */
+/** @param tail The lowest number from which the store has every block. */
 async function logsBelow(tail: number, wanted: Ranged, context: CallContext): Promise<AnswerJson> {
   const { range, filter } = wanted;
   if (range.to < tail) return olderLogs(range, filter, context);
@@ -136,7 +136,7 @@ function joinStored(
   const isOne = range.from === range.to;
   const most = isOne ? Number.POSITIVE_INFINITY : results - countLogs(older.logs);
   const join = (found: LogSelection | undefined): Outcome => {
-    if (!found) return olderLogs(range, filter, context); // it left the store meanwhile
+    if (!found) return olderLogs(range, filter, context); // the block left the store meanwhile
     if (found.count > most) {
       const before = found.numberOf(most) - 1;
       throw errors.tooManyLogs(results, rangeJson({ ...range, to: Math.max(range.from, before) }));
@@ -157,7 +157,7 @@ type OlderLogs = ProvenLogs & { readonly isFresh: boolean };
 
 const NOTHING_OLDER: OlderLogs = { logs: Buffer.from("[]"), isFresh: false, proof: "full" };
 
-/** As nodes tell them; where all must be proven, as the blocks themselves say. */
+/** As nodes tell them; where everything must be proven, as the blocks themselves say. */
 async function findOlder(
   range: LogRange,
   filter: LogFilter,
@@ -172,7 +172,7 @@ async function findOlder(
   return { ...found, proof: "none" };
 }
 
-/** From the nodes, or as these told them before. */
+/** From the nodes, or kept from an earlier query. */
 async function olderLogs(
   range: LogRange,
   filter: LogFilter,
@@ -188,7 +188,10 @@ const rangeJson = ({ from, to }: LogRange): { from: string; to: string } => ({
   to: toQuantity(to),
 });
 
-/** Of one block, by its hash: also of one that a reorganisation dropped. @throws RpcError -32000 when it is unknown. */
+/**
+ * The logs of one block by its hash, also of one that a reorganisation removed.
+ * @throws RpcError -32000 when it is unknown.
+ */
 async function logsOfBlock(
   blockHash: string,
   filter: LogFilter,
@@ -224,7 +227,10 @@ async function askLogsOfBlock(
   return isEmpty ? "[]" : withRemoval(logs, blockHash, context);
 }
 
-/** Nodes give the logs of a block that was dropped as if it were not, to whoever asks by its hash. */
+/**
+ * Adds `removed: true` where it applies: asked by its hash, nodes give the logs of a removed block as if it were
+ * canonical.
+ */
 async function withRemoval(logs: Buffer, hash: string, context: CallContext): Promise<RawJson> {
   const all = (findElements(logs) ?? []).map(({ start, end }) => logs.subarray(start, end));
   const number = all[0] && blockNumberOf(all[0]);
@@ -233,7 +239,7 @@ async function withRemoval(logs: Buffer, hash: string, context: CallContext): Pr
   return isGone ? joinJson(all.map(asRemoved)) : logs;
 }
 
-/** Whether another block is at its number; what nobody knows is left as it is. */
+/** Whether another block is canonical at its number; false when nobody knows. */
 async function isDropped({ number, hash }: Position, context: CallContext): Promise<boolean> {
   const { chain } = context;
   const stored = chain?.positionAt(number);

@@ -126,10 +126,7 @@ export type CallContext = {
   readonly account: Account;
   /** How the answer is sent. */
   readonly delivery: Delivery;
-  /**
-   * Counts bytes that wait in memory until the call is answered.
-   * @param bytes A negative number takes bytes away.
-   */
+  /** Counts bytes that wait in memory until the call is answered. @param bytes A negative number takes bytes away. */
   hold(bytes: number): void;
   /** Aborts at the deadline, and when the caller goes away. */
   readonly signal: Signal;
@@ -170,9 +167,10 @@ type Account = {
   readonly usage: Pick<KeyUsage, "range" | "read">;
 };
 
-/** Provenance says where an answer comes from, and how far it is proven. */
+/** The provenance of an answer that is a node's word alone. */
 export const FROM_NODES: Provenance = { source: "upstream", proof: "none" };
 
+/** Where an answer comes from, and how far it is proven. */
 export type Provenance = {
   readonly source: "store" | "upstream" | "local";
   /** The block on which the answer stands. */

@@ -182,10 +182,7 @@ export class ProvingWork {
     this.#check();
   }
 
-  /**
-   * @param questions 0 for a block without matching logs.
-   * @throws RpcError `rangeTooCostly`
-   */
+  /** @param questions 0 for a block without matching logs. @throws RpcError `rangeTooCostly` */
   add(questions: number): void {
     this.#seen += 1;
     this.#blocks += questions;

@@ -1,4 +1,4 @@
-// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain or as nodes announce it.
+// Subscriptions of both families: what is pushed over a WebSocket, from the followed chain or by nodes.
 import { z } from "zod";
 import { epochLogFilter } from "../conflux/epoch-logs.ts";
 import { logFilter } from "../evm/log-filter.ts";
@@ -13,12 +13,12 @@ type SubscriptionFamily = {
   readonly family: Method["family"];
   readonly isSpecified: boolean;
   readonly prefix: "eth" | "cfx";
-  /** What is asked for by each kind's name, with what follows it; undefined: what the followed chain does not tell. */
+  /** The question of each kind, by its name and what follows it; undefined: the followed chain cannot answer it. */
   readonly kinds: Readonly<
     Record<string, "logs" | ((wanted: unknown) => FilterQuestion | undefined)>
   >;
   readonly criteria: z.ZodType<object>;
-  /** Criteria that are kept. */
+  /** The members of the criteria that are kept. */
   readonly members: readonly string[];
 };
 
@@ -30,7 +30,7 @@ const resumption = z.strictObject({
   received: z.int({ error: NOT_COUNTED }).min(0, { error: NOT_COUNTED }).optional(),
 });
 
-/** The criteria or the epochs of a kind, and the subscription that is to go on, in this order. */
+/** The criteria or the epochs of a kind, and the subscription to resume, in this order. */
 const more = z.unknown().optional();
 
 function subscriptionMethodsOf(family: SubscriptionFamily): readonly Method[] {
@@ -104,7 +104,7 @@ function channelOf(method: string, { channel }: CallContext): NonNullable<CallCo
 
 type Resume = { readonly id: string; readonly received?: number | undefined };
 
-/** What the last argument resumes, if it does. @throws RpcError -32602 */
+/** The subscription that the last argument resumes, if it does. @throws RpcError -32602 */
 function resumeOf(values: readonly unknown[]): Resume | undefined {
   const last = values.at(-1);
   if (typeof last !== "object" || last === null || !("resume" in last)) return undefined;
@@ -115,9 +115,9 @@ function resumeOf(values: readonly unknown[]): Resume | undefined {
 }
 
 type Question = {
-  /** undefined: what the followed chain does not tell. */
+  /** undefined: the followed chain cannot answer it. */
   readonly asked: FilterQuestion | undefined;
-  /** As a node takes it. */
+  /** In the form that nodes take. */
   readonly params: RelayedParams;
   readonly resume: Resume | undefined;
 };
@@ -164,7 +164,7 @@ function pendingOf(wanted: unknown): FilterQuestion {
   return isWhole ? { kind: "pending", isWhole } : { kind: "pending" };
 }
 
-/** Epochs that are mined and not executed yet are not followed. */
+/** Epochs that are mined but not executed yet are not followed. */
 function epochsOf(wanted: unknown): FilterQuestion | undefined {
   if (wanted === "latest_state") return { kind: "heads" };
   if (wanted === undefined || wanted === "latest_mined") return undefined;

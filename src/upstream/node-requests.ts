@@ -300,10 +300,7 @@ export function endingOf(reply: Reply, { signal, isNoFault }: Ending): AttemptEn
 export const isSuspicious = (reply: Reply): boolean =>
   reply.kind === "timeout" || (reply.kind === "failed" && !reply.isReported);
 
-/**
- * Learns what the node has and how much it takes, as far as a reply tells.
- * @param call.way See `AskOptions`.
- */
+/** Learns what the node has and how much it takes, as far as a reply tells. @param call.way See `AskOptions`. */
 export function learnFrom(
   reply: Reply,
   call: { readonly way: string; readonly sentAtMs: number },

@@ -125,10 +125,7 @@ export class IdentityTokens {
     return verified && wallTimeMs < verified.untilMs ? verified : undefined;
   }
 
-  /**
-   * Never rejects.
-   * @returns `unavailable`: nobody can tell now.
-   */
+  /** Never rejects. @returns `unavailable`: nobody can tell now. */
   async verify(text: string): Promise<"verified" | "refused" | "unavailable"> {
     const settings = this.#settings;
     if (!settings) return "refused";
@@ -267,10 +264,7 @@ function signingKeys(text: string): SigningKeys {
   };
 }
 
-/**
- * The text at a URL or in a file, bounded in time and size.
- * @throws Error
- */
+/** The text at a URL or in a file, bounded in time and size. @throws Error */
 async function textOf(place: string, clock: Pick<Clock, "after">): Promise<string> {
   if (!place.includes("://")) return readFile(place, "utf8");
   const from = place.startsWith("https:") ? getSecurely : get;

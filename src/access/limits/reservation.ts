@@ -106,10 +106,7 @@ export class Reservation {
     return "none";
   }
 
-  /**
-   * To be called once a second.
-   * @param idleMs What is held goes back after this time without use.
-   */
+  /** To be called once a second. @param idleMs What is held goes back after this time without use. */
   tend(nowMs: number, idleMs: number): void {
     if (this.#local) this.#tryAgain(nowMs);
     else if (this.#unbooked > 0) this.#ask();

@@ -121,10 +121,7 @@ export class KeyUsage {
     return readRange(wanted, { wallTimeMs, mostDays: MOST_DAYS });
   }
 
-  /**
-   * The usage of this key alone, until now.
-   * @throws stateUnavailable.
-   */
+  /** The usage of this key alone, until now. @throws stateUnavailable. */
   read(range: DayRange): Promise<readonly UsageRow[]> {
     return this.#parts.read(this.#name, range);
   }

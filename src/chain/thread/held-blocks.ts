@@ -31,10 +31,7 @@ export class HeldBlocks {
     this.#bytes -= bytesOf(record);
   }
 
-  /**
-   * Gives the block, which is held no longer.
-   * @throws When it was forgotten, or an earlier thread took it.
-   */
+  /** Gives the block, which is held no longer. @throws When it was forgotten, or an earlier thread took it. */
   release(id: number): BlockRecord {
     const record = this.#records.get(id);
     if (!record) throw new Error("a block that was taken is not there any more");

@@ -81,10 +81,7 @@ export class WriterThread {
     this.#parts = parts;
   }
 
-  /**
-   * @param store.onBegunAgain Is called when another thread has opened it.
-   * @returns Its number.
-   */
+  /** @param store.onBegunAgain Is called when another thread has opened it. @returns Its number. */
   open(store: OpenStore): number {
     this.#lastStore += 1;
     const number = this.#lastStore;
@@ -116,10 +113,7 @@ export class WriterThread {
     return this.#request(store, call, transferred).result;
   }
 
-  /**
-   * @returns The number by which the thread holds the block.
-   * @throws As `request`.
-   */
+  /** @returns The number by which the thread holds the block. @throws As `request`. */
   take(
     store: number,
     call: TakeCall,

@@ -23,10 +23,7 @@ import { askSource, firstOf, type Source, type SourceAnswer } from "./sources.ts
 import { diffIn, diffSources } from "./state-diffs.ts";
 import { type VmTrace, vmTraceOf } from "./vm-traces.ts";
 
-/**
- * As trace_replayTransaction answers it.
- * @throws RpcError -32000 for a transaction that is unknown or pending.
- */
+/** As trace_replayTransaction answers it. @throws RpcError -32000 for a transaction that is unknown or pending. */
 export async function replay(
   hash: string,
   types: readonly TraceType[],

@@ -79,10 +79,7 @@ export const callSource = <Value>(
   read,
 });
 
-/**
- * The ways to get a part of a replay.
- * @param words The ends of the names of the methods.
- */
+/** The ways to get a part of a replay. @param words The ends of the names of the methods. */
 export const replaySources = <Value>(
   type: TraceType,
   words: string,
@@ -122,10 +119,7 @@ const entryAt = (results: unknown, index: number): Json => Object(Object(results
 export const isOf = (hash: string, named: unknown): boolean =>
   typeof named === "string" && named.toLowerCase() === hash;
 
-/**
- * Asks the nodes, first those that have what is followed.
- * @throws RpcError 502 to 504.
- */
+/** Asks the nodes, first those that have what is followed. @throws RpcError 502 to 504. */
 export async function askSource<Subject, Value>(
   source: Source<Subject, Value>,
   subject: Subject,

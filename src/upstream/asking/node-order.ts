@@ -274,10 +274,7 @@ export class CandidateList {
     return this.#next.length > 0;
   }
 
-  /**
-   * Skips upstreams at the front that cannot be asked now.
-   * @returns The first that can; it stays.
-   */
+  /** Skips upstreams at the front that cannot be asked now. @returns The first that can; it stays. */
   advance(): Upstream | undefined {
     for (let first = this.#next[0]; first; first = this.#next[0]) {
       if (this.#isMissing(first)) this.missing += 1;

@@ -232,10 +232,7 @@ export class OneAnswer {
   }
 }
 
-/**
- * An ordinary attempt.
- * @param order See `Attempt`.
- */
+/** An ordinary attempt. @param order See `Attempt`. */
 export const attemptAt = (upstream: Upstream, order: number, why?: AttemptReason): Attempt => ({
   kind: "ask",
   upstream,

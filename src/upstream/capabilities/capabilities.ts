@@ -55,10 +55,7 @@ export class Capabilities {
     return reach !== undefined && this.history.isLacking(reach, block, head);
   }
 
-  /**
-   * Learns from the reply to any call.
-   * @param position The block of the call, where it is known.
-   */
+  /** Learns from the reply to any call. @param position The block of the call, where it is known. */
   learnFrom(
     traits: Pick<MethodTraits, "workKind" | "isNullNoBlock">,
     reply: Reply,

@@ -182,10 +182,7 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 const CLOSES_AFTER = 3;
 
-/**
- * The breaker as of now.
- * @param nowMs By the clock of `until`.
- */
+/** The breaker as of now. @param nowMs By the clock of `until`. */
 export function breakerAt(breaker: Breaker, nowMs: number): Breaker {
   if (breaker.kind !== "open" || nowMs < breaker.until) return breaker;
   return { kind: "half-open", pauseMs: breaker.pauseMs, successes: 0, isTrying: false };

@@ -11,7 +11,7 @@ import { problems } from "./problem.ts";
 import { body, failures, forAll, forRead, json } from "./routes.ts";
 import { checked, configuration, configurationText, replaced } from "./schemas.ts";
 
-/** Of a configuration, in bytes: to read a larger one would keep callers waiting, the worst of these some seconds. */
+/** The largest configuration that is read, in bytes: a larger one would keep callers waiting, for seconds at worst. */
 export const MOST_TEXT_BYTES = 131_072;
 
 const tags = ["configuration"];

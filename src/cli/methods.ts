@@ -85,7 +85,7 @@ function tableOf(
   return table([["method", "what it is", "price", "may be called"], ...rows]).split("\n");
 }
 
-/** By the network. */
+/** Why the network does not serve a method; undefined when it does. */
 function whyClosed(
   method: Method,
   { catalogue, isDenied }: { catalogue: Catalogue; isDenied: (name: string) => boolean },
@@ -97,7 +97,7 @@ function whyClosed(
   return `no: not in methods.allow of the network (opens by ${way})`;
 }
 
-/** By the key. */
+/** Why the key may not call a method that the network serves, or may only partly; undefined when it may. */
 function whyWithheld(method: Method, key: ScopeSettings, scope: Scope): string | undefined {
   const rule = scope.withholds(method);
   if (rule === "methods")

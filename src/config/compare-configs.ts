@@ -17,7 +17,7 @@ export type Comparison = {
   readonly needRestart: readonly string[];
 };
 
-/** Everything in which the second configuration differs from the first, in the order of the settings. */
+/** All differences between two configurations, in the order of the settings. */
 export function compareConfigs(before: Config, after: Config): Comparison {
   const changes = differences([], before, after);
   const needRestart = changes
@@ -26,7 +26,7 @@ export function compareConfigs(before: Config, after: Config): Comparison {
   return { changes, needRestart };
 }
 
-/** Settings that running parts take over; all others are what the process was made with. */
+/** Settings that are applied while the gateway runs; all others need a restart. */
 const LIVE = new Set(
   "keys jwt limits timeouts log networks unidentified costs prices usage tail tracing admin.token admin.tokens listen.trustedProxies listen.forwardedHeader listen.tls.certificate listen.tls.key admin.listen.tls.certificate admin.listen.tls.key admin.listen.tls.clients".split(
     " ",
@@ -39,13 +39,13 @@ function isAppliedLive(path: Path, before: Config, after: Config): boolean {
     return [1, 2, path.length].some((length) => LIVE.has(path.slice(0, length).join(".")));
   if (setting === undefined) return true;
   if (setting !== "chainId" && setting !== "family") return true;
-  // What is stored of one chain is of no use for another, and calls still read it.
+  // The stored blocks of one chain are of no use for another, and calls still read them.
   const follows = ({ networks }: Config): boolean =>
     (networks[String(name)]?.window.blocks ?? 0) > 0;
   return !(follows(before) && follows(after));
 }
 
-/** Where the order of a mapping counts: the first pattern that fits does. */
+/** Mappings whose order counts: the first pattern that fits is taken. */
 const ORDERED = new Set(["agreement", "costs"]);
 
 function differences(path: Path, before: unknown, after: unknown): readonly ConfigChange[] {
@@ -63,7 +63,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   const found = names.flatMap((name) => {
     const [one, other] = [before[name], after[name]];
     const at = [...path, name];
-    // A network, a rule or a header that is new or gone is told as a whole.
+    // A network, a rule or a header that is new or gone is one change.
     if (one === undefined && isMapping(other)) return [change(at, "added")];
     if (other === undefined && isMapping(one)) return [change(at, "removed")];
     return differences(at, one, other);
@@ -73,7 +73,7 @@ function mappingChanges(path: Path, before: Mapping, after: Mapping): readonly C
   return found.length === 0 && isReordered ? [change(path, "another order")] : found;
 }
 
-/** The file has them among its networks. */
+/** In the file these are among the networks. */
 const UNIDENTIFIED = "networks of which nobody knows yet which chain they are: changed";
 
 const change = (path: Path, what: string): ConfigChange => ({
@@ -85,7 +85,10 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 type Named = { readonly name: string };
 
-/** Entries with names (keys, upstreams) are compared by name, wherever they stand; told by where they stand now. */
+/**
+ * Entries with names (keys, upstreams) are compared by name, wherever they are in the list; a change names their
+ * present index.
+ */
 function listChanges(
   path: Path,
   before: readonly Named[],
@@ -107,7 +110,7 @@ function listChanges(
   return found.length > 0 || isSameOrder ? found : [change(path, "another order")];
 }
 
-/** By name; of those left, by place: a node is named after its URL, and may have another one now. */
+/** Pairs by name; of the others, by index: an upstream is named after its URL, which may have changed. */
 function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Named, Named> {
   const byName = new Map(before.map((entry) => [entry.name, entry]));
   const names = new Set(after.map(({ name }) => name));
@@ -124,7 +127,7 @@ function partnersOf(before: readonly Named[], after: readonly Named[]): Map<Name
 const areNamed = (list: readonly unknown[]): list is readonly Named[] =>
   list.every((entry) => typeof entry === "object" && entry !== null && "name" in entry);
 
-/** Texts that are shown. Whatever is not named here may be a secret: then only that it changed is told. */
+/** Settings whose texts are shown. All others may be secrets: of those only the fact that they changed is told. */
 const SHOWN = new Set(
   "level certificate role family proof pending vendor hosts allow deny networks methods origins addresses contracts host data totalDifficulty name trustedProxies forwardedHeader currency".split(
     " ",
@@ -133,7 +136,7 @@ const SHOWN = new Set(
 /** Whether the text of a setting with this name may be shown. */
 export const isShownText = (setting: string): boolean => SHOWN.has(setting);
 
-/** Settings with another name inside than in the file. */
+/** Settings that have another name in the code than in the file. */
 const WRITTEN: Readonly<Record<string, string>> = {
   computeUnitsPerSecond: "computeUnits",
   burstComputeUnits: "burst",
@@ -158,14 +161,14 @@ function shownChange(path: Path, before: unknown, after: unknown): string {
   return from === undefined || to === undefined ? "changed" : `${from} → ${to}`;
 }
 
-/** undefined: a secret. */
+/** The value as text; undefined when it may be a secret. */
 function shown(path: Path, value: unknown): string | undefined {
   if (value === undefined) return "none";
   if (typeof value === "boolean") return String(value);
   const name = String(path.at(-1));
   if (typeof value === "number")
     return name.endsWith("AtMs") ? isoText(value) : shownNumber(name, value);
-  // By the last name alone: networks are called what their owners like.
+  // Only the last name decides, since networks may have any name.
   if (!SHOWN.has(name) || path.at(-2) === "headers") return undefined;
   if (typeof value === "string") return value;
   const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");

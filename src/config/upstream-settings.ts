@@ -35,7 +35,7 @@ const rate = z
   })
   .describe("What may be sent to it.");
 
-/** What is written of an upstream. */
+/** An upstream as it is written in the file. */
 const written = z.strictObject({
   url: z
     .string({ error: expectedUrl })
@@ -94,16 +94,15 @@ const upstream = written.transform(({ timeout, private: isPrivate, ...settings }
   timeoutMs: timeout,
 }));
 
-/** At least one; after this each has a name and a vendor. */
+/** A list of at least one upstream, each with a name and a vendor afterwards. */
 export const upstreams = z
   .array(upstream)
   .min(1, { error: "at least one upstream is needed" })
   .transform((list) => withNames(list));
 
 /**
- * Names those that have none after their host; where several have the same host, after host and port;
- * where these are the same too, with `-2`, `-3` … in the order of their URLs: an operator who puts the list into
- * another order renames nothing.
+ * Gives upstreams without a name the name of their host; where several have the same host, host and port; where these
+ * are the same too, with `-2`, `-3` … in the order of their URLs. So an operator who reorders the list renames nothing.
  */
 function withNames<
   Upstream extends { url: string; name?: string | undefined; vendor?: string | undefined },
@@ -126,7 +125,7 @@ function withNames<
   });
 }
 
-/** The host; with its port where others have the same host and another port. */
+/** The host, with its port where others have the same host and another port. */
 function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<string>>): string {
   const host = hostName(url);
   return (portsByHost.get(host)?.size ?? 0) > 1 ? `${host}:${portOf(url)}` : host;
@@ -134,7 +133,7 @@ function placeName(url: string, portsByHost: ReadonlyMap<string, ReadonlySet<str
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "ws:": "80" };
 
-/** Empty for a socket. */
+/** Empty for an IPC socket. */
 function portOf(url: string): string {
   const { protocol = "", port = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return "";
@@ -156,7 +155,10 @@ function domainOf(url: string): string | undefined {
   return hasDomain && name && top ? `${name}.${top}`.toLowerCase() : undefined;
 }
 
-/** Nothing else of a URL: path, query and user hold the keys of providers. Of a socket its file's name. */
+/**
+ * The host of a URL and nothing else: path, query and user may hold a provider's key. For an IPC socket the name of its
+ * file.
+ */
 function hostName(url: string): string {
   const { protocol, hostname = "", pathname = "" } = URL.parse(url) ?? {};
   if (protocol === "ipc:") return pathname.split(/[^A-Za-z0-9._-]/).at(-1) || "ipc";

@@ -1,15 +1,15 @@
-// The token bucket: it holds so many tokens at most, and so many come back each second. Rates are buckets; a
-// quota is one that nothing comes back to. `TokenBucket` is one process's own; what processes share is one
-// entry of the state, `Taken`, which pure functions take from.
+// The token bucket: it holds a number of tokens at most, and some come back each second. A rate is a bucket; a quota is
+// one to which nothing comes back. `TokenBucket` belongs to one process; what processes share is one entry of the
+// state, `Taken`, from which pure functions take.
 
 export type Bounds = {
-  /** What can be taken of the untouched limit: the burst of a rate, the whole of a quota. */
+  /** The most that can be taken at once: the burst of a rate, the whole of a quota. */
   readonly size: number;
   /** What comes back each second; 0 for a quota. */
   readonly perSecond: number;
 };
 
-/** What sums of fractions may be off by, in tokens. */
+/** How far a sum of fractions may be off, in tokens. */
 const ROUNDING = 1e-6;
 
 export class TokenBucket {
@@ -29,7 +29,7 @@ export class TokenBucket {
     return this.#bounds;
   }
 
-  /** What is there, and what is owed, stays; what the smaller bucket does not hold is lost. */
+  /** Sets other bounds. The tokens and the debt stay; tokens that a smaller bucket cannot hold are lost. */
   resize(bounds: Bounds, nowMs: number): void {
     this.#tokens = Math.min(bounds.size, this.left(nowMs));
     this.#atMs = nowMs;
@@ -52,28 +52,28 @@ export class TokenBucket {
     return missing <= 0 ? 0 : Math.ceil((missing / this.#bounds.perSecond) * 1000);
   }
 
-  /** Takes them when it has them. @returns Whether it had. */
+  /** Takes the tokens if it has them. @returns Whether it had. */
   take(tokens: number, nowMs: number): boolean {
     const isThere = this.has(tokens, nowMs);
     if (isThere) this.spend(this.#priceOf(tokens), nowMs);
     return isThere;
   }
 
-  /** Takes them, whether it has them or not. @param most What is owed afterwards at most, in tokens. */
+  /** Takes the tokens, whether it has them or not. @param most The largest debt afterwards, in tokens. */
   spend(tokens: number, nowMs: number, most = Number.POSITIVE_INFINITY): void {
     const left = this.left(nowMs);
     this.#tokens = Math.max(left - tokens, Math.min(left, -most));
     this.#atMs = nowMs;
   }
 
-  /** What is dearer than a full bucket of a rate takes all of it: it would never pass otherwise. */
+  /** A price above the size of a rate takes the full bucket, since it could never be paid otherwise. */
   #priceOf(tokens: number): number {
     const { size, perSecond } = this.#bounds;
     return perSecond > 0 ? Math.min(tokens, size) : tokens;
   }
 }
 
-/** How much of a limit is taken, as one entry of the state has it. */
+/** How much of a limit is taken, as an entry of the state. */
 export type Taken = { readonly units: number; readonly atMs: number };
 
 /** What one process asks of a limit in one step, in the limit's units. */
@@ -83,23 +83,25 @@ export type TakeRequest = {
   readonly returned: number;
   /** What it spent without asking, while the state was away. */
   readonly owed: number;
-  /** Below this a grant would be of no use; 0 for one that asks ahead. */
+  /** A smaller grant would be of no use; 0 for a process that asks ahead. */
   readonly least: number;
   readonly wanted: number;
-  /** So much of what is left it may get, 0 to 1, so that others find something too. */
+  /** The share of what is left that it may get, 0 to 1, so that others find something too. */
   readonly share: number;
 };
 
 export const NOTHING_TAKEN: Taken = { units: 0, atMs: 0 };
 
-/** A clock that was set back by less goes on from where it was; by more, it counts anew from there. */
+/**
+ * When a clock was set back by less than this, the entry's time is kept; by more, counting goes on from the new time.
+ */
 export const SET_BACK_MS = 1000;
 
-/** What is still taken later. A time before that of the entry is taken for that of the entry. */
+/** How much is still taken at a later time. An earlier time counts as the entry's. */
 export function takenAt(taken: Taken, { size, perSecond }: Bounds, atMs: number): number {
   if (perSecond === 0) return taken.units;
   const back = (Math.max(0, atMs - taken.atMs) / 1000) * perSecond;
-  // A burst that was made smaller meanwhile is empty at worst, not in debt.
+  // When the burst was made smaller meanwhile, it is empty at worst, not in debt.
   return Math.min(size, Math.max(0, taken.units - back));
 }
 
@@ -122,7 +124,7 @@ export function takeFrom(
   return { taken: { units: units + booked + granted, atMs }, granted };
 }
 
-/** What one process is given at once when so much is left. */
+/** How much one process is granted at once when this much is left. */
 export function grantOf(
   left: number,
   { least, wanted, share }: Pick<TakeRequest, "least" | "wanted" | "share">,
@@ -133,7 +135,7 @@ export function grantOf(
 
 export const textOfTaken = ({ units, atMs }: Taken): string => `${units} ${atMs}`;
 
-/** An entry that nobody can read counts as none. */
+/** The entry in a text; one that cannot be read counts as nothing taken. */
 export function readTaken(text: string | undefined): Taken {
   const [units = Number.NaN, atMs = Number.NaN] = (text ?? "").split(" ", 2).map(Number);
   return Number.isFinite(units) && Number.isFinite(atMs) ? { units, atMs } : NOTHING_TAKEN;

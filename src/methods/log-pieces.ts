@@ -32,7 +32,7 @@ type Surroundings = Pick<
   readonly chain: KeptQuery["chain"] | undefined;
 };
 
-/** Most nodes take this many blocks at once. A wider answer would have too many logs by far. */
+/** Most nodes take this many blocks at once. And when there are too many logs, the answer is not much too large. */
 const WIDEST = 2_000;
 const AT_ONCE = 4;
 const FAILURES = 2;
@@ -237,7 +237,7 @@ class LogWork {
   readonly #range: LogRange;
   readonly #context: Surroundings;
   readonly #kept: KeptQuery | undefined;
-  /** The widest range that would need few enough calls. */
+  /** From this width on the calls are known to be enough. */
   #fitting = Number.POSITIVE_INFINITY;
 
   constructor(query: { range: LogRange; kept: KeptQuery | undefined }, context: Surroundings) {

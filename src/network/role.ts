@@ -1,4 +1,4 @@
-// What one process does for the networks: all of it, or its part beside other processes.
+// Which part of a network one process has: all of it, or a part beside other processes.
 import type { Chain } from "../chain/chain.ts";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import type { ChainWriter } from "../chain/chain-view.ts";
@@ -8,10 +8,10 @@ import type { MempoolWriter } from "../filters/mempool-reader.ts";
 import type { State } from "../state/state.ts";
 import type { UpstreamOptions } from "../upstream/upstream-options.ts";
 
-/** What a server asks of the writer of one network, and hears from it. */
+/** What a server can ask of the writer of one network. */
 export type NetworkWriter = ChainWriter & MempoolWriter;
 export type RemoteWriter = NetworkWriter & {
-  /** Calls `listener` with what was told last, and with all that is told from then on; returns how to stop. */
+  /** Calls `listener` with the last news, and with all later ones; returns how to stop. */
   onNews(listener: (news: ChainNews) => void): () => void;
 };
 
@@ -23,7 +23,9 @@ export type KeptNetwork = {
 };
 
 export type NetworkRole =
-  /** Follows and answers. @param thread Takes blocks and writes the stores; left out: nothing is written by another. */
+  /**
+   * Follows the chain and answers callers. @param thread Takes blocks and writes the store; left out: this thread does.
+   */
   | { readonly kind: "whole"; readonly thread?: WriterThread }
   /** Follows the chains and writes their stores. @param serve Returns how to stop. */
   | {
@@ -31,7 +33,7 @@ export type NetworkRole =
       readonly processes: number;
       readonly serve: (network: string, kept: KeptNetwork) => () => void;
     }
-  /** Answers callers, and reads what the writer writes. */
+  /** Answers callers from the stores that the writer writes. */
   | {
       readonly kind: "server";
       readonly processes: number;
@@ -54,12 +56,12 @@ export const keptNetwork = (chain: Chain, journal: MempoolJournal): KeptNetwork 
   },
 });
 
-/** A server waits as long as its caller does. */
+/** Never aborts: the server that asks has its own timeout. */
 const NEVER = new AbortController().signal;
 
 type Rated = Pick<UpstreamOptions, "probe" | "rate">;
 
-/** The part of one process in what may be asked of a node. What it can do is asked by one process. */
+/** The share of one process in what may be sent to a node. Only one process probes what the node can do. */
 export function shareOf<Upstream extends Rated>(upstream: Upstream, role: NetworkRole): Upstream {
   if (role.kind === "whole") return upstream;
   const { rate } = upstream;
@@ -77,7 +79,10 @@ export function shareOf<Upstream extends Rated>(upstream: Upstream, role: Networ
   };
 }
 
-/** What was learned of nodes is read by servers, and written by the writer, who knows more of them. */
+/**
+ * The state as a process uses it for its nodes. Servers read what was learned of nodes (`abilities`), but only the
+ * writer, which learns more, writes it.
+ */
 export const stateFor = (
   role: NetworkRole,
   state: Pick<State, "get" | "update">,

@@ -22,12 +22,12 @@ export type TraceSenderOptions = {
 export type SpanExporter = {
   /** Never rejects. @returns Why they did not arrive; undefined when they did. */
   send(stories: readonly Story[]): Promise<string | undefined>;
-  /** Whatever is under way ends. */
+  /** Ends the requests that are being sent. */
   cut(): void;
 };
 
 export type TraceSenderParts = {
-  /** Loads what it is made of. */
+  /** Loads the exporter, which is large, when the first story is to be sent. */
   readonly load: (options: TraceSenderOptions) => Promise<SpanExporter>;
   readonly metrics: Pick<Metrics, "traced">;
   readonly clock: Pick<Clock, "now" | "after" | "sleep">;
@@ -35,11 +35,11 @@ export type TraceSenderParts = {
 };
 
 const SEND_AFTER_MS = 500;
-/** Calls of one request to the collector: a few milliseconds of work. */
+/** How many calls one request to the collector has: a few milliseconds of work. */
 const AT_ONCE = 100;
-/** In milliseconds: the connection to the collector is cut so long after the timeout of a request. */
+/** The connection to the collector is cut this long after the timeout of a request, in milliseconds. */
 const GRACE_MS = 1_000;
-/** How long the end of the gateway waits for the collector. */
+/** How long the gateway waits for the collector at its end, in milliseconds. */
 const FLUSH_MS = 1_000;
 const LOG_AGAIN_AFTER_MS = 60_000;
 
@@ -68,7 +68,7 @@ export class TraceSender {
     if (!this.#sending) this.#cancelTimer ??= this.#parts.clock.after(SEND_AFTER_MS, this.#begin);
   }
 
-  /** What waits is sent, as far as the collector takes it within a second. */
+  /** Sends the stories that wait, as far as the collector takes them within `FLUSH_MS`. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#begin();
@@ -101,7 +101,7 @@ export class TraceSender {
     try {
       this.#exporter ??= load(this.#options);
       const exporter = await this.#exporter;
-      // It limits the time of each answer itself, but not of one that comes byte by byte.
+      // The exporter has a timeout of its own, but not for an answer that comes byte by byte.
       cancel = clock.after(this.#options.timeoutMs + GRACE_MS, () => exporter.cut());
       return await exporter.send(stories);
     } catch (error) {

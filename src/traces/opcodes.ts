@@ -20,7 +20,7 @@ export const isCall = ({ name }: Named): boolean =>
 
 export const isCreate = ({ name }: Named): boolean => name === "CREATE" || name === "CREATE2";
 
-/** After which a frame ends well, or at least as the code meant it. */
+/** Whether a frame ends after it as the code meant it: with success, or a revert. */
 export const isHalt = ({ name }: Named): boolean =>
   name === "RETURN" || name === "STOP" || name === "REVERT" || name === "SELFDESTRUCT";
 

@@ -153,7 +153,7 @@ function whyNot(reply: Exclude<Reply, { kind: "result" }>, method: string): stri
 /** What a person reads and can do, by the reason for which there is no answer, which stands for $; the first that fits counts. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, "nothing listens there ($): does the node run, and is the port right?"],
-  [/^ENOTFOUND$/, "no host has this name ($): is it spelled right?"],
+  [/^ENOTFOUND$/, "no host has this name ($): is it spelled right, and the network up?"],
   [/^EAI_AGAIN$/, "names of hosts cannot be looked up now ($): does this machine have DNS?"],
   [/^ENOENT$/, "there is no such socket ($): does the node run with IPC, and is the path right?"],
   [/^(EACCES|EPERM)$/, "it may not be opened ($): change its permissions, or run as another user"],

@@ -194,6 +194,20 @@ describe.skipIf(lacksBrowser())("in the console an operator", () => {
       .getByText("hostile")
       .waitFor();
     expect(await axeViolations(page)).toEqual([]);
+
+    const failed = calls.locator("summary").filter({ hasText: "eth_gasPrice" });
+    const before = await failed.count();
+    const toldAt = () => page.locator(".freshness time").getAttribute("datetime");
+    await press(page, button(page, "Pause"));
+    await post("bad", "eth_gasPrice");
+    for (let events = 0; events < 3; events += 1) {
+      const last = await toldAt();
+      await until("another event came", async () => (await toldAt()) !== last);
+    }
+    expect(await failed.count()).toBe(before);
+    await press(page, button(page, "Go on"));
+    await until("what came meanwhile", async () => (await failed.count()) === before + 1);
+
     await page.evaluate("location.hash = '#/calls?key=' + encodeURIComponent('<b>x</b>')");
     await page.getByText("None of these fits").waitFor();
 

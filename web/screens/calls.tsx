@@ -16,7 +16,7 @@ const OUTCOMES = ["", "failed", "unavailable", "refused", "ok"].map((value) => (
 }));
 
 export function Calls() {
-  const { status } = useLive();
+  const { status, state } = useLive();
   const { query } = useRoute();
   const past = useResource<{ readonly calls: readonly CallAnswer[] }>("calls?limit=200");
   const [calls, show] = useState<readonly CallAnswer[]>([]);
@@ -27,6 +27,9 @@ export function Calls() {
   useEffect(() => {
     if (status && !isPaused) show((shown) => joined(shown, status.calls));
   }, [status, isPaused]);
+  // What came in a gap is asked for when it ends.
+  const isGap = isPaused || state === "stale";
+  useEffect(() => (isGap ? past.reload : undefined), [isGap, past.reload]);
   const wanted = calls.filter((call) => isShown(call, query));
   return (
     <Screen

@@ -56,7 +56,10 @@ function File({ told, reload }: FileProps) {
       </header>
       <Mistakes lines={pending.mistakes} />
       {pending.changed.length > 0 && (
-        <Lines title="The file has changes that are not in force:" lines={pending.changed} />
+        <>
+          <p>The file has changes that are not in force:</p>
+          <Lines lines={pending.changed} />
+        </>
       )}
       {whyNotWritable && <p class="note">{whyNotWritable}</p>}
       {text === undefined ? (
@@ -82,17 +85,14 @@ function InForce({ told: { pending } }: { told: ConfigurationAnswer }) {
   return <Badge tone={tone}>{word}</Badge>;
 }
 
-const Lines = ({ title, lines }: { title: string; lines: readonly string[] }) => (
-  <div>
-    <p>{title}</p>
-    <ul class="lines">
-      {lines.map((line, at) => (
-        <li key={at}>
-          <code>{line}</code>
-        </li>
-      ))}
-    </ul>
-  </div>
+const Lines = ({ lines }: { lines: readonly string[] }) => (
+  <ul class="lines">
+    {lines.map((line, at) => (
+      <li key={at}>
+        <code>{line}</code>
+      </li>
+    ))}
+  </ul>
 );
 
 function Editor({ told, text, reload }: FileProps & { readonly text: string }) {
@@ -190,7 +190,10 @@ const Changes = ({ checked: { changed } }: { checked: CheckedAnswer }) =>
   changed.length === 0 ? (
     <p>It changes nothing that the gateway does.</p>
   ) : (
-    <Lines title="It would change:" lines={changed} />
+    <>
+      <p>It would change:</p>
+      <Lines lines={changed} />
+    </>
   );
 
 const OUTCOMES: Readonly<
@@ -219,17 +222,7 @@ function Reloads({ told: { reloads } }: { told: ConfigurationAnswer }) {
                 <Badge tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].text}</Badge> by {who},{" "}
                 <span class="quiet">{from}</span>
               </p>
-              {lines.length === 0 ? (
-                <p class="note">Nothing changed.</p>
-              ) : (
-                <ul class="lines">
-                  {lines.map((line, number) => (
-                    <li key={number}>
-                      <code>{line}</code>
-                    </li>
-                  ))}
-                </ul>
-              )}
+              {lines.length === 0 ? <p class="note">Nothing changed.</p> : <Lines lines={lines} />}
             </li>
           ))}
         </ul>

@@ -1,19 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { parseConfig } from "./parse-config.ts";
-
-type Settings = Record<string, unknown>;
-
-const evm: Settings = { family: "evm", chainId: 1, upstreams: [{ url: "http://127.0.0.1:8555" }] };
-
-const mistakesIn = (text: string, environment = {}): readonly string[] => {
-  const parsed = parseConfig(text, environment);
-  return parsed.kind === "mistakes" ? parsed.mistakes : [];
-};
-
-const withNetwork = (settings: Settings): Settings => ({
-  networks: { a: { ...evm, ...settings } },
-});
+import { evm, mistakesIn, withNetwork } from "../../test/support/config-mistakes.ts";
 
 describe("settings that contradict each other", () => {
   const ofTest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";

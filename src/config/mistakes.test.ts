@@ -1,19 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { parseConfig } from "./parse-config.ts";
-
-type Settings = Record<string, unknown>;
-
-const evm: Settings = { family: "evm", chainId: 1, upstreams: [{ url: "http://127.0.0.1:8555" }] };
-
-const mistakesIn = (text: string, environment = {}): readonly string[] => {
-  const parsed = parseConfig(text, environment);
-  return parsed.kind === "mistakes" ? parsed.mistakes : [];
-};
-
-const withNetwork = (settings: Settings): Settings => ({
-  networks: { a: { ...evm, ...settings } },
-});
+import { evm, mistakesIn, type Settings, withNetwork } from "../../test/support/config-mistakes.ts";
 
 const withUpstream = (settings: Settings): Settings =>
   withNetwork({ upstreams: [{ url: "http://node", ...settings }] });

@@ -8,7 +8,7 @@ import { data, hash, quantity } from "../evm/values.ts";
 import { calledAt, contractAt } from "../namespaces/read-contracts.ts";
 import { defineMethod, type Method } from "./method.ts";
 import { passedOn } from "./passing-on.ts";
-import { submit } from "./submission.ts";
+import { SENDING, submit } from "./submission.ts";
 
 const epoch = epochReference.optional().describe("Left out: what the node takes as the newest.");
 const object = z.looseObject({});
@@ -129,14 +129,8 @@ export const epochMethods = [
   }),
   defineMethod({
     name: "cfx_sendRawTransaction",
-    workKind: "submission",
     family: "conflux",
-    summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
-    cost: 3,
-    params: { transaction: data },
-    result: hash,
-    freshness: "unknown",
-    kind: "write",
+    ...SENDING,
     answer: ({ transaction }, context) => {
       // Every type is hashed as it is sent.
       const signed = { hash: keccak256OfData(transaction), isCertain: true };

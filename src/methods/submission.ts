@@ -3,12 +3,24 @@
 // node that answers another one is not believed.
 
 import type { SignedHash } from "../evm/transaction-hash.ts";
+import { data, hash as transactionHash } from "../evm/values.ts";
 import { findMembers } from "../jsonrpc/members.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Arrival } from "../upstream/asking/call-options.ts";
 import type { CallContext } from "./method.ts";
 import { MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
+
+/** The declaration that the methods which send a transaction have in common. */
+export const SENDING = {
+  workKind: "submission",
+  summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
+  cost: 3,
+  params: { transaction: data },
+  result: transactionHash,
+  freshness: "unknown",
+  kind: "write",
+} as const;
 
 export type Submission = {
   /** The name of the method that sends a transaction. */

@@ -3,13 +3,13 @@ import type { StoredBlock } from "../chain/stored-block.ts";
 import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
-import { data, hash, quantity, toNumber } from "../evm/values.ts";
+import { hash, quantity, toNumber } from "../evm/values.ts";
 import type { RawJson } from "../jsonrpc/raw-json.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore } from "./method.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
 import { chainReaching, withWholePosition } from "./pending.ts";
-import { submit } from "./submission.ts";
+import { SENDING, submit } from "./submission.ts";
 
 const methods = { send: "eth_sendRawTransaction", find: "eth_getTransactionByHash" };
 
@@ -65,13 +65,7 @@ export const transactionMethods = [
   }),
   defineMethod({
     name: "eth_sendRawTransaction",
-    workKind: "submission",
-    summary: "Sends a signed transaction and answers its hash, also when it was sent before.",
-    cost: 3,
-    params: { transaction: data },
-    result: hash,
-    freshness: "unknown",
-    kind: "write",
+    ...SENDING,
     answer: async ({ transaction: raw }, context) => {
       const sent = await submit({ ...methods, signed: hashOfSigned(raw) }, context);
       context.chain?.hurry(); // a development node has mined it already

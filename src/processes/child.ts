@@ -7,6 +7,7 @@ import { openProcessParts, untilStoresAreFree } from "../gateway/process-parts.t
 import { ServerSide } from "../gateway/server-side.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { HEARTBEAT_MS } from "../lib/waiting.ts";
+import type { NetworkRole } from "../network/role.ts";
 import type { Incidents } from "../observe/incidents.ts";
 import { createLog } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -205,21 +206,26 @@ type WorkerParts = {
 const startWorker = (start: Start, parts: WorkerParts): Promise<Worker> =>
   start.role.kind === "writer" ? startWriter(start, parts) : startServer(start, start.role, parts);
 
-async function startWriter(
-  { config, processes, drained }: Start,
+/** The parts of this process, and its networks, which are not started yet. */
+async function openNetworks(
+  { config, processes }: Pick<Start, "config" | "processes">,
+  role: NetworkRole,
   parts: WorkerParts,
-): Promise<Worker> {
+) {
+  const { filterCount, ...opened } = await openProcessParts(config, { processes }, parts);
+  const shared = { ...opened.common, filterCount, isShared: true };
+  return { ...opened, networks: new Networks(config, { ...shared, role }) };
+}
+
+async function startWriter(start: Start, parts: WorkerParts): Promise<Worker> {
+  const { config, processes, drained } = start;
   const service = new WriterService(parts);
   await untilStoresAreFree(config, parts);
-  const { stalls, incidents, common, filterCount, reconfigure } = await openProcessParts(
-    config,
-    { processes },
+  const { stalls, incidents, common, reconfigure, networks } = await openNetworks(
+    start,
+    { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
     parts,
   );
-  const networks = new Networks(config, {
-    ...{ ...common, filterCount, isShared: true },
-    role: { kind: "writer", processes, serve: (network, kept) => service.serve(network, kept) },
-  });
   for (const node of drained) networks.drain(node);
   await networks.start();
   stalls.start();
@@ -240,24 +246,21 @@ async function startWriter(
 }
 
 async function startServer(
-  { config, processes, news, drained }: Start,
+  start: Start,
   { number, port }: Extract<ChildRole, { kind: "server" }>,
   parts: WorkerParts,
 ): Promise<Worker> {
+  const { config, processes, news, drained } = start;
   const link = new WriterLink(
     { server: number },
     { send: (question) => parts.send({ kind: "question", ...question }), clock: parts.clock },
   );
   for (const each of news) link.receive({ kind: "news", ...each });
-  const { stalls, incidents, common, filterCount, reconfigure } = await openProcessParts(
-    config,
-    { processes },
+  const { stalls, incidents, common, reconfigure, networks } = await openNetworks(
+    start,
+    { kind: "server", processes, writerOf: (network) => link.of(network) },
     parts,
   );
-  const networks = new Networks(config, {
-    ...{ ...common, filterCount, isShared: true },
-    role: { kind: "server", processes, writerOf: (network) => link.of(network) },
-  });
   const listening = { ...config, listen: { ...config.listen, port } };
   const options = { slot: number, hasOthers: true };
   const serverSide = new ServerSide(listening, options, { ...common, networks });

@@ -17,6 +17,7 @@ import { type FollowedChain, followChain, ModelNode } from "../support/followed-
 import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
+import { itInRandomWorlds } from "../support/random-worlds.ts";
 import { FilterClient, type Log } from "./filter-client.ts";
 
 const WORLDS = atDepth(3, 20);
@@ -229,25 +230,11 @@ async function runSchedule(world: World): Promise<void> {
   }
 }
 
-/** While one waits for the disk, others go on. */
 describe.concurrent("a random world", () => {
-  it.each(Array.from({ length: WORLDS }, (_, index) => index + 1))(
-    `leaves every client with the canonical logs, after each of ${SCHEDULES} schedules, seed %i`,
-    async (seed) => {
-      const path = await mkdtemp(join(tmpdir(), "headgate-schedules-"));
-      const world = new World(seed, path);
-      await world.open();
-      try {
-        for (let schedule = 0; schedule < SCHEDULES; schedule += 1)
-          await runSchedule(world).catch((cause: unknown) => {
-            throw new Error(`seed ${seed}, schedule ${schedule}`, { cause });
-          });
-      } finally {
-        await world.close();
-        await rm(path, { recursive: true, force: true });
-      }
-    },
-    120_000,
+  itInRandomWorlds(
+    `leaves every client with the canonical logs, after each of ${SCHEDULES} schedules`,
+    { worlds: WORLDS, schedules: SCHEDULES },
+    { make: (seed, path) => new World(seed, path), run: runSchedule },
   );
 });
 

@@ -1,9 +1,7 @@
 // Random schedules of blocks, reorganisations, sockets that break between any two notifications, processes that die, and
 // others that push in their place: a client that counts is told each event once, and in order. In this process.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { FilterBook } from "../../src/filters/filter-book.ts";
 import { FilterCount, type FilterQuestion } from "../../src/filters/filter-record.ts";
 import { blockFormatters } from "../../src/filters/formatters.ts";
@@ -22,6 +20,7 @@ import { type Filter, matches } from "../support/generated-chain/answers.ts";
 import { Random } from "../support/generated-chain/random.ts";
 import { GeneratedChain } from "../support/generated-chain.ts";
 import { until } from "../support/processes.ts";
+import { itInRandomWorlds } from "../support/random-worlds.ts";
 
 const WORLDS = atDepth(2, 10);
 const SCHEDULES = atDepth(5, 50);
@@ -284,24 +283,9 @@ async function runSchedule(world: World): Promise<void> {
 }
 
 describe.concurrent("subscriptions in a random world", () => {
-  it.each(Array.from({ length: WORLDS }, (_, index) => index + 1))(
-    `tell each event once and in order, in each of ${SCHEDULES} schedules, seed %i`,
-    async (seed) => {
-      const path = await mkdtemp(join(tmpdir(), "headgate-pushed-"));
-      const world = new World(seed, path);
-      await world.open();
-      try {
-        for (let schedule = 0; schedule < SCHEDULES; schedule += 1)
-          await runSchedule(world).catch((cause: unknown) => {
-            throw new Error(`seed ${seed}, schedule ${schedule}: ${(cause as Error).message}`, {
-              cause,
-            });
-          });
-      } finally {
-        await world.close();
-        await rm(path, { recursive: true, force: true });
-      }
-    },
-    120_000,
+  itInRandomWorlds(
+    `tell each event once and in order, in each of ${SCHEDULES} schedules`,
+    { worlds: WORLDS, schedules: SCHEDULES },
+    { make: (seed, path) => new World(seed, path), run: runSchedule },
   );
 });

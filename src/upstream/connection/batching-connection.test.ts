@@ -267,6 +267,20 @@ describe("where the size is learned", () => {
   const lengths = (sent: readonly Sent["ids"][]): number[] =>
     sent.map((each) => (typeof each === "number" ? 1 : each.length));
 
+  /** A node that took a batch of two, and answers no further batch. */
+  const slowWithBatches = async () => {
+    let isSlow = false;
+    const node = learning((request) =>
+      isSlow && typeof request.ids !== "number" ? new Promise(() => undefined) : willing(request),
+    );
+    await node.clock.advance(1);
+    await node.ask(ids(2));
+    await node.clock.advance(1);
+    isSlow = true;
+    node.sent.length = 0;
+    return node;
+  };
+
   it("more go together each time that as many as may be went well", async () => {
     const { ask, sent, clock } = learning();
     for (let round = 0; round < 4; round += 1) {
@@ -292,16 +306,7 @@ describe("where the size is learned", () => {
   });
 
   it("a slow member keeps the others until their batch is late, and no longer", async () => {
-    const slow = new Promise<never>(() => undefined);
-    let isSlow = false;
-    const { ask, begin, sent, clock } = learning((request) =>
-      isSlow && typeof request.ids !== "number" ? slow : willing(request),
-    );
-    await clock.advance(1);
-    await ask(ids(2));
-    await clock.advance(1);
-    isSlow = true;
-    sent.length = 0;
+    const { ask, begin, sent, clock } = await slowWithBatches();
     const calls = begin(ids(4));
     await new Promise(setImmediate);
     expect(sent).toEqual([ids(4)]);
@@ -314,15 +319,7 @@ describe("where the size is learned", () => {
   });
 
   it("few batches are given up for being late: a node that is slow in all is not asked twice", async () => {
-    const slow = new Promise<never>(() => undefined);
-    let isSlow = false;
-    const { ask, begin, sent, clock } = learning((request) =>
-      isSlow && typeof request.ids !== "number" ? slow : willing(request),
-    );
-    await clock.advance(1);
-    await ask(ids(2));
-    isSlow = true;
-    sent.length = 0;
+    const { begin, sent, clock } = await slowWithBatches();
     void begin(ids(40));
     await new Promise(setImmediate);
     await clock.advance(1_000);

@@ -133,7 +133,7 @@ async function devnetStarter(): Promise<typeof startDevnet> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new CommandFailure(
-      `the development nodes are a package of their own, which is not installed: ${howToInstall()}\nOver nodes of your own: headgate --config headgate.yaml`,
+      `the development nodes are a package of their own, which is not installed: ${howToInstall()}\nOver nodes of your own: headgate https://node.example.com; headgate init https://node.example.com writes a file`,
       { exitCode: 1, cause },
     );
   }

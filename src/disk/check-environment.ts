@@ -1,5 +1,5 @@
-// Whether an LMDB file can be opened: what it maps into memory is believed by native code, which ends the
-// process where a page is missing or another one's. So the pages are checked here before.
+// Whether an LMDB file can be opened safely. LMDB's native code believes what it maps into memory: where a page is
+// missing, or is another one's, it ends the process. So the pages are checked here before.
 
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +10,11 @@ export type EnvironmentCheck =
   | { readonly kind: "damaged"; readonly why: string };
 
 export type EnvironmentCheckOptions = {
-  /** Whether one more leaf is looked at; all pages above the leaves are looked at always. */
+  /** Whether one more leaf may be looked at. All pages above the leaves are always looked at. */
   readonly mayGoOn: () => boolean;
 };
 
-/** Another process may write meanwhile: then what was found is of no one state. */
+/** How often the file is looked at: when another process writes meanwhile, the pages are not of one state. */
 const ATTEMPTS = 5;
 
 /** Looks at the file `data.mdb` of a folder. @throws What the file system says. */
@@ -31,7 +31,7 @@ export function checkEnvironment(
       const check = checkOnce(file, before, options);
       if (check.kind === "sound" || isSame(before, metasIn(file))) return check;
     }
-    return { kind: "sound" }; // whoever writes it reads it, too
+    return { kind: "sound" }; // the process that writes it has it open, and reads it
   } finally {
     closeSync(file);
   }
@@ -55,7 +55,10 @@ function checkOnce(
   }
 }
 
-/** LMDB takes the last state; after the machine itself went down the one before, which was on the disk. */
+/**
+ * The meta page that LMDB uses: the last one. After the machine itself went down it is the one before, which was on the
+ * disk.
+ */
 function metaInUse([one, other]: readonly [EnvironmentMeta, EnvironmentMeta]): EnvironmentMeta {
   const [latest, older] = one.transaction >= other.transaction ? [one, other] : [other, one];
   const isOfThisBoot = latest.boot === 0 || latest.boot === bootId();
@@ -89,7 +92,7 @@ class PageWalk {
   }: EnvironmentCheckOptions & { file: number; meta: EnvironmentMeta }) {
     this.#file = file;
     this.#meta = meta;
-    // The file may be shorter than the pages that were ever used: the last ones may be free.
+    // The file may end before the highest page that was ever used: the last pages may be free.
     this.#pages = Math.min(Math.floor(fstatSync(file).size / meta.pageSize), meta.lastPage + 1);
     this.#seen = new Uint8Array(Math.ceil(this.#pages / 8));
     this.#page = Buffer.alloc(meta.pageSize);
@@ -122,7 +125,7 @@ class PageWalk {
     }
   }
 
-  /** Of a long value the first page alone says what it is. */
+  /** Only the first page of a long value tells what it is. */
   #visitOverflow(number: number, count: number): void {
     this.#claim(number, count);
     const { pageSize } = this.#meta;
@@ -138,7 +141,7 @@ class PageWalk {
     return readPage(this.#page, number, kind);
   }
 
-  /** Each page has one place in one tree. */
+  /** Each page belongs to one place in one tree. */
   #claim(first: number, count: number): void {
     if (first < 2 || first + count > this.#pages)
       throw new Damage(`page ${first + count - 1} is missing`);
@@ -154,7 +157,7 @@ class PageWalk {
 // The pages of an LMDB file as they are on disk: the two that say where the trees are, and those of the trees.
 
 type EnvironmentTree = {
-  /** undefined: it is empty. */
+  /** undefined: the tree is empty. */
   readonly root: number | undefined;
   readonly depth: number;
 };
@@ -165,18 +168,18 @@ type EnvironmentMeta = {
   readonly lastPage: number;
   /** The number of the transaction that wrote it. */
   readonly transaction: number;
-  /** Of the machine, when it was written; 0: not known. */
+  /** The boot of the machine in which it was written; 0: not known. */
   readonly boot: number;
-  /** It was written before what it speaks of was on the disk. */
+  /** It was written before the pages that it refers to were on the disk. */
   readonly isSyncedLater: boolean;
 };
 
 type EnvironmentPage = {
-  /** Of a branch. */
+  /** For a branch. */
   readonly children: number[];
-  /** Of a leaf: values that are too long for a page. */
+  /** For a leaf: values that are too long for a page. */
   readonly overflows: { readonly page: number; readonly count: number }[];
-  /** Of a leaf: tables. */
+  /** For a leaf: tables. */
   readonly trees: EnvironmentTree[];
 };
 
@@ -185,7 +188,7 @@ const FLAGS_AT = 18;
 const KINDS = { branch: 1, leaf: 2 } as const;
 const OVERFLOW = 4;
 const META = 8;
-/** Of these sizes LMDB makes pages. */
+/** The page sizes that LMDB uses. */
 const PAGE_SIZES = new Set([4_096, 8_192, 16_384, 32_768, 65_536]);
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
@@ -223,7 +226,7 @@ function metaAt(file: number, position: number): EnvironmentMeta | string {
   };
 }
 
-/** Beyond 2^53 no file has a page. */
+/** No file has a page beyond 2^53. */
 const numberAt = (bytes: Buffer, at: number): number => Number(bytes.readBigUInt64LE(at));
 
 function treeAt(bytes: Buffer, at: number): EnvironmentTree {
@@ -232,13 +235,13 @@ function treeAt(bytes: Buffer, at: number): EnvironmentTree {
   return { root: isEmpty ? undefined : Number(root), depth: bytes.readUInt16LE(at + 6) };
 }
 
-/** Whether the page is the first of so many that hold one long value. */
+/** Whether the page is the first of the pages that hold one long value. */
 const isOverflow = (page: Buffer, number: number, count: number): boolean =>
   numberAt(page, 0) === number &&
   (page.readUInt16LE(FLAGS_AT) & 0xff) === OVERFLOW &&
   page.readUInt32LE(20) === count;
 
-/** @returns What the page of this number leads to. @throws Damage */
+/** @returns The pages to which the page of this number leads. @throws Damage */
 function readPage(page: Buffer, number: number, kind: "branch" | "leaf"): EnvironmentPage {
   if (numberAt(page, 0) !== number) throw new Damage(`page ${number} is another one`);
   if ((page.readUInt16LE(FLAGS_AT) & 0xff) !== KINDS[kind])

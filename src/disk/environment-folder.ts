@@ -1,6 +1,6 @@
-// The folder of an LMDB environment: private to this user, locked by the one process that writes it, and
-// opened only after a look at its file. What is damaged is set aside, and built anew. A mark in the folder
-// says whether the process before ended in order, or died while it opened the file.
+// The folder of an LMDB environment: private to this user, locked by the one process that writes it, and opened only
+// after its file was checked. A damaged file is set aside, and built anew. A mark in the folder says whether the
+// process before ended in order, or died while it opened the file.
 import {
   chmodSync,
   closeSync,
@@ -28,22 +28,22 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-/** What was found in the folder, and what is to be reported when the file is open, and when it is closed. */
+/** What was found in the folder, and what the opener reports when the file is open, and when it is closed. */
 export type Opening = {
   /** What was wrong with the file, and its name now; undefined when the file was sound. */
   readonly damage: { readonly why: string; readonly keptAs: string | undefined } | undefined;
   opened(): void;
-  /** The file was in use for a while: the next death counts as the first. */
+  /** To be called when the file has been in use for a while: the next death counts as the first. */
   confirmUse(): void;
   closed(): void;
 };
 
 /**
- * Above the leaves all pages are looked at always; at leaves for so long, in milliseconds. A process that
- * looks for longer than its supervisor waits for a sign of life is killed.
+ * How long leaves are checked, in milliseconds; all pages above them are always checked. A process that checks for
+ * longer than its supervisor waits for a sign of life is killed.
  */
 const LOOKED_AT_MS = { usually: 100, afterDeath: 1_000, afterDeaths: 3_000 };
-/** After so many deaths while it was opened, a file is not opened again, though nothing seems wrong with it. */
+/** After this many deaths while it was opened, a file is not opened again, though nothing seems wrong with it. */
 const MOST_DEATHS_OPENING = 2;
 
 /**
@@ -88,7 +88,7 @@ export function beginOpening(
   return {
     damage: why === undefined ? undefined : { why, keptAs },
     opened: () => {
-      makePrivateFolder(folder); // what was made in it just now, too
+      makePrivateFolder(folder); // also for the files that were made just now
       writeMark(folder, { phase: "open", deaths: why === undefined ? deaths : 0 });
     },
     confirmUse: () => writeMark(folder, { phase: "open", deaths: 0 }),
@@ -111,17 +111,17 @@ function whyNotOpened(
   return diesOpening && check.kind === "sound" ? "processes died while they opened it" : undefined;
 }
 
-/** Which file it is: another file may get the same name. */
+/** Identifies the file: another file may get the same name. */
 export function fileIdOf(folder: string): string {
   const { ino, birthtimeMs } = statSync(join(folder, "data.mdb"));
   return `${ino} ${birthtimeMs}`;
 }
 
-// The mark.
+// The mark in the folder.
 
 type Mark = {
   readonly phase: "opening" | "open";
-  /** So many processes in a row did not end in order. */
+  /** How many processes in a row did not end in order. */
   readonly deaths: number;
 };
 
@@ -136,17 +136,17 @@ function readMark(folder: string): Mark | undefined {
   }
 }
 
-/** On a full disk there is none: then less is known after a death. */
+/** On a full disk no mark is written: then less is known after a death. */
 function writeMark(folder: string, { phase, deaths }: Mark): void {
   try {
     writeFileSync(markIn(folder), `${phase} ${deaths}`, { mode: 0o600 });
   } catch {
-    // It is of use only after a death.
+    // The mark is of use only after a death.
   }
 }
 
-// A damaged file is kept beside for people to look into: not more than one, and not at the cost of the room
-// that a new one needs.
+// A damaged file is kept beside the new one for people to look into: only one such file, and only where there is room
+// for a new file.
 
 const FILE = "data.mdb";
 const DAMAGED = `${FILE}.damaged-`;
@@ -159,7 +159,7 @@ const DAMAGED = `${FILE}.damaged-`;
 function setAside(folder: string, wallTimeMs: number): string | undefined {
   for (const name of readdirSync(folder))
     if (name.startsWith(DAMAGED)) rmSync(join(folder, name), { force: true });
-  // Processes may have been lost over it: it is made anew with the other.
+  // Processes may have died because of it: it is made anew with the other file.
   rmSync(join(folder, "lock.mdb"), { force: true });
   if (!hasRoomBeside(folder)) {
     rmSync(join(folder, FILE), { force: true });
@@ -170,14 +170,17 @@ function setAside(folder: string, wallTimeMs: number): string | undefined {
   return name;
 }
 
-/** For another file as large. */
+/** Whether there is room for another file of this size. */
 function hasRoomBeside(folder: string): boolean {
   const { size } = statSync(join(folder, FILE));
   const { bavail, bsize, blocks } = statfsSync(folder);
   return blocks === 0 || bavail * bsize > size;
 }
 
-/** LMDB ends the process where a disk has no room for what a new file begins with. @throws StoreUnavailable */
+/**
+ * LMDB ends the process when the disk has no room for the beginning of a new file.
+ * @throws StoreUnavailable
+ */
 export function refuseFullDisk(folder: string): void {
   if (existsSync(join(folder, FILE))) return;
   const { bavail, bsize, blocks } = statfsSync(folder);
@@ -187,13 +190,12 @@ export function refuseFullDisk(folder: string): void {
     );
 }
 
-/** What LMDB makes: 126 readers, in bytes. */
+/** The size of the file that LMDB makes for 126 readers, in bytes. */
 const LOCK_FILE_BYTES = 8_272;
 
 /**
- * LMDB's table of readers is a file that LMDB writes through memory: where the disk has no room for a part of
- * it, the process would be killed. So it is made whole, or not at all, before.
- *
+ * LMDB writes its table of readers through memory: where the disk has no room for a part of the file, the process would
+ * be killed. So the file is made whole before, or not at all.
  * @throws What the file system says: that there is no room.
  */
 export function makeLockFile(folder: string): void {
@@ -204,7 +206,7 @@ export function makeLockFile(folder: string): void {
     writeFileSync(draft, Buffer.alloc(LOCK_FILE_BYTES), { mode: 0o600 });
     linkSync(draft, path);
   } catch (error) {
-    // Another process has made it, and may use it already.
+    // Another process has made the file, and may use it already.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   } finally {
     rmSync(draft, { force: true });
@@ -215,9 +217,8 @@ const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 
 /**
- * Makes the folder where it is not there, and takes it and the files in it from everybody but this user:
- * those of an earlier version were open to others.
- *
+ * Makes the folder if it is missing, and denies access to it and its files to everybody but this user: files of an
+ * earlier version were open to others.
  * @throws What the file system says.
  */
 export function makePrivateFolder(path: string): void {
@@ -227,7 +228,7 @@ export function makePrivateFolder(path: string): void {
     if (entry.isFile()) allow(join(path, entry.name), PRIVATE_FILE);
 }
 
-/** Where the folder is another user's, shared with this one, it stays as that user wants it. */
+/** Leaves the folder as it is when it belongs to another user, who shares it with this one. */
 function allow(path: string, mode: number): void {
   try {
     chmodSync(path, mode);
@@ -237,19 +238,17 @@ function allow(path: string, mode: number): void {
   }
 }
 
-// The lock is the operating system's, on a file: it ends with the process that has it, whichever way, and
-// holds between containers of one machine.
+// The lock is the operating system's, on a file. It ends with its process, however that ends, and holds between
+// containers of one machine.
 
 /** A SQLite error code: another process has the lock. */
 const BUSY = 5;
-/** A process that only looks whether a folder is locked has its lock for a moment, in milliseconds. */
+/** How long a process that only checks whether a folder is locked may have its lock, in milliseconds. */
 const LOOKS_MS = 200;
 
 /**
- * Makes the folder where it is not there, and locks it for this process.
- *
- * @returns How to unlock it.
- * @throws StoreUnavailable
+ * Makes the folder if it is missing, and locks it for this process.
+ * @returns How to unlock it. @throws StoreUnavailable
  */
 export function lockStore(folder: string): () => void {
   const lock = tryLock(folder, LOOKS_MS);
@@ -260,10 +259,10 @@ export function lockStore(folder: string): () => void {
   }
   const mark = writerFileIn(folder);
   try {
-    // For people only: a number means nothing in another container, or once its process is gone.
+    // For people only: the number means nothing in another container, or when the process is gone.
     writeFileSync(mark, `${process.pid} ${hostname()}`, { mode: 0o600 });
   } catch {
-    // On a full disk there is no mark: the lock holds all the same.
+    // On a full disk there is no such file; the lock holds all the same.
   }
   return () => {
     rmSync(mark, { force: true });
@@ -271,7 +270,10 @@ export function lockStore(folder: string): () => void {
   };
 }
 
-/** The process that has the folder locked now, in words; undefined when none has. @throws StoreUnavailable */
+/**
+ * The process that has the folder locked now, in words; undefined when there is none.
+ * @throws StoreUnavailable
+ */
 export function writerIn(folder: string): string | undefined {
   const lock = tryLock(folder, 0);
   lock?.close();
@@ -284,14 +286,14 @@ function writerOf(folder: string): string {
     const [pid, host] = readFileSync(writerFileIn(folder), "utf8").split(" ");
     if (pid) return host === hostname() ? `process ${pid}` : `process ${pid} on ${host}`;
   } catch {
-    // It has the lock, and did not write its number yet.
+    // The process has the lock, and did not write its number yet.
   }
   return "another process";
 }
 
 const writerFileIn = (folder: string): string => join(folder, "writer.pid");
 
-/** Node.js has no file locks of its own; SQLite has them, and writes nothing while it only locks. */
+/** Node.js has no file locks of its own. SQLite has them, and writes nothing while it only locks. */
 function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   const path = join(folder, "writer.lock");
   let database: DatabaseSync | undefined;
@@ -299,7 +301,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     makeFile(path);
     database = new DatabaseSync(path, { timeout: waitMs });
-    database.exec("PRAGMA journal_mode = MEMORY"); // a journal beside it would need room on the disk
+    database.exec("PRAGMA journal_mode = MEMORY"); // a journal file would need room on the disk
     database.exec("BEGIN EXCLUSIVE");
     return database;
   } catch (cause) {
@@ -309,7 +311,7 @@ function tryLock(folder: string, waitMs: number): DatabaseSync | undefined {
   }
 }
 
-/** Leaves a file that is there alone: a process that opens and closes it loses its locks on it. */
+/** Does nothing when the file exists: a process that opens and closes it would lose its locks on it. */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));

@@ -1,5 +1,5 @@
-// Whether a folder's environment can be written now. After a write that the disk did not take, further
-// ones are refused at once, until a trial shows that there is room again.
+// Whether a folder's environment can be written now. After a write that the disk refused, further writes are refused at
+// once, until a trial shows that there is room again.
 
 import { statfs } from "node:fs/promises";
 import type { Logger } from "pino";
@@ -7,13 +7,13 @@ import type { Clock } from "../lib/clock.ts";
 
 export type WritableOptions = {
   readonly folder: string;
-  /** What the log calls it, and what happens meanwhile. */
+  /** The name in the log, and what happens while it cannot be written. */
   readonly name: string;
   readonly meanwhile: string;
 };
 
 export type WritableParts = {
-  /** Writes something. */
+  /** Writes something, as a trial. */
   readonly probe: () => Promise<unknown>;
   readonly onChange: (isWritable: boolean) => void;
   readonly clock: Pick<Clock, "now" | "after">;
@@ -22,7 +22,10 @@ export type WritableParts = {
 
 const FIRST_TRIAL_MS = 500;
 const LONGEST_TRIAL_MS = 10_000;
-/** After a failure so soon after the last one, the trials go on as rarely as they came to be, in milliseconds. */
+/**
+ * When a failure follows the last one within this time, the pauses between trials stay as long as they were, in
+ * milliseconds.
+ */
 const WELL_AFTER_MS = 60_000;
 
 export class Writable {
@@ -63,7 +66,7 @@ export class Writable {
   }
 
   #failed(why: string): void {
-    // Several may have been under way.
+    // Several writes may have failed together.
     if (this.#why !== undefined || this.#isClosed) return;
     const { clock, log, onChange } = this.#parts;
     const { name, meanwhile } = this.#options;
@@ -98,22 +101,22 @@ async function succeeds(probe: () => Promise<unknown>, folder: string): Promise<
     await probe();
     return true;
   } catch (error) {
-    await writeFailure(error, folder); // else its own promise of a reason would be left unhandled
+    await writeFailure(error, folder); // otherwise LMDB's promise of the reason would be left unhandled
     return false;
   }
 }
 
-// What it means that a write failed: whether the disk is the reason, and in which words.
+// Why a write failed: whether the disk is the reason, and how that is said.
 
-/** The disk does not take what is to be written; the message says why, in words for a person. */
+/** The disk refused a write. The message says why, in words for a person. */
 export class NotWritable extends Error {
   override readonly name = "NotWritable";
 }
 
-/** With less, in bytes, a disk counts as full: what is written comes in pages, and many at once. */
+/** With less room than this, in bytes, a disk counts as full: writes come in pages, and many together. */
 export const FULL_BELOW_BYTES = 1_048_576;
 
-/** By the numbers of the operating system, and of LMDB. */
+/** By the error numbers of the operating system, and of LMDB. */
 const REASONS: Readonly<Record<number, string>> = {
   5: "the disk reports an input/output error",
   28: "no space is left on the disk",
@@ -132,7 +135,7 @@ export async function writeFailure(
   const cause = await commitErrorOf(error);
   const number = numberOf(cause);
   if (number === undefined) return undefined;
-  // LMDB says "input/output error" of a write that the full disk took a part of.
+  // LMDB reports "input/output error" when a full disk took a part of a write.
   const why = (await isFull(folder)) ? REASONS[28] : REASONS[number];
   return new NotWritable(why ?? `writing fails (${(cause as Error).message})`, { cause });
 }
@@ -146,7 +149,7 @@ async function isFull(folder: string): Promise<boolean> {
   }
 }
 
-/** LMDB gives the reason of a failed commit in a promise of its own. */
+/** LMDB gives the reason of a failed commit in another promise. */
 async function commitErrorOf(error: unknown): Promise<unknown> {
   const reason: unknown = error instanceof Error ? Reflect.get(error, "commitError") : undefined;
   return reason instanceof Promise ? reason.catch((cause: unknown) => cause) : error;

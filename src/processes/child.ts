@@ -1,4 +1,4 @@
-// A child of the supervisor: becomes what its first message says, and does what it is told from then on.
+// A child of the supervisor. Its first message says what it becomes, and further ones what it does.
 
 import type { Logger } from "pino";
 import type { Config } from "../config/schema.ts";
@@ -30,7 +30,7 @@ export function runChild(): void {
     if (message.kind === "start") child = new Child(message, send);
     else child?.receive(message);
   });
-  // A terminal, or a process manager, tells all processes of a group: the supervisor says what is to be done.
+  // A terminal or a process manager signals all processes of a group: the supervisor decides what that means.
   process.on("SIGINT", () => undefined);
   process.on("SIGHUP", () => undefined);
   process.on("SIGTERM", () => send({ kind: "told to end" }));
@@ -38,12 +38,11 @@ export function runChild(): void {
 
 type Send = (message: FromChild) => void;
 
-/** Messages that wait for the supervisor to take them. */
+/** How many messages may wait for the supervisor to read them. */
 const MOST_UNSENT = 1_000;
 
 /**
- * To the supervisor. When the line is cut the supervisor is gone, and so is the child.
- *
+ * Sends to the supervisor. When the line is cut the supervisor is gone, and the child ends, too.
  * @throws When this process was not started by a supervisor.
  */
 function openLine(): Send {
@@ -54,7 +53,8 @@ function openLine(): Send {
     unsent -= 1;
   };
   return (message) => {
-    // A child that is cut off ends: nobody waits for an answer. What a supervisor that hangs does not take is not kept.
+    // A child whose line is cut ends: nobody waits for an answer. Messages that a hanging supervisor does not read are
+    // dropped.
     if (!process.connected || unsent >= MOST_UNSENT) return;
     unsent += 1;
     process.send?.(message, undefined, undefined, onSent);
@@ -64,12 +64,12 @@ function openLine(): Send {
 const nameOf = (role: ChildRole): string =>
   role.kind === "server" ? `server ${role.number}` : role.kind;
 
-/** After an error that nobody expected, what is to be closed may hang. */
+/** After an unexpected error, closing may hang: it is given this time, in milliseconds. */
 const CLOSING_MS = 4_000;
 
 class Child {
   readonly #worker: Promise<Worker>;
-  /** What was made ready and is not taken yet. */
+  /** The change that was prepared and is not committed yet. */
   #prepared: { readonly config: Config; readonly change: NetworksChange } | undefined;
   #isStopping = false;
   readonly #send: Send;
@@ -82,7 +82,7 @@ class Child {
       log,
       onUnexpected: (kind) => {
         send({ kind: "unexpected", what: kind });
-        void this.stop(1); // the supervisor starts another one
+        void this.stop(1); // the supervisor starts another child
         systemClock.after(config.timeouts.drainMs + CLOSING_MS, () => endProcess(1));
       },
     });
@@ -100,7 +100,7 @@ class Child {
     else void this.#worker.then((worker) => worker.receive(message));
   }
 
-  /** Running calls end, and everything is closed. */
+  /** Lets running calls end, and closes everything. */
   async stop(code = 0): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -155,7 +155,7 @@ class Child {
     if (!this.#prepared) throw new Error("nothing was made ready");
     const { config, change } = this.#prepared;
     this.#prepared = undefined;
-    // In one turn: no call sees a part of it.
+    // All in one turn: no call sees a part of it.
     const committed = change.commit(withinMs);
     worker.apply(config);
     await committed;
@@ -169,7 +169,7 @@ class Child {
 
   #fail(error: unknown): void {
     if (!this.#isStopping) this.#send({ kind: "failed", why: whyOf(error) });
-    // The message is on its way before the process ends.
+    // The message is sent before the process ends.
     setImmediate(() => endProcess(1));
   }
 }
@@ -177,26 +177,26 @@ class Child {
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * What a child becomes: the writer, which follows all chains, writes their stores, and ends filters that nobody polls;
- * or a server, which answers callers beside others on the same port, from what the writer writes.
+ * What a child becomes. The writer follows all chains, writes their stores, and ends filters that nobody polls. A
+ * server answers callers from what the writer writes, beside other servers on the same port.
  */
 type Worker = {
   readonly networks: Pick<Networks, "prepare" | "status" | "drain">;
   readonly metrics: Pick<Metrics, "values">;
   readonly incidents: Pick<Incidents, "all">;
-  /** See `ServerSide.tailedCalls`; the writer answers nobody. */
+  /** See `ServerSide.tailedCalls`. The writer answers no callers. */
   readonly calls?: () => readonly TailedCall[];
   readonly trials?: Pick<CallTrials, "try" | "describe">;
-  /** Has all parts but the networks take over a configuration, at once. */
+  /** Makes all parts but the networks take a configuration, at once. */
   readonly apply: (config: Config) => void;
-  /** What comes from the writer, or from servers. */
+  /** Gets messages of the writer, or of servers. */
   readonly receive: (message: ToChild) => void;
-  /** Running calls end, and everything is closed. */
+  /** Lets running calls end, and closes everything. */
   readonly stop: () => Promise<void>;
 };
 
 type WorkerParts = {
-  /** To the supervisor. */
+  /** Sends to the supervisor. */
   readonly send: (message: FromChild) => void;
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,37 +1,35 @@
-// How this process ends: by itself, after errors that nobody expected, or by becoming the same program anew.
-//
-// It ends whatever its native threads do. `process.exit` joins them: a store's write in the middle
-// waits for the main thread, which waits for it; the look-up of a host name that nobody answers takes its time.
+// How this process ends: by itself, after unexpected errors, or by becoming the same program anew. It ends whatever its
+// native threads do. `process.exit` would wait for them: a write to a store waits for the main thread, which waits for
+// it; and a host name that no server resolves takes its time.
 
 import { existsSync } from "node:fs";
 import type { Logger } from "pino";
 import type { UnexpectedKind } from "../observe/metrics.ts";
 
-/** The fastest there is: while it begins, a signal would end it before it says its code. */
+/** The fastest program there is: a signal that comes while it begins would end it before it gives the exit code. */
 const SHELL = "/bin/sh";
 
 /**
- * Ends at once with the exit code: another program takes the place of this one, and says it. What was written
- * to a store and not acknowledged is lost; what was, is not. No listener for `exit` is called: some wait.
+ * Ends at once with the exit code: another program takes the place of this one and gives the code. Writes to a store
+ * that were not acknowledged are lost; acknowledged ones are not. Listeners for `exit` are not called, since some wait.
  */
 export function endProcess(code: number): never {
   const program = existsSync(SHELL)
     ? [SHELL, "-c", `exit ${code}`]
     : [process.execPath, "-e", `process.exit(${code})`];
-  // Without our environment: it tells Node.js of a channel to a supervisor, and of modules to load.
+  // Without our environment, which names the channel to a supervisor, and modules to load.
   process.execve?.(program[0] as string, program, {});
-  process.kill(process.pid, "SIGKILL"); // where no program can take another's place
+  process.kill(process.pid, "SIGKILL"); // where no program can take the place of another
   throw new Error("unreachable: the process was killed");
 }
 
-/** With their stacks: those that come after these are counted only. */
+/** How many errors are logged with their stacks; further ones are only counted. */
 const LOGGED = 10;
 
 /**
- * Errors that nobody expected: a promise that was rejected with nobody to hear of it, an exception out of a callback. Node.js
- * would end the process in the middle of everything.
- *
- * @param parts.onUnexpected Counts it, and sees to it that another process takes the place of this one.
+ * Listens for unexpected errors: a rejected promise that nobody handles, or an exception in a callback. Node.js would
+ * end the process in the middle of everything.
+ * @param parts.onUnexpected Counts the error, and has the process replaced.
  */
 export function listenForUnexpectedErrors(parts: {
   readonly log: Pick<Logger, "error">;
@@ -47,12 +45,15 @@ export function listenForUnexpectedErrors(parts: {
   process.on("uncaughtException", (error) => hear("exception", error));
 }
 
-/** So soon after its start, in milliseconds, a process that took another's place does not help by being replaced. */
+/**
+ * When a process that replaced another one fails within this time after its start, replacing it does not help, in
+ * milliseconds.
+ */
 const SOON_MS = { rejection: 600_000, exception: 10_000 } as const;
 
 /**
- * What becomes of a process that nobody starts again. What is behind a rejected promise is one piece of work;
- * after an exception anything may be half done.
+ * What becomes of a process that nobody starts again. A rejected promise concerns one piece of work; after an exception
+ * anything may be half done.
  */
 export function whatNext(
   kind: UnexpectedKind,
@@ -62,7 +63,7 @@ export function whatNext(
   return kind === "rejection" ? "go on" : "end";
 }
 
-/** Tells the program that it takes a place over, and how many errors nobody expected before. */
+/** Tells the program that it replaces a process, and how many unexpected errors that one had. */
 const REPLACED = "HEADGATE_REPLACED";
 
 export type Replaced = {
@@ -71,7 +72,7 @@ export type Replaced = {
   readonly exceptions: number;
 };
 
-/** What the process that was here before has left. */
+/** What the replaced process has left. */
 export function replacedIn(environment: Readonly<Record<string, string | undefined>>): Replaced {
   const left = environment[REPLACED];
   const [rejections = 0, exceptions = 0] = (left ?? "").split(" ").map((word) => Number(word) || 0);
@@ -79,7 +80,8 @@ export function replacedIn(environment: Readonly<Record<string, string | undefin
 }
 
 /**
- * The same program in the place of this process, with the same number: whoever started it notices nothing but a pause. Where the system has no such thing it ends, for its manager to start another.
+ * Starts the same program in the place of this process, under the same process number: whoever started it notices only
+ * a pause. Where the system cannot do that, the process ends, and its manager starts another.
  */
 export function replaceProcess(
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,5 +1,5 @@
-// What the processes of one gateway tell each other, all of it: the supervisor and each of its children,
-// and through the supervisor the servers and the writer.
+// All messages between the processes of one gateway: between the supervisor and each of its children, and through the
+// supervisor between the servers and the writer.
 
 import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
@@ -9,18 +9,21 @@ import type { News, WriterMessage, WriterQuestion } from "./writer-link.ts";
 
 export type ChildRole =
   | { readonly kind: "writer" }
-  /** @param port The one that all servers listen on. */
+  /** @param port The port on which all servers listen. */
   | { readonly kind: "server"; readonly number: number; readonly port: number };
 
-/** The first message: with it, no secret is in an argument or in the environment. */
+/**
+ * The first message to a child. It carries the configuration, so that no secret is in an argument or in the
+ * environment.
+ */
 export type Start = {
   readonly config: Config;
   readonly role: ChildRole;
-  /** How many processes ask the nodes: what may be asked of them is shared out. */
+  /** How many processes ask the nodes: they share what may be sent to them. */
   readonly processes: number;
-  /** What the writer told last. */
+  /** The writer's last news. */
   readonly news: readonly News[];
-  /** The nodes that an operator spares. */
+  /** The nodes that an operator drains. */
   readonly drained: readonly NodeDrain[];
 };
 
@@ -38,30 +41,30 @@ export type ToChild =
 export type FromChild =
   /** Every `HEARTBEAT_MS` of `lib/waiting.ts`, whatever it does. */
   | { readonly kind: "alive" }
-  /** An error that nobody expected: it ends in order, and wants to be replaced. */
+  /** An unexpected error: the child ends in order, and wants to be replaced. */
   | { readonly kind: "unexpected"; readonly what: UnexpectedKind }
-  /** It does what it is for: the writer follows the chains, a server listens. */
+  /** The child works: the writer follows the chains, a server listens. */
   | { readonly kind: "ready" }
-  /** It cannot begin, for a reason that a person can put right, and ends. */
+  /** The child cannot begin, for a reason that a person can put right, and ends. */
   | { readonly kind: "failed"; readonly why: string }
-  /** It was signalled, alone or with all others: the supervisor says whether it ends. */
+  /** The child was signalled, alone or with all others: the supervisor says whether it ends. */
   | { readonly kind: "told to end" }
   | { readonly kind: "reply"; readonly id: number; readonly reply: ChildReply }
   | ({ readonly kind: "question" } & WriterQuestion)
   | WriterMessage;
 
-/** What the supervisor wants of any child. */
+/** What the supervisor can ask of a child. */
 export type Request =
-  /** Makes another configuration ready, beside the one that runs. */
+  /** Prepares another configuration, beside the one that runs. */
   | { readonly what: "prepare"; readonly config: Config }
-  /** Takes what was made ready. */
+  /** Applies the prepared configuration. */
   | { readonly what: "commit"; readonly withinMs: number }
   | { readonly what: "cancel" }
   /** See `Metrics.values`. */
   | { readonly what: "measure" }
-  /** Of a server: see `ServerSide.tailedCalls`. */
+  /** For a server: see `ServerSide.tailedCalls`. */
   | { readonly what: "calls" }
-  /** Of a server: see `CallTrials`. */
+  /** For a server: see `CallTrials`. */
   | { readonly what: "try"; readonly asked: TriedCall }
   | { readonly what: "describe"; readonly asked: Pick<TriedCall, "network" | "key"> }
   /** See `Incidents`. */

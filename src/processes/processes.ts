@@ -1,4 +1,4 @@
-// The processes behind one gateway: a writer and servers, and what passes between them.
+// The child processes of one gateway, a writer and servers, and the messages between them.
 import { type ChildProcess, fork } from "node:child_process";
 import type { Logger } from "pino";
 import type { NodeDrain } from "../admin/admin-parts.ts";
@@ -14,37 +14,37 @@ import type { News } from "./writer-link.ts";
 
 export type ProcessesOptions = {
   readonly servers: number;
-  /** The one that all servers listen on. */
+  /** The port on which all servers listen. */
   readonly port: number;
   /** The program, which becomes a child with the argument `child`. */
   readonly program: string;
 };
 
 export type ProcessesParts = {
-  /** What children begin with. */
+  /** The configuration with which children begin. */
   readonly config: () => Config;
   readonly onEnd: (name: string, why: "hung" | "ended") => void;
-  /** In one of them an error came that nobody expected. */
+  /** Is called when an unexpected error came in one of them. */
   readonly onUnexpected: (kind: UnexpectedKind) => void;
   readonly clock: Clock;
   readonly log: Logger;
 };
 
-/** A process that hangs holds nobody up for longer, in milliseconds. */
+/** How long a hanging process delays others at most, in milliseconds. */
 const TIMEOUT_MS = 1_000;
-/** For a process to close what it has open. */
+/** How long a process may take to close what it has open, in milliseconds. */
 const CLOSING_MS = 2_000;
-/** The making ready of networks, and a commit. */
+/** How long preparing networks, or a commit, may take, in milliseconds. */
 const PREPARING_TIMEOUT_MS = 60_000;
 
-/** Between two servers that are started again, in milliseconds. */
+/** The pause between two servers that are started again, in milliseconds. */
 const APART_MS = 1_000;
 
 export class Processes {
   readonly #writer: Supervised;
   readonly #servers: readonly Supervised[];
   readonly #news = new Map<string, News>();
-  /** By network and name: a process that is started again is told of them. */
+  /** By network and name, to be told to a process that is started again. */
   readonly #drained = new Map<string, NodeDrain>();
   #turn = 0;
   readonly #options: ProcessesOptions;
@@ -74,12 +74,15 @@ export class Processes {
     return this.#servers.some((server) => server.isServing);
   }
 
-  /** Running calls end: until then servers read what the writer has written. @param withinMs For the calls. */
+  /**
+   * Lets running calls end: until then servers read what the writer has written.
+   * @param withinMs How long the calls may take.
+   */
   async stopServers(withinMs: number): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.stop(withinMs + CLOSING_MS)));
   }
 
-  /** After the servers. */
+  /** To be called after the servers were stopped. */
   stopWriter(): Promise<void> {
     return this.#writer.stop(CLOSING_MS);
   }
@@ -88,7 +91,7 @@ export class Processes {
     for (const child of this.#all) child.kill();
   }
 
-  /** Of those that answer in time. */
+  /** The metrics of the processes that answer in time. */
   async measure(): Promise<Measured> {
     const measured = await Promise.all(
       this.#all.map(async (child) => {
@@ -104,14 +107,16 @@ export class Processes {
     return this.#writer.request({ what: "status" }, 3 * TIMEOUT_MS);
   }
 
-  /** Of those that answer in time. */
+  /** The incidents of the processes that answer in time. */
   async incidents(): Promise<readonly NetworkIncidents[]> {
     const ask = (child: Supervised): Promise<unknown> =>
       child.request({ what: "incidents" }, TIMEOUT_MS).catch(() => []);
     return ((await Promise.all(this.#all.map(ask))) as (readonly NetworkIncidents[])[]).flat();
   }
 
-  /** In all of them. @returns Whether there is such a node. @throws ChildFailed: some process may not know of it. */
+  /**
+   * Tells all processes. @returns Whether there is such a node. @throws ChildFailed: some process may not know of it.
+   */
   async drain(node: NodeDrain): Promise<boolean> {
     if (!(await this.#writer.request({ what: "drain", node }, TIMEOUT_MS))) return false;
     const name = JSON.stringify([node.network, node.upstream]);
@@ -121,7 +126,7 @@ export class Processes {
     return true;
   }
 
-  /** The slow and failed calls of late, of those servers that answer in time; the newest first. */
+  /** The recent slow and failed calls of the servers that answer in time, newest first. */
   async calls(): Promise<readonly TailedCall[]> {
     const told = await Promise.all(
       this.#servers.map(
@@ -134,7 +139,7 @@ export class Processes {
     return told.flat().sort((one, other) => (one.at < other.at ? 1 : -1));
   }
 
-  /** Of a server that answers, each in its turn. @throws ChildFailed */
+  /** Asks one of the servers that answer, each in its turn. @throws ChildFailed */
   async ofServer<Value>(request: Request): Promise<Value> {
     const serving = this.#servers.filter(({ isServing }) => isServing);
     this.#turn += 1;
@@ -144,7 +149,10 @@ export class Processes {
     return (await server.request(request, withinMs)) as Value;
   }
 
-  /** The writer first: servers read the stores that it makes. @throws ChildFailed; then nothing was changed. */
+  /**
+   * The writer comes first, since servers read the stores that it makes.
+   * @throws ChildFailed; then nothing was changed.
+   */
   async prepare(config: Config): Promise<void> {
     try {
       await this.#writer.request({ what: "prepare", config }, PREPARING_TIMEOUT_MS);
@@ -161,7 +169,7 @@ export class Processes {
     );
   }
 
-  /** Servers first: what the writer lets go of is read by nobody then. */
+  /** Servers come first: then nobody reads what the writer lets go of. */
   async commit(withinMs: number): Promise<void> {
     const { networks } = this.#parts.config();
     for (const [key, { network, upstream }] of this.#drained)
@@ -170,7 +178,7 @@ export class Processes {
     const commit = (child: Supervised): Promise<unknown> =>
       child
         .request({ what: "commit", withinMs }, PREPARING_TIMEOUT_MS)
-        // It was started meanwhile, with the configuration of before.
+        // It was started meanwhile, with the earlier configuration.
         .catch(() => child.send({ kind: "stop" }));
     await Promise.all(this.#servers.map(commit));
     await commit(this.#writer);
@@ -216,7 +224,7 @@ export class Processes {
     if (message.kind === "answer") this.#servers[message.server - 1]?.send(message);
     if (message.kind !== "news") return;
     const { network, news } = message;
-    // A writer that has just begun is not live: the store is as good as it was.
+    // A writer that has just begun is not live, but the store is as good as it was.
     const before = this.#news.get(network)?.news;
     const isLive = news.isLive || before?.isLive === true;
     if (before?.store !== undefined && before.store !== news.store) this.#replaceServers(network);
@@ -224,7 +232,7 @@ export class Processes {
     for (const server of this.#servers) server.send(message);
   }
 
-  /** They read a file that nobody writes any more; one after the other, so that some answer. */
+  /** Replaces servers that read a file which nobody writes any more: one after the other, so that some answer. */
   #replaceServers(network: string): void {
     const { clock, log } = this.#parts;
     log.warn({ network }, "the store is another one: the processes that read it are started again");
@@ -240,7 +248,7 @@ export class Processes {
   }
 }
 
-/** Its own log lines go where ours go. Bytes are sent as they are. */
+/** Its log lines go where ours go. Bytes are sent as they are. */
 const forkChild = (program: string): ChildProcess =>
   fork(program, ["child"], {
     serialization: "advanced",

@@ -6,13 +6,13 @@ import { Heartbeat, PendingReplies, Restarts } from "../lib/waiting.ts";
 import type { ChildReply, FromChild, Request, Start, ToChild } from "./messages.ts";
 
 export type SupervisedParts = {
-  /** A new process, which hears and tells messages. */
+  /** Starts a new process with a channel for messages. */
   readonly fork: () => ChildProcess;
   /** The first message of each process that takes this place. */
   readonly start: () => Start;
-  /** What a child tells that is not for the supervisor itself. */
+  /** Gets messages of the child that are not for the supervisor itself. */
   readonly onMessage: (message: FromChild) => void;
-  /** It is no more, whatever the reason. @param why It was killed since it `hung`, or `ended` by itself. */
+  /** Is called when the process has ended. @param why It was killed since it `hung`, or it `ended` by itself. */
   readonly onEnd: (why: "hung" | "ended") => void;
   /** How long it may be without a sign of life, in milliseconds. */
   readonly silenceMs: () => number;
@@ -20,12 +20,12 @@ export type SupervisedParts = {
   readonly log: Logger;
 };
 
-/** It cannot begin; the message says why. */
+/** The child cannot begin; the message says why. */
 export class ChildFailed extends Error {
   override readonly name = "ChildFailed";
 }
 
-/** Who signals a group of processes reaches all of them within so many milliseconds. */
+/** A signal to a group of processes reaches all of them within this time, in milliseconds. */
 const SIGNALS_TOGETHER_MS = 500;
 
 export class Supervised {
@@ -34,9 +34,9 @@ export class Supervised {
   readonly #restarts = new Restarts();
   #isStopping = false;
   #hasBeenReady = false;
-  /** The process that is there now. */
+  /** Whether the present process is ready. */
   #isReady = false;
-  /** Why the last one could not begin. */
+  /** Why the last process could not begin. */
   #failure: string | undefined;
   #heartbeat: Heartbeat | undefined;
   readonly #replies = new PendingReplies<ChildReply>();
@@ -48,7 +48,7 @@ export class Supervised {
   constructor(options: { readonly name: string }, parts: SupervisedParts) {
     this.name = options.name;
     this.#parts = parts;
-    this.#firstReady.promise.catch(() => undefined); // whoever started it hears of it
+    this.#firstReady.promise.catch(() => undefined); // whoever called `start` gets it
   }
 
   get pid(): number | undefined {
@@ -68,7 +68,7 @@ export class Supervised {
 
   send(message: ToChild): void {
     const child = this.#child;
-    if (child?.connected) child.send(message, () => undefined); // who is gone is noticed elsewhere
+    if (child?.connected) child.send(message, () => undefined); // the end of a child is noticed elsewhere
   }
 
   /** @throws ChildFailed when it says no, ends before it answers, or takes too long. */
@@ -82,7 +82,7 @@ export class Supervised {
     throw new ChildFailed(`${this.name}: ${settled.why}`);
   }
 
-  /** Tells it to end what it does, and resolves when it is gone: at the latest after `withinMs`. */
+  /** Tells the child to end, and resolves when it is gone: at the latest after `withinMs`. */
   async stop(withinMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     this.#isStopping = true;
@@ -146,7 +146,7 @@ export class Supervised {
         this.#replies.settleAll(NOT_THERE);
         resolve({ pid: child.pid, code, signal });
       });
-      child.once("error", () => undefined); // it could not be started: `exit` may not come
+      child.once("error", () => undefined); // the child could not be started: `exit` may not come
     });
   }
 
@@ -173,7 +173,10 @@ export class Supervised {
     else this.#parts.onMessage(message);
   }
 
-  /** It was signalled; when that was not for the whole gateway, it ends in order, and another takes its place. */
+  /**
+   * The child was signalled. If the signal was not for the whole gateway, the child ends in order, and another takes
+   * its place.
+   */
   #endAlone(): void {
     const child = this.#child;
     this.#parts.clock.after(SIGNALS_TOGETHER_MS, () => {

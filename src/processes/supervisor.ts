@@ -1,4 +1,4 @@
-// The process that people start when there are several: runs a writer and servers, and the operators' API.
+// The process that is started where there are several: it runs a writer and servers, and the operators' API.
 
 import { type AddressInfo, createServer } from "node:net";
 import type { Logger } from "pino";
@@ -27,7 +27,7 @@ export type SupervisorParts = {
   readonly source?: ConfigurationSource | undefined;
 };
 
-/** @throws ChildFailed, or when a port cannot be taken; then nothing keeps running. */
+/** @throws ChildFailed, or when a port cannot be taken; then no child is left running. */
 export async function startSupervisor(
   config: Config,
   options: SupervisorOptions,
@@ -93,7 +93,7 @@ export async function startSupervisor(
     await reload.close();
     await processes.stopServers(current.timeouts.drainMs);
     await admin.close();
-    // Who waits for the stores may begin when they are free.
+    // A gateway that waits for the stores may begin when they are free.
     await processes.stopWriter();
     await noted;
     await state.close();
@@ -124,7 +124,7 @@ export async function startSupervisor(
   }
 }
 
-/** The servers of a supervisor that was killed a moment ago end within that time, in milliseconds. */
+/** How long to wait for the port while servers of a supervisor that was killed a moment ago end, in milliseconds. */
 const TIMEOUT_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -139,9 +139,8 @@ export async function canSharePorts(): Promise<boolean> {
 }
 
 /**
- * The port that servers are to share. Alone for a moment: a gateway that was started twice would share it
- * without a word.
- *
+ * The port that servers will share. It is taken alone for a moment: else a gateway that was started twice would share
+ * it silently.
  * @throws EADDRINUSE
  */
 async function freePort(

@@ -1,6 +1,6 @@
-// The link between the writer and the servers, both ends of it: a server asks for what `NetworkWriter` declares, the writer
-// answers, and tells all servers the news of its chains. The messages pass through the supervisor.
-// Why no library: docs/decisions/0039-the-link-to-the-writer.md.
+// Both ends of the link between the writer and the servers. A server asks for what `NetworkWriter` declares; the writer
+// answers, and sends the news of its chains to all servers. The messages pass through the supervisor. Why no library:
+// docs/decisions/0039-the-link-to-the-writer.md.
 import type { Logger } from "pino";
 import type { ChainNews } from "../chain/chain-reader.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
@@ -13,7 +13,7 @@ type CallOf<Name extends Asked> = readonly [method: Name, ...Parameters<NetworkW
 type Done<Name extends Asked> = Awaited<ReturnType<NetworkWriter[Name]>>;
 
 export type WriterQuestion = {
-  /** Which server asks, and which of its questions it is. */
+  /** The number of the server, and the number of its question. */
   readonly server: number;
   readonly id: number;
   readonly network: string;
@@ -32,12 +32,12 @@ export type WriterMessage =
       readonly result: WriterResult;
     }
   | ({ readonly kind: "news" } & News)
-  /** From the supervisor: the writer is gone, and answers nothing of what it was asked. */
+  /** From the supervisor: the writer is gone, and will not answer what it was asked. */
   | { readonly kind: "writer away" };
 
 type WriterResult =
   | { readonly kind: "done"; readonly value: unknown }
-  /** The writer's own error, as callers may know it. */
+  /** The writer's own error, in the form that callers get. */
   | {
       readonly kind: "refused";
       readonly code: number;
@@ -56,9 +56,9 @@ export class WriterAway extends Error {
 
 /** Longer than the writer itself waits for nodes, in milliseconds. */
 const TIMEOUT_MS = 20_000;
-/** The writer tells of each network each second: after so many milliseconds of silence it is not waited for. */
+/** The writer sends news of each network each second: after this silence, in milliseconds, nobody waits for it. */
 const SILENCE_MS = 5_000;
-/** What is to be kept goes to the writer while it is not behind with so many. */
+/** How many things to keep may be on their way to the writer; while there are more, further ones are dropped. */
 const KEPT_AT_ONCE = 32;
 
 type WriterLinkParts = {
@@ -99,7 +99,7 @@ export class WriterLink {
   of(network: string): RemoteWriter {
     const ask = <Name extends Asked>(...call: CallOf<Name>): Promise<Done<Name>> =>
       this.#ask(network, call) as Promise<Done<Name>>;
-    /** Nobody waits for what becomes of it. */
+    /** As `ask`, where nobody waits for the outcome. */
     const tell = <Name extends Asked>(...call: CallOf<Name>): void =>
       void this.#ask(network, call).catch(() => undefined);
     const keep = <Name extends Asked>(...call: CallOf<Name>): Promise<void> =>
@@ -130,7 +130,7 @@ export class WriterLink {
     throw new RpcError(result.code, result.message, { status: result.status });
   }
 
-  /** As far as it goes: what is not kept is asked for again. */
+  /** Best effort: what is not kept is asked for again. */
   async #keep(network: string, call: WriterQuestion["call"]): Promise<void> {
     if (this.#keeping >= KEPT_AT_ONCE) return;
     this.#keeping += 1;
@@ -147,7 +147,7 @@ export class WriterLink {
   }
 }
 
-/** Where nodes stand changes between two chain updates, too. */
+/** News are sent between two chain updates as well, since the nodes' heads change. */
 const TOLD_EVERY_MS = 1_000;
 
 type WriterServiceParts = {
@@ -165,7 +165,7 @@ export class WriterService {
     this.#parts = parts;
   }
 
-  /** From now on servers are told of this network, and may ask. @returns How to stop. */
+  /** From now on servers get news of this network, and may ask. @returns How to stop. */
   serve(network: string, kept: KeptNetwork): () => void {
     this.#served.set(network, kept);
     let cancel = (): void => undefined;

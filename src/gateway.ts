@@ -17,25 +17,25 @@ import type { Clock } from "./lib/clock.ts";
 import type { UnexpectedKind } from "./observe/metrics.ts";
 
 export type Gateway = {
-  /** Where callers and operators come in, with the ports really taken. */
+  /** The URLs for callers and operators, with the ports that were really taken. */
   readonly urls: { readonly server: string; readonly admin: string };
-  /** Takes another configuration as one step, without dropping calls; or refuses it as a whole. Never rejects. */
+  /** Applies another configuration in one step, without dropping calls, or refuses it as a whole. Never rejects. */
   reload(config: Config): Promise<Reloaded>;
-  /** The same with what the configuration file says now. @param who For the audit trail; left out: SIGHUP. */
+  /** As `reload`, with what the configuration file says now. @param who For the audit trail; left out: SIGHUP. */
   reloadFile(who?: string): Promise<Reloaded>;
-  /** Counts errors that nobody expected. */
+  /** Counts unexpected errors. */
   unexpected(kind: UnexpectedKind, times?: number): void;
   /** Drains: no new connections, running calls end, then everything is closed, the stores last. @param why A signal, for the audit trail. */
   stop(why?: string): Promise<void>;
-  /** Whether somebody answers callers: while nobody does, and for long, starting it anew may help. */
+  /** Whether callers are answered: when nobody answers them for long, a restart may help. */
   readonly isAlive: () => boolean;
-  /** How long running calls are given then. */
+  /** How long running calls are given when it stops, in milliseconds. */
   drainMs(): number;
-  /** Other processes that it started end at once. */
+  /** Ends other processes that it started at once. */
   kill(): void;
 };
 
-/** @throws When a port cannot be taken; then nothing keeps running. */
+/** @throws When a port cannot be taken; then nothing is left running. */
 export async function startGateway(
   config: Config,
   parts: { clock: Clock; log: Logger; source?: ConfigurationSource | undefined },
@@ -96,7 +96,7 @@ export async function startGateway(
     await Promise.all([reload.close(), serverSide.drain()]);
     await admin.close();
     await serverSide.close();
-    // Who waits for the stores may begin when they are free.
+    // A gateway that waits for the stores may begin when they are free.
     await networks.close();
     await thread.close();
     await noted;
@@ -123,7 +123,7 @@ export async function startGateway(
       reloadFile: (who = "SIGHUP") => reload.again(source?.read, actorHere(who)),
       unexpected: metrics.unexpected,
       stop,
-      isAlive: () => true, // who asks runs on the thread that answers
+      isAlive: () => true, // the question is asked on the thread that answers
       drainMs: () => drainMs,
       kill: () => undefined,
     };

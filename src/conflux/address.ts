@@ -3,22 +3,22 @@ import { z } from "zod";
 
 type ConfluxAddress = {
   readonly networkId: number;
-  /** 20 bytes. */
+  /** The 20 bytes as hex digits. */
   readonly hex: string;
-  /** In lower case and without its type: one text for one address. */
+  /** In lower case and without its type: the same text for the same address. */
   readonly short: string;
-  /** With its type, as nodes write it, but in lower case. */
+  /** In lower case and with its type, as nodes write it otherwise. */
   readonly verbose: string;
 };
 
-/** `why` fits behind "invalid argument 1: ". */
+/** `why` is to follow "invalid argument 1: ". */
 type AddressReading =
   | { readonly kind: "address"; readonly address: ConfluxAddress }
   | { readonly kind: "invalid"; readonly why: string };
 
 export const WANTED_ADDRESS = "want a BASE32 address, such as cfx:…";
 
-/** Without i, l, o and q; the library takes these for zeros, which would make one address of several texts. */
+/** Without i, l, o and q. The library takes these for zeros, so one address could have several texts. */
 const BODY = /^[0-9a-hjkmnprs-z]{42}$/;
 /** A network id is at most 4294967295. */
 const CLAIM = /^(cfx|cfxtest|net[0-9]{1,10}):/i;
@@ -28,13 +28,16 @@ export const looksLikeAddress = (text: string): boolean => CLAIM.test(text);
 
 const wantedParameter = "want a BASE32 address, such as cfx:aa…";
 
-/** A parameter. Whether the address is right, and of this network, is checked for all parameters of a call at once. */
+/** A parameter. Whether the address is right, and of this network, is checked for all parameters of a call together. */
 export const confluxAddress = z
   .string({ error: wantedParameter })
   .refine(looksLikeAddress, { error: wantedParameter })
   .meta({ id: "ConfluxAddress", description: "A BASE32 address (CIP-37)." });
 
-/** docs/decisions/0035: in one case, of this network, of its type if it names one, and with the right checksum. */
+/**
+ * docs/decisions/0035: all letters in one case, of this network, with its real type if it names one, and with the right
+ * checksum.
+ */
 export function readAddress(text: string, networkId: number): AddressReading {
   if (!looksLikeAddress(text)) return invalid(WANTED_ADDRESS);
   if (/[a-z]/.test(text) && /[A-Z]/.test(text)) return invalid("mixed case");
@@ -54,9 +57,9 @@ export function readAddress(text: string, networkId: number): AddressReading {
   return { kind: "address", address: { networkId, hex: decoded.hex, short, verbose } };
 }
 
-/** What is wrong with the first wrong one of all texts in a JSON value that claim to be addresses. */
+/** What is wrong with the first wrong address among all texts in a JSON value that claim to be addresses. */
 export function wrongAddressIn(value: unknown, networkId: number): string | undefined {
-  // No recursion: JSON can be nested deeper than calls.
+  // Without recursion, since JSON can be nested deeper than calls.
   const rest = [value];
   while (rest.length > 0) {
     const next = rest.pop();
@@ -76,11 +79,11 @@ function prefixOf(networkId: number): string {
   return networkId === 1 ? "cfxtest" : `net${networkId}`;
 }
 
-/** Only of the letters A to Z: other letters, such as the Kelvin sign, would become these. */
+/** Changes only the letters A to Z: other letters, such as the Kelvin sign, would become some of these. */
 const toLowerCase = (text: string): string =>
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** CIP-37: parts that are unknown are ignored; nodes want one dot in them. */
+/** CIP-37: unknown parts are ignored; nodes require one dot in them. */
 const isOptional = (part: string): boolean => part.split(".").length === 2;
 
 const invalid = (why: string): AddressReading => ({ kind: "invalid", why });
@@ -110,7 +113,7 @@ function decode(short: string): { hex: string; type: string } | undefined {
   return { hex, type: hex === NULL_ADDRESS ? "null" : (TYPES[hex[2] ?? ""] ?? "unknown") };
 }
 
-/** The generator of CIP-37's code, each of 40 bits as two halves: numbers of 32 bits hold one. */
+/** The generator of CIP-37's code: each value of 40 bits as two halves, which fit into numbers of 32 bits. */
 const GENERATOR = [
   [0x98f2b, 0xc8e61],
   [0x79b76, 0xd99e2],

@@ -1,5 +1,5 @@
-// Logs of epoch networks: what a query of them asks for (specification: epoch log filter object), what a log is, and
-// which logs a filter matches.
+// Logs of epoch networks: what a query asks for (specification: epoch log filter object), what a log is, and which logs
+// a filter matches.
 import { z } from "zod";
 import {
   ADDRESS,
@@ -21,7 +21,7 @@ const EPOCH =
   /^(0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})|earliest|latest_(checkpoint|finalized|confirmed|state))$/;
 
 const whyNoEpoch = ({ input }: Issue): string => {
-  // docs/decisions/0035: it has no logs yet.
+  // docs/decisions/0035: the newest mined epoch has no logs yet.
   if (input === "latest_mined") return `latest_mined is not executed, ${wantedEpoch}`;
   return typeof input === "string" && input.startsWith("0x")
     ? whyNoQuantity({ input })
@@ -33,12 +33,12 @@ const epoch = z
   .regex(EPOCH, { error: whyNoEpoch })
   .meta({ id: "EpochNumberOrTag", description: "An epoch number (QUANTITY) or a tag with logs." });
 
-/** Its network and checksum are checked where the network is known. */
+/** The network and the checksum of an address are checked where the network is known. */
 const contract = z
   .string({ error: WANTED_ADDRESS })
   .refine(looksLikeAddress, { error: WANTED_ADDRESS });
 
-/** A union tells its own mistake only, not that a list is too long. */
+/** A union reports only its own mistake, not that a list is too long. */
 const whyNoneOf =
   (plural: string, wanted: string) =>
   ({ input }: Issue): string =>
@@ -52,7 +52,7 @@ const contracts = z
   })
   .describe("One contract, or any of several.");
 
-// No null among the alternatives, as nodes have it.
+// Nodes accept no null among the alternatives.
 const topic = z.union([hash, z.array(hash).max(MAX_ALTERNATIVES)], {
   error: whyNoneOf("alternatives", "want a 32-byte topic, null or an array of topics"),
 });
@@ -62,7 +62,7 @@ export const epochLogFilter = z
     {
       fromEpoch: epoch.nullish().describe("Default latest_checkpoint."),
       toEpoch: epoch.nullish().describe("Default latest_state."),
-      // How many there may be is said in the words of nodes.
+      // How many there may be is said in the nodes' words.
       blockHashes: z
         .array(hash, { error: "want an array of block hashes" })
         .nullish()
@@ -92,7 +92,7 @@ export const epochLog = z
   })
   .meta({ id: "EpochLog", description: "A log of an epoch network." });
 
-/** An epoch number or tag; where a node takes them, also an object with a block hash. */
+/** An epoch number or tag; for methods where nodes accept it, also an object with a block hash. */
 export const epochReference = z
   .union([z.string(), z.looseObject({})], { error: "want an epoch number or tag" })
   .meta({ id: "EpochReference", description: "An epoch number (QUANTITY) or a tag." });
@@ -100,8 +100,8 @@ export const epochReference = z
 type Conditions = Pick<EpochLogFilter, "address" | "topics">;
 
 /**
- * What every matching log has, or that none can match. An address matches as nodes write it, with or
- * without its type; one that is wrong for this network matches nothing.
+ * What every matching log has; or that no log can match. An address matches with or without its type, as nodes write
+ * it. An address that is wrong for this network matches nothing.
  */
 export function epochMatcher(
   { address, topics }: Conditions,

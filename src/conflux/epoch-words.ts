@@ -1,4 +1,4 @@
-// How nodes of epoch networks refuse log queries: their words to say, and to understand.
+// The words in which nodes of epoch networks refuse log queries: to say them, and to understand them.
 import type { NodeError } from "../evm/revert.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 
@@ -8,7 +8,7 @@ export const tooManyHashes = (count: number): RpcError =>
 export const reversedEpochs = (from: number, to: number): RpcError =>
   filterError(`Filter has wrong epoch numbers set (from: ${from}, to: ${to})`);
 
-/** @param most.rule The setting of the caller's key, when it is the key's own range. */
+/** @param most.rule The setting of the caller's key, where the limit is the key's own. */
 export const gapTooWide = (
   from: number,
   to: number,
@@ -21,7 +21,7 @@ export const gapTooWide = (
 
 const BEYOND = "expected a numbers with less than largest epoch number";
 
-/** Both epochs are later than any that was mined. */
+/** Both epochs are later than any mined one. */
 export const beyondEpochs = (): RpcError => filterError(`Invalid params: ${BEYOND}.`);
 
 const filterError = (why: string, data?: unknown): RpcError =>
@@ -31,7 +31,7 @@ const filterError = (why: string, data?: unknown): RpcError =>
 export const tooManyLogs = (error: NodeError): boolean =>
   largestGap(error) === undefined && TOO_MUCH.test(textOf(error));
 
-/** For how many epochs a node would answer, when it says that these are too many. */
+/** The number of epochs for which a node would answer, when it says that these are too many. */
 export function largestGap(error: NodeError): number | undefined {
   const text = textOf(error);
   for (const words of TOO_WIDE) {
@@ -42,8 +42,8 @@ export function largestGap(error: NodeError): number | undefined {
 }
 
 /**
- * Whether a node has not executed the epochs asked for. One that is a little behind cuts the end off
- * and calls the range reversed, so this is for ranges that are known not to be.
+ * Whether a node has not executed these epochs yet. A node that is a little behind cuts the end off and calls the range
+ * reversed: so this is for ranges that are known not to be reversed.
  */
 export const isBeyondHead = (error: NodeError): boolean => BEYOND_HEAD.test(textOf(error));
 
@@ -62,6 +62,6 @@ const TOO_WIDE = [
   /ranges? over ([0-9,]+) (?:blocks|epochs)/i,
 ];
 
-/** Nodes and providers put the reason into either; no reason is longer. */
+/** Nodes and providers put the reason into either of both; no known reason is longer. */
 const textOf = ({ message, data }: NodeError): string =>
   `${message} ${typeof data === "string" ? data : JSON.stringify(data ?? "")}`.slice(0, 2000);

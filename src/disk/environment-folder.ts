@@ -177,10 +177,7 @@ function hasRoomBeside(folder: string): boolean {
   return blocks === 0 || bavail * bsize > size;
 }
 
-/**
- * LMDB ends the process when the disk has no room for the beginning of a new file.
- * @throws StoreUnavailable
- */
+/** LMDB ends the process when the disk has no room for the beginning of a new file. @throws StoreUnavailable */
 export function refuseFullDisk(folder: string): void {
   if (existsSync(join(folder, FILE))) return;
   const { bavail, bsize, blocks } = statfsSync(folder);
@@ -270,10 +267,7 @@ export function lockStore(folder: string): () => void {
   };
 }
 
-/**
- * The process that has the folder locked now, in words; undefined when there is none.
- * @throws StoreUnavailable
- */
+/** The process that has the folder locked now, in words; undefined when there is none. @throws StoreUnavailable */
 export function writerIn(folder: string): string | undefined {
   const lock = tryLock(folder, 0);
   lock?.close();

@@ -24,15 +24,14 @@ export const callObject = z
 
 export type CallObject = z.infer<typeof callObject>;
 
-/** State and block overrides: their inside is the node's business. */
+/** State and block overrides: their contents are checked by nodes only. */
 export const overrides = z
   .looseObject({}, { error: "want an object" })
   .meta({ id: "Overrides", description: "What the execution sees otherwise than the chain." });
 
 /**
- * The same call for any node: `input` also as `data`, which is what all of them read. An object that
- * needs no change is returned as it is.
- *
+ * The same call for any node: `input` is copied to `data`, which all nodes read. An object that needs no change is
+ * returned as it is.
  * @throws RpcError when `data` and `input` differ.
  */
 export function forAnyNode(call: CallObject): CallObject {

@@ -1,4 +1,4 @@
-// What a node told as the answer to a log query, held against the query: what cannot be its answer.
+// Checks the answer of a node to a log query against the query: what cannot be its answer.
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "../jsonrpc/ambiguity.ts";
 import { ElementReader } from "../jsonrpc/element-reader.ts";
 import type { Work } from "../lib/turns.ts";
@@ -7,33 +7,32 @@ import { isData, isHash, isQuantity, toNumber } from "./values.ts";
 
 export type LogQuestion = {
   readonly matcher: LogMatcher;
-  /** Numbers of blocks or epochs, or the hashes of some blocks, in lower case; left out: wherever they are. */
+  /** Numbers of blocks or epochs, or the hashes of some blocks, in lower case; left out: logs may be anywhere. */
   readonly within?: LogRange | ReadonlySet<string> | undefined;
-  /** Of an epoch network: addresses are written otherwise, and an epoch has several blocks. */
+  /** For an epoch network: addresses have another form, and an epoch has several blocks. */
   readonly isOfEpochs?: boolean;
-  /** Beyond one more than so many the logs are not looked at: that many are not answered. */
+  /** Logs beyond one more than this are not checked: so many are not answered. */
   readonly most?: number;
 };
 
 type Given = {
-  /** Of the block, or the epoch. */
+  /** The number of the block, or the epoch. */
   readonly number: number;
-  /** Of its block, in lower case, and as it was written. */
+  /** The hash of its block, in lower case, and as it was written. */
   readonly hash: string;
   readonly text: string;
   readonly transaction: number;
   readonly logIndex: number;
 };
 
-/** Bytes between two pauses: a fifth of a millisecond. */
+/** How many bytes are checked between two pauses: a fifth of a millisecond. */
 const STEP = 1 << 15;
-/** A log nests one deep. */
+/** Deeper than any log is nested. */
 const LEVELS = 8;
 
 /**
- * Why these cannot be the logs that were asked for: something is no log, does not match, is not of these
- * blocks, is out of order or there twice, or readers may differ in it. That none is missing is not said.
- *
+ * Why these cannot be the logs that were asked for: one of them is no log, does not match, is not of these blocks, is
+ * out of order or there twice, or two readers may read it differently. It cannot tell whether one is missing.
  * @param json null is how some nodes say that there are none.
  */
 export function* findFalse(json: Buffer, question: LogQuestion): Work<string | undefined> {
@@ -61,7 +60,7 @@ export function* findFalse(json: Buffer, question: LogQuestion): Work<string | u
   return elements.isBroken ? "this is no list" : undefined;
 }
 
-/** Whether they cannot be. */
+/** Whether they cannot be the logs that were asked for. */
 export function* areFalse(json: Buffer, question: LogQuestion): Work<boolean> {
   return (yield* findFalse(json, question)) !== undefined;
 }
@@ -90,7 +89,7 @@ function readLog(
   if (!isQuantity(number) || !isQuantity(transactionIndex) || !isQuantity(logIndex))
     return "a log without its place";
   if (!isTopics(topics)) return "a log without its topics";
-  const isByHash = within !== undefined && "has" in within; // of a block that may have been dropped
+  const isByHash = within !== undefined && "has" in within; // of blocks by their hashes, which may have been removed
   const { removed = false } = log;
   if (removed !== false && !(isByHash && removed === true)) return "a log that is removed";
   const given = {
@@ -129,7 +128,7 @@ function matches(
   });
 }
 
-/** A number has one block, an epoch several; in a block logs are counted on, from transaction to transaction. */
+/** A number means one block, or an epoch with several. Within a block logs are numbered through all transactions. */
 function isBehind(log: Given, before: Given, { isOfEpochs = false }: LogQuestion): boolean {
   if (log.number !== before.number) return log.number > before.number && log.hash !== before.hash;
   if (log.hash !== before.hash) return isOfEpochs;

@@ -1,5 +1,5 @@
-// A log filter: what log queries and filters ask for (specification: log filter object), which logs match it, by
-// which terms these are found, and one name for all filters that search for the same.
+// A log filter: what log queries and filters ask for (specification: log filter object), which logs match it, the terms
+// by which these are found, and one name for all filters that search for the same.
 import { z } from "zod";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import { blockNumberOrTag } from "./block-reference.ts";
@@ -25,7 +25,7 @@ const addresses = z
 const topic = z.union(
   [
     hash,
-    // As geth: a null among the alternatives makes the whole position match anything.
+    // As geth does: a null among the alternatives makes the whole position match anything.
     z
       .array(hash.nullable())
       .max(MAX_ALTERNATIVES, { error: `want at most ${MAX_ALTERNATIVES} alternatives` }),
@@ -33,7 +33,7 @@ const topic = z.union(
   { error: "want a 32-byte topic, null or an array of topics" },
 );
 
-/** @param at What may stand at a position. */
+/** @param at What may be at a position. */
 export const topicsOf = <Topic extends z.ZodType>(at: Topic) =>
   z
     .array(at.nullable(), { error: "want an array of topics" })
@@ -58,7 +58,7 @@ export type LogRange = { readonly from: number; readonly to: number };
 
 export type LogFilter = z.infer<typeof logFilter>;
 
-/** Where logs are searched. `from` and `to` may be tags still. */
+/** Where logs are searched for. `from` and `to` may still be tags. */
 export type LogScope =
   | { readonly kind: "block"; readonly blockHash: string }
   | { readonly kind: "range"; readonly from: string; readonly to: string };
@@ -80,7 +80,9 @@ export const conditionsOf = ({ address: contracts, topics: positions }: LogFilte
 
 type Conditions = Pick<LogFilter, "address" | "topics">;
 
-/** In lower case. null for any: an empty list, and a null among the alternatives, take anything. */
+/**
+ * The alternatives in lower case. null means anything: for an empty list, or one with a null among the alternatives.
+ */
 function alternativesOf(
   values: string | readonly (string | null)[] | null | undefined,
 ): readonly string[] | null {
@@ -90,8 +92,8 @@ function alternativesOf(
 }
 
 /**
- * 32 bytes, the same for all filters that search for the same. Order and case of alternatives do not count,
- * nor do the ways to say "any"; how many topics there are does: a log with fewer does not match (as geth).
+ * 32 bytes that are the same for all filters which search for the same. The order and case of alternatives do not
+ * count, nor do the ways to say "any". The number of topics does: a log with fewer does not match (as geth).
  */
 export function criteriaHash(filter: Conditions): Buffer {
   const criteria = [filter.address, ...(filter.topics ?? [])].map((values) => {
@@ -102,12 +104,12 @@ export function criteriaHash(filter: Conditions): Buffer {
   return Buffer.from(keccakBytes(Buffer.from(JSON.stringify([contracts, positions]))));
 }
 
-/** Which part of a log a term speaks of: its address, or the topic in one of four positions. */
+/** The part of a log that a term is about: its address, or the topic in one of four positions. */
 export type LogField = 0 | 1 | 2 | 3 | 4;
 export const ADDRESS: LogField = 0;
 export const fieldOfTopic = (position: number): LogField => (position + 1) as LogField;
 
-/** One thing that every matching log has, in one of several forms. */
+/** A field that every matching log has, with one of several values. */
 type Condition = {
   readonly field: LogField;
   readonly terms: ReadonlySet<number>;
@@ -115,10 +117,10 @@ type Condition = {
   readonly values: ReadonlySet<string>;
 };
 
-/** A log filter made ready for comparing: what each matching log has, and the terms to find it by. */
+/** A log filter that is prepared for comparing: what each matching log has, and the terms by which to find it. */
 export type LogMatcher = {
   readonly conditions: readonly Condition[];
-  /** A log with fewer topics does not match, also where a position takes any (as geth). */
+  /** A log with fewer topics does not match, also where a position accepts anything (as geth). */
   readonly leastTopics: number;
 };
 
@@ -137,8 +139,8 @@ export function matcherOf(filter: Conditions): LogMatcher {
 }
 
 /**
- * 32 bits of a value in its field, to index logs by. Not one to one: whoever finds something by it compares the
- * value itself. Without regard to case, since callers may write hex digits in either.
+ * 32 bits of a value in its field, by which logs are indexed. Two values may have the same term, so whoever finds a log
+ * by it compares the value itself. The case of hex digits does not count.
  */
 export function hashTerm(value: string, field: LogField): number {
   return mix(value, 0x811c9dc5 ^ field) >>> 0;
@@ -150,7 +152,7 @@ function mix(value: string, seed: number): number {
   for (let at = 2; at < value.length; at += 1) {
     state = Math.imul(state ^ (value.charCodeAt(at) | 0x20), 0x01000193);
   }
-  // FNV's low bits of equal-length inputs are weak: mixed once more.
+  // FNV's low bits are weak for inputs of equal length, so they are mixed once more.
   state = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
   return state ^ (state >>> 13);
 }

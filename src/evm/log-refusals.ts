@@ -1,23 +1,22 @@
-// What a node means that refuses a log query for its size: nodes have limits of their own, in blocks, in
-// results or in bytes, and many dialects to say so, which are a table below.
+// What a node means when it refuses a log query for its size. Nodes have limits of their own, in blocks, in results or
+// in bytes, and many ways to say so: the table below.
 import type { LogRange } from "./log-filter.ts";
 
 /** A node's error, as far as it matters here. */
 type NodeError = { readonly message: string; readonly data?: unknown };
 
 export type SizeRefusal = {
-  /** "range": so many blocks are never taken. "results": there is too much in these. */
+  /** "range": so many blocks are never accepted. "results": these blocks have too many logs. */
   readonly about: "range" | "results";
-  /** The node says that it takes so many blocks. Fewer than were asked for. */
+  /** The most blocks that the node accepts, by its own words; fewer than were asked for. */
   readonly widest?: number;
-  /** So far from the first block, the node says, it would answer. Not the whole of what was asked for. */
+  /** The last block up to which the node would answer, by its own words; less than was asked for. */
   readonly hint?: number;
 };
 
 /**
- * What is to be learned for the next question.
- *
- * @param asked What it refused. A number that is not about a part of that is left out.
+ * What a refusal teaches for the next query.
+ * @param asked The refused range. A number in the refusal that is not about a part of it is ignored.
  * @returns undefined when the refusal is not about size.
  */
 export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | undefined {
@@ -37,20 +36,20 @@ export function sizeRefusal(error: NodeError, asked: LogRange): SizeRefusal | un
   return undefined;
 }
 
-/** Whether a node takes fewer addresses or topics than were asked for; another may take them. */
+/** Whether a node accepts fewer addresses or topics than were asked for; another one may accept them. */
 export const hasTooManyCriteria = ({ message }: NodeError): boolean =>
   CRITERIA.test(message.slice(0, LONGEST));
 
 const CRITERIA =
   /exceed max (?:addresses|topics)|less number of address|contains \d{1,9} filters\. the current limit/i;
 
-/** Words of a contract, which may be any. */
+/** These are a contract's words, which may be any. */
 const REVERTED = /\brevert/i;
 
-/** No dialect is longer; what a node writes may be. */
+/** No known refusal is longer, but a node may write anything. */
 const LONGEST = 1000;
 
-/** Some give the reason as `data`, beside a message that says nothing. */
+/** The words of the refusal: some nodes give the reason as `data`, beside a message that says nothing. */
 const textOf = ({ message, data }: NodeError): string => {
   const rest = typeof data === "string" ? data : (JSON.stringify(data) ?? "");
   return `${message.slice(0, LONGEST)} ${rest.slice(0, LONGEST)}`.trim();
@@ -71,7 +70,7 @@ const HINTS = [
   /"from":"(?<from>0x[0-9a-f]{1,13})"[^{}]{0,60}"to":"(?<to>0x[0-9a-f]{1,13})"/i,
 ];
 
-/** The last block of a range that begins as what was asked for and ends before it does. */
+/** The last block of a range that begins like the refused one and ends before it. */
 function hintIn(text: string, asked: LogRange): number | undefined {
   for (const words of HINTS) {
     const { from, to } = words.exec(text)?.groups ?? {};
@@ -85,8 +84,8 @@ function hintIn(text: string, asked: LogRange): number | undefined {
 type Dialect = readonly [about: "range" | "results", of: string, words: RegExp];
 
 /**
- * How nodes and providers say that a log query is too large: about what, of which, in which words (`widest`: so
- * many blocks are taken; the test has what was seen of them). The first row that fits counts.
+ * How nodes and providers say that a log query is too large: about what, by whom, in which words (`widest` is the
+ * number of blocks that are accepted; the test has the refusals that were seen). The first row that fits counts.
  */
 const dialects: readonly Dialect[] = [
   ["range", "Thirdweb", /number of requested blocks is (?<widest>[\d,]{1,12}k?)/i],
@@ -95,7 +94,7 @@ const dialects: readonly Dialect[] = [
     "Infura, Erigon, Polygon zkEVM, Tenderly, zkSync; reth, LlamaRPC; Nethermind; Erigon; Arbitrum",
     /returned more than [\d,]{1,12} (?:results|logs)|exceeds? max(?:imum)? results|too many (?:logs|results)|matched by query exceeds limit/i,
   ],
-  // The range that it names is the one without a limit on results; any other is taken as well.
+  // The range that it names would be answered without a limit on results; any other range may be, too.
   ["results", "Alchemy", /log response size exceeded/i],
   ["results", "Infura, Arbitrum, Conflux", /query time(?:d )?out|narrow down/i],
   [

@@ -1,5 +1,5 @@
-// The objects that nodes answer with, as the specification describes them. Fields beyond it are
-// passed on: networks differ, and new forks add some.
+// The objects that nodes answer with, as the specification describes them. Further fields are passed on, since networks
+// differ and new forks add some.
 import { z } from "zod";
 import { findMembers } from "../jsonrpc/members.ts";
 import { address, bloom, data, hash, proofOfWorkNonce, quantity } from "./values.ts";
@@ -129,7 +129,7 @@ export const replay = z
   })
   .meta({ id: "Replay", description: "What a transaction did." });
 
-/** What a block has beside its header. */
+/** The members of a block that are not in its header. */
 const BESIDE_HEADER: readonly string[] = [
   "transactions",
   "uncles",
@@ -139,9 +139,9 @@ const BESIDE_HEADER: readonly string[] = [
 ];
 
 /**
- * The header as nodes push it to who subscribed to new ones.
- *
- * @param json The block as a node wrote it. @param beside What else is no part of it.
+ * The header as nodes push it to subscribers of new heads.
+ * @param json The block as a node wrote it.
+ * @param beside Further members that are not in the header.
  */
 export function headerOf(json: Buffer, beside: readonly string[] = []): string {
   const members = Object.entries(JSON.parse(json.toString()) as object);
@@ -153,12 +153,12 @@ export function headerOf(json: Buffer, beside: readonly string[] = []): string {
 
 /**
  * A log that is no longer part of the chain.
- *
- * @param json The log as a node wrote it. @returns The same with `removed` true, where it was or at its end.
+ * @param json The log as a node wrote it.
+ * @returns The same with `removed: true`, in its place or at the end.
  */
 export const asRemoved = (json: Buffer): Buffer => withRemoved(json, "true");
 
-/** The same log when it was part of the chain. */
+/** The same log as it was while it was part of the chain. */
 export const asRestored = (json: Buffer): Buffer => withRemoved(json, "false");
 
 function withRemoved(json: Buffer, value: string): Buffer {

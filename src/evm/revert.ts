@@ -1,4 +1,4 @@
-// Recognises a reverted execution in the words of any node, and reads why it reverted.
+// Recognises a reverted execution in the words of any node, and finds out why it reverted.
 import { isData } from "./values.ts";
 
 /** A node's error object. */
@@ -9,23 +9,23 @@ export type NodeError = {
 };
 
 export type Revert = {
-  /** What the contract said, if it said something readable. */
+  /** The contract's reason, if it is readable. */
   readonly reason: string | undefined;
-  /** What the contract returned, whole; undefined when the node does not tell. */
+  /** All bytes that the contract returned; undefined when the node does not tell them. */
   readonly data: string | undefined;
 };
 
 /** Deeper than any node wraps its revert data: Hardhat and Ganache put it in an object. */
 const MAX_WRAPPING = 3;
 
-/** undefined when the error is none of a reverted execution. */
+/** undefined when the error is not about a reverted execution. */
 export function readRevert(error: NodeError): Revert | undefined {
   const { code, message } = error;
-  // -32015 is Parity's for any failed execution; only a revert gives bytes.
+  // Parity uses -32015 for any failed execution; only a revert has data.
   const isRevert = code === 3 || (code === -32015 && isData(error.data));
   if (!isRevert && !saysRevert(message) && !saysRevert(error.data)) return undefined;
   const data = revertData(error.data, MAX_WRAPPING);
-  // Words of the node's own about bytes it shows are noise: geth has none for a custom error.
+  // What a node itself says about the data is ignored: geth says nothing about a custom error.
   const reason = data && data !== "0x" ? reasonOf(data) : reasonInText(message);
   return { data, reason };
 }
@@ -34,7 +34,10 @@ export function readRevert(error: NodeError): Revert | undefined {
 const saysRevert = (text: unknown): boolean =>
   typeof text === "string" && /\brevert(ed)?\b/i.test(text);
 
-/** Bare (geth), behind "Reverted " (Parity, Nethermind, Conflux) or inside an object (Hardhat: data, Ganache: result, return). */
+/**
+ * As they are (geth), after "Reverted " (Parity, Nethermind, Conflux) or inside an object (Hardhat: data, Ganache:
+ * result, return).
+ */
 function revertData(value: unknown, levels: number): string | undefined {
   if (typeof value === "string") {
     const found = /(?:^|[\s"])(0x[0-9a-fA-F]*)"?$/.exec(value)?.[1];
@@ -78,7 +81,7 @@ function decodeString(body: string): string | undefined {
   const length = wordAt(body, offset);
   const start = (offset + 32) * 2;
   const end = start + length * 2;
-  // NaN, of a word that is not there, fits nowhere.
+  // NaN, from a word that is missing, fails as well.
   if (!(end <= body.length)) return undefined;
   return Buffer.from(body.slice(start, end), "hex").toString("utf8");
 }

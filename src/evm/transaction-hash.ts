@@ -3,11 +3,11 @@ import { keccak256 } from "./keccak.ts";
 
 export type SignedHash = {
   readonly hash: string;
-  /** false: the type is one that only some network knows, and it may hash otherwise. */
+  /** false: only some network knows the type, and may hash it in another way. */
   readonly isCertain: boolean;
 };
 
-/** @param data The signed transaction as DATA. What is malformed has some hash as well. */
+/** @param data The signed transaction as DATA. Malformed bytes have some hash as well. */
 export function hashOfSigned(data: string): SignedHash {
   const bytes = Buffer.from(data.slice(2), "hex");
   const [first = 0] = bytes;
@@ -23,8 +23,8 @@ const SHORT = 0x80;
 const LIST = 0xc0;
 
 /**
- * EIP-4844 and EIP-7594: a transaction travels as a list of itself, its blobs and what proves them,
- * and is hashed alone. In its own list the first item is the chain id, which is no list.
+ * EIP-4844 and EIP-7594: a transaction is sent in a list with its blobs and their proofs, but hashed alone. The first
+ * item of the transaction's own list is the chain id, which is no list.
  */
 function withoutBlobs(bytes: Buffer): Buffer {
   const envelope = itemAt(bytes, 1);
@@ -36,12 +36,12 @@ function withoutBlobs(bytes: Buffer): Buffer {
 
 type Item = {
   readonly isList: boolean;
-  /** Where its content begins. */
+  /** Where the content of the item begins. */
   readonly start: number;
   readonly end: number;
 };
 
-/** The bounds of the RLP item there; undefined when it goes beyond the bytes. */
+/** The bounds of the RLP item at a position; undefined when it ends beyond the bytes. */
 function itemAt(bytes: Buffer, position: number): Item | undefined {
   const first = bytes[position];
   if (first === undefined) return undefined;
@@ -50,7 +50,7 @@ function itemAt(bytes: Buffer, position: number): Item | undefined {
   const size = first - (isList ? LIST : SHORT);
   const digits = Math.max(0, size - 55); // that the length itself takes
   const start = position + 1 + digits;
-  // No transaction is as long as six digits can say.
+  // No transaction is so long that its length has more than six bytes.
   if (digits > 6 || start > bytes.length) return undefined;
   const length = digits === 0 ? size : bytes.readUIntBE(position + 1, digits);
   const end = start + length;

@@ -1,10 +1,10 @@
-// The value types of the specification. The schemas only check: a value goes on as the text that came.
+// The value types of the specification. The schemas only check: a value is passed on as the text that came.
 import { z } from "zod";
 
 const QUANTITY = /^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})$/;
 const DATA = /^0x[0-9a-fA-F]*$/;
 
-/** What zod tells an error text about. */
+/** What zod gives to a function that makes an error text. */
 export type Issue = { readonly input?: unknown };
 
 const hexString = () => z.string({ error: "want a hex string" });
@@ -14,11 +14,11 @@ export const quantity = hexString()
   .regex(QUANTITY, { error: (issue) => whyNoQuantity(issue) })
   .meta({ id: "Quantity", description: "A hexadecimal integer without leading zeros." });
 
-/** Bytes, of any number. */
+/** Any number of bytes. */
 export const data = hexString()
   .regex(DATA, { error: (issue) => whyNoData(issue) })
   .refine((text) => text.length % 2 === 0, { error: "hex string of odd length" })
-  // In one expression for JSON Schema; here it would be slow for the large and loop for the huge.
+  // One expression for JSON Schema. As a check it would be slow for large values, and loop for huge ones.
   .meta({
     id: "Data",
     description: "A hexadecimal byte string.",
@@ -55,7 +55,7 @@ export const isHash = (value: unknown): value is string =>
 
 const textOf = ({ input }: Issue): string => (typeof input === "string" ? input : "");
 
-/** The words of geth, which libraries and people know. */
+/** geth's words, which libraries and people know. */
 export function whyNoQuantity(issue: Issue): string {
   const text = textOf(issue);
   if (!text.startsWith("0x")) return "hex string without 0x prefix";

@@ -1,4 +1,4 @@
-// The parts of administration, joined: beside the networks in one process, or over several processes.
+// The parts of the operators' API, joined: beside the networks in one process, or over several processes.
 import type { Logger } from "pino";
 import { configuredIn, KeyBook } from "../access/keys/key-book.ts";
 import { GUESS_LIMITS, Guesses } from "../access/scope/guesses.ts";
@@ -27,7 +27,7 @@ export type AdminParts = Pick<
   readonly log: Logger;
 };
 
-/** Refusals of wrong tokens that wait: each holds one of the few connections. */
+/** How many refusals of wrong tokens may wait: each one holds one of the few connections. */
 const HELD = 20;
 
 export class Admin {
@@ -54,7 +54,7 @@ export class Admin {
     );
   }
 
-  /** @returns The port, also when any was asked for. */
+  /** @returns The port, also when the configuration leaves it open. */
   listen(): Promise<number> {
     return this.#admin.listen();
   }

@@ -1,5 +1,5 @@
-// The configuration file as operators see and replace it: shown without secrets, checked against what runs, and
-// written as one step that is taken back where the gateway does not take it.
+// The configuration file as operators see and replace it: shown without secrets, checked against the running gateway,
+// and written in one step, which is undone when the gateway refuses it.
 import { createHmac, randomBytes } from "node:crypto";
 import { access, constants, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -12,12 +12,12 @@ import { writeFailure } from "../disk/writable.ts";
 import { Mutex } from "../lib/mutex.ts";
 import { NO_FILE, type ReadAgain, type Reload } from "./reload.ts";
 
-/** Where a configuration comes from, and what another text would mean in its place. */
+/** Where a configuration comes from, and what another text in its place would mean. */
 export type ConfigurationSource = {
-  /** undefined: the environment is all there is. */
+  /** undefined: there is only the environment. */
   readonly path: string | undefined;
   readonly read: ReadAgain;
-  /** Asks nobody for anything. */
+  /** Parses the text, without asking any node. */
   readonly check: (text: string) => ParsedConfig;
 };
 
@@ -28,7 +28,7 @@ export type ConfigurationParts = {
 };
 
 export class Configuration {
-  /** Of the files' versions. */
+  /** For the versions of the file's texts. */
   readonly #secret = randomBytes(32);
   readonly #writes = new Mutex();
   readonly #parts: ConfigurationParts;
@@ -57,7 +57,7 @@ export class Configuration {
     };
   }
 
-  /** What a text would do, in which what is hidden stands for itself. Nothing is done. */
+  /** What a text would change, with its hidden values put back. Nothing is changed. */
   async validate(text: string): Promise<Checked> {
     const path = this.#parts.source?.path;
     if (path === undefined) return mistaken([NO_FILE]);
@@ -171,7 +171,7 @@ const codeOf = (error: unknown): string =>
 const notReplaced = (path: string, error: unknown): string =>
   `${path}: cannot be replaced by the gateway (${codeOf(error)}): change it where it comes from`;
 
-/** A new file is written beside the old one and takes its name: file and folder must be writable. */
+/** The new file is written beside the old one and takes its name, so both the file and the folder must be writable. */
 async function whyNotWritable(path: string): Promise<string | undefined> {
   try {
     const file = await realpath(path);
@@ -183,7 +183,10 @@ async function whyNotWritable(path: string): Promise<string | undefined> {
   }
 }
 
-/** In one step, with the mode and, where the system allows it, the owner of before. @returns Why it was not replaced. */
+/**
+ * Replaces the file in one step, with the mode and, where the system allows it, the owner of the old file.
+ * @returns Why it was not replaced.
+ */
 async function replaceFile(path: string, text: string): Promise<string | undefined> {
   let beside: string | undefined;
   try {

@@ -1,5 +1,5 @@
-// The networks that are served, and how they become those of another configuration: made ready beside
-// the running ones, then all swapped in one step.
+// The networks that are served, and how they become those of another configuration: prepared beside the running ones,
+// then all replaced in one step.
 
 import type { NodeDrain } from "../admin/admin-parts.ts";
 import type { Config } from "../config/schema.ts";
@@ -8,17 +8,17 @@ import { within } from "../lib/waiting.ts";
 import { Network, type NetworkParts, type NetworkSettings } from "../network.ts";
 import { hostResolver } from "../server/endpoint.ts";
 
-/** One step to take, or to leave. */
+/** A change that is prepared, to be committed or cancelled. */
 export type NetworksChange = {
-  /** @param withinMs How long calls in flight are waited for at what leaves. */
+  /** @param withinMs How long calls in flight at removed networks and nodes are waited for. */
   commit(withinMs: number): void | Promise<void>;
   cancel(): Promise<void>;
 };
 
-/** Their names, in the order of the configuration, with what they are made of. */
+/** The networks by name, in the order of the configuration, and what they are made with. */
 type Plan = Pick<Config, "data" | "limits" | "networks" | "unidentified">;
 
-/** How long a network that is new is waited for, in milliseconds. */
+/** How long a new network may take to become ready, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -27,7 +27,7 @@ export class Networks {
   #nameOfHost: (host: string | undefined) => string | undefined;
   #unidentified: Plan["unidentified"];
   readonly #leaving: LeavingNetworks;
-  /** undefined where another process looks after the filters. */
+  /** undefined where another process ends the filters. */
   readonly #unserved: UnservedFilters | undefined;
   readonly #parts: NetworkParts;
 
@@ -43,7 +43,7 @@ export class Networks {
     if (role.kind !== "server") this.#unserved = new UnservedFilters({ ...parts, count, isServed });
   }
 
-  /** By their names. A reload changes it in one step. */
+  /** By name. A reload changes all of it in one step. */
   get served(): ReadonlyMap<string, Network> {
     return this.#byName;
   }
@@ -56,7 +56,7 @@ export class Networks {
     return [...this.#byName.values()];
   }
 
-  /** The name of the network that a Host header means. */
+  /** The name of the network for a Host header. */
   nameOfHost(host: string | undefined): string | undefined {
     return this.#nameOfHost(host);
   }
@@ -80,7 +80,7 @@ export class Networks {
     ];
   }
 
-  /** It is configured, and cannot be served before its nodes said which chain it is. */
+  /** Whether the network is configured, but cannot be served before its nodes told which chain it is. */
   isUnidentified(name: string | undefined): boolean {
     return Object.hasOwn(this.#unidentified ?? {}, name ?? "");
   }
@@ -93,12 +93,12 @@ export class Networks {
     return true;
   }
 
-  /** How each does, in the order of the configuration. */
+  /** The status of each network, in the order of the configuration. */
   status(): Promise<Awaited<ReturnType<Network["status"]>>[]> {
     return Promise.all(this.all.map((network) => network.status()));
   }
 
-  /** Makes ready what another configuration needs; callers notice nothing before the change is committed. */
+  /** Prepares what another configuration needs; callers notice nothing before the change is committed. */
   async prepare(plan: Plan): Promise<NetworksChange> {
     const prepared = await Promise.allSettled(
       Object.entries(plan.networks).map(([name, settings]) => this.#prepare(name, settings, plan)),
@@ -132,7 +132,7 @@ export class Networks {
     const filtersPerKey = filtersPerKeyOf(plan);
     if (running?.canBecome(settings))
       return { name, network: running, ...(await running.prepare({ settings, filtersPerKey })) };
-    // Its store has one owner: the one that was removed a moment ago still closes it.
+    // A store has one owner: a network of this name that was removed a moment ago may still be closing it.
     await this.#leaving.gone(name);
     const network = this.#make(name, plan);
     const cancel = (): Promise<void> => network.close();
@@ -173,7 +173,7 @@ export class Networks {
 
 type Prepared = NetworksChange & { readonly name: string; readonly network: Network };
 
-/** Why networks cannot serve of which nobody knows yet which chain they are. */
+/** Why networks cannot be served whose chain nobody knows yet. */
 export const whyUnidentified = (unidentified: Config["unidentified"] = {}): string[] =>
   Object.keys(unidentified).map((name) => `${name}: none of its nodes has said which chain it is`);
 
@@ -191,16 +191,16 @@ const isFulfilled = <Value>(
 const isRejected = (result: PromiseSettledResult<unknown>): result is PromiseRejectedResult =>
   result.status === "rejected";
 
-/** Networks that are served no longer, until their calls in flight have ended and they are closed. */
+/** Networks that are no longer served, until their calls in flight have ended and they are closed. */
 type LeavingOptions = {
   /** How long calls in flight are waited for. */
   readonly withinMs: number;
-  /** Whether another network has its name by now. */
+  /** Whether another network has the name by now. */
   readonly isReplaced: () => boolean;
 };
 
 class LeavingNetworks {
-  /** Until it is closed, by name. */
+  /** By name, until each is closed. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #parts: Pick<NetworkParts, "clock" | "metrics">;
 
@@ -217,17 +217,17 @@ class LeavingNetworks {
     this.#closing.set(name, closed);
   }
 
-  /** Resolves when none of this name is left. */
+  /** Resolves when no network of this name is left. */
   async gone(name: string): Promise<void> {
     await this.#closing.get(name);
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when no network is left. */
   async empty(): Promise<void> {
     await Promise.all(this.#closing.values());
   }
 
-  /** When the calls in flight have ended, or their time is over. */
+  /** Closes the network when its calls in flight have ended, or their time is over. */
   async #close(network: Network, withinMs: number): Promise<void> {
     await within(withinMs, network.requests.empty(), this.#parts);
     await network.close();

@@ -1,4 +1,4 @@
-// What each process of a gateway has, whatever it does: one that does everything, a server, the writer.
+// The parts that each process of a gateway has: one that does everything, a server, and the writer.
 
 import { totalmem } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { StallWatch } from "../observe/stall-watch.ts";
 import { openState } from "../state/open-state.ts";
 
 /**
- * @param options.processes How many there are: what may wait in memory is divided among them.
+ * @param options.processes How many processes there are: they share what may wait in memory.
  * @throws When the state cannot be opened.
  */
 export async function openProcessParts(
@@ -37,7 +37,7 @@ export async function openProcessParts(
   return {
     stalls,
     incidents,
-    /** What most parts are made with. */
+    /** The parts that most other parts are made with. */
     common: { metrics, state, memory, turns: new Turns({ clock }), clock, log },
     filterCount: new FilterCount({ state }),
     reconfigure: (next: Config): void => {
@@ -55,13 +55,12 @@ type ProcessMemoryParts = {
   readonly log: Pick<Logger, "warn">;
 };
 
-/** A refusal is told of when none was for so long. */
+/** A refusal is logged when there was none for this time, in milliseconds. */
 const QUIET_MS = 60_000;
 
 /**
- * How much may wait in the memory of one process; when that is too much, it is logged once.
- *
- * @param options.processes Among so many what is configured is divided.
+ * How much may wait in the memory of one process. When there is too much, that is logged once.
+ * @param options.processes Among how many processes the configured amount is divided.
  */
 function processMemory(
   config: MemorySettings,
@@ -102,9 +101,8 @@ const TIMEOUT_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * A start that follows the end of another gateway waits for it: a restart is not refused for a second's overlap. Resolves
- * when nobody keeps the stores of the networks, or the timeout ends: then opening them says who does.
- *
+ * Waits until no gateway keeps the stores of the networks, so that a restart is not refused because it overlaps for a
+ * second with the end of another one. Resolves at a timeout as well: then opening the stores tells who keeps them.
  * @throws StoreUnavailable when a folder cannot be written.
  */
 export async function untilStoresAreFree(

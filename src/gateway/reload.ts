@@ -1,4 +1,4 @@
-// Another configuration for a running gateway: compared, made ready, and taken as one step.
+// Applies another configuration to a running gateway: it is compared, prepared, and applied in one step.
 
 import type { Logger } from "pino";
 import type { Actor, AuditTrail } from "../access/audit-trail.ts";
@@ -13,17 +13,17 @@ import type { NetworksChange } from "./networks.ts";
 
 export type ReloadParts = {
   readonly networks: { prepare(config: Config): Promise<NetworksChange> };
-  /** Has all parts but the networks take over a configuration, at once. */
+  /** Makes all parts but the networks take a configuration, at once. */
   readonly apply: (config: Config) => void;
   readonly audit: Pick<AuditTrail, "note">;
   readonly clock: Pick<Clock, "wallTime">;
   readonly log: Logger;
 };
 
-/** What the configuration says now. */
+/** Reads the configuration as it is now. */
 export type ReadAgain = () => ParsedConfig | Promise<ParsedConfig>;
 
-/** So many of the last are told, with so many lines each. */
+/** How many of the last reloads are remembered, and how many lines of each. */
 const MOST_PAST = 20;
 const MOST_LINES = 100;
 
@@ -37,9 +37,9 @@ function linesOf(outcome: Reloaded): readonly string[] {
 }
 
 export class Reload {
-  /** What runs. */
+  /** The configuration that runs. */
   #config: Config;
-  /** One after the other: each is compared with what the one before left. */
+  /** One reload at a time: each is compared with what the one before left. */
   readonly #reloads = new Mutex();
   #isStopping = false;
   #past: readonly PastReload[] = [];
@@ -50,7 +50,7 @@ export class Reload {
     this.#parts = parts;
   }
 
-  /** The newest first. */
+  /** Newest first. */
   get past(): readonly PastReload[] {
     return this.#past;
   }
@@ -60,16 +60,12 @@ export class Reload {
     return compareConfigs(this.#config, config);
   }
 
-  /** Takes the configuration, or leaves everything as it is. Never rejects. */
+  /** Applies the configuration, or leaves everything as it is. Never rejects. */
   async to(config: Config, by: Actor): Promise<Reloaded> {
     return this.#noted(await this.#reloads.run(() => this.#reload(config, by)), by);
   }
 
-  /**
-   * As `to`, with what the file says now. A bad file changes nothing.
-   *
-   * @param read undefined where there is no file.
-   */
+  /** As `to`, with what the file says now. A bad file changes nothing. @param read undefined where there is no file. */
   async again(read: ReadAgain | undefined, by: Actor): Promise<Reloaded> {
     if (!read) return this.#noted(this.#refuse(NO_FILE), by);
     const parsed = await read();
@@ -77,7 +73,7 @@ export class Reload {
     return this.#noted(this.#tell(parsed), by);
   }
 
-  /** From now on everything is refused; resolves when nothing is under way. */
+  /** From now on every reload is refused; resolves when none is being made. */
   async close(): Promise<void> {
     this.#isStopping = true;
     await this.#reloads.idle();
@@ -112,14 +108,14 @@ export class Reload {
       return this.#refuse(STOPPING);
     }
     const changed = changes.map(({ line }) => line);
-    // The log's level may be among the changes: told while it is the more talkative one.
+    // The log's level may be among the changes: the change is logged while the log tells more.
     const isToldBefore = log.isLevelEnabled("info");
     if (isToldBefore) this.#tellChanges(changed);
-    // In one turn: no call sees a part of it.
+    // All in one turn: no call sees a part of it.
     const committed = prepared.commit(config.timeouts.drainMs);
     apply(config);
     this.#config = config;
-    await committed; // by other processes
+    await committed; // other processes may be committing it
     if (!isToldBefore) this.#tellChanges(changed);
     await audit.note(by, { what: "the configuration was reloaded", details: changed });
     return { kind: "reloaded", changed };

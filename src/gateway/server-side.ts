@@ -1,4 +1,4 @@
-// What stands between callers and the networks, joined: keys, limits, usage, and the server itself.
+// The parts between callers and the networks, joined: keys, limits, usage, and the server itself.
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import manifest from "../../package.json" with { type: "json" };
@@ -38,7 +38,7 @@ import type { Networks } from "./networks.ts";
 export type ServerSideOptions = {
   /** Which of the gateway's processes this is; 0 where there is one. */
   readonly slot: number;
-  /** Other processes answer the same keys. */
+  /** Whether other processes answer calls with the same keys. */
   readonly hasOthers: boolean;
 };
 
@@ -61,7 +61,7 @@ export class ServerSide {
   readonly #stories: Stories;
   #traces: TraceSender | undefined;
   readonly #bodies: BodyAnswerer;
-  /** What operators call as one of the keys. */
+  /** The calls that operators make as one of the keys. */
   readonly trials: CallTrials;
   readonly #connections: Connections;
   readonly #handshakes: Handshakes;
@@ -69,10 +69,10 @@ export class ServerSide {
   readonly #sockets: CallerSockets;
   readonly #server: HttpServer;
   #drainMs: number;
-  /** What follows the configuration while calls come in. */
+  /** The settings that may change while calls come in. */
   #rules: ReturnType<typeof rulesOf>;
   #tracing: Config["tracing"];
-  /** Under which this process is known among all of the gateway. */
+  /** The name of this process among all that share the state. */
   readonly #member: string;
   readonly #parts: ServerSideParts;
 
@@ -174,18 +174,18 @@ export class ServerSide {
     );
   }
 
-  /** Why this process cannot serve now, or not all; empty when it can. */
+  /** Why this process cannot serve now, or not all networks; empty when it can. */
   async whyNotReady(): Promise<readonly string[]> {
     const { networks, state } = this.#parts;
     return [...(await networks.whyNotReady()), ...whyStateNotWritable(state)];
   }
 
-  /** The slow and failed calls of late that this process answered, the newest first. */
+  /** The recent slow and failed calls that this process answered, newest first. */
   tailedCalls(): readonly TailedCall[] {
     return this.#stories.tail;
   }
 
-  /** Takes up what is known of keys and their use. */
+  /** Reads the keys and their usage. */
   async start(): Promise<void> {
     await this.#meters.start();
     await this.#keys.start();
@@ -193,7 +193,7 @@ export class ServerSide {
     this.#usages.start();
   }
 
-  /** Lets callers in. @returns The port, also when any was asked for. */
+  /** Lets callers in. @returns The port, also when the configuration leaves it open. */
   listen(): Promise<number> {
     return this.#server.listen();
   }
@@ -227,12 +227,12 @@ export class ServerSide {
     this.#traces = options && new TraceSender(options, { ...this.#parts, load: loadExporter });
   }
 
-  /** No new connections; running calls end. */
+  /** Takes no new connections, and lets running calls end. */
   drain(): Promise<void> {
     return this.#server.drain(this.#drainMs);
   }
 
-  /** After it was drained. */
+  /** To be called after `drain`. */
   async close(): Promise<void> {
     await this.#traces?.close();
     this.#tokens.close();
@@ -260,7 +260,7 @@ const storiesOptions = ({ tail, tracing }: Config): StoriesOptions => ({
 
 const { version } = manifest;
 
-/** What traces are made of takes time and memory: it is loaded with the first one. */
+/** The exporter takes time and memory, so it is loaded with the first trace. */
 const loadExporter = async (options: TraceSenderOptions): Promise<SpanExporter> =>
   (await import("../observe/otlp-exporter.ts")).spanExporter(options);
 

@@ -40,10 +40,12 @@ export type CallRates = {
 /** @param metrics As a registry gives them as JSON. */
 export class CountedMetrics {
   readonly #byName: ReadonlyMap<string, readonly Value[]>;
+  /** Of the names that were asked for: whoever asks of one network asks of all. */
+  readonly #byNetwork = new Map<string, ReadonlyMap<unknown, readonly Value[]>>();
 
   constructor(metrics: readonly object[]) {
     const all = metrics as readonly Metric[];
-    this.#byName = new Map(all.map(({ name, values }) => [`${name}`, values]));
+    this.#byName = new Map(all.map(({ name, values }) => [name, values]));
   }
 
   /** A gauge of a network; undefined where it is not measured. */
@@ -99,7 +101,11 @@ export class CountedMetrics {
   }
 
   #of(name: string, network: string): readonly Value[] {
-    return (this.#byName.get(name) ?? []).filter(({ labels }) => labels["network"] === network);
+    const known = this.#byNetwork.get(name);
+    const grouped =
+      known ?? Map.groupBy(this.#byName.get(name) ?? [], ({ labels }) => labels["network"]);
+    if (!known) this.#byNetwork.set(name, grouped);
+    return grouped.get(network) ?? [];
   }
 }
 

@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CallMessage } from "../jsonrpc/plain-call.ts";
-import type { AnswerJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, AnswerRoom } from "../jsonrpc/raw-json.ts";
 import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
 import type { RpcResponse } from "./response.ts";
@@ -35,19 +36,23 @@ class TurnsOfOthers {
   }
 }
 
+/** The answer that is there at once; undefined: it comes later. */
+type Given = (id: number, room: AnswerRoom) => RpcResponse | undefined;
+
 /** Members whose answers come when the test says so. */
 class Members {
   readonly begun: number[] = [];
   held = 0;
   isCalm = true;
   readonly turns = new TurnsOfOthers();
+  readonly room = new AnswerRoom();
   readonly #settle = new Map<number, (reply: RpcResponse) => void>();
 
   batch(
     count: number,
-    options: { mostBytes?: number; expected?: number; now?: number } = {},
+    options: { mostBytes?: number; expected?: number; now?: number; given?: Given } = {},
   ): Batch {
-    const { mostBytes = 1_000 * MB, expected = 10, now } = options;
+    const { mostBytes = 1_000 * MB, expected = 10, now, given } = options;
     const messages = Array.from({ length: count }, (_, index) => message(index));
     return new Batch(
       messages,
@@ -55,6 +60,8 @@ class Members {
       {
         answer: ({ id }) => {
           this.begun.push(Number(id));
+          const at = given?.(Number(id), this.room);
+          if (at) return at;
           if (now !== undefined) return replyOf(Number(id), now);
           return new Promise((resolve) => this.#settle.set(Number(id), resolve));
         },
@@ -66,6 +73,7 @@ class Members {
           },
           restartDeadline: () => undefined,
         },
+        room: this.room,
         isCalm: () => this.isCalm,
         turns: this.turns,
       },
@@ -84,6 +92,11 @@ const replyOf = (id: number, bytes: number): RpcResponse => ({
   bytes,
 });
 
+function inRoom(room: AnswerRoom, json: string): RpcResponse | undefined {
+  const put = room.put(json.slice(0, -1), Buffer.from(json.slice(-1)), "");
+  return put && { status: 200, pieces: [put], bytes: put.length };
+}
+
 const textOf = (pieces: readonly AnswerJson[]): string =>
   pieces.map((piece) => (Buffer.isBuffer(piece) ? piece.toString("latin1", 0, 1) : piece)).join("");
 
@@ -92,6 +105,45 @@ describe("a batch", () => {
     const members = new Members();
     const reply = members.batch(3, { now: 5 }).answer() as RpcResponse;
     expect([textOf(reply.pieces), reply.rest, members.held]).toEqual(["[0,1,2]", undefined, 0]);
+  });
+
+  it("is one piece where its answers lie one behind the other", () => {
+    const members = new Members();
+    const given: Given = (id, room) => inRoom(room, String(id));
+    const reply = members.batch(3, { given }).answer() as RpcResponse;
+    expect(reply.pieces.map(String)).toEqual(["[0,1,2", "]"]);
+    expect([reply.bytes, members.held]).toEqual([7, 0]);
+  });
+
+  it("has its members in order, wherever each of them lies", async () => {
+    const kinds = fc.array(fc.constantFrom("room", "text", "bytes", "large", "later"), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    const property = fc.asyncProperty(kinds, async (all) => {
+      const members = new Members();
+      const given: Given = (id, room) => {
+        const json = `${id}${all[id] === "large" ? "0".repeat(30_000) : ""}`;
+        if (all[id] === "later") return undefined;
+        if (all[id] === "text") return { status: 200, pieces: [json], bytes: json.length };
+        if (all[id] === "bytes")
+          return { status: 200, pieces: [Buffer.from(json)], bytes: json.length };
+        return inRoom(room, json) ?? { status: 200, pieces: [json], bytes: json.length };
+      };
+      const answered = Promise.resolve(members.batch(all.length, { given }).answer());
+      for (const [id, kind] of all.entries()) if (kind === "later") await members.settle(id, 3);
+      const { pieces, bytes, rest } = await answered;
+      const want = all.map((kind, id) =>
+        kind === "later"
+          ? String(id % 10).repeat(3)
+          : `${id}${kind === "large" ? "0".repeat(30_000) : ""}`,
+      );
+      let text = pieces.map(String).join("");
+      for await (const more of rest ?? []) text += more.map(String).join("");
+      expect(text).toBe(`[${want.join(",")}]`);
+      if (!rest) expect(bytes).toBe(text.length);
+    });
+    await fc.assert(property, { numRuns: 60 });
   });
 
   it("begins all members that are expected to be small, and is in order whatever comes first", async () => {

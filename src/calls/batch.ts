@@ -1,7 +1,8 @@
 // A batch on its way: its members are begun in their order, as many as their answers can be held, and
 // answered in their order. What is too large to be held is sent while later members are still to be begun.
 
-import { type AnswerJson, heldBytesOf } from "../jsonrpc/raw-json.ts";
+import { COMMA, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
+import { type AnswerJson, type AnswerRoom, heldBytesOf } from "../jsonrpc/raw-json.ts";
 import type { Message } from "../jsonrpc/request.ts";
 import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Turns } from "../lib/turns.ts";
@@ -22,6 +23,8 @@ export type BatchParts = {
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
+  /** Where answers may lie. */
+  readonly room: Pick<AnswerRoom, "bytes" | "giveBack">;
   readonly turns: Pick<Turns, "join" | "next">;
 };
 
@@ -41,6 +44,8 @@ export class Batch {
   /** Of the answers under way, as far as can be told, and of those that are here, in bytes. */
   #expectedBytes = 0;
   #heldBytes = 0;
+  /** What their room takes, in bytes: some of it twice. */
+  #roomBytes = 0;
   /** Of all that was given out. */
   #bytes = 0;
   #isOver = false;
@@ -65,7 +70,7 @@ export class Batch {
   async #wholeOrRest(): Promise<RpcResponse> {
     while (!this.#isWhole) {
       if (this.#responses[0] && this.#hasToBeTaken)
-        return { status: 200, pieces: [], bytes: 0, rest: this.#inTurn() };
+        return { status: 200, pieces: [], bytes: 0, rest: this.#inTurn(), room: this.#parts.room };
       await this.#change();
       this.#beginSome();
     }
@@ -82,17 +87,17 @@ export class Batch {
   }
 
   #whole(): RpcResponse {
-    this.#parts.scope.hold("building", -this.#heldBytes);
+    const { scope, room } = this.#parts;
+    scope.hold("building", -this.#heldBytes - this.#roomBytes);
     const provenance = commonProvenance(this.#responses.map((response) => response?.provenance));
-    const pieces: AnswerJson[] = [];
+    const list = new ListOfAnswers();
     let bytes = this.#messages.length + 1; // brackets, and commas
     for (let index = 0; index < this.#messages.length; index += 1) {
       const taken = this.#take(index);
-      pieces.push(index === 0 ? "[" : ",", ...taken.pieces);
+      list.add(taken.pieces);
       bytes += taken.bytes;
     }
-    pieces.push("]");
-    return { status: 200, pieces, bytes, provenance };
+    return { status: 200, pieces: list.finish(), bytes, provenance, room };
   }
 
   async *#inTurn(): AsyncGenerator<readonly AnswerJson[]> {
@@ -167,10 +172,12 @@ export class Batch {
   }
 
   #took(index: number, response: RpcResponse): void {
+    const { scope, room } = this.#parts;
     const held = heldBytesOf(response.pieces);
     this.#responses[index] = response;
     this.#heldBytes += held;
-    this.#parts.scope.hold("building", held);
+    scope.hold("building", held + room.bytes - this.#roomBytes);
+    this.#roomBytes = room.bytes;
     this.#parts.saw(this.#messages[index] as Message, held);
   }
 
@@ -180,6 +187,56 @@ export class Batch {
     });
   }
 }
+
+/** The pieces of a JSON array; elements that lie one behind the other, with commas between them, are one piece. */
+class ListOfAnswers {
+  readonly #pieces: AnswerJson[] = [];
+  #isEmpty = true;
+  /** The bytes that the last elements lie in, and where. */
+  #bytes: Uint8Array = NO_BYTES;
+  #start = 0;
+  #end = 0;
+
+  add(element: readonly AnswerJson[]): void {
+    const [first] = element;
+    const mark = this.#isEmpty ? OPEN_BRACKET : COMMA;
+    if (element.length === 1 && Buffer.isBuffer(first)) this.#addBytes(first, mark);
+    else {
+      this.#endRun();
+      this.#pieces.push(mark === COMMA ? "," : "[", ...element);
+    }
+    this.#isEmpty = false;
+  }
+
+  #addBytes({ buffer, byteOffset, length }: Buffer, mark: number): void {
+    const isHere = buffer === this.#bytes.buffer;
+    const bytes = isHere ? this.#bytes : new Uint8Array(buffer);
+    const isMarked = bytes[byteOffset - 1] === mark;
+    if (!isHere || !isMarked || byteOffset - 1 !== this.#end) {
+      this.#endRun();
+      if (!isMarked) this.#pieces.push(mark === COMMA ? "," : "[");
+      this.#start = isMarked ? byteOffset - 1 : byteOffset;
+    }
+    this.#bytes = bytes;
+    this.#end = byteOffset + length;
+  }
+
+  #endRun(): void {
+    const { buffer } = this.#bytes;
+    if (this.#end > this.#start)
+      this.#pieces.push(Buffer.from(buffer, this.#start, this.#end - this.#start));
+    this.#bytes = NO_BYTES;
+    this.#start = this.#end = 0;
+  }
+
+  finish(): AnswerJson[] {
+    this.#endRun();
+    this.#pieces.push("]");
+    return this.#pieces;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
 
 /** Of a member that was not begun. */
 const NOTHING: Pick<RpcResponse, "pieces" | "bytes"> = { pieces: [], bytes: 0 };

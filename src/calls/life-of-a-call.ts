@@ -3,13 +3,20 @@
 import type { Logger } from "pino";
 import type { Costs, Meter } from "../access/limits/meter.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
-import { type AnswerJson, bytesOf, lengthOf } from "../jsonrpc/raw-json.ts";
+import {
+  type AnswerJson,
+  AnswerRoom,
+  BorrowedJson,
+  bytesOf,
+  kept,
+  lengthOf,
+} from "../jsonrpc/raw-json.ts";
 import { type Message, type RequestBody, readOther, readRequest } from "../jsonrpc/request.ts";
 import { errors, isTooMuchWork, type RateLimit, RpcError, ruleOf } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget } from "../lib/memory-budget.ts";
 import type { Turns } from "../lib/turns.ts";
-import { checkAddresses, checkParams, type Outcome, type Provenance } from "../methods/method.ts";
+import { type Answered, checkAddresses, checkParams, type Provenance } from "../methods/method.ts";
 import type { CallRecord, Metrics } from "../observe/metrics.ts";
 import type { Stories } from "../observe/stories.ts";
 import type { Story } from "../observe/story.ts";
@@ -101,7 +108,8 @@ export class BodyAnswerer {
     const { stories } = this.#parts;
     const story = stories?.isOn ? stories.beginBatch(caller) : undefined;
     const callParts = partsOfBatch(caller, messages.length, this.#parts);
-    const lives: Lives = { caller, callParts, isBatch: true, story };
+    const room = new AnswerRoom();
+    const lives: Lives = { caller, callParts, isBatch: true, story, room };
     const costOf = (message: Message): number =>
       message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;
     const dearest = (): number => Math.max(...messages.map(costOf));
@@ -119,6 +127,7 @@ export class BodyAnswerer {
         },
         scope: caller.scope,
         isCalm: () => memory.isCalmFor(meter.memory),
+        room,
         turns,
       },
     );
@@ -137,6 +146,8 @@ type Lives = {
   readonly isBatch?: boolean;
   /** Of the batch; undefined where nobody wants it. */
   readonly story?: Story | undefined;
+  /** Of the batch. */
+  readonly room?: AnswerRoom;
 };
 
 /** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
@@ -169,7 +180,7 @@ function answerMessage(
     call.story = stories?.begin(caller, lives.isBatch === true, lives.story);
   try {
     const outcome = liveCall(call, parts);
-    if (!(outcome instanceof Promise)) return succeeded(call, outcome, parts);
+    if (!(outcome instanceof Promise)) return succeeded(call, outcome, parts, lives.room);
     return outcome.then(
       (result) => succeeded(call, result, parts),
       (error: unknown) => failed(call, error, parts),
@@ -179,18 +190,38 @@ function answerMessage(
   }
 }
 
-function succeeded(call: Call, result: AnswerJson, parts: LifeParts): RpcResponse {
-  const before = beforeResult(call.message.id);
-  // One text leaves as it is; the texts of a batch are written one by one, and to join them first is work for nothing.
-  const isOneText = typeof result === "string" && !call.isInBatch;
-  const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
-  // The parts are measured, not the whole: a text that was just put together is slow to look through.
-  const bytes = BYTES_AROUND + bytesOf(call.message.id) + lengthOf([result]);
+function succeeded(
+  call: Call,
+  given: AnswerJson | BorrowedJson,
+  parts: LifeParts,
+  room?: AnswerRoom,
+): RpcResponse {
+  const { pieces, bytes } = enveloped(call, given, room);
   call.end();
   recordUsage(call, { bytes }, parts);
   const provenance = call.provenance ?? MADE_HERE;
   const response = { status: 200, provenance, pieces, bytes };
   return call.story ? told(call, call.story, { response }, parts) : response;
+}
+
+/** @param room Where members of a batch are put. */
+function enveloped(
+  { message: { id }, isInBatch }: Call,
+  given: AnswerJson | BorrowedJson,
+  room?: AnswerRoom,
+): Pick<RpcResponse, "pieces" | "bytes"> {
+  const before = beforeResult(id);
+  const idBytes = bytesOf(id);
+  if (room && given instanceof BorrowedJson && idBytes === id.length) {
+    const put = room.put(before, given.bytes, "}");
+    if (put) return { pieces: [put], bytes: put.length };
+  }
+  const result = kept(given);
+  // One text leaves as it is; the texts of a batch are written one by one, and to join them first is work for nothing.
+  const isOneText = typeof result === "string" && !isInBatch;
+  const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
+  // The parts are measured, not the whole: a text that was just put together is slow to look through.
+  return { pieces, bytes: BYTES_AROUND + idBytes + lengthOf([result]) };
 }
 
 function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
@@ -284,7 +315,7 @@ export function asVisible(
  *
  * @returns Raw JSON. @throws RpcError for refusals and failures.
  */
-export function liveCall(call: Call, parts: LifeParts): Outcome {
+export function liveCall(call: Call, parts: LifeParts): Answered {
   const startedAt = parts.clock.now();
   try {
     authorize(call, startedAt);
@@ -327,7 +358,7 @@ function authorize(call: Call, nowMs: number): void {
 }
 
 /** Before validation: malformed calls are not free. The call counts as running from here until its answer is ready. */
-function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Outcome {
+function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
   if (!call.isInBatch && !memory.admitsCall(cost, meter.memory)) throw errors.memoryIsScarce();
@@ -358,14 +389,14 @@ async function whenCharged(
 ): Promise<AnswerJson> {
   refuse(await short);
   call.chargedUnits = cost;
-  return answer(call);
+  return kept(answer(call));
 }
 
 const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson> =>
   outcome.finally(() => meter.end());
 
 /** The parameters are checked, and the method answers. */
-function answer(call: Call): Outcome {
+function answer(call: Call): Answered {
   call.story?.reached("charged");
   if (!call.method) throw call.notFound();
   const { family, chainId } = call.network;

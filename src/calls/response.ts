@@ -1,5 +1,5 @@
 // What callers are sent back.
-import { type AnswerJson, lengthOf } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, type AnswerRoom, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 import type { ExplainedIn } from "../observe/story.ts";
@@ -20,6 +20,8 @@ export type RpcResponse = {
   readonly explanation?: string;
   /** What follows the pieces: made while the caller takes it, of a length that is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
+  /** Where parts of the pieces lie: whoever has copied or sent all of them gives it back. Else it is garbage. */
+  readonly room?: Pick<AnswerRoom, "bytes" | "giveBack"> | undefined;
 };
 
 /** The answer when there is nothing but an error; also for what went wrong before any message was read. */

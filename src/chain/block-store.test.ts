@@ -442,3 +442,32 @@ describe("traces that are kept with a block", () => {
     expect(tables.tail).toBe(3);
   });
 });
+
+describe("a transaction that is read again and again", () => {
+  const read = (): string => String(stored("a1")?.transaction(0));
+
+  it("is what the store has, also when its block comes anew with other content", async () => {
+    openStore();
+    await store.startAt(block("a1"));
+    const first = [1, 2, 3, 4].map(read);
+    expect(new Set(first)).toEqual(new Set([JSON.stringify(transactionOf("a1", 4))]));
+    await store.clear();
+    await store.startAt(block("a1", { inputBytes: 8 }));
+    const second = [1, 2, 3, 4].map(read);
+    expect(new Set(second)).toEqual(new Set([JSON.stringify(transactionOf("a1", 8))]));
+  });
+
+  it("is found no more when its block has left the store", async () => {
+    openStore();
+    await store.startAt(block("a1"));
+    const held = stored("a1");
+    expect([1, 2, 3].map(() => String(held?.transaction(0)))).toHaveLength(3);
+    await store.clear();
+    expect(() => held?.transaction(0)).toThrow("no transactions");
+  });
+
+  const transactionOf = (name: string, inputBytes: number) => ({
+    hash: hashOf(`of ${name}`),
+    input: `0x${noise(name, inputBytes)}`,
+  });
+});

@@ -53,6 +53,7 @@ export class BlockTables {
   #blocks: ({ readonly hash: Buffer; readonly block: StoredBlock } | undefined)[] = [];
 
   readonly #unpacked = new UnpackedParts();
+  readonly #lastPiece = new LastPiece();
 
   /** @throws StoreUnavailable when its format is newer; an error when the folder cannot be read or written. */
   constructor({ path, readOnly = false }: { path: string; readOnly?: boolean | undefined }) {
@@ -168,9 +169,16 @@ export class BlockTables {
 
   /** One part of a block. @returns Bytes that are valid until the next read: copy them to keep them. */
   part(hash: string | Buffer, part: StoredPart, piece = 0): Buffer | undefined {
+    const isList = part === "receipts" || part === "transactions";
+    const key = isList && typeof hash === "string" ? hash : undefined;
+    const held = key && this.#lastPiece.get(key, part, piece, this.#head);
+    if (held) return held;
     const stored = this.parts.getBinaryFast(partKey(hash, part, piece));
     const bytes = restOf(stored);
-    return bytes && isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
+    if (!bytes) return undefined;
+    const plain = isCompressed(stored) ? this.#unpacked.unpack(bytes) : bytes;
+    if (key) this.#lastPiece.saw(plain);
+    return plain;
   }
 
   /** Whether a block's parts are encoded as `packed`. This looks at the part that is compressed last. */
@@ -238,6 +246,7 @@ export class BlockTables {
     for (const { position } of this.leaving()) this.removeLeaving(position);
     for (const table of this.#ofBlocks) table.clearSync();
     this.#blocks = [];
+    this.#lastPiece.forget();
     this.notes.removeSync(HEAD);
     this.notes.removeSync(TAIL);
   }
@@ -248,6 +257,46 @@ export class BlockTables {
     return [...ofBlocks, this.segments, this.segmentOrder];
   }
 }
+
+/** The piece that is read again and again: who asks for one receipt of a block asks for its neighbours next. */
+class LastPiece {
+  #hash = "";
+  #part: StoredPart = "outline";
+  #piece = 0;
+  /** The head while it was read. */
+  #head: object | undefined;
+  /** Its bytes, once it was asked for twice. */
+  #bytes: Buffer | undefined;
+  #isAgain = false;
+  readonly #room = Buffer.allocUnsafeSlow(LARGEST_HELD);
+
+  get(hash: string, part: StoredPart, piece: number, head: object | undefined): Buffer | undefined {
+    const isSame = hash === this.#hash && piece === this.#piece && part === this.#part;
+    this.#isAgain = isSame && head === this.#head;
+    if (this.#isAgain) return this.#bytes;
+    this.#head = head;
+    this.#hash = hash;
+    this.#part = part;
+    this.#piece = piece;
+    this.#bytes = undefined;
+    return undefined;
+  }
+
+  /** What it is, that was looked for. */
+  saw(bytes: Buffer): void {
+    if (!this.#isAgain || bytes.length > LARGEST_HELD) return;
+    bytes.copy(this.#room);
+    this.#bytes = this.#room.subarray(0, bytes.length);
+  }
+
+  forget(): void {
+    this.#hash = "";
+    this.#bytes = undefined;
+  }
+}
+
+/** In bytes. */
+const LARGEST_HELD = 65_536;
 
 /** How many blocks are held in memory after they were read: each takes less than a kilobyte. */
 const READ_BLOCKS = 128;

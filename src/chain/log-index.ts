@@ -127,6 +127,27 @@ export function encodeDirectory(logs: readonly TermedLog[]): Buffer {
 /** A directory is copied here to be read: numbers must be aligned, and the bytes of a store are not. */
 let scratch = new Uint32Array(WORDS * 512);
 
+/** Visits the logs of an encoded directory that have so many topics: 1,000 of them are not worth an object each. */
+export function eachLogSpan(
+  directory: Buffer,
+  leastTopics: number,
+  visit: (receipt: number, start: number, length: number) => void,
+): void {
+  const { words, end } = wordsOf(directory);
+  for (let at = 0; at < end; at += WORDS)
+    if (((words[at + TOPICS] ?? 0) & 7) >= leastTopics)
+      visit(words[at + RECEIPT] ?? 0, words[at + START] ?? 0, words[at + LENGTH] ?? 0);
+}
+
+/** How many logs an encoded directory has. */
+export const logsIn = (directory: Buffer): number => directory.length / (4 * WORDS);
+
+function wordsOf(directory: Buffer): { readonly words: Uint32Array; readonly end: number } {
+  if (directory.length > scratch.byteLength) scratch = new Uint32Array(directory.length / 2);
+  directory.copy(new Uint8Array(scratch.buffer));
+  return { words: scratch, end: directory.length / 4 };
+}
+
 /**
  * The logs of an encoded directory that may match, judged by their terms alone.
  * @param mayMatch Gets the terms (the address, then the topics; later numbers mean nothing) and the number of topics.
@@ -135,10 +156,7 @@ export function findLogSpans(
   directory: Buffer,
   mayMatch: (words: Uint32Array, firstTerm: number, topics: number) => boolean,
 ): LogSpan[] {
-  if (directory.length > scratch.byteLength) scratch = new Uint32Array(directory.length / 2);
-  directory.copy(new Uint8Array(scratch.buffer));
-  const words = scratch;
-  const end = directory.length / 4;
+  const { words, end } = wordsOf(directory);
   const spans: LogSpan[] = [];
   for (let at = 0; at < end; at += WORDS) {
     const topics = words[at + TOPICS] ?? 0;

@@ -55,16 +55,20 @@ export function selectLogs(
   { matcher, store }: { matcher: LogMatcher; store: PartReader },
   found: LogSelection,
 ): void {
+  if (matcher.conditions.length === 0) {
+    // Without conditions all logs match. The receipts are read only when the logs turn out to be few.
+    const directory = store.part(block.hash, "logs");
+    if (directory?.length)
+      found.addAll({ ...block, hash: bytesOf(block.hash) }, directory, matcher.leastTopics);
+    return;
+  }
   let hasBegun = false;
-  const add = (span: LogSpan, log?: Buffer): void => {
+  const spans = spansOf(block.hash, { matcher, store });
+  visitLogs(block.hash, spans, { matcher, store }, (span, log) => {
     if (!hasBegun) found.beginBlock(block.number, bytesOf(block.hash));
     hasBegun = true;
     found.add(span, log);
-  };
-  const spans = spansOf(block.hash, { matcher, store });
-  // Without conditions all logs match. The receipts are read only when the logs turn out to be few.
-  if (matcher.conditions.length === 0) for (const span of spans) add(span);
-  else visitLogs(block.hash, spans, { matcher, store }, add);
+  });
 }
 
 const bytesOf = (hash: string | Buffer): Buffer =>

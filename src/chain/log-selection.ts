@@ -2,13 +2,12 @@
 // again when they are sent, by the hash of their block, so it does not matter when the number means another block by
 // then.
 import { COMMA } from "../jsonrpc/ascii.ts";
-import type { JsonSource } from "../jsonrpc/raw-json.ts";
-import type { LogSpan } from "./log-index.ts";
+import { CHUNK_BYTES, type JsonSource, lendChunk } from "../jsonrpc/raw-json.ts";
+import { eachLogSpan, type LogSpan, logsIn } from "./log-index.ts";
 import { itemsOf, type PartReader, PIECE_ITEMS } from "./stored-block.ts";
 
 /** Up to this many bytes the logs themselves are kept and need not be read again. */
 const WORTH_KEEPING = 131_072;
-const CHUNK = 65_536;
 const HASH_WORDS = 8;
 
 export class LogSelection implements JsonSource {
@@ -34,11 +33,25 @@ export class LogSelection implements JsonSource {
       words.set(at, 1 + word, hash.readUInt32BE(word * 4));
   }
 
-  /** @param log Bytes that are valid for this turn only. Left out: no log is kept before `keepFew`. */
-  add({ receipt, start, length }: LogSpan, log?: Buffer): void {
+  /** @param log Bytes that are valid for this turn only. */
+  add({ receipt, start, length }: LogSpan, log: Buffer): void {
     this.#addSpan(this.#blocks.count - 1, receipt, start, length);
-    if (log) this.#kept?.push(Buffer.from(log));
-    else this.#kept = undefined;
+    this.#kept?.push(Buffer.from(log));
+  }
+
+  /** All logs of a block with so many topics. None is kept before `keepFew`. @param directory Of its logs (`log-index.ts`). */
+  addAll(
+    { number, hash }: { readonly number: number; readonly hash: Buffer },
+    directory: Buffer,
+    leastTopics: number,
+  ): void {
+    this.beginBlock(number, hash);
+    this.#kept = undefined;
+    this.#spans.reserve(logsIn(directory));
+    const block = this.#blocks.count - 1;
+    eachLogSpan(directory, leastTopics, (receipt, start, length) =>
+      this.#addSpan(block, receipt, start, length),
+    );
   }
 
   /** Reads the logs that were added without bytes, if they are few. @throws When a block has left the store. */
@@ -104,7 +117,7 @@ export class LogSelection implements JsonSource {
     let next = 0;
     while (next < this.count) {
       const least = this.#spans.at(next, LENGTH) + 1;
-      const chunk = Buffer.allocUnsafe(Math.max(CHUNK, least));
+      const chunk = least > CHUNK_BYTES ? Buffer.allocUnsafe(least) : lendChunk();
       const { end, bytes } = this.#fill(chunk, next);
       yield chunk.subarray(0, bytes);
       next = end;
@@ -251,13 +264,18 @@ class Words {
     this.#words[row * this.#width + column] = word;
   }
 
+  /** So many rows are added next. */
+  reserve(rows: number): void {
+    if ((this.#rows + rows) * this.#width <= this.#words.length) return;
+    const least = (this.#rows + rows) * this.#width;
+    const larger = new Uint32Array(Math.max(16 * this.#width, this.#words.length * 2, least));
+    larger.set(this.#words);
+    this.#words = larger;
+  }
+
   /** @returns The index of the new row. The caller sets its columns next. */
   addRow(): number {
-    if ((this.#rows + 1) * this.#width > this.#words.length) {
-      const larger = new Uint32Array(Math.max(16 * this.#width, this.#words.length * 2));
-      larger.set(this.#words);
-      this.#words = larger;
-    }
+    this.reserve(1);
     this.#rows += 1;
     return this.#rows - 1;
   }

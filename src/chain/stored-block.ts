@@ -3,7 +3,7 @@
 
 import { QUOTE } from "../jsonrpc/ascii.ts";
 import type { Span } from "../jsonrpc/members.ts";
-import { type AnswerJson, lasting, putTogether, type RawJson } from "../jsonrpc/raw-json.ts";
+import { type AnswerJson, BorrowedJson, lasting, putTogether } from "../jsonrpc/raw-json.ts";
 
 /** A block, by its number and its hash. */
 export type Position = { readonly number: number; readonly hash: string };
@@ -99,11 +99,11 @@ export class StoredBlock implements Position {
   }
 
   /** undefined when the block has no transaction at this index. */
-  transaction(index: number): RawJson | undefined {
+  transaction(index: number): BorrowedJson | undefined {
     return this.#item("transactions", index);
   }
 
-  receipt(index: number): RawJson | undefined {
+  receipt(index: number): BorrowedJson | undefined {
     return this.#item("receipts", index);
   }
 
@@ -112,10 +112,10 @@ export class StoredBlock implements Position {
     return this.outline.hasUncles ? Buffer.from(this.#part("uncles")) : undefined;
   }
 
-  #item(part: List, index: number): RawJson | undefined {
+  #item(part: List, index: number): BorrowedJson | undefined {
     if (index >= this.outline.transactions) return undefined;
     const piece = this.#part(part, Math.floor(index / PIECE_ITEMS));
-    return lasting(itemOf(piece, index % PIECE_ITEMS));
+    return new BorrowedJson(itemOf(piece, index % PIECE_ITEMS));
   }
 
   #toSend(part: List): AnswerJson {

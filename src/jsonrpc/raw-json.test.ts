@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  AnswerRoom,
+  BorrowedJson,
+  CHUNK_BYTES,
   JsonPacker,
+  kept,
   LONGEST_TEXT,
   lasting,
   lengthOf,
@@ -27,11 +31,65 @@ describe("bytes that do not last", () => {
     ["more than a text holds", Buffer.alloc(LONGEST_TEXT + 1, "a"), "object"],
   ])("last: %s", (_, bytes, type) => {
     const original = Buffer.from(bytes);
-    const kept = lasting(bytes);
+    const copy = lasting(bytes);
     bytes.fill(0);
-    expect(Buffer.from(kept as string).equals(original)).toBe(true);
-    expect(typeof kept).toBe(type);
-    expect(kept.length).toBe(original.length);
+    expect(Buffer.from(copy as string).equals(original)).toBe(true);
+    expect(typeof copy).toBe(type);
+    expect(copy.length).toBe(original.length);
+  });
+});
+
+it("what is borrowed is kept as it was when it was taken", () => {
+  const bytes = Buffer.from('{"a":1}');
+  const text = kept(new BorrowedJson(bytes));
+  bytes.fill(0);
+  expect(String(text)).toBe('{"a":1}');
+  expect(kept("as it is")).toBe("as it is");
+});
+
+describe("the room of a batch", () => {
+  const answers = fc.array(
+    fc.tuple(fc.constantFrom(0, 1, 30, 5_000, 40_000, CHUNK_BYTES), fc.constantFrom("a", "é")),
+    { maxLength: 40 },
+  );
+
+  it("has each answer as it was put, with a mark before it, and none that finds no room", () => {
+    const property = fc.property(answers, (all) => {
+      const room = new AnswerRoom();
+      const passing = Buffer.alloc(CHUNK_BYTES);
+      const put = all.map(([length, letter], index) => {
+        passing.fill(letter);
+        const json = passing.subarray(0, length);
+        const text = `${index}:${json.toString("latin1")}}`;
+        return { text, bytes: room.put(`${index}:`, json, "}") };
+      });
+      expect(room.bytes).toBeLessThanOrEqual(16 * CHUNK_BYTES);
+      let isFirst = true;
+      for (const { text, bytes } of put) {
+        if (!bytes) {
+          expect(room.bytes === 16 * CHUNK_BYTES || text.length >= CHUNK_BYTES).toBe(true);
+          continue;
+        }
+        expect(bytes.toString("latin1")).toBe(text);
+        const mark = Buffer.from(bytes.buffer, bytes.byteOffset - 1, 1).toString();
+        expect(mark).toBe(isFirst ? "[" : ",");
+        isFirst = false;
+      }
+      room.giveBack();
+      expect(room.bytes).toBe(0);
+    });
+    fc.assert(property);
+  });
+
+  it("is used again when it was given back, and never before", () => {
+    const rooms = [new AnswerRoom(), new AnswerRoom()];
+    const [one, other] = rooms.map((room) => room.put("", Buffer.from("1"), "")?.buffer);
+    expect(one).not.toBe(other);
+    rooms[0]?.giveBack();
+    rooms[0]?.giveBack();
+    const again = [1, 2].map(() => new AnswerRoom().put("", Buffer.from("1"), "")?.buffer);
+    expect(again[0]).toBe(one);
+    expect([one, other]).not.toContain(again[1]);
   });
 });
 

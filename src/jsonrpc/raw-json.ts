@@ -1,6 +1,7 @@
 // JSON text that is passed on as it is: its parts, how long it is, and how what is too large to be held is kept.
 import { isAscii } from "node:buffer";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { COMMA, OPEN_BRACKET } from "./ascii.ts";
 
 /** Text made here, or the bytes of a node. */
 export type RawJson = string | Buffer;
@@ -37,11 +38,28 @@ export function lasting(bytes: Buffer): RawJson {
   return lastAscii;
 }
 
+/** JSON as it lies in the store. It lasts until the store is read again: whoever is given it copies it first. */
+export class BorrowedJson {
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  toString(): string {
+    return this.bytes.toString();
+  }
+}
+
+/** What lasts of JSON that may be borrowed. */
+export const kept = <Json>(json: Json): Exclude<Json, BorrowedJson> | RawJson =>
+  json instanceof BorrowedJson ? lasting(json.bytes) : (json as Exclude<Json, BorrowedJson>);
+
 /** What was read last is measured next: to look through a receipt again takes a microsecond, through a block five. */
 let lastAscii = "";
 
 /** Where what goes on as a text is put together; used again and again. */
-const room = Buffer.allocUnsafeSlow(LONGEST_TEXT);
+const workplace = Buffer.allocUnsafeSlow(LONGEST_TEXT);
 
 /**
  * What is put together in a buffer of so many bytes, or more: it lasts, as a text where it can be one.
@@ -49,9 +67,9 @@ const room = Buffer.allocUnsafeSlow(LONGEST_TEXT);
  * @param write Fills the buffer, and puts nothing else together.
  */
 export function putTogether(bytes: number, write: (into: Buffer) => void): RawJson {
-  const into = bytes <= room.length ? room : Buffer.allocUnsafe(bytes);
+  const into = bytes <= workplace.length ? workplace : Buffer.allocUnsafe(bytes);
   write(into);
-  return into === room ? lasting(into.subarray(0, bytes)) : into;
+  return into === workplace ? lasting(into.subarray(0, bytes)) : into;
 }
 
 /** Up to so many characters it is cheaper to look at each than to ask the runtime. */
@@ -73,11 +91,18 @@ export function lengthOf(pieces: readonly AnswerJson[]): number {
   return sum;
 }
 
-/** What the pieces take in memory, in bytes. */
-export function heldBytesOf(pieces: readonly AnswerJson[]): number {
+/**
+ * What the pieces take in memory, in bytes.
+ *
+ * @param room Where some of them lie.
+ */
+export function heldBytesOf(
+  pieces: readonly AnswerJson[],
+  room?: Pick<AnswerRoom, "bytes">,
+): number {
   let sum = 0;
   for (const piece of pieces) sum += isSource(piece) ? piece.heldBytes : piece.length;
-  return sum;
+  return Math.max(sum, room?.bytes ?? 0);
 }
 
 /** The value that a text stands for; undefined when it is no JSON: what a node writes must never make us throw. */
@@ -86,6 +111,87 @@ export function parsed(json: Buffer | string): unknown {
     return JSON.parse(json.toString());
   } catch {
     return undefined;
+  }
+}
+
+/** In bytes: what is on its way out waits in chunks of this size. */
+export const CHUNK_BYTES = 65_536;
+/** So many wait to be used again: 16 MiB. */
+const MOST_IDLE = 256;
+const idle: Buffer[] = [];
+
+/** New chunks would be allocations outside of the heap, which have the collector at work: they are used again and again. */
+const takeChunk = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
+
+/** @param chunk Nobody looks at it, or at a part of it, any more. */
+function giveBack(chunk: Buffer): void {
+  if (idle.length < MOST_IDLE) idle.push(chunk);
+}
+
+/** Those that go to a writer. */
+const lent = new WeakSet<ArrayBufferLike>();
+
+/** A chunk that its writer may give back. */
+export function lendChunk(): Buffer {
+  const chunk = takeChunk();
+  lent.add(chunk.buffer);
+  return chunk;
+}
+
+/** Whoever writes what it was given may say when nobody looks at it any more; also of what was not lent. */
+export function wasWritten({ buffer }: Buffer): void {
+  if (lent.delete(buffer)) giveBack(Buffer.from(buffer));
+}
+
+/** So many chunks has one room at most: 1 MiB. */
+const MOST_CHUNKS = 16;
+
+/**
+ * Where the answers of one batch are put, one behind the other. As texts they would be moved about by the collector
+ * until their caller takes them (docs/decisions/0043-answers-are-texts.md).
+ */
+export class AnswerRoom {
+  readonly #chunks: Buffer[] = [];
+  /** How far the last one is filled. */
+  #at = CHUNK_BYTES;
+
+  /** What it takes in memory, in bytes. */
+  get bytes(): number {
+    return this.#chunks.length * CHUNK_BYTES;
+  }
+
+  /**
+   * @param before ASCII, as `behind` is.
+   * @returns All three, as bytes that last until the room is given back; before them stands a comma, before the first a
+   *   bracket. undefined where there is no room.
+   */
+  put(before: string, json: Buffer, behind: string): Buffer | undefined {
+    const length = 1 + before.length + json.length + behind.length;
+    const chunk = this.#chunkFor(length);
+    if (!chunk) return undefined;
+    const isFirst = this.#chunks.length === 1 && this.#at === 0;
+    chunk[this.#at] = isFirst ? OPEN_BRACKET : COMMA;
+    const start = this.#at + 1;
+    let at = start + chunk.write(before, start, "latin1");
+    at += json.copy(chunk, at);
+    this.#at = at + chunk.write(behind, at, "latin1");
+    return chunk.subarray(start, this.#at);
+  }
+
+  /** Nobody looks at what was put there any more. */
+  giveBack(): void {
+    for (const chunk of this.#chunks.splice(0)) giveBack(chunk);
+    this.#at = CHUNK_BYTES;
+  }
+
+  #chunkFor(length: number): Buffer | undefined {
+    const last = this.#chunks.at(-1);
+    if (last && this.#at + length <= CHUNK_BYTES) return last;
+    if (length > CHUNK_BYTES || this.#chunks.length === MOST_CHUNKS) return undefined;
+    const chunk = takeChunk();
+    this.#chunks.push(chunk);
+    this.#at = 0;
+    return chunk;
   }
 }
 

@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { blockNumberOrTag, blockReference } from "../evm/block-reference.ts";
+import * as values from "../evm/values.ts";
 import { RpcError } from "../jsonrpc/rpc-error.ts";
 import { unknownMethod } from "../namespaces/known-methods.ts";
 import { declaredMethods, forwardedMethod } from "./catalogue.ts";
-import { checkParams, type Method } from "./method.ts";
+import { checkParams, type Method, quickTestOf } from "./method.ts";
 
 const hash = `0x${"ab".repeat(32)}`;
 const address = `0x${"cd".repeat(20)}`;
@@ -159,5 +162,50 @@ describe("any parameters", () => {
       }),
       { numRuns: 30 },
     );
+  });
+});
+
+describe("a quick test of a parameter", () => {
+  const digits = fc.string({
+    unit: fc.constantFrom(..."0123456789abcdefABCDEFxg\n "),
+    maxLength: 70,
+  });
+  const exactly = fc
+    .constantFrom(40, 64)
+    .chain((length) =>
+      fc.string({ unit: fc.constantFrom(..."01f"), minLength: length, maxLength: length }),
+    );
+  const nearly = fc.oneof(
+    fc.constantFrom("latest", "earliest", "pending", "safe", "finalized", "0x", "0x0", "Latest"),
+    fc.oneof(digits, exactly).map((each) => `0x${each}`),
+    fc.record({ blockNumber: fc.constantFrom("latest", "x") }),
+    fc.anything(),
+  );
+
+  it.each([
+    ["quantity", values.quantity],
+    ["hash", values.hash],
+    ["address", values.address],
+    ["a block's number or tag", blockNumberOrTag],
+    ["a block's reference", blockReference],
+    ["an optional one", blockReference.optional()],
+  ])("lets nothing pass that its schema refuses: %s", (_, schema) => {
+    const passes = quickTestOf(schema);
+    let passed = 0;
+    const property = fc.property(nearly, (value) => {
+      if (!passes?.(value)) return;
+      passed += 1;
+      expect(schema.safeParse(value).success).toBe(true);
+    });
+    fc.assert(property, { numRuns: 2_000 });
+    expect(passed).toBeGreaterThan(20);
+  });
+
+  it("is there for patterns alone", () => {
+    expect([values.data, z.boolean(), z.string().min(3)].map(quickTestOf)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 });

@@ -5,7 +5,13 @@ import { type BlockReference, blockReference, plainReference } from "../evm/bloc
 import { receipt } from "../evm/results.ts";
 import { hash } from "../evm/values.ts";
 import { findMembers, textOf } from "../jsonrpc/members.ts";
-import { type AnswerJson, isNull, type RawJson } from "../jsonrpc/raw-json.ts";
+import {
+  type AnswerJson,
+  type BorrowedJson,
+  isNull,
+  kept,
+  type RawJson,
+} from "../jsonrpc/raw-json.ts";
 import { errors, isMethodMissing } from "../jsonrpc/rpc-error.ts";
 import { anyContract } from "../namespaces/read-contracts.ts";
 import {
@@ -75,7 +81,7 @@ function storedReceipt(
   transactionHash: string,
   chain: CallContext["chain"],
   context: CallContext,
-): AnswerJson | undefined {
+): BorrowedJson | undefined {
   const stored = chain?.transaction(transactionHash);
   const json = stored?.block.receipt(stored.index);
   return stored && json && fromStore(json, stored.block, context);
@@ -89,7 +95,7 @@ async function findReceipt(transactionHash: string, context: CallContext): Promi
   const chain = await chainReaching(result, context);
   if (chain === "old") return nullWhenPending(result);
   if (chain === "pending") return "null";
-  return storedReceipt(transactionHash, chain, context) ?? "null";
+  return kept(storedReceipt(transactionHash, chain, context) ?? "null");
 }
 
 /** Some nodes give receipts of pending transactions, without a block. */

@@ -4,7 +4,7 @@ import { blockNumberOrTag } from "../evm/block-reference.ts";
 import { transaction } from "../evm/results.ts";
 import { hashOfSigned } from "../evm/transaction-hash.ts";
 import { hash, quantity, toNumber } from "../evm/values.ts";
-import type { RawJson } from "../jsonrpc/raw-json.ts";
+import { type BorrowedJson, kept, type RawJson } from "../jsonrpc/raw-json.ts";
 import { byHash, byNumber, isBeyondAnyBlock, ofBlock } from "./block-lookup.ts";
 import { type CallContext, defineMethod, fromStore } from "./method.ts";
 import { askByHash, askOfBlock, MAY_LAG, nullWhenUnknown } from "./passing-on.ts";
@@ -20,7 +20,7 @@ type Indexed = { readonly index: string };
 const indexed = {
   isNone: ({ index }: Indexed): boolean => isBeyondAnyBlock(index),
   read: (block: StoredBlock, { index }: Indexed, context: CallContext): RawJson =>
-    fromStore(block.transaction(toNumber(index)) ?? "null", block, context),
+    fromStore(kept(block.transaction(toNumber(index)) ?? "null"), block, context),
 };
 
 export const transactionMethods = [
@@ -78,7 +78,7 @@ export const transactionMethods = [
 export const transactionJson = (
   transactionHash: string,
   context: CallContext,
-): RawJson | Promise<RawJson> =>
+): BorrowedJson | Promise<RawJson> =>
   storedTransaction(transactionHash, context.chain, context) ??
   findTransaction(transactionHash, context);
 
@@ -86,7 +86,7 @@ function storedTransaction(
   transactionHash: string,
   chain: CallContext["chain"],
   context: CallContext,
-): RawJson | undefined {
+): BorrowedJson | undefined {
   const stored = chain?.transaction(transactionHash);
   const json = stored?.block.transaction(stored.index);
   return stored && json && fromStore(json, stored.block, context);
@@ -101,5 +101,5 @@ async function findTransaction(transactionHash: string, context: CallContext): P
   if (chain === "pending") return withWholePosition(result, true);
   // A block that is not on the followed chain has mined nothing, as callers see it.
   const stored = storedTransaction(transactionHash, chain, context);
-  return stored ?? withWholePosition(result, true);
+  return stored ? kept(stored) : withWholePosition(result, true);
 }

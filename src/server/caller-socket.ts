@@ -243,12 +243,15 @@ export class CallerSocket {
   /** @returns Whether all of it was handed to the network. */
   #send(answer: RpcResponse, scope: RequestScope): Promise<boolean> {
     const bytes = lengthOf(answer.pieces);
-    scope.hold("unsent", heldBytesOf(answer.pieces));
+    scope.hold("unsent", heldBytesOf(answer.pieces, answer.room));
     const isSmall = !answer.rest && bytes <= WORTH_JOINING;
-    if (isSmall && this.#writing.isIdle) return this.#write(joined(answer.pieces, bytes));
-    return this.#writing.run(() =>
-      isSmall ? this.#write(joined(answer.pieces, bytes)) : this.#stream(answer),
-    );
+    const whole = (): Promise<boolean> => {
+      const message = joined(answer.pieces, bytes);
+      answer.room?.giveBack();
+      return this.#write(message);
+    };
+    if (isSmall && this.#writing.isIdle) return whole();
+    return this.#writing.run(() => (isSmall ? whole() : this.#stream(answer)));
   }
 
   /** As the caller takes it: each part is made when the one before was taken. @throws When it cannot be made to its end. */

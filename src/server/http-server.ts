@@ -254,7 +254,7 @@ export class HttpServer {
     let bytesOut = 0;
     if (answered && !response.destroyed) {
       const { response: answer, allowOrigin } = answered;
-      scope.hold("unsent", heldBytesOf(answer.pieces));
+      scope.hold("unsent", heldBytesOf(answer.pieces, answer.room));
       const options = {
         requestId,
         allowOrigin,

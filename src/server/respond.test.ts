@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RpcResponse } from "../calls/response.ts";
-import { type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
+import { AnswerRoom, type JsonSource, lengthOf } from "../jsonrpc/raw-json.ts";
 import { systemClock } from "../lib/clock.ts";
 import { Turns } from "../lib/turns.ts";
 import { acceptsGzip, respond } from "./respond.ts";
@@ -99,7 +99,10 @@ describe("an answer that is made while it is sent", () => {
 
 describe("a large answer that is there already", () => {
   it("is its caller's own, however slowly others take theirs", async () => {
-    const answers = Array.from({ length: 24 }, (_, index) => answerOf(index));
+    const answers = Array.from({ length: 24 }, (_, index) =>
+      index % 2 === 0 ? answerOf(index) : answerInRoom(index),
+    );
+    const texts = answers.map(({ pieces }) => pieces.map(String).join(""));
     let next = 0;
     const server = createServer((_request, response) => {
       const options = {
@@ -117,9 +120,21 @@ describe("a large answer that is there already", () => {
     const bodies = await Promise.all(callers.map((caller) => readSlowly(caller)));
     server.close();
     expect(bodies.map((body) => body.subarray(body.indexOf("\r\n\r\n") + 4).toString())).toEqual(
-      answers.map(({ pieces }) => pieces.join("")),
+      texts,
     );
+    expect(answers.map(({ room }) => room?.bytes ?? 0)).toEqual(answers.map(() => 0)); // given back
   });
+
+  /** As those of a batch: in the room, in runs of several lengths, and beside it. */
+  function answerInRoom(index: number): RpcResponse {
+    const room = new AnswerRoom();
+    const letter = String.fromCharCode(0x61 + index);
+    const pieces = Array.from({ length: 150 }, (_, piece) => {
+      const json = Buffer.alloc(piece % 10 === 0 ? 40_000 : 2_000, letter);
+      return room.put(`${piece} `, json, ",") ?? json;
+    });
+    return { status: 200, pieces, bytes: lengthOf(pieces), room };
+  }
 
   /** 800 KB, more than the system takes at once of a caller who does not read; every third is not ASCII. */
   function answerOf(index: number): RpcResponse {

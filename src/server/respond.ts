@@ -5,7 +5,14 @@ import type { Transform, Writable } from "node:stream";
 import { finished, pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import type { RpcResponse } from "../calls/response.ts";
-import { type AnswerJson, isSource, type RawJson } from "../jsonrpc/raw-json.ts";
+import {
+  type AnswerJson,
+  CHUNK_BYTES,
+  isSource,
+  lendChunk,
+  type RawJson,
+  wasWritten,
+} from "../jsonrpc/raw-json.ts";
 import type { Turns } from "../lib/turns.ts";
 import { PlainResponse } from "./plain-front.ts";
 
@@ -48,7 +55,7 @@ export function respond(
   options: ResponseOptions,
   parts: RespondParts,
 ): number | Promise<number> {
-  const { pieces, rest, bytes } = answer;
+  const { pieces, rest, bytes, room } = answer;
   const headers = headersOf(answer, options);
   if ((rest || bytes >= WORTH_COMPRESSING) && acceptsGzip(options.acceptEncoding)) {
     headers.push("Content-Encoding", "gzip", "Vary", "Accept-Encoding");
@@ -60,9 +67,10 @@ export function respond(
   if (bytes <= WORTH_JOINING && !rest) {
     // As latin1 every byte is one character: headers and body leave in one write, without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");
+    room?.giveBack();
     return bytes;
   }
-  if (bytes > WRITTEN_AT_ONCE || !isReady(answer))
+  if (bytes > WRITTEN_AT_ONCE || room?.bytes || !isReady(answer))
     return stream(response, answer, undefined, parts);
   response.cork();
   for (const piece of answer.pieces) response.write(piece);
@@ -86,7 +94,7 @@ async function stream(
   const put = (chunk: Buffer): boolean => {
     bytes += chunk.length;
     return to.write(chunk, (error) => {
-      if (!error) chunks.wasWritten(chunk);
+      if (!error) wasWritten(chunk);
     });
   };
   try {
@@ -109,6 +117,7 @@ async function stream(
   }
   if (gzip) gzip.end();
   await (sent ?? ended(response));
+  answer.room?.giveBack();
   return bytes;
 }
 
@@ -196,39 +205,13 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
  * In bytes: how slowly a caller takes its answer is seen in chunks, and small ones are joined, since each
  * is written by itself.
  */
-const CHUNK = 65_536;
+const CHUNK = CHUNK_BYTES;
 /** In bytes: what is larger is a chunk of its own. */
 const WORTH_NO_COPY = CHUNK / 2;
 /** Of one character, in UTF-8. */
 const MOST_BYTES = 3;
 /** In characters. */
 const SHORT = 10_000;
-/** So many chunks wait to be used again: 2 MiB. */
-const MOST_IDLE = 32;
-
-/**
- * Small pieces are written into the same chunks again and again: a new one for each would be an allocation outside of
- * the heap, which has the collector at work.
- */
-class Chunks {
-  readonly #idle: Buffer[] = [];
-  /** Those that somebody writes. */
-  readonly #lent = new WeakSet<ArrayBufferLike>();
-
-  take(): Buffer {
-    const chunk = this.#idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
-    this.#lent.add(chunk.buffer);
-    return chunk;
-  }
-
-  /** Whoever writes what it was given may say when nobody looks at it any more; also of what is no chunk of these. */
-  wasWritten({ buffer }: Buffer): void {
-    if (!this.#lent.delete(buffer) || this.#idle.length === MOST_IDLE) return;
-    this.#idle.push(Buffer.from(buffer));
-  }
-}
-
-const chunks = new Chunks();
 
 /** @throws When what the answer is made from is gone: it must not look whole then. */
 export async function* answerChunks(
@@ -307,7 +290,7 @@ class SmallPieces {
     const isWide = typeof piece === "string" && !this.#isAscii;
     const most = isWide ? piece.length * MOST_BYTES : piece.length;
     if (this.#at + most > CHUNK || most >= WORTH_NO_COPY) return false;
-    this.#chunk ??= chunks.take();
+    this.#chunk ??= lendChunk();
     this.#at +=
       typeof piece === "string"
         ? this.#chunk.write(piece, this.#at, this.#isAscii ? "latin1" : "utf8")

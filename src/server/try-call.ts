@@ -78,7 +78,7 @@ export class CallTrials {
       scope.occupy(network.requests);
       scope.holdFor(grant.meter.memory);
       const response = await this.#answer(asked, { network, grant, scope });
-      scope.hold("unsent", heldBytesOf(response.pieces));
+      scope.hold("unsent", heldBytesOf(response.pieces, response.room));
       const { status, bytes, explanation } = response;
       return { kind: "answered", ...shownOf(response.pieces), status, bytes, explanation };
     } finally {

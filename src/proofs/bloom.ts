@@ -27,20 +27,20 @@ export class BlockBloom {
       }
   }
 
-  /** That of all logs added so far. */
+  /** The bloom of all logs that were added so far. */
   ofBlock(): string {
     return `0x${this.#all.toString("hex")}`;
   }
 }
 
 /**
- * By address or topic, each as a node wrote it: the three bits it sets. What occurs in many logs, and in the blocks
- * that follow, is hashed once. Emptied when it is full.
+ * By address or topic, as a node wrote it: the three bits that it sets. What occurs in many logs, and in following
+ * blocks, is hashed once. It is emptied when it is full.
  */
 const bitsByText = new Map<string, readonly number[]>();
-/** Some 2 MB. */
+/** As many texts take some 2 MB. */
 const REMEMBERED = 1 << 14;
-/** A topic's; what is longer is none, and not remembered. */
+/** The length of a topic: a longer text is none, and is not remembered. */
 const LONGEST = 66;
 
 function knownBitsOf(text: unknown): readonly number[] {
@@ -60,8 +60,8 @@ function bitsOf(text: string): readonly number[] {
 }
 
 /**
- * Tells of a block's bloom (DATA) whether logs that match may be in the block: a no is certain. How many
- * topics a log has is in no bloom.
+ * A test of a block's bloom (DATA): whether the block may have matching logs. A no is certain. A bloom does not tell
+ * how many topics a log has.
  */
 export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => boolean {
   const wanted = conditions.map(({ values }) => [...values].map(bitsOf));
@@ -74,7 +74,7 @@ export function bloomTestOf({ conditions }: LogMatcher): (bloom: string) => bool
   };
 }
 
-/** Whether a bloom tells of a log that is not there. */
+/** Whether a bloom claims a log that is not in the block. */
 export function hasBitsBeyond(stated: unknown, computed: string): boolean {
   if (typeof stated !== "string") return false;
   const bits = Buffer.from(computed.slice(2), "hex");

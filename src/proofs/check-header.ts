@@ -1,4 +1,4 @@
-// The header against its hash, and the short lists that it covers: withdrawals and uncles.
+// Checks a header against its hash, and the short lists that it covers: withdrawals and uncles.
 
 import { keccak256 } from "../evm/keccak.ts";
 import { isHash } from "../evm/values.ts";
@@ -19,8 +19,8 @@ import { hashTrie } from "./ordered-trie.ts";
 import { RlpWriter } from "./rlp-writer.ts";
 
 /**
- * What is known of a network: some header of it was proven; none was seen yet, so one with fields of
- * its own may have an encoding of its own; or its headers are known to hash to something else.
+ * What is known of a network's headers. `known`: one of them was proven. `unknown`: none was seen yet, so one with
+ * further fields may have an encoding of its own. `foreign`: they are known to hash to something else.
  */
 export type HeaderEncoding = "known" | "unknown" | "foreign";
 
@@ -45,7 +45,7 @@ export function* checkWithdrawals(
       : differs("withdrawals in a block without root", isForeignHeader);
   const computed = yield* withdrawalsRootOf(withdrawals);
   if (computed === undefined) return differs("a root without its withdrawals", isForeignHeader);
-  // Optimism's Isthmus keeps the storage root of its bridge there, and no withdrawals.
+  // Optimism's Isthmus keeps the storage root of its bridge in this field, and has no withdrawals.
   return compare(withdrawalsRoot, computed, isForeignHeader || (hasForeign && isEmpty));
 }
 
@@ -67,7 +67,7 @@ export function checkUncles(
 /** keccak of the RLP of an empty list. */
 const NO_UNCLES = "0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347";
 
-// What headers cover beside transactions and receipts: withdrawals and uncles.
+// What headers cover besides transactions and receipts: withdrawals and uncles.
 
 /** Undefined when it is no list of withdrawals (EIP-4895). */
 function* withdrawalsRootOf(withdrawals: unknown): Work<string | undefined> {
@@ -110,7 +110,7 @@ function unclesHashOf(headers: readonly Json[], hashes: readonly unknown[]): str
   return list && keccak256(list);
 }
 
-// The hash of a header, from Frontier to the newest fork, and of headers with fields not known here.
+// The hash of a header, from Frontier to the newest fork, and of headers with unknown fields.
 
 /** keccak of the RLP of a header; undefined when the header's fields cannot be encoded. */
 export function headerHash(header: Json): string | undefined {
@@ -118,7 +118,7 @@ export function headerHash(header: Json): string | undefined {
   return bytes && keccak256(bytes);
 }
 
-/** The encoding that has the hash: the standard one, or one with unknown fields at its end. */
+/** The encoding that gives the hash: the standard one, or one with unknown fields at its end. */
 function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
   for (const appended of [[], ...runsOf(unknownMembers(header))]) {
     const bytes = encodeHeader(header, appended);
@@ -128,7 +128,7 @@ function encodingOfHash(header: Json, hash: unknown): Uint8Array | undefined {
   return undefined;
 }
 
-/** Whether the header may be hashed in a way not known here: it lacks a field, or has others. */
+/** Whether the header may be hashed in an unknown way: it lacks a field, or has further ones. */
 const mayBeForeign = (header: Json): boolean =>
   baseFields.some(([name]) => isAbsent(header[name])) ||
   Object.keys(header).some((name) => !standardMembers.has(name));
@@ -165,7 +165,7 @@ const laterFields: readonly Field[] = [
   ["slotNumber", "quantity"], // EIP-7843
 ];
 
-/** Members that are no field of a header, and say nothing about how it is hashed. */
+/** Members that are no fields of a header, and do not change how it is hashed. */
 const derivedMembers = [
   "hash",
   "size",
@@ -190,7 +190,7 @@ function encodeHeader(header: Json, appended: readonly string[]): Uint8Array | u
     for (const field of baseFields) writeField(writer, header, field);
     for (const field of laterFields)
       if (!isAbsent(header[field[0]])) writeField(writer, header, field);
-    // A number has no leading zeros, so only an odd number of digits tells it from bytes.
+    // A number has no leading zeros, so only an odd number of digits shows that a text is a number and not bytes.
     for (const text of appended)
       if (text.length % 2 === 1) writer.quantity(text);
       else writer.data(text);
@@ -205,7 +205,7 @@ function writeField(writer: RlpWriter, header: Json, [name, kind]: Field): void 
   else writer.data(value, kind);
 }
 
-/** The first few, so that the tries stay few as well. */
+/** Only the first few, so that there are few attempts. */
 const unknownMembers = (header: Json): string[] =>
   Object.entries(header)
     .filter(([name]) => !standardMembers.has(name))
@@ -214,7 +214,7 @@ const unknownMembers = (header: Json): string[] =>
     .filter((value) => value.length < 4096 && /^0x[0-9a-f]*$/i.test(value))
     .slice(0, 6);
 
-/** All that stand next to each other, at most 21: among new fields may be derived ones. */
+/** All runs of neighbours, at most 21: there may be derived members among new fields. */
 const runsOf = (texts: readonly string[]): string[][] =>
   texts.flatMap((_, from) =>
     texts.slice(from).map((_last, index) => texts.slice(from, from + index + 1)),

@@ -1,4 +1,4 @@
-// Transactions, receipts and logs against the roots and the bloom of the header.
+// Checks transactions, receipts and logs against the roots and the bloom of the header.
 
 import { keccak256 } from "../evm/keccak.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
@@ -27,10 +27,10 @@ export type BlockLists = {
   readonly receipts: readonly Json[] | undefined;
 };
 
-/** So many are looked at between two pauses: well under a millisecond's work. */
+/** How many items are checked between two pauses: well under a millisecond's work. */
 const STEP = 64;
 
-/** Also whether some transaction is of no type of Ethereum, or nobody signed it. */
+/** Also tells whether some transaction is of no type of Ethereum, or is signed by nobody. */
 export function* checkTransactions(
   transactions: readonly Transaction[],
   block: Json,
@@ -59,7 +59,7 @@ export function* checkTransactions(
   return { partProof, hasForeign };
 }
 
-/** Of Optimism, Arbitrum, Polygon and others, whose bridges put transactions into blocks. */
+/** Transactions of Optimism, Arbitrum, Polygon and others, whose bridges put them into blocks. */
 export const isForeignTransaction = (transaction: Json): boolean =>
   knownType(transaction["type"]) === undefined || !isSigned(transaction);
 
@@ -81,7 +81,7 @@ export function* checkReceipts(
   return compare(block["receiptsRoot"], yield* hashTrie(encoded), isForeign);
 }
 
-/** Nodes of old give receipts no type. */
+/** Old nodes give receipts without a type. */
 function typeOf({ type }: Json, transaction: Transaction | undefined): unknown {
   if (!isAbsent(type) || typeof transaction === "string") return type;
   return transaction?.["type"];
@@ -106,7 +106,7 @@ export function* checkBloom(
   return whole.kind === "proven" ? partProof : whole;
 }
 
-/** Some networks leave logs out of blooms; none has a bloom of logs that are not there. */
+/** Some networks leave logs out of blooms, but no bloom has logs that do not exist. */
 function compareBloom(
   stated: unknown,
   computed: string,
@@ -120,14 +120,14 @@ function compareBloom(
 
 // The encoding of a signed transaction, as its hash and the transactions root cover it.
 
-/** The number of the type when its encoding is known, else undefined; nodes of old leave it out. */
+/** The number of the type when its encoding is known, else undefined. Old nodes leave it out. */
 function knownType(type: unknown): number | undefined {
   if (isAbsent(type)) return 0;
   const known = typeof type === "string" ? typesByText.indexOf(type) : -1;
   return known < 0 ? undefined : known;
 }
 
-/** Bridges and rollups put transactions into blocks that nobody signed; no rule here is about them. */
+/** Bridges and rollups put transactions into blocks that nobody signed; no rule here applies to them. */
 const isSigned = ({ r, s }: Json): boolean => !(isZero(r) && isZero(s));
 
 /** Undefined when the type or a field is not as in Ethereum. */
@@ -254,7 +254,7 @@ export function* encodeReceipt(
   return bytes && Uint8Array.from(bytes);
 }
 
-/** Before Byzantium the state root after the transaction, since then whether it succeeded. */
+/** Before Byzantium the state root after the transaction; since then whether it succeeded. */
 function writeOutcome({ root, status }: Json, writer: RlpWriter): void {
   if (isAbsent(root) || root === "0x") writer.quantity(status);
   else writer.data(root, 32);

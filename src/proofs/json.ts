@@ -1,4 +1,4 @@
-// What a node wrote, looked at without trusting it.
+// Reads what a node wrote without trusting it.
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ export const isJson = (value: unknown): value is Json =>
 export const isAbsent = (value: unknown): value is undefined | null =>
   value === undefined || value === null;
 
-/** Two hex texts that say the same; nodes differ in the case of digits only, not in that of `0x`. */
+/** Whether two hex texts mean the same. Nodes differ in the case of digits only, not in that of `0x`. */
 export const sameHex = (left: unknown, right: unknown): boolean =>
   typeof left === "string" &&
   typeof right === "string" &&
@@ -18,7 +18,7 @@ export const sameHex = (left: unknown, right: unknown): boolean =>
       left[1] === right[1] &&
       left.toLowerCase() === right.toLowerCase()));
 
-/** What stands in a reason: never more than a line of what the node wrote. */
+/** A part of a reason: never more than a line of what the node wrote. */
 export const shown = (value: unknown): string =>
   typeof value === "string" ? value.slice(0, 66) : value === null ? "null" : typeof value;
 
@@ -26,14 +26,14 @@ export const shown = (value: unknown): string =>
 
 export type PartProof =
   | { readonly kind: "proven" }
-  /** Foreign to Ethereum, or not fetched: nothing can be said. */
+  /** It is foreign to Ethereum, or was not fetched: nothing can be said. */
   | { readonly kind: "unproven" }
   | { readonly kind: "failed"; readonly reason: string };
 
 export const proven: PartProof = { kind: "proven" };
 export const unproven: PartProof = { kind: "unproven" };
 
-/** What differs on a network that may have rules of its own is no lie yet. */
+/** On a network that may have rules of its own, a difference is no lie yet. */
 export const differs = (reason: string, isForeign: boolean): PartProof =>
   isForeign ? unproven : { kind: "failed", reason };
 

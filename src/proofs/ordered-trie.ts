@@ -1,5 +1,5 @@
-// The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers
-// carry it for transactions, receipts and withdrawals. Nothing of the trie is kept.
+// The root of a Merkle Patricia trie that maps rlp(0), rlp(1), … to the items of a list, as headers have it for
+// transactions, receipts and withdrawals. The trie itself is not kept.
 import { keccak256, keccakBytes } from "../evm/keccak.ts";
 import { eachInSteps, type Work } from "../lib/turns.ts";
 import { RlpWriter } from "./rlp-writer.ts";
@@ -7,7 +7,7 @@ import { RlpWriter } from "./rlp-writer.ts";
 /** The hash of the RLP of nothing: the root of an empty list. */
 export const EMPTY_ROOT = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
-/** The root as DATA; in steps: there may be a great many items. */
+/** The root as DATA. It pauses, since there may be a great many items. */
 export function* hashTrie(items: readonly Uint8Array[]): Work<string> {
   if (items.length === 0) return EMPTY_ROOT;
   const writer = new RlpWriter();
@@ -43,7 +43,7 @@ function* writeNode(writer: RlpWriter, entries: readonly Entry[], depth: number)
   const [first] = entries;
   const last = entries.at(-1);
   if (!first || !last) return;
-  // Sorted, so what the outer two share, all share.
+  // The entries are sorted, so all share what the first and the last share.
   const fork = first.path.findIndex((nibble, index) => nibble !== last.path[index]);
   if (first === last) return writeLeaf(writer, first, depth);
   if (fork === depth) return yield* writeBranch(writer, entries, depth);
@@ -75,12 +75,15 @@ function* writeBranch(writer: RlpWriter, entries: readonly Entry[], depth: numbe
     }
     from = to;
   }
-  writer.bytes(EMPTY); // no path ends in a branch: no RLP is the beginning of another
+  writer.bytes(EMPTY); // no path ends in a branch, since no RLP is the beginning of another
   writer.enlist(start);
   yield;
 }
 
-/** The node written since, as it stands inside another: itself when it is shorter than a hash, else its hash. */
+/**
+ * Turns the node that was written since into a reference: the node itself when it is shorter than a hash, else its
+ * hash.
+ */
 function toReference(writer: RlpWriter, start: number): void {
   if (writer.position - start < 32) return;
   const hash = keccakBytes(writer.since(start) ?? EMPTY);
@@ -92,7 +95,7 @@ const EMPTY = new Uint8Array();
 const LEAF = 0x20;
 const EXTENSION = 0x00;
 
-/** The path with its kind and parity in front (Yellow Paper, appendix C). */
+/** The path after a prefix with its kind and parity (Yellow Paper, appendix C). */
 function compactPath(nibbles: readonly number[], kind: number): Uint8Array {
   const [first = 0, ...others] = nibbles;
   const isOdd = nibbles.length % 2 === 1;

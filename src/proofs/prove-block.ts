@@ -21,7 +21,7 @@ export type { Json };
 export type BlockParts = {
   /** With whole transactions (not hashes), as JSON.parse gave it. */
   readonly block: Json;
-  /** In order of the block; left out when they were not fetched: then what depends on them is unproven. */
+  /** In the order of the block. Left out when they were not fetched: then what depends on them is unproven. */
   readonly receipts?: readonly Json[];
   /** Headers, where they were fetched. */
   readonly uncles?: readonly Json[];
@@ -36,18 +36,18 @@ export type BlockPart =
   | "uncles hash";
 
 export type Proof =
-  /** With none unproven the block is what its hash says, up to what no hash covers. */
+  /** When nothing is unproven, the block is what its hash says, apart from what no hash covers. */
   | { readonly kind: "proven"; readonly unproven: readonly BlockPart[] }
   | { readonly kind: "failed"; readonly part: BlockPart | "places"; readonly reason: string };
 
 export type NetworkRules = {
-  /** Where they are known, a header that does not hash is a lie; elsewhere it may be unproven. */
+  /** On a network with known headers, a header that does not hash is a lie; elsewhere it may be unproven. */
   readonly headers: HeaderEncoding;
-  /** The block from which receipts state a status instead of a root (EIP-658), where it is known. */
+  /** The block from which receipts have a status instead of a root (EIP-658), where it is known. */
   readonly byzantium?: number | undefined;
 };
 
-/** In steps: a block may be huge. */
+/** It pauses, since a block may be huge. */
 export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Proof> {
   const { block } = parts;
   if (!isJson(block)) return failed("header hash", "this is no block");
@@ -61,7 +61,7 @@ export function* proveInSteps(parts: BlockParts, options: NetworkRules): Work<Pr
   const header = checkHeader(block, options.headers);
   const isForeignHeader = header.kind === "unproven";
   const ofTransactions = yield* checkTransactions(transactions, block, isForeignHeader);
-  // Of bridges and rollups: their receipts and withdrawals follow rules of their own.
+  // There are transactions of bridges or rollups: their receipts and withdrawals have rules of their own.
   const { hasForeign } = ofTransactions;
   const isForeign = isForeignHeader || hasForeign;
   const checked = yield* checkReceipts({ block, transactions, receipts }, isForeign);
@@ -106,16 +106,16 @@ const isTransaction = (value: unknown): value is Json | string =>
 const areEntries = <T>(values: unknown, isEntry: (value: unknown) => value is T): values is T[] =>
   Array.isArray(values) && values.every(isEntry);
 
-// What no root covers, but must agree: where transactions, receipts and logs say that they stand, and
-// what nodes derive from the block for convenience.
+// What no root covers, but must agree: the positions that transactions, receipts and logs state, and what nodes derive
+// from the block for convenience.
 
 type PositionOptions = {
   readonly isForeignHeader: boolean;
-  /** Only then gas and created contracts are known to follow the rules of Ethereum. */
+  /** Only then are gas and created contracts known to follow the rules of Ethereum. */
   readonly areReceiptsProven: boolean;
 };
 
-/** Why something is not where it says; undefined when all is. */
+/** Why some item states a wrong position; undefined when all are right. */
 function* misplaced(lists: BlockLists, options: PositionOptions): Work<string | undefined> {
   const { block, transactions, receipts } = lists;
   for (const [index, transaction] of transactions.entries()) {
@@ -128,7 +128,7 @@ function* misplaced(lists: BlockLists, options: PositionOptions): Work<string | 
   return receipts && (yield* misplacedReceipts({ ...lists, receipts }, options));
 }
 
-/** So many are looked at between two pauses. */
+/** How many items are checked between two pauses. */
 const STEP = 64;
 
 const misplacedTransaction = (transaction: Json, index: number, block: Json): string | undefined =>
@@ -179,7 +179,7 @@ function* misplacedReceipts(
     logIndex += Array.isArray(receipt["logs"]) ? receipt["logs"].length : 0;
     gasBefore = gasOf(receipt["cumulativeGasUsed"]);
   }
-  // EIP-7778 lets the block count gas that receipts do not; it comes with block access lists.
+  // EIP-7778 lets the block count gas that receipts do not count; it comes with block access lists.
   const countsAlike = !options.isForeignHeader && isAbsent(block["blockAccessListHash"]);
   return countsAlike && gasOf(block["gasUsed"]) !== gasBefore
     ? `gasUsed of the block is ${shown(block["gasUsed"])}, of its receipts ${gasBefore}`
@@ -212,7 +212,7 @@ function misplacedReceipt(receipt: Json, position: ReceiptPosition): string | un
   );
 }
 
-/** Of a receipt as of a log. */
+/** For a receipt and for a log. */
 const misplacedInBlock = (
   item: Json,
   { block, index, transaction }: ReceiptPosition,
@@ -279,7 +279,7 @@ function wrong(item: Json, name: string, want: unknown): string | undefined {
   return sameHex(value, want) ? undefined : `${name} is ${shown(value)}, want ${shown(want)}`;
 }
 
-/** Some nodes leave it out. */
+/** Some nodes leave the member out. */
 const wrongIfPresent = (item: Json, name: string, want: unknown): string | undefined =>
   isAbsent(item[name]) ? undefined : wrong(item, name, want);
 

@@ -1,6 +1,6 @@
-// RLP, straight from the hex texts of JSON-RPC into one buffer: no number and no list is built in between.
+// Writes RLP straight from the hex texts of JSON-RPC into one buffer: no numbers or lists are built in between.
 
-/** Writes items one after the other. What cannot be encoded makes it invalid, and it goes on. */
+/** Writes items one after the other. What cannot be encoded makes it invalid, but it goes on. */
 export class RlpWriter {
   #bytes = Buffer.allocUnsafe(1 << 10);
   #end = 0;
@@ -11,18 +11,18 @@ export class RlpWriter {
     return this.#end;
   }
 
-  /** What was written since, as a view that holds until the next write; undefined if it is no RLP. */
+  /** The bytes that were written since, as a view that is valid until the next write; undefined if they are no RLP. */
   since(start: number): Buffer | undefined {
     return this.#isValid ? this.#bytes.subarray(start, this.#end) : undefined;
   }
 
-  /** Forgets what was written since, and that it could not be encoded. */
+  /** Forgets the bytes that were written since, and that they could not be encoded. */
   rewind(start: number): void {
     this.#end = start;
     this.#isValid = true;
   }
 
-  /** A QUANTITY. Leading zeros are no part of a number: some nodes write them in `r` and `s`. */
+  /** A QUANTITY. Leading zeros do not belong to a number, but some nodes write them in `r` and `s`. */
   quantity(text: unknown): void {
     if (isHexText(text) && text.length > 2) this.#hex(text, firstDigit(text), 32);
     else this.#fail();
@@ -42,7 +42,7 @@ export class RlpWriter {
     this.raw(bytes);
   }
 
-  /** Bytes that are RLP already, or the type before it. */
+  /** Bytes that are already RLP, or the type before it. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#end);
@@ -56,7 +56,7 @@ export class RlpWriter {
     this.enlist(start);
   }
 
-  /** What was written since becomes one list. */
+  /** Makes one list of what was written since. */
   enlist(start: number): void {
     const length = this.#end - start;
     const prefixLength = length < 56 ? 1 : 1 + byteLength(length);
@@ -67,7 +67,7 @@ export class RlpWriter {
     this.#end += length;
   }
 
-  /** A list of the members, each written by `writeItem`; not being an array makes it invalid. */
+  /** A list of the members, each written by `writeItem`. What is no array makes it invalid. */
   listOf(items: unknown, writeItem: (item: unknown) => void): void {
     const members: readonly unknown[] = Array.isArray(items) ? items : [];
     if (members !== items) this.#fail();
@@ -76,7 +76,7 @@ export class RlpWriter {
     });
   }
 
-  /** Bytes from the digits after `first`; an odd number of digits lacks its leading zero. */
+  /** Bytes from the digits after `first`; an odd number of digits gets a leading zero. */
   #hex(text: string, first: number, most = Number.POSITIVE_INFINITY): void {
     const size = (text.length - first + 1) >> 1;
     if (size > most) {
@@ -133,7 +133,7 @@ export class RlpWriter {
     this.#end += size;
   }
 
-  /** Room for so many bytes and any prefix. */
+  /** Makes room for this many bytes and any prefix. */
   #reserve(size: number): void {
     const wanted = this.#end + size + 9;
     if (wanted <= this.#bytes.length) return;

@@ -1,21 +1,21 @@
-// The `trace` list of OpenEthereum, out of what nodes give: frames inside of frames (geth's callTracer), or a list that
-// is flat already (geth's flatCallTracer, or a node's own trace_transaction).
+// Makes OpenEthereum's `trace` list from what nodes give: frames inside of frames (geth's callTracer), or a flat list
+// (geth's flatCallTracer, or a node's own trace_transaction).
 import { isQuantity, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import { type Frame, isUntraced, readFrame } from "./frame.ts";
 
 export type Trace = {
   readonly action: Json;
-  /** Instead of a result. */
+  /** Stands in the place of a result. */
   readonly error?: string;
-  /** null of a self-destruct. */
+  /** null for a self-destruct. */
   readonly result?: Json | null;
   readonly subtraces: number;
   readonly traceAddress: readonly number[];
   readonly type: "call" | "create" | "suicide";
 };
 
-/** Where a transaction stands, which OpenEthereum writes into each of its traces. */
+/** The position of a transaction, which OpenEthereum writes into each of its traces. */
 export type TracePosition = {
   readonly blockHash: string;
   readonly blockNumber: number;
@@ -24,23 +24,23 @@ export type TracePosition = {
 };
 
 export type TreeOptions = {
-  /** What the node counted into the gas of the top frame, and OpenEthereum does not. */
+  /** The gas that the node counted into the top frame, and OpenEthereum does not. */
   readonly intrinsicGas?: number | undefined;
-  /** The transaction's `gas`: a node whose top frame has what is left of it counted nothing in (anvil). */
+  /** The transaction's `gas`. A node whose top frame has the rest of it counted nothing in (anvil). */
   readonly gasLimit?: unknown;
 };
 
-/** The paths of all traces together: far longer than what a transaction's gas can pay for. */
+/** The longest paths of all traces together: far more than a transaction's gas can pay for. */
 const MAX_PATH_STEPS = 2 ** 24;
 
-/** Of frames in the order they began. Undefined when one cannot be read, or when they are no tree. */
+/** Traces of frames in the order in which they began. Undefined when one cannot be read, or when they are no tree. */
 function tracesOfFrames(
   frames: readonly Frame[],
   options: TreeOptions,
 ): readonly Trace[] | undefined {
   const traces: Trace[] = [];
   const open: (Trace & { subtraces: number })[] = []; // the last trace of each depth
-  const values: string[] = []; // and its value, which delegate calls inside of it inherit
+  const values: string[] = []; // the value of each, which delegate calls inside of it inherit
   let pathSteps = 0;
   for (const [index, given] of frames.entries()) {
     const { depth } = given;
@@ -73,7 +73,7 @@ function withoutIntrinsicGas(frame: Frame, options: TreeOptions): Frame | undefi
   return {
     ...frame,
     gas: isCountedIn ? less(gas, intrinsicGas) : gas,
-    // Refunds are in what a node says was used, and can be more than what execution took.
+    // Refunds are already subtracted from what a node says was used, and may exceed what execution took.
     gasUsed: isQuantity(gasUsed) ? less(gasUsed, intrinsicGas) : gasUsed,
   };
 }
@@ -90,7 +90,7 @@ export const traceAt = (traces: readonly Trace[], path: readonly number[]): Trac
       traceAddress.length === path.length && traceAddress.every((step, at) => step === path[at]),
   );
 
-/** As trace_transaction and trace_get write it: in OpenEthereum's order, which is the alphabet's. */
+/** The form of trace_transaction and trace_get: members in OpenEthereum's order, which is alphabetical. */
 export function withPosition(trace: Trace, position: TracePosition): Trace & TracePosition {
   const { action, subtraces, traceAddress, type, ...outcome } = trace;
   const { blockHash, blockNumber, transactionHash, transactionPosition } = position;
@@ -100,10 +100,10 @@ export function withPosition(trace: Trace, position: TracePosition): Trace & Tra
   };
 }
 
-/** The EVM allows 1024 calls inside of each other; a self-destruct or a call too many stands below. */
+/** The EVM allows 1024 nested calls; a self-destruct, or a call too many, is one level deeper. */
 const MAX_DEPTH = 1026;
 
-/** Of frames inside of frames. Undefined when it is no frame that a callTracer gives. */
+/** Traces of frames inside of frames. Undefined when a frame is not one of a callTracer. */
 export function tracesOfCallFrame(
   frame: unknown,
   options: TreeOptions = {},
@@ -112,7 +112,9 @@ export function tracesOfCallFrame(
   return frames && tracesOfFrames(frames, options);
 }
 
-/** In the order they began; on a stack of its own, for frames nest deeper than functions may. */
+/**
+ * The frames in the order in which they began. It has a stack of its own, since frames nest deeper than functions may.
+ */
 function flatten(top: unknown): readonly Frame[] | undefined {
   const frames: Frame[] = [];
   const waiting: { given: unknown; depth: number }[] = [{ given: top, depth: 0 }];
@@ -131,7 +133,7 @@ function nestedFrameOf(given: Json, depth: number): Frame {
   const { from, value, gas, input, gasUsed, output, error } = given;
   const type = typeof given["type"] === "string" ? given["type"].toLowerCase() : "";
   const kind = kinds[type] ?? type;
-  // Of a contract that leaves its balance to itself, anvil and reth do not say to whom.
+  // anvil and reth do not name the receiver when a contract leaves its balance to itself.
   const to = given["to"] ?? (kind === "suicide" ? from : undefined);
   const frame = { depth, kind, from, to, value, gas, input, gasUsed, output, error };
   return kind === "create" ? { ...frame, creationMethod: type } : frame;
@@ -139,7 +141,7 @@ function nestedFrameOf(given: Json, depth: number): Frame {
 
 const kinds: Readonly<Record<string, string>> = { create2: "create", selfdestruct: "suicide" };
 
-/** Of a flat list. Undefined when it is not of one transaction's traces, parents before their children. */
+/** Traces of a flat list. Undefined when these are not the traces of one transaction, parents before their children. */
 export function tracesOfFlat(
   entries: unknown,
   options: TreeOptions = {},
@@ -163,7 +165,7 @@ const pathOf = (value: unknown): readonly number[] | undefined =>
     ? value
     : undefined;
 
-/** A child of the one before, or a later sibling of it or of a frame around it; gaps are let pass. */
+/** Whether a frame is a child of the one before, or a later sibling of it or of a frame around it. Gaps are allowed. */
 function follows(path: readonly number[], before: readonly number[] | undefined): boolean {
   if (!before) return path.length === 0;
   const last = path.length - 1;

@@ -1,9 +1,9 @@
-// One call, create or self-destruct as a node gives it, read into the members that OpenEthereum gives it, and why it
-// failed in the words of OpenEthereum, whatever the words of the node were.
+// Reads one call, create or self-destruct from what a node gives into the members that OpenEthereum gives it, and tells
+// why it failed in the words of OpenEthereum, whatever the node's words were.
 import { isData, isQuantity } from "../evm/values.ts";
 import { isAbsent, type Json } from "../proofs/json.ts";
 
-/** What a node wrote, unchecked; `to` is the new contract of a create, the heir of a self-destruct. */
+/** What a node wrote, unchecked. `to` is the new contract of a create, the beneficiary of a self-destruct. */
 export type Frame = {
   /** How many frames it is inside of. */
   readonly depth: number;
@@ -25,13 +25,13 @@ export type ReadFrame = {
   readonly type: "call" | "create" | "suicide";
   readonly action: Json;
   readonly outcome: Outcome;
-  /** What a delegate call inside of it inherits. */
+  /** The value that a delegate call inside of it inherits. */
   readonly value: string;
 };
 
 const callTypes: ReadonlySet<string> = new Set(["call", "callcode", "delegatecall", "staticcall"]);
 
-/** Undefined when a member is missing or nonsense. */
+/** Undefined when a member is missing or makes no sense. */
 export function readFrame(frame: Frame, inheritedValue: string): ReadFrame | undefined {
   const value = valueFor(frame, inheritedValue);
   if (!isAddress(frame.from) || !isQuantity(value)) return undefined;
@@ -71,7 +71,7 @@ function readSuicide({ from: address, to }: Frame, balance: string): ReadFrame |
   return { type: "suicide", action, outcome: { result: null }, value: balance };
 }
 
-/** What failed has no result, whatever the node says it used and returned. */
+/** A frame that failed has no result, whatever the node says it used and returned. */
 function outcomeOf(frame: Frame, result: (output: string) => Json): Outcome | undefined {
   const { error, gasUsed } = frame;
   const output = frame.output ?? "0x";
@@ -79,22 +79,22 @@ function outcomeOf(frame: Frame, result: (output: string) => Json): Outcome | un
     return isQuantity(gasUsed) && isData(output) ? { result: result(output) } : undefined;
   if (typeof error !== "string") return undefined;
   const words = openEthereumWords(error);
-  // Precompiles have words of their own for each input they dislike.
+  // Precompiled contracts have words of their own for each bad input.
   return { error: words ?? (isPrecompile(frame.to) ? "Built-in failed" : error) };
 }
 
 const isAddress = (value: unknown): value is string =>
   typeof value === "string" && value.length === 42 && isData(value);
 
-/** The addresses that run a node's own code: 0x01 to 0x11 (Frontier to Prague), and 0x0100 (Osaka). */
+/** The addresses where a node runs its own code: 0x01 to 0x11 (Frontier to Prague), and 0x0100 (Osaka). */
 const PRECOMPILE = /^0x0{36}(00(0[1-9a-f]|1[01])|0100)$/i;
 
 export const isPrecompile = (address: unknown): boolean =>
   typeof address === "string" && PRECOMPILE.test(address);
 
 /**
- * Whether a frame ran a precompiled contract. Before the fork that made it one, it was an account like any
- * without code: a call of that costs nothing, gives nothing and cannot fail.
+ * Whether a frame ran a precompiled contract. Before the fork that made it one, it was like any account without code: a
+ * call to it costs nothing, returns nothing and cannot fail.
  */
 const wasPrecompile = ({ to, gasUsed, output, error }: Frame): boolean =>
   isPrecompile(to) &&
@@ -102,7 +102,7 @@ const wasPrecompile = ({ to, gasUsed, output, error }: Frame): boolean =>
 
 const isNothing = (value: unknown): boolean => isAbsent(value) || value === "" || value === "0x";
 
-/** The only one that can be for nothing and give nothing. */
+/** The only precompiled contract that can cost nothing and return nothing. */
 const MODEXP = `0x${"5".padStart(40, "0")}`;
 
 /** Whether OpenEthereum does not trace the frame below the top level, though other nodes do. */
@@ -118,15 +118,15 @@ const failedBeforeItBegan = ({ error, gasUsed }: Frame): boolean =>
 
 /** Why a frame failed. Undefined when no node is known to use these words. */
 export function openEthereumWords(words: string): string | undefined {
-  // geth and Erigon write so of all that the price of an operation forbids: "out of gas: write protection".
+  // geth and Erigon write this for everything that the price of an operation forbids: "out of gas: write protection".
   const [, detail = ""] = words.slice(0, LONGEST_WORDS).split(/^out of gas:/i);
   return wordsByKey.get(keyOf(detail)) ?? wordsByKey.get(keyOf(words));
 }
 
-/** OpenEthereum checks depth and balance before a call begins: such a call is none, and has no trace. */
+/** OpenEthereum checks depth and balance before a call begins: such a call does not exist there, and has no trace. */
 export const isNeverBegun = (words: string): boolean => neverBegun.has(keyOf(words));
 
-/** "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" are one: what follows is detail. */
+/** "stack underflow (0 <=> 2)", "StackUnderflow" and "Stack underflow" are the same: the rest is detail. */
 const keyOf = (words: string): string =>
   (words.slice(0, LONGEST_WORDS).split(/[:(]|\s0x/, 1)[0] ?? "")
     .replaceAll(/[^a-z]/gi, "")

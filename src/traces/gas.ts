@@ -1,6 +1,6 @@
-// Gas where OpenEthereum counts otherwise than other nodes: what a transaction pays before its first instruction, and
-// what its top call used. Tracers count what the sender paid for: less the refunds, and no less than EIP-7623 wants.
-// OpenEthereum's number is what execution took, which the steps show.
+// Gas where OpenEthereum counts in another way than other nodes: what a transaction pays before its first instruction,
+// and what its top call used. Tracers count what the sender paid for: less the refunds, and no less than EIP-7623
+// requires. OpenEthereum counts what execution took, which the steps show.
 import { isData, isQuantity, toQuantity } from "../evm/values.ts";
 import { isAbsent, isJson, type Json } from "../proofs/json.ts";
 import type { Trace } from "./call-tree.ts";
@@ -9,14 +9,14 @@ import { isPrecompile } from "./frame.ts";
 /** What the top frame had left at its end, in gas; "nothing ran" where it had no code. */
 export type GasLeft = number | "nothing ran";
 
-/** A step costs the node a call of a function in JavaScript. */
+/** Each step costs the node a call of a JavaScript function. */
 const MAX_STEPS = 250_000;
 export const TOO_MANY_STEPS = `more than ${MAX_STEPS} steps`;
 
 /**
- * A tracer for geth's interface of tracers in JavaScript (also Erigon's, reth's and anvil's), which tells how
- * the top frame ended. Only where that returns something, it looks at memory and stack.
- * Of a transaction with many steps the node stops tracing, and answers an error.
+ * A tracer for geth's interface of tracers in JavaScript (Erigon, reth and anvil have it, too), which tells how the top
+ * frame ended. It looks at memory and stack only where the frame returns something. For a transaction with many steps
+ * the node stops tracing and answers an error.
  */
 export const LAST_STEP_TRACER = `{
 steps: 0, first: null, last: null,
@@ -35,14 +35,14 @@ fault: function() {},
 result: function() { return {first: this.first, last: this.last}; }
 }`.replaceAll(/\s+/g, " ");
 
-/** undefined when it tells nothing of the end, or that it did not end well. */
+/** undefined when it does not tell the end, or the frame failed. */
 export function gasLeftIn(result: unknown): GasLeft | undefined {
   if (!isJson(result)) return undefined;
   const { first, last } = result;
   if (first === null && last === null) return "nothing ran";
   if (!isJson(last)) return undefined;
   const { op, gas } = last;
-  // revm (reth, anvil) tells with each step the cost of the one before, so that the first is for nothing.
+  // revm (reth, anvil) tells the cost of a step with the next one, so the first step seems to cost nothing.
   const isToldLater = first === 0;
   const cost = op === STOP || (isToldLater && op === RETURN) ? returnCost(last) : last["cost"];
   if (op !== STOP && op !== RETURN && (op !== SELFDESTRUCT || isToldLater)) return undefined;
@@ -53,7 +53,7 @@ const STOP = 0x00;
 const RETURN = 0xf3;
 const SELFDESTRUCT = 0xff;
 
-/** Of the memory that it makes longer; a STOP makes none. */
+/** The cost of the memory that a RETURN adds; a STOP adds none. */
 function returnCost({ op, offset, size, memory }: Readonly<Record<string, unknown>>): unknown {
   if (op === STOP || size === 0) return 0;
   if (!isCount(offset) || !isCount(size) || !isCount(memory)) return undefined;
@@ -66,7 +66,7 @@ const memoryCost = (words: number): number => 3 * words + Math.floor(words ** 2 
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
-/** Of a vmTrace; undefined when its last operation failed. */
+/** From a vmTrace; undefined when its last operation failed. */
 export function gasLeftAfter(vmTrace: unknown): GasLeft | undefined {
   const ops: unknown = isJson(vmTrace) ? vmTrace["ops"] : undefined;
   if (!Array.isArray(ops)) return undefined;
@@ -77,13 +77,16 @@ export function gasLeftAfter(vmTrace: unknown): GasLeft | undefined {
 
 const CODE_BYTE = 200;
 
-/** The same traces, the top one with what it used; as they are where it failed, or where that makes no sense. */
+/**
+ * The same traces, the top one with the gas that it used. They are unchanged where it failed, or where the gas makes no
+ * sense.
+ */
 export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly Trace[] {
   const [top, ...below] = traces;
   const { gas, to } = top?.action ?? {};
   const { result } = top ?? {};
   if (!top || !result || !isQuantity(gas)) return traces;
-  // What such a contract took, only the node can tell.
+  // Only the node can tell what such a contract took.
   if (left === "nothing ran" && isPrecompile(to)) return traces;
   const limit = Number(gas);
   const code = top.type === "create" ? result["code"] : undefined;
@@ -93,14 +96,14 @@ export function withGasLeft(traces: readonly Trace[], left: GasLeft): readonly T
   return [{ ...top, result: { ...result, gasUsed: toQuantity(used) } }, ...below];
 }
 
-/** Access lists and authorizations need no fork: before theirs no transaction has any. */
+/** Access lists and authorizations need no fork here: before their forks no transaction has any. */
 export type GasRules = {
   readonly isHomestead: boolean;
   readonly isIstanbul: boolean;
   readonly isShanghai: boolean;
 };
 
-/** Of networks that are older than these forks; all others began with both, and have Shanghai with withdrawals. */
+/** Networks that are older than these forks. All others began with both, and have Shanghai with withdrawals. */
 const FORKS: ReadonlyMap<number, { homestead?: number; istanbul: number; shanghai?: number }> =
   new Map([
     [1, { homestead: 1_150_000, istanbul: 9_069_000 }],
@@ -135,8 +138,8 @@ const LISTED_SLOT = 1_900;
 const AUTHORIZATION = 25_000; // EIP-7702
 
 /**
- * What a transaction pays before its first instruction: OpenEthereum's traces leave it out, geth's count it in.
- * Without the floor of EIP-7623: it is paid after execution. Undefined when a field cannot be read.
+ * What a transaction pays before its first instruction. OpenEthereum's traces leave it out, geth's include it. Without
+ * the floor of EIP-7623, which is paid after execution. Undefined when a field cannot be read.
  */
 export function intrinsicGas(
   transaction: Json,

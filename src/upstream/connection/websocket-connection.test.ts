@@ -152,6 +152,9 @@ describe("an answer as it comes over a WebSocket", () => {
     return Buffer.concat([head, Buffer.from(body).subarray(0, sent)]);
   };
 
+  /** A machine with much to do takes its time. */
+  const until = (look: () => boolean) => vi.waitUntil(look, { timeout: 20_000 });
+
   async function begun(bytes: number, sent: number) {
     const memory = new MemoryBudget({ bytes: 100 * MB }, { onRefused: () => undefined });
     const carriers: Socket[] = [];
@@ -171,7 +174,7 @@ describe("an answer as it comes over a WebSocket", () => {
       memory,
     });
     const answered = connection.send(call(1), never);
-    const come = () => vi.waitUntil(() => memory.waitingAs("arriving") >= sent);
+    const come = () => until(() => memory.waitingAs("arriving") >= sent);
     return { memory, carriers, pongs, connection, answered, come };
   }
 
@@ -198,7 +201,7 @@ describe("an answer as it comes over a WebSocket", () => {
   it("is ended where it is frames without end that hold nothing", async () => {
     const { memory, carriers, answered, come } = await begun(MB, 0);
     await come();
-    await vi.waitUntil(() => carriers.length > 0);
+    await until(() => carriers.length > 0);
     carriers[0]?.write(Buffer.from([0x01, 0x00])); // text begins
     const flood = setInterval(() => carriers[0]?.write(Buffer.alloc(MB)), 1); // and goes on
     undo.push(() => clearInterval(flood));
@@ -209,12 +212,12 @@ describe("an answer as it comes over a WebSocket", () => {
   it("is not made of pings", async () => {
     const { memory, carriers, answered, come, pongs } = await begun(MB, 0);
     await come();
-    await vi.waitUntil(() => carriers.length > 0);
+    await until(() => carriers.length > 0);
     carriers[0]?.write(frame(MB, MB));
     await answered;
     const ping = Buffer.concat([Buffer.from([0x89, 100]), Buffer.alloc(100)]);
     for (let time = 0; time < 50; time += 1) carriers[0]?.write(ping);
-    await vi.waitUntil(() => pongs.length === 50);
+    await until(() => pongs.length === 50);
     expect(memory.waiting).toBe(0);
   });
 

@@ -1,22 +1,22 @@
-// Looks over a body before it is parsed: how deep it nests, and how many members a batch has. Parsing is
-// what costs; this is one pass over the bytes, and it ends where a bound is passed.
+// Looks through a body before it is parsed: how deeply it nests, and how many members a batch has. Parsing is
+// expensive; this is one pass over the bytes, which ends when a bound is exceeded.
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 import { StringScanner } from "./value-scanner.ts";
 
 export type BodyBounds = {
-  /** Levels of arrays and objects, the outermost included. */
+  /** Levels of arrays and objects, with the outermost. */
   readonly depth: number;
-  /** Members of a batch. */
+  /** The members of a batch. */
   readonly members: number;
 };
 
 export type BodyVerdict = "within bounds" | "too deep" | "too many members";
 
-/** Takes a body as it comes, in one piece or in several. What is no JSON at all is left to the parser. */
+/** Takes a body as it comes, in one piece or several. What is no JSON is left to the parser. */
 export class BodyScan {
-  /** Of the brackets that are open. */
+  /** How many brackets are open. */
   #depth = 0;
-  /** Of a batch, those behind a comma. */
+  /** How many members of a batch came after a comma. */
   #furtherMembers = 0;
   /** undefined before the first bracket. */
   #isBatch: boolean | undefined;
@@ -29,7 +29,7 @@ export class BodyScan {
 
   /**
    * @param marks Is filled with the offsets of a batch's own brackets and commas.
-   * @returns What is known of the body with these bytes, which follow those that were taken before.
+   * @returns What is known of the body so far. The bytes follow those that were taken before.
    */
   take(bytes: Buffer, marks?: number[]): BodyVerdict {
     const { length } = bytes;

@@ -1,18 +1,18 @@
-// The elements of a JSON array as values, one after the other. Of an object without objects in it, as logs
-// and transfers are, no byte is looked at but by the runtime's own search and parser.
+// Reads the elements of a JSON array as values, one after the other. For an object without objects in it, such as a log
+// or a transfer, only the runtime's own search and parser look at its bytes.
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from "./ascii.ts";
 import { skipSpace, skipValue } from "./members.ts";
 import { parsed } from "./raw-json.ts";
 
 export class ElementReader {
-  /** Of the last element: where it stands, its text, and what that stands for; undefined when it is no JSON. */
+  /** The last element: its position, its text, and its value; undefined when it is no JSON. */
   start = 0;
   end = 0;
   text = "";
   value: unknown;
-  /** The bytes are not one array. Known when `next` says that there is no further element. */
+  /** The bytes are not one array. It is known when `next` says that there is no further element. */
   isBroken = false;
-  /** Where the next element, or the end of the array, is looked for. */
+  /** Where to look for the next element, or the end of the array. */
   #at: number;
   #isFirst = true;
   readonly #json: Buffer;
@@ -23,7 +23,7 @@ export class ElementReader {
     this.isBroken = json[this.#at] !== OPEN_BRACKET;
   }
 
-  /** Reads one. @returns false when there is none. */
+  /** Reads the next element. @returns false when there is none. */
   next(): boolean {
     if (this.isBroken) return false;
     const json = this.#json;
@@ -38,8 +38,8 @@ export class ElementReader {
   }
 
   /**
-   * Where the text up to the first closing brace is an object, that is the element: no JSON value is the
-   * beginning of another one that begins with a brace.
+   * If the text up to the first closing brace is an object, it is the element: no JSON value that begins with a brace
+   * is the beginning of another one.
    */
   #readFlat(): boolean {
     if (this.#json[this.start] !== OPEN_BRACE) return false;

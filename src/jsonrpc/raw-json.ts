@@ -91,11 +91,7 @@ export function lengthOf(pieces: readonly AnswerJson[]): number {
   return sum;
 }
 
-/**
- * What the pieces take in memory, in bytes.
- *
- * @param room Where some of them lie.
- */
+/** What the pieces take in memory, in bytes. @param room Where some of them lie. */
 export function heldBytesOf(
   pieces: readonly AnswerJson[],
   room?: Pick<AnswerRoom, "bytes">,

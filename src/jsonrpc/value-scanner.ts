@@ -1,23 +1,23 @@
-// Finds where a JSON string, or any JSON value, ends when its bytes come in chunks that are cut anywhere. What is
-// kept is the nesting and whether it stands in a string, never the bytes.
+// Finds the end of a JSON string, or of any JSON value, when its bytes come in chunks that are cut anywhere. It keeps
+// the nesting and whether it is in a string, never the bytes.
 
 import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "./ascii.ts";
 
-/** In ASCII this one bit is what tells a brace from the bracket of the same direction. */
+/** In ASCII only this bit differs between a brace and the bracket of the same direction. */
 const BRACE_BIT = 0x20;
-/** Beyond this a string is searched by the runtime's own `indexOf`; memory words end before it. */
+/** A longer string is searched by the runtime's own `indexOf`; the words of memory are shorter. */
 const SHORT_STRING = 80;
 const MAX_DEPTH = 1 << 20;
 
-/** In place of an end: the value goes on in the next chunk. */
+/** Instead of an end: the value goes on in the next chunk. */
 export const MORE = -1;
-/** In place of an end: no further byte can put this right. */
+/** Instead of an end: no further byte can make it valid. */
 export const BROKEN = -2;
 
 export class StringScanner {
   /** Whether the bytes so far end within a string. */
   isInString = false;
-  /** In a string, whether the next byte belongs to an escape that has begun. */
+  /** In a string: whether the next byte belongs to an escape that has begun. */
   #isEscaped = false;
 
   /** The offset behind the closing quote, or MORE. `from` is behind the opening quote, or where the next chunk begins. */
@@ -70,7 +70,7 @@ export class ValueScanner {
     return !this.#isScalar || isScalarStart(first);
   }
 
-  /** In place of `begin`, for the remainder of an array whose opening bracket is behind. */
+  /** Instead of `begin`, for the rest of an array after its opening bracket. */
   beginInArray(): void {
     this.begin(OPEN_BRACKET);
     this.#open(OPEN_BRACKET);
@@ -87,7 +87,7 @@ export class ValueScanner {
     return this.#scanNested(chunk, at);
   }
 
-  /** The loop that large answers pass through. */
+  /** This loop runs over the bytes of large answers. */
   #scanNested(chunk: Buffer, from: number): number {
     const { length } = chunk;
     let at = from;
@@ -115,7 +115,7 @@ export class ValueScanner {
       wider.set(this.#closers);
       this.#closers = wider;
     }
-    this.#closers[this.#depth] = byte + 2; // in ASCII, both closing brackets stand two behind their opening one
+    this.#closers[this.#depth] = byte + 2; // in ASCII, both closing brackets come two after their opening one
     this.#depth += 1;
     return true;
   }

@@ -41,7 +41,7 @@ export type LmdbStateParts = {
 
 const MEANWHILE =
   "known keys go on, limits are kept in memory, the bill is written later, filters and changes of keys are refused";
-/** For a command that looks something up, or changes one thing, and ends. */
+/** For a command that reads something, or makes one change, and ends. */
 const SILENT: LmdbStateParts = {
   clock: systemClock,
   log: { info: () => undefined, warn: () => undefined },
@@ -54,7 +54,7 @@ export class LmdbState implements State {
   readonly #writable: Writable;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
   readonly #parts: LmdbStateParts;
-  /** Inside a transaction. */
+  /** To be used inside a transaction. */
   readonly #table: TextTable = {
     get: (key) => this.#root.get(key),
     set: (key, text) => {
@@ -71,10 +71,10 @@ export class LmdbState implements State {
     makeLockFile(path);
     this.#root = open<string, string>({
       ...{ path, noSubdir: false, encoding: "string" },
-      // Else each failed write would leave a rejected promise that nobody can hold.
+      // Otherwise each failed write would leave a rejected promise that nobody can handle.
       eventTurnBatching: false,
     });
-    makePrivateFolder(path); // what was made in it just now, too
+    makePrivateFolder(path); // also for the files that were made just now
     this.#parts = parts;
     this.#writable = new Writable(
       { folder: path, name: "the state", meanwhile: MEANWHILE },
@@ -113,7 +113,7 @@ export class LmdbState implements State {
   }
 
   async take(key: string, request: TakeRequest, id: OperationId): Promise<TakeResult> {
-    // The time when it is its turn, not when it is asked.
+    // The time at which the operation has its turn, not that of the request.
     const act = (): string =>
       JSON.stringify(takeIn(this.#table, key, request, this.#parts.clock.wallTime()));
     return JSON.parse(await this.#write(() => this.#once(id, act))) as TakeResult;
@@ -151,7 +151,7 @@ export class LmdbState implements State {
     return once(this.#table, { ...id, nowMs }, act);
   }
 
-  /** All of `act` or nothing, on the disk when it resolves. */
+  /** Does all of `act` or nothing. When it resolves, the change is on the disk. */
   async #write<Value>(act: () => Value): Promise<Value> {
     try {
       return await this.#writable.run(() => this.#root.transaction(act));
@@ -168,7 +168,10 @@ export class LmdbState implements State {
     }
   }
 
-  /** A read sees the store as it was when reading began, some milliseconds ago: before what another process did. */
+  /**
+   * Makes the next read see what other processes have written: a read sees the state as it was when reading began, some
+   * milliseconds ago.
+   */
   #lookAgain(): void {
     this.#root.resetReadTxn();
   }

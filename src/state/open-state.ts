@@ -1,4 +1,4 @@
-// The state that a configuration asks for: an LMDB in the data folder, or what several gateways share.
+// The state that a configuration names: an LMDB in the data folder, or a Redis that several gateways share.
 
 import { join } from "node:path";
 import type { SharedStateSettings } from "../config/state-settings.ts";
@@ -14,12 +14,11 @@ export type StateOptions = {
 
 export type OpenStateParts = RedisStateParts & Pick<LmdbStateParts, "onWritableChange">;
 
-/** No network is called so: their names have no underscores. */
+/** Names of networks have no underscores, so no network is called so. */
 export const lmdbPath = (data: string): string => join(data, "_state");
 
 /**
- * Opens it, also when what is shared cannot be reached yet, and migrates what an earlier version wrote.
- *
+ * Opens the state, also when a shared one cannot be reached yet, and migrates what an earlier version wrote.
  * @throws RefusedState; when there is no Redis and the folder cannot be read or written.
  */
 export async function openState(options: StateOptions, parts: OpenStateParts): Promise<State> {
@@ -30,7 +29,7 @@ export async function openState(options: StateOptions, parts: OpenStateParts): P
     parts.onChange?.(true);
     return local;
   }
-  const { RedisState } = await import("./redis-state.ts"); // only then: it takes memory
+  const { RedisState } = await import("./redis-state.ts"); // loaded only here, since it takes memory
   const where = `state: the shared state under ${options.state.prefix}`;
   let hasStarted = false;
   let isKnown = false;
@@ -41,7 +40,8 @@ export async function openState(options: StateOptions, parts: OpenStateParts): P
     ...parts,
     onChange: (isReachable) => {
       parts.onChange?.(isReachable);
-      // Reached only later, and of a newer format: nobody expected that, and the process that takes this one's place is refused.
+      // The state was reached only now, and may have a newer format. Then this fails as an unexpected error, and the
+      // process that replaces this one is refused.
       if (isReachable && hasStarted && !isKnown) void migrate();
     },
   });
@@ -51,7 +51,10 @@ export async function openState(options: StateOptions, parts: OpenStateParts): P
   return state;
 }
 
-/** @returns Whether it is of this format now: what cannot be reached, or written, is looked at again. @throws RefusedState */
+/**
+ * @returns Whether it is of this format now; a state that cannot be reached, or written, is tried again. @throws
+ * RefusedState
+ */
 async function migrateHere(
   state: State,
   where: string,

@@ -1,5 +1,5 @@
-// The operations of a state over a table of texts, for those who change it inside a transaction of their
-// own. Redis has the same in Lua (redis-scripts.ts). Nothing is changed by one that throws.
+// The operations of a state over a table of texts, for states that run them inside a transaction of their own. Redis
+// has the same in Lua (redis-scripts.ts). An operation that throws changes nothing.
 import type { OperationId } from "../lib/outbox.ts";
 import { readTaken, type TakeRequest, takeFrom, textOfTaken } from "../lib/token-bucket.ts";
 import {
@@ -19,17 +19,16 @@ import {
 
 export type TextTable = {
   get(key: string): string | undefined;
-  /** undefined takes the text away. */
+  /** undefined removes the text. */
   set(key: string, text: string | undefined): void;
 };
 
-/** Before a slot, in the key of what is remembered of its last operation. */
+/** Begins the key under which a slot's last operation is remembered. */
 export const DONE_PREFIX = "done ";
 
 /**
- * Does it unless it was done under this id, and answers what it answered then.
- *
- * @param act undefined: it did nothing, and may be tried again under the id.
+ * Acts, unless that was done under this id: then it gives the first answer again.
+ * @param act Gives undefined when it did nothing, and may be tried again under the id.
  * @throws When a later operation of the slot was done.
  */
 export function once<Answer extends string | undefined>(
@@ -47,7 +46,7 @@ export function once<Answer extends string | undefined>(
   return answer;
 }
 
-/** What is remembered of operations for no reason any more. */
+/** The keys of operations that need not be remembered any more. */
 export const forgottenOperations = (entries: Iterable<Entry>, nowMs: number): string[] =>
   [...entries].filter(({ text }) => Number(text.split(" ", 2)[1]) < nowMs).map(({ key }) => key);
 

@@ -1,6 +1,6 @@
-// What leads to Redis: while it is away every call fails within a second, and the next one after it is back succeeds. The
-// connection (to one Redis, to the master that Sentinels name, or to a Cluster) keeps nothing back for later: a command that
-// cannot be sent fails, and one whose answer was lost is not sent again, since it may have been carried out.
+// The connection to Redis: while Redis is away every call fails within a second, and the next call after it is back
+// succeeds. The connection (to one Redis, to the master that Sentinels name, or to a Cluster) queues nothing: a command
+// that cannot be sent fails, and one whose answer was lost is not sent again, since it may have been carried out.
 
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "pino";
@@ -9,9 +9,9 @@ import { errors } from "../jsonrpc/rpc-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import { type Scripts, scripts } from "./redis-scripts.ts";
 
-/** Below a second: nobody waits longer for the state. */
+/** The timeout of a call: below a second, since nobody waits longer for the state. */
 const TIMEOUT_MS = 800;
-/** The gateway's start waits so long for the first connection, and goes on without. */
+/** How long the gateway's start waits for the first connection; then it goes on without. */
 const START_TIMEOUT_MS = 1500;
 const RETRY_MS = 1000;
 
@@ -40,7 +40,7 @@ export class RedisLink {
     this.#connection.once("ready", () => void this.#warnWhenForgetful());
   }
 
-  /** Resolves when it is connected, or when there is no more use in waiting: it goes on trying. */
+  /** Resolves when it is connected, or when waiting is of no more use: it goes on trying. */
   async start(): Promise<void> {
     await new Promise<void>((resolve) => {
       const cancel = this.#parts.clock.after(START_TIMEOUT_MS, () => {
@@ -66,11 +66,11 @@ export class RedisLink {
     const { clock } = this.#parts;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const cancel = clock.after(TIMEOUT_MS, () => {
-      // Where this process was held up itself the answer is there already, and is read first.
+      // If this process itself was held up, the answer is there already, and is read first.
       void clock.yield().then(() => reject(silent));
     });
     try {
-      // Else a cluster would keep it, and carry it out long after the caller gave up.
+      // Otherwise a cluster would keep the command, and carry it out long after the caller gave up.
       if (this.#connection.status !== "ready") throw new Error("not connected");
       return await Promise.race([work(this.#connection), late]);
     } catch (error) {
@@ -81,20 +81,20 @@ export class RedisLink {
     }
   }
 
-  /** A connection whose other end says nothing may be dead; a cluster leaves single nodes by itself. */
+  /** A connection whose other end is silent may be dead. A cluster leaves single nodes by itself. */
   #leave(): void {
     const isAlone = this.#settings.kind !== "cluster";
     if (isAlone && this.#connection.status === "ready") this.#connection.disconnect(true);
   }
 
-  /** @returns What may be told of it. */
+  /** @returns The error with what may be told of it. */
   #failed(error: unknown): Error {
     const reason = reasonOf(error, this.#settings);
     if (!this.#isClosed) this.#reachability.failed(reason);
     return new Error(reason);
   }
 
-  /** Some errors, of Sentinels above all, end all trying. */
+  /** Some errors, especially of Sentinels, end all attempts to connect. */
   #connectAgain(): void {
     this.#parts.clock.after(RETRY_MS, () => {
       if (!this.#isClosed) void this.#connection.connect().catch(() => undefined);
@@ -102,7 +102,7 @@ export class RedisLink {
   }
 
   async #warnWhenForgetful(): Promise<void> {
-    // Where a user may not ask for the configuration, who runs this Redis will know.
+    // A user may lack the right to read the configuration; the operator of such a Redis will know it.
     const answer = await this.#connection.config("GET", "appendonly").catch(() => undefined);
     if (Array.isArray(answer) && answer[1] === "no")
       this.#parts.log.warn(
@@ -123,7 +123,7 @@ function secretsOf(settings: SharedStateSettings): string[] {
   return [password, sentinelPassword].filter((text) => text !== "");
 }
 
-/** An error of several addresses has no message of its own. */
+/** An error about several addresses has no message of its own. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   return error.message || String(Reflect.get(error, "code") ?? error.name);
@@ -158,14 +158,14 @@ const commonOptions = ({ user, password, isEncrypted }: SharedStateSettings): Re
   ...(password === undefined ? {} : { password }),
   ...(isEncrypted ? { tls: {} } : {}),
   connectTimeout: TIMEOUT_MS,
-  // Of the greeting after a connection was made; calls have a shorter one of their own.
+  // For the greeting after a connection was made; calls have a shorter timeout of their own.
   commandTimeout: 2 * TIMEOUT_MS,
-  // A stopped Redis does not take leave.
+  // A stopped Redis does not end the connection.
   disconnectTimeout: 100,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   disableClientInfo: true,
-  // After a failover the old master refuses to write: another one is behind the same name by now.
+  // After a failover the old master refuses to write: another one has its name by now.
   reconnectOnError: (error) => error.message.includes("READONLY"),
 });
 
@@ -185,18 +185,19 @@ const sentinelOptions = (
 });
 
 const clusterOptions = (settings: SharedStateSettings): ClusterOptions => ({
-  // Of single nodes: commands wait for the moment that connecting takes. For the whole nobody waits (redis-state.ts).
+  // For single nodes: commands wait while a node is being connected. Nobody waits for the whole cluster
+  // (redis-state.ts).
   enableOfflineQueue: true,
   clusterRetryStrategy: retryDelayMs,
   maxRedirections: 5,
-  // Zero: what failed has failed. ioredis would send it again.
+  // Zero: a command that failed has failed, and ioredis must not send it again.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
   slotsRefreshTimeout: TIMEOUT_MS,
   slotsRefreshInterval: 5000,
-  // A node that is silent is left, and found again by what the others say of it.
+  // A silent node is left, and found again through the other nodes.
   redisOptions: { ...commonOptions(settings), socketTimeout: TIMEOUT_MS },
-  // Certificates are made out to names, so these are not looked up beforehand.
+  // Certificates are made out to names, so names are not resolved beforehand.
   ...(settings.isEncrypted ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
   scripts,
 });
@@ -207,14 +208,17 @@ type ReachabilityParts = {
   readonly onChange?: ((isReachable: boolean) => void) | undefined;
 };
 
-/** So long must nothing fail before it counts as back: one node of several may fail while others answer. */
+/**
+ * After this time without a failure Redis counts as back: one node of several may fail while others answer, in
+ * milliseconds.
+ */
 const QUIET_MS = 1000;
 
-/** Whether the shared state can be reached: logged and counted when it changes, once each time. */
+/** Whether the shared state can be reached. Each change is logged and counted once. */
 class Reachability {
   readonly #probe: () => Promise<unknown>;
   readonly #parts: ReachabilityParts;
-  /** undefined: nothing is known yet. */
+  /** undefined: not known yet. */
   #isReachable: boolean | undefined;
   #failedAtMs = 0;
   #cancelProbe: (() => void) | undefined;
@@ -226,14 +230,14 @@ class Reachability {
     this.#parts = parts;
   }
 
-  /** It was reached, for the first time. Later on a probe tells. */
+  /** To be called when it was reached for the first time. Later a probe tells. */
   reached(): void {
     if (this.#isReachable !== undefined) return;
     this.#isReachable = true;
     this.#parts.onChange?.(true);
   }
 
-  /** @param reason What is logged of it: no address, no password. */
+  /** @param reason The reason in the log: it has no address and no password. */
   failed(reason: string): void {
     this.#failedAtMs = this.#parts.clock.now();
     if (this.#isReachable === false || this.#isClosed) return;

@@ -1,10 +1,10 @@
-// What Redis does in one step, so that no other client sees half of it: the operations of operations.ts
-// in Lua. A group has two keys: a hash of its texts by name, and a sorted set of the names, all of score
-// 0, which Redis orders by bytes. A third key remembers the last operation of one slot.
+// What Redis does in one step, so that no other client sees half of it: the operations of operations.ts in Lua. A group
+// has two keys: a hash of its texts by name, and a sorted set of the names, all with score 0, which Redis orders by
+// bytes. A third key remembers the last operation of one slot.
 import { SET_BACK_MS } from "../lib/token-bucket.ts";
 import { MOST_ITEMS, TOO_LATE } from "./state.ts";
 
-/** A page of a list holds so many entries at most, and ends after so many bytes: others wait for it. */
+/** The most entries of one page of a list, and the bytes after which a page ends: other clients wait meanwhile. */
 const PAGE_ENTRIES = 500;
 const PAGE_BYTES = 1_048_576;
 
@@ -30,7 +30,7 @@ local function set(name, text)
 end
 `;
 
-/** The first arguments are the operation's number in its slot, or nothing, and how long that is remembered. */
+/** The first arguments: the operation's number in its slot, or nothing, and how long it is remembered. */
 const once = `
 local function once(act)
   if ARGV[1] == '' then return act() end
@@ -45,9 +45,9 @@ end
 `;
 
 /**
- * Then five arguments for each text: its name, whether a text is expected, which, whether a text takes
- * its place, which. What is missing is `false` in Lua on both sides of the comparison. Answers all texts
- * when something else is there, or when it was done before, which the first of the answers tells.
+ * Then five arguments for each text: its name, whether a text is expected, which, whether a text replaces it, which. A
+ * missing text is `false` in Lua on both sides of the comparison. It answers all texts when another text is there, or
+ * when the operation was done before, which the first answer tells.
  */
 const update = `${table}${once}
 local wasAsked = false
@@ -66,7 +66,7 @@ local texts = { answer and 1 or 0 }
 for i = 3, #ARGV, 5 do texts[#texts + 1] = get(ARGV[i]) end
 return texts`;
 
-/** Then the name, and the numbers of a TakeRequest. Answers what was granted, and what is left. */
+/** Then the name, and the numbers of a TakeRequest. It answers what was granted, and what is left. */
 const take = `${table}${once}
 return once(function()
   local name = ARGV[3]
@@ -93,7 +93,7 @@ return once(function()
   return string.format('%.17g %.17g', granted, size - units)
 end)`;
 
-/** Then a name and its counts in turn, as JSON. */
+/** Then names and their counts as JSON, in turn. */
 const add = `${table}${once}
 local function addTo(sum, more)
   for name, rows in pairs(more) do
@@ -130,8 +130,8 @@ return once(function()
 end)`;
 
 /**
- * Arguments: whether it is only to be read, the names of the first number and of the end, what the names of
- * the items begin with, where the caller is, how many are kept, how long the journal is at least, and items.
+ * The arguments: whether to read only, the names of the first number and of the end, the beginning of the items' names,
+ * the caller's position, how many items are kept, the least end of the journal, and items.
  */
 const journal = `${table}
 local isRead, prefix, at = ARGV[1] == 'read', ARGV[4], tonumber(ARGV[5])
@@ -165,7 +165,7 @@ local answer = { first, last, from }
 for number = from, math.min(last, from + ${MOST_ITEMS}) - 1 do answer[#answer + 1] = get(nameOf(number)) end
 return answer`;
 
-/** Arguments: the bounds of the names. Answers '1' when more may follow, then names and texts in turn. */
+/** The arguments: the bounds of the names. It answers '1' when more may follow, then names and texts in turn. */
 const page = `
 local names = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ${PAGE_ENTRIES})
 local answer = { #names == ${PAGE_ENTRIES} and '1' or '0' }
@@ -194,7 +194,7 @@ export const scripts = {
 
 type OnceKeys = readonly [texts: string, names: string, done: string];
 
-/** The scripts as a client has them once they are defined. */
+/** The scripts as methods of a client that has defined them. */
 export type Scripts = {
   updateGroup(
     ...words: readonly [...OnceKeys, ...string[]]

@@ -24,24 +24,29 @@ import {
   type UpdateOptions,
 } from "./state.ts";
 
-/** Others are faster now and then; so often in a row only when something is wrong. */
+/**
+ * How often an update is tried: other processes are faster now and then, but so often in a row only when something is
+ * wrong.
+ */
 const MOST_TRIES = 100;
 
 export class RedisState implements State {
   readonly #prefix: string;
   readonly #link: RedisLink;
-  /** Updates of this process do not stand in each other's way: by their first key, the last of them. */
+  /**
+   * Updates of this process wait for each other, so that they do not conflict: by their first key, the last of them.
+   */
   readonly #turns = new Map<string, Mutex>();
 
   constructor(settings: SharedStateSettings, parts: RedisStateParts) {
     this.#prefix = settings.prefix;
-    // Writes nothing, but needs what writing needs: no replica, no full disk, no missing right.
+    // It writes nothing, but fails where writing fails: on a replica, on a full disk, without the right to write.
     const probe = (): Promise<Updated> =>
       this.update(["probe"], () => [undefined], { known: [undefined] });
     this.#link = new RedisLink(settings, { ...parts, probe });
   }
 
-  /** Resolves when it is connected, or when there is no more use in waiting: it goes on trying. */
+  /** Resolves when it is connected, or when waiting is of no more use: it goes on trying. */
   start(): Promise<void> {
     return this.#link.start();
   }
@@ -57,7 +62,7 @@ export class RedisState implements State {
 
   async list(prefix: string): Promise<readonly Entry[]> {
     const keys = groupKeys(this.#prefix, groupOf(prefix));
-    // No UTF-8 has this byte: it is behind all names that begin so.
+    // No UTF-8 text has this byte, so it sorts after all names with the prefix.
     const end = Buffer.concat([Buffer.from(`(${prefix}`), Buffer.from([0xff])]);
     const entries: Entry[] = [];
     let from = `[${prefix}`;
@@ -149,7 +154,7 @@ export class RedisState implements State {
     throw errors.stateUnavailable();
   }
 
-  /** The keys and the first arguments of a script that is done once. */
+  /** The keys and first arguments of a script that acts once. */
   #keysOf(group: string, id: OperationId | undefined): [string, string, string, ...string[]] {
     const keys = groupKeys(this.#prefix, group);
     const words = id ? [`${id.number}`, `${id.keptMs}`] : ["", ""];

@@ -107,6 +107,30 @@ describe("what is found out about a node", () => {
     expect(await inspectionOf(others)).toMatchObject({ clientVersion: "unknown" });
   });
 
+  it("is found out in the time of two answers where a node falls silent", async () => {
+    const asked: string[] = [];
+    const connection: Connection = {
+      send: async ({ id, json }) => {
+        const { method } = JSON.parse(json) as { method: string };
+        asked.push(method);
+        const answer = EVM[method];
+        if (method !== "eth_chainId" && method !== "eth_getBlockByNumber")
+          return { kind: "timeout" };
+        return { kind: "answered", status: 200, body: Buffer.from(`{"id":${id},${answer}}`) };
+      },
+      close: async () => undefined,
+    };
+    const parts = { connection, clock, traitsOf: traitsOf("evm") };
+    const inspection = await inspect({ family: "evm", chainId: 1 }, parts);
+    expect(asked).toHaveLength(4);
+    expect(inspection).toMatchObject({
+      clientVersion: "unknown",
+      has: [],
+      lacks: [],
+      unclear: expect.arrayContaining(["eth_getBlockReceipts", "debug_traceTransaction"]),
+    });
+  });
+
   it("is that it cannot be reached", async () => {
     const connection: Connection = {
       send: async () => ({ kind: "unreachable", reason: "ECONNREFUSED" }),

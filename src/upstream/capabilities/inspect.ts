@@ -71,10 +71,18 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   };
 }
 
+/** After so many answers in a row that did not come, no further ones are waited for. */
+const MOST_SILENCES = 2;
+
 function discreetAsker(secrets: readonly string[], parts: InspectParts): Asker {
   const ask = askerOf(parts.connection);
-  return async (method, paramsJson) =>
-    withoutSecrets(await ask(method, paramsJson), parts.traitsOf(method), secrets);
+  let silences = 0;
+  return async (method, paramsJson) => {
+    if (silences >= MOST_SILENCES) return { kind: "timeout" };
+    const reply = await ask(method, paramsJson);
+    silences = reply.kind === "timeout" ? silences + 1 : 0;
+    return withoutSecrets(reply, parts.traitsOf(method), secrets);
+  };
 }
 
 type MethodReply = { readonly method: string; readonly kind: Reply["kind"] };

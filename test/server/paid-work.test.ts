@@ -6,6 +6,7 @@ import { BOMBS } from "../../bench/attacks/bracket-bombs.ts";
 import { postBytes } from "../../bench/attacks/sockets.ts";
 import { ask, post } from "../support/ask.ts";
 import { type RunningGateway, startGatewayProcess } from "../support/gateway-process.ts";
+import { until } from "../support/processes.ts";
 import { readToEnd } from "../support/raw-http.ts";
 import { result, type ScriptedNode, startScriptedNode } from "../support/scripted-node.ts";
 
@@ -54,6 +55,13 @@ async function send(
   return { status: Number(text.slice(9, 12)), text };
 }
 
+/** How many requests of the key were refused by a rule. */
+async function refusedOf(key: string, rule: "Again" | "Rate"): Promise<number | undefined> {
+  const url = gateway.metricsUrl.replace("/metrics", `/usage?rows=none&key=${key}`);
+  const { total } = (await (await fetch(url)).json()) as { total: Record<string, number> };
+  return total[`refused${rule}`];
+}
+
 describe("a body that is little to send and much to read", () => {
   it.each(Object.entries(BOMBS))("%s is refused before it is parsed", async (name, bomb) => {
     const from = `127.0.3.${1 + Object.keys(BOMBS).indexOf(name)}`;
@@ -77,6 +85,8 @@ describe("a body that is little to send and much to read", () => {
     expect((await send("127.0.1.3", "test-key", CALL)).status).toBe(200); // its fellow elsewhere
     const metrics = await (await fetch(gateway.metricsUrl)).text();
     expect(metrics).toMatch(/headgate_requests_turned_away_total [1-9]/);
+    // The second to fifth, and the call.
+    await until("the key's usage tells it", async () => (await refusedOf("test", "Again")) === 5);
   });
 });
 
@@ -119,6 +129,8 @@ describe("what is refused is counted", () => {
     expect((await send(from, "poor-key", CALL)).status).toBe(200); // there is room for a small one
     for (let count = 0; count < 20; count += 1) await send(from, "poor-key", "nonsense");
     expect((await send(from, "poor-key", CALL)).status).toBe(429);
+    // The call, and the third body, of which no call was read.
+    await until("the key's usage tells it", async () => (await refusedOf("poor", "Rate")) === 2);
   });
 });
 

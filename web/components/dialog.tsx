@@ -37,13 +37,16 @@ type AskProps = {
   /** The verb of what is done. */
   readonly act: string;
   readonly isDangerous?: boolean;
+  /** Whether what is asked beside it is answered; left out: nothing is. */
+  readonly isReady?: boolean;
   /** Rejected: the dialog stays, and says why. */
   readonly onAct: () => Promise<void>;
   readonly onClose: () => void;
 };
 
 /** Asks before something is done. */
-export function Ask({ title, children, act, isDangerous = false, onAct, onClose }: AskProps) {
+export function Ask({ title, children, act, onAct, onClose, ...props }: AskProps) {
+  const { isDangerous = false, isReady = true } = props;
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<ApiProblem>();
   const perform = (): void => {
@@ -55,21 +58,28 @@ export function Ask({ title, children, act, isDangerous = false, onAct, onClose 
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <div class="asked">{children}</div>
-      {problem && <Problem problem={problem} />}
-      <div class="acts">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class={isDangerous ? "danger" : "primary"}
-          aria-disabled={isBusy}
-          onClick={() => isBusy || perform()}
-        >
-          {act}
-        </button>
-      </div>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady && !isBusy) perform();
+        }}
+      >
+        <div class="asked">{children}</div>
+        {problem && <Problem problem={problem} />}
+        <div class="acts">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={isDangerous ? "danger" : "primary"}
+            aria-disabled={isBusy || !isReady}
+          >
+            {act}
+          </button>
+        </div>
+      </form>
     </Dialog>
   );
 }

@@ -200,42 +200,25 @@ function Rotate({ name, path, onMade, onDone, onClose }: PathProps) {
 function Revoke({ name, path, onDone, onClose }: PathProps) {
   const { api, notify } = useApp();
   const [typed, type] = useState("");
-  const [problem, setProblem] = useState<ApiProblem>();
   const perform = async (): Promise<void> => {
-    try {
-      await api.ask("POST", path);
-      notify(`The key ${name} was revoked`);
-      onDone();
-      onClose();
-    } catch (error) {
-      setProblem(problemOf(error));
-    }
+    await api.ask("POST", path);
+    notify(`The key ${name} was revoked`);
+    onDone();
   };
   return (
-    <Dialog title={`Revoke ${name}?`} onClose={onClose}>
-      <form
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (typed === name) void perform();
-        }}
-      >
-        <p>
-          It ends for good, everywhere, within a second. Its callers are refused, and its name stays
-          taken.
-        </p>
-        <Field label={`Type ${name} to confirm`} value={typed} onInput={type} isRequired />
-        {problem && <Problem problem={problem} />}
-        <div class="acts">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="danger" aria-disabled={typed !== name}>
-            Revoke
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <Ask
+      title={`Revoke ${name}?`}
+      act="Revoke"
+      isDangerous
+      isReady={typed === name}
+      onAct={perform}
+      onClose={onClose}
+    >
+      <p>
+        It ends for good, everywhere, within a second. Its callers are refused, and its name stays
+        taken.
+      </p>
+      <Field label={`Type ${name} to confirm`} value={typed} onInput={type} isRequired />
+    </Ask>
   );
 }

@@ -98,6 +98,7 @@ describe("why a node says nothing", () => {
     status,
     body: Buffer.from(typeof body === "string" ? body : JSON.stringify({ id: 1, ...body })),
   });
+  const TOO_LARGE: Exchange = { kind: "too large" };
   const gone = (reason: string): Exchange => ({ kind: "unreachable", reason });
   const noPlan = { error: { code: -32_600, message: "no \u001b[1m plan for secret" } };
 
@@ -120,6 +121,7 @@ describe("why a node says nothing", () => {
       answered(200, "<html>"),
       "what comes back is no JSON-RPC (malformed answer): is the URL whole",
     ],
+    [TOO_LARGE, "what comes back is no JSON-RPC (the answer is larger than limits.resp"],
     [answered(429, "too many"), "it limits calls, and refuses this one: try again later"],
     [answered(200, noPlan), 'it refuses eth_chainId, saying "no [1m plan for ***"'],
   ])("is said in words that tell what to do: $1", async (exchange, said) => {

@@ -186,7 +186,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^HTTP 4\d\d$/, "no JSON-RPC is served at this path ($): is the URL whole?"],
   [/^HTTP 5\d\d$/, "what stands before the node fails ($): try again later, or ask who runs it"],
   [
-    /^malformed|^answer without/,
+    /^malformed|^answer without|larger than limits/,
     "what comes back is no JSON-RPC ($): is the URL whole, with its path?",
   ],
 ];

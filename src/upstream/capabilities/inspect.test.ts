@@ -13,6 +13,8 @@ const EVM: Script = {
   trace_get: '"error":{"code":-32602,"message":"no such transaction"}',
 };
 
+const NO_BLOCK = "no newest block in its answer: does it still sync?";
+
 type Script = Record<string, string | ((params: readonly string[]) => string)>;
 
 /** Inspects a node that says `answers`, and lacks every other method. */
@@ -77,8 +79,8 @@ describe("what is found out about a node", () => {
     ],
     ["no chain id", { eth_chainId: '"result":null' }, "no chain id in its answer"],
     ["a chain id that is no JSON", { eth_chainId: '"result":[0x1]' }, "no chain id in its answer"],
-    ["no block", { eth_getBlockByNumber: '"result":null' }, "no newest block in its answer"],
-    ["a broken block", { eth_getBlockByNumber: '"result":{x}' }, "no newest block in its answer"],
+    ["no block", { eth_getBlockByNumber: '"result":null' }, NO_BLOCK],
+    ["a broken block", { eth_getBlockByNumber: '"result":{x}' }, NO_BLOCK],
   ])("is that it has %s", async (_, answers, want) => {
     const inspection = await inspectionOf({ ...EVM, ...answers });
     expect(renderInspection("n / a", inspection)).toEqual([`✗ n / a: ${want}`]);

@@ -51,7 +51,8 @@ export async function inspect(options: InspectOptions, parts: InspectParts): Pro
   if (chainId !== options.chainId) return { kind: "wrong chain", chainId, want: options.chainId };
   const { family, isBrief = false } = options;
   const head = await readHead(family, ask);
-  if (!head) return { kind: "unusable", reason: "no newest block in its answer" };
+  if (!head)
+    return { kind: "unusable", reason: "no newest block in its answer: does it still sync?" };
   const clientVersion = versionIn(await ask(VERSION_METHODS[family]));
   const methods = isBrief ? [] : await askMethods(family, ask);
   const capabilities = new Capabilities(parts);

@@ -53,23 +53,38 @@ export async function askAt(
   { given, sent = given, at, takesHash = false, whenOmitted = "latest" }: BlockCall,
   context: CallContext,
 ): Promise<Buffer> {
-  const pinned = await pinnedFor(method, plainReference(given[at]) ?? "latest", context);
+  const pinning = pinnedFor(method, plainReference(given[at]) ?? "latest", context);
+  const pinned = pinning instanceof Promise ? await pinning : pinning;
   const isOmitted = given[at] === undefined && pinned === "latest" && whenOmitted === "nothing";
   const block = isOmitted ? undefined : pinned;
   const isUnchanged = sent === given && block === given[at];
-  const paramsJson = isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block });
+  const paramsJson = (): string =>
+    isUnchanged ? paramsOf(given, context) : paramsFrom({ ...sent, [at]: block });
   const { chain } = context;
-  if (!chain) return context.ask(method, paramsJson);
+  if (!chain) return context.ask(method, paramsJson());
   const number = isQuantity(pinned) ? toNumber(pinned) : undefined;
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (takesHash && position) {
-    const args = { ...sent, [at]: { blockHash: position.hash } };
-    const result = await askAtHash(method, { args, block: number }, context);
+    const params = paramsAtHash(sent, at, position.hash);
+    const result = await askAtHash(method, { params, block: number }, context);
     if (result) return result;
   }
   // The upstream whose chain is followed has the block; another one may lag.
-  return context.ask(method, paramsJson, { ...MAY_LAG, block: number });
+  return context.ask(method, paramsJson(), { ...MAY_LAG, block: number });
+}
+
+/** A JSON array of the arguments, with the block in its place, or behind them where it was left out. */
+function paramsAtHash(args: Args, at: string, hash: string): string {
+  const values: unknown[] = [];
+  let isThere = false;
+  for (const name in args) {
+    isThere ||= name === at;
+    values.push(name === at ? { blockHash: hash } : args[name]);
+  }
+  if (!isThere) values.push({ blockHash: hash });
+  while (values.at(-1) === undefined) values.pop();
+  return JSON.stringify(values);
 }
 
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */
@@ -82,12 +97,12 @@ export const askOfBlock = (method: string, given: Args, context: CallContext): P
  */
 async function askAtHash(
   method: string,
-  { args, block }: { args: Args; block: number | undefined },
+  { params, block }: { params: string; block: number | undefined },
   context: CallContext,
 ): Promise<Buffer | undefined> {
   const variant = { name: `${method} by hash`, isMissing: takesNoHash };
   try {
-    return await context.ask(method, paramsFrom(args), { ...MAY_LAG, block, variant });
+    return await context.ask(method, params, { ...MAY_LAG, block, variant });
   } catch (thrown) {
     if (isMethodMissing(thrown) || saysUnknown(thrown)) return undefined;
     throw thrown;
@@ -101,18 +116,18 @@ const takesNoHash = (reply: Reply): boolean =>
   (reply.code === -32602 || /unmarshal|deseriali|untagged|hex string/i.test(reply.message));
 
 /** Several nodes can agree only when all are asked about the same block. */
-async function pinnedFor(
+function pinnedFor(
   method: string,
   reference: unknown,
   context: CallContext,
-): Promise<unknown> {
+): unknown | Promise<unknown> {
   const { chain } = context;
   if (!chain && reference === "latest" && context.isAgreedUpon(method))
-    return toQuantity(await context.consultHead().latest());
-  if (chain && (reference === "safe" || reference === "finalized")) {
-    const position = await chain.tagged(reference);
-    return position ? toQuantity(position.number) : reference;
-  }
+    return Promise.resolve(context.consultHead().latest()).then(toQuantity);
+  if (chain && (reference === "safe" || reference === "finalized"))
+    return chain
+      .tagged(reference)
+      .then((position) => (position ? toQuantity(position.number) : reference));
   return context.consultHead().pin(reference);
 }
 

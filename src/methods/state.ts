@@ -26,11 +26,12 @@ export async function askState(
 ): Promise<Buffer> {
   const reference = plainReference(call.given[call.at]);
   if (!isHash(reference) && isBeyondAnyChain(reference)) throw errors.headerNotFound();
-  const state = await askAt(method, { ...call, takesHash: true }, context).catch(
-    async (thrown: unknown) => {
-      throw saysUnknown(thrown) ? await withoutState(reference, context) : thrown;
-    },
-  );
+  let state: Buffer;
+  try {
+    state = await askAt(method, { ...call, takesHash: true }, context);
+  } catch (thrown) {
+    throw saysUnknown(thrown) ? await withoutState(reference, context) : thrown;
+  }
   // Besu says null when it does not know the state; no state is null.
   if (isNull(state)) throw await withoutState(reference, context);
   return state;

@@ -45,7 +45,7 @@ class Members {
   held = 0;
   isCalm = true;
   readonly turns = new TurnsOfOthers();
-  readonly room = new AnswerRoom();
+  readonly room = new AnswerRoom(100);
   readonly #settle = new Map<number, (reply: RpcResponse) => void>();
 
   batch(

@@ -108,7 +108,7 @@ export class BodyAnswerer {
     const { stories } = this.#parts;
     const story = stories?.isOn ? stories.beginBatch(caller) : undefined;
     const callParts = partsOfBatch(caller, messages.length, this.#parts);
-    const room = new AnswerRoom();
+    const room = new AnswerRoom(messages.length);
     const lives: Lives = { caller, callParts, isBatch: true, story, room };
     const costOf = (message: Message): number =>
       message.kind === "call" ? costs.of(caller.network.catalogue.served.get(message.method)) : 0;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readPlainCall } from "./plain-call.ts";
-import { paramsJsonOf, type RequestBody, readFully, readRequest } from "./request.ts";
+import { type Message, paramsJsonOf, type RequestBody, readFully, readRequest } from "./request.ts";
 
 type Reader = typeof readRequest;
 
@@ -15,11 +15,12 @@ function outcome(read: Reader, body: Buffer): unknown {
 }
 
 const seen = (request: RequestBody): unknown =>
-  request.kind === "batch"
-    ? request.messages.map((message) => ({ ...message, paramsText: undefined }))
-    : request.message.kind === "call"
-      ? { ...request.message, paramsText: undefined, written: paramsJsonOf(request.message) }
-      : request.message;
+  request.kind === "batch" ? request.messages.map(seenOf) : seenOf(request.message);
+
+const seenOf = (message: Message): unknown =>
+  message.kind === "call" ? { ...message, ...NO_PLACE, written: paramsJsonOf(message) } : message;
+
+const NO_PLACE = { paramsStart: undefined, paramsEnd: undefined };
 
 const isPlain = (text: string): boolean => readPlainCall(Buffer.from(text)) !== undefined;
 

@@ -1,5 +1,5 @@
-// A call as it was written. The shape that nearly all calls have is read in one pass: an object with the members of a call, each once, in ASCII
-// without escapes. Whatever else comes is left to the full reader (request.ts), to which this one is held by a test.
+// Calls as they were written. The shape that nearly all have is read in one pass: an object with the members of a call, each once, in ASCII
+// without escapes, or an array of these. Whatever else comes is left to the full reader (request.ts), to which this one is held by a test.
 import { isAscii } from "node:buffer";
 import {
   CLOSE_BRACE,
@@ -21,18 +21,21 @@ export type CallMessage = {
   readonly ambiguity?: string | undefined;
   /** The message as the caller wrote it; see paramsJsonOf. */
   readonly json: Buffer;
-  /** The text of the parameters, where it is known already. */
-  readonly paramsText?: string | undefined;
+  /** Where the text of the parameters begins and ends in it, where that is known already. */
+  readonly paramsStart?: number | undefined;
+  readonly paramsEnd?: number | undefined;
 };
 
 /** Spec, request envelope: "Default 0". */
 export const DEFAULT_ID = "0";
 
 /**
- * In bytes. What is larger is parsed: there the runtime's own parser is as fast, and texts cut out of a body keep all of
+ * In bytes. A larger call is parsed: there the runtime's own parser is as fast, and texts cut out of a body keep all of
  * it in memory.
  */
 const MOST = 4_096;
+/** In characters: shorter texts are copied when they are cut out. */
+const COPIED = 13;
 /** Levels of arrays and objects in the parameters, and members of one object. */
 const DEEPEST = 4;
 const MOST_MEMBERS = 10;
@@ -52,7 +55,19 @@ const UNUSUAL = /[\\\x00-\x1f]/;
 export function readPlainCall(json: Buffer): CallMessage | undefined {
   if (json.length > MOST || !isAscii(json)) return undefined;
   const text = json.toString("latin1");
-  return UNUSUAL.test(text) ? undefined : new PlainReader(text).call(json);
+  return UNUSUAL.test(text) ? undefined : new PlainReader(text, json).lone();
+}
+
+/**
+ * Reads a whole batch at once.
+ *
+ * @param most In members.
+ * @returns undefined for one with another member than plain calls, one that is wrong, and one that is larger.
+ */
+export function readPlainBatch(body: Buffer, most: number): CallMessage[] | undefined {
+  if (body[0] !== OPEN_BRACKET || !isAscii(body)) return undefined;
+  const text = body.toString("latin1");
+  return UNUSUAL.test(text) ? undefined : new PlainReader(text, body, true).batch(most);
 }
 
 /** In place of a value: it is not plain. */
@@ -61,17 +76,43 @@ const OTHER = Symbol("not plain");
 class PlainReader {
   #at = 0;
   readonly #text: string;
+  readonly #body: Buffer;
+  readonly #isBatch: boolean;
 
-  constructor(text: string) {
+  /** @param isBatch Nothing that is read keeps the text in memory: it may be long. */
+  constructor(text: string, body: Buffer, isBatch = false) {
     this.#text = text;
+    this.#body = body;
+    this.#isBatch = isBatch;
   }
 
-  call(json: Buffer): CallMessage | undefined {
+  lone(): CallMessage | undefined {
+    const call = this.#call();
+    this.#skipSpaces();
+    return this.#at === this.#text.length ? call : undefined;
+  }
+
+  batch(most: number): CallMessage[] | undefined {
+    const calls: CallMessage[] = [];
+    this.#at = 1; // behind the bracket
+    do {
+      const call = calls.length < most ? this.#call() : undefined;
+      if (!call) return undefined;
+      calls.push(call);
+    } while (this.#skips(COMMA));
+    if (!this.#skips(CLOSE_BRACKET)) return undefined;
+    this.#skipSpaces();
+    return this.#at === this.#text.length ? calls : undefined;
+  }
+
+  #call(): CallMessage | undefined {
     let id: string | undefined;
     let method: string | undefined;
     let params: readonly unknown[] | undefined;
-    let paramsText: string | undefined;
+    let [paramsStart, paramsEnd] = [0, 0];
     let hasVersion = false;
+    this.#skipSpaces();
+    const begin = this.#isBatch ? this.#at : 0;
     if (!this.#skips(OPEN_BRACE)) return undefined;
     do {
       const name = this.#string();
@@ -83,7 +124,7 @@ class PlainReader {
         if (!hasVersion) return undefined;
       } else if (name === "id" && id === undefined) {
         if (!this.#skipId()) return undefined;
-        id = this.#text.slice(start, this.#at);
+        id = this.#cut(start, this.#at);
       } else if (name === "method" && method === undefined) {
         method = this.#string();
         if (method === undefined) return undefined;
@@ -91,14 +132,28 @@ class PlainReader {
         const list = this.#skips(OPEN_BRACKET) ? this.#array(1) : OTHER;
         if (list === OTHER) return undefined;
         params = list;
-        paramsText = this.#text.slice(start, this.#at);
+        paramsStart = start - begin;
+        paramsEnd = this.#at - begin;
       } else return undefined;
     } while (this.#skips(COMMA));
     if (!this.#skips(CLOSE_BRACE)) return undefined;
-    this.#skipSpaces();
-    if (!hasVersion || method === undefined || this.#at !== this.#text.length) return undefined;
-    const read = { kind: "call", id: id ?? DEFAULT_ID, method, params: params ?? [] } as const;
-    return { ...read, ambiguity: undefined, json, paramsText };
+    if (!hasVersion || method === undefined) return undefined;
+    return {
+      kind: "call",
+      id: id ?? DEFAULT_ID,
+      method,
+      params: params ?? [],
+      ambiguity: undefined,
+      json: this.#isBatch ? this.#body.subarray(begin, this.#at) : this.#body,
+      paramsStart: params && paramsStart,
+      paramsEnd: params && paramsEnd,
+    };
+  }
+
+  #cut(start: number, end: number): string {
+    return this.#isBatch && end - start >= COPIED
+      ? this.#body.toString("latin1", start, end)
+      : this.#text.slice(start, end);
   }
 
   /** An integer, a string or null. */
@@ -178,7 +233,7 @@ class PlainReader {
     const end = this.#text.indexOf('"', start);
     if (end < 0) return undefined;
     this.#at = end + 1;
-    return this.#text.slice(start, end);
+    return this.#cut(start, end);
   }
 
   #skipWord(word: string): boolean {

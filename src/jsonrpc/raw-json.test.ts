@@ -55,7 +55,7 @@ describe("the room of a batch", () => {
 
   it("has each answer as it was put, with a mark before it, and none that finds no room", () => {
     const property = fc.property(answers, (all) => {
-      const room = new AnswerRoom();
+      const room = new AnswerRoom(100);
       const passing = Buffer.alloc(CHUNK_BYTES);
       const put = all.map(([length, letter], index) => {
         passing.fill(letter);
@@ -81,13 +81,18 @@ describe("the room of a batch", () => {
     fc.assert(property);
   });
 
+  it("has none for a batch of few members", () => {
+    const put = [7, 8].map((members) => new AnswerRoom(members).put("", Buffer.from("1"), ""));
+    expect(put.map(String)).toEqual(["undefined", "1"]);
+  });
+
   it("is used again when it was given back, and never before", () => {
-    const rooms = [new AnswerRoom(), new AnswerRoom()];
+    const rooms = [new AnswerRoom(100), new AnswerRoom(100)];
     const [one, other] = rooms.map((room) => room.put("", Buffer.from("1"), "")?.buffer);
     expect(one).not.toBe(other);
     rooms[0]?.giveBack();
     rooms[0]?.giveBack();
-    const again = [1, 2].map(() => new AnswerRoom().put("", Buffer.from("1"), "")?.buffer);
+    const again = [1, 2].map(() => new AnswerRoom(100).put("", Buffer.from("1"), "")?.buffer);
     expect(again[0]).toBe(one);
     expect([one, other]).not.toContain(again[1]);
   });

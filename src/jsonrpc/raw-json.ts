@@ -141,6 +141,8 @@ export function wasWritten({ buffer }: Buffer): void {
 
 /** So many chunks has one room at most: 1 MiB. */
 const MOST_CHUNKS = 16;
+/** In members: a batch that waits for nodes would keep a chunk for one text or two. */
+const WORTH_A_ROOM = 8;
 
 /**
  * Where the answers of one batch are put, one behind the other. As texts they would be moved about by the collector
@@ -150,6 +152,12 @@ export class AnswerRoom {
   readonly #chunks: Buffer[] = [];
   /** How far the last one is filled. */
   #at = CHUNK_BYTES;
+  readonly #mostChunks: number;
+
+  /** @param members Of the batch: few are not worth a chunk. */
+  constructor(members: number) {
+    this.#mostChunks = members < WORTH_A_ROOM ? 0 : MOST_CHUNKS;
+  }
 
   /** What it takes in memory, in bytes. */
   get bytes(): number {
@@ -183,7 +191,7 @@ export class AnswerRoom {
   #chunkFor(length: number): Buffer | undefined {
     const last = this.#chunks.at(-1);
     if (last && this.#at + length <= CHUNK_BYTES) return last;
-    if (length > CHUNK_BYTES || this.#chunks.length === MOST_CHUNKS) return undefined;
+    if (length > CHUNK_BYTES || this.#chunks.length === this.#mostChunks) return undefined;
     const chunk = takeChunk();
     this.#chunks.push(chunk);
     this.#at = 0;

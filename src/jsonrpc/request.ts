@@ -1,10 +1,9 @@
 // A request body becomes messages: calls that can be made, or the error each of them gets.
 import { isUtf8 } from "node:buffer";
 import { ambiguityIn, TOO_DEEP, whyUnreadable } from "./ambiguity.ts";
-import { CLOSE_BRACKET, OPEN_BRACKET } from "./ascii.ts";
 import { type BodyBounds, BodyScan } from "./body-scan.ts";
-import { findElements, findMembers, isSpace, type Span, skipSpace, textOf } from "./members.ts";
-import { type CallMessage, DEFAULT_ID, readPlainCall } from "./plain-call.ts";
+import { findElements, findMembers, isSpace, type Span, textOf } from "./members.ts";
+import { type CallMessage, DEFAULT_ID, readPlainBatch, readPlainCall } from "./plain-call.ts";
 import { errors, type RpcError } from "./rpc-error.ts";
 
 export type Message =
@@ -48,24 +47,8 @@ export function readOther(
   maxBatch: number,
   tooLarge: () => RpcError = errors.batchTooLarge,
 ): RequestBody {
-  const messages = body[0] === OPEN_BRACKET ? readPlainBatch(body, maxBatch) : undefined;
+  const messages = readPlainBatch(body, maxBatch);
   return messages ? { kind: "batch", messages } : readFully(body, maxBatch, tooLarge);
-}
-
-/** undefined for a batch that is wrong, or has a member that is not plain. */
-function readPlainBatch(body: Buffer, maxBatch: number): CallMessage[] | undefined {
-  const marks: number[] = [];
-  const verdict = new BodyScan({ depth: MAX_BODY_DEPTH, members: maxBatch }).take(body, marks);
-  const end = marks.at(-1) ?? 0;
-  if (verdict !== "within bounds" || body[end] !== CLOSE_BRACKET) return undefined;
-  if (skipSpace(body, end + 1) < body.length) return undefined;
-  const messages: CallMessage[] = [];
-  for (const span of spansBetween(marks, body)) {
-    const message = readPlainCall(body.subarray(span.start, span.end));
-    if (!message) return undefined;
-    messages.push(message);
-  }
-  return messages;
 }
 
 /** As `readRequest`, and slower for what is plain. */
@@ -164,10 +147,11 @@ function isWrittenPlainly(text: string, value: string): boolean {
 export function paramsJsonOf({
   json,
   params,
-  paramsText,
-}: Pick<CallMessage, "json" | "params" | "paramsText">): string {
+  paramsStart,
+  paramsEnd,
+}: Pick<CallMessage, "json" | "params" | "paramsStart" | "paramsEnd">): string {
   if (params.length === 0) return "[]";
-  if (paramsText !== undefined) return paramsText;
+  if (paramsStart !== undefined) return json.toString("latin1", paramsStart, paramsEnd);
   const [span] = findMembers(json, ["params"]) ?? [];
   return span ? textOf(json, span) : "[]";
 }

@@ -127,7 +127,7 @@ describe("a large answer that is there already", () => {
 
   /** As those of a batch: in the room, in runs of several lengths, and beside it. */
   function answerInRoom(index: number): RpcResponse {
-    const room = new AnswerRoom();
+    const room = new AnswerRoom(100);
     const letter = String.fromCharCode(0x61 + index);
     const pieces = Array.from({ length: 150 }, (_, piece) => {
       const json = Buffer.alloc(piece % 10 === 0 ? 40_000 : 2_000, letter);

@@ -98,6 +98,7 @@ describe("what is closed", () => {
             "eth_getBlockByNumber",
             "cfx_getStatus",
             "cfx_epochNumber",
+            "cfx_getBlockByEpochNumber",
             "eth_syncing",
             "web3_clientVersion",
           ].includes(method),

@@ -178,7 +178,10 @@ describe("a start that cannot be", () => {
   });
 
   it("for its port has shown the key that it made", async () => {
-    const environment = { HEADGATE_DATA: join(folder, "never began") };
+    const environment = {
+      HEADGATE_DATA: join(folder, "never began"),
+      HEADGATE_ADMIN__LISTEN__PORT: "0", // else the next one, where another test may listen
+    };
     const { port } = new URL(anvil.url);
     const { said, ended } = headgate([anvil.url, "--port", port], environment);
     expect(await ended).toBe(1);

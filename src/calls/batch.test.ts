@@ -4,7 +4,7 @@ import type { CallMessage } from "../jsonrpc/plain-call.ts";
 import { type AnswerJson, AnswerRoom } from "../jsonrpc/raw-json.ts";
 import type { Provenance } from "../methods/method.ts";
 import { AnswerSizes, Batch, commonProvenance } from "./batch.ts";
-import type { RpcResponse } from "./response.ts";
+import { explained, type RpcResponse } from "./response.ts";
 
 const MB = 2 ** 20;
 
@@ -113,6 +113,23 @@ describe("a batch", () => {
     const reply = members.batch(3, { given }).answer() as RpcResponse;
     expect(reply.pieces.map(String)).toEqual(["[0,1,2", "]"]);
     expect([reply.bytes, members.held]).toEqual([7, 0]);
+  });
+
+  it("tells within a member how it came about, wherever it lies", () => {
+    const members = new Members();
+    const given: Given = (id, room) => {
+      const json = `{"id":${id}}`;
+      const answer = inRoom(id === 1 ? new AnswerRoom(1) : room, json);
+      return explained(
+        answer ?? { status: 200, pieces: [json], bytes: json.length },
+        "member",
+        '"so"',
+      );
+    };
+    const { pieces, bytes } = members.batch(3, { given }).answer() as RpcResponse;
+    const text = pieces.map(String).join("");
+    expect(JSON.parse(text)).toEqual([0, 1, 2].map((id) => ({ id, headgate_explain: "so" })));
+    expect(bytes).toBe(text.length);
   });
 
   it("has its members in order, wherever each of them lies", async () => {

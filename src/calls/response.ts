@@ -48,8 +48,11 @@ export function explained(
   if (where === "header") return { ...response, explanation };
   const member = `,"headgate_explain":${explanation}}`;
   const last = response.pieces.at(-1);
-  // The envelope of one call ends with its brace.
-  const closing = typeof last === "string" ? `${last.slice(0, -1)}${member}` : member;
-  const pieces = [...response.pieces.slice(0, -1), closing];
+  // The envelope of one call ends with its brace: of a text, or of bytes in the room of its batch.
+  const closing =
+    typeof last === "string"
+      ? [`${last.slice(0, -1)}${member}`]
+      : [...(Buffer.isBuffer(last) ? [last.subarray(0, -1)] : []), member];
+  const pieces = [...response.pieces.slice(0, -1), ...closing];
   return { ...response, pieces, bytes: response.bytes + member.length - 1 };
 }

@@ -1,4 +1,4 @@
-// JSON text that is passed on as it is: its parts, how long it is, and how what is too large to be held is kept.
+// JSON text that is passed on as it is: its parts, how long it is, where it waits to be sent, and how what is too large to be held is kept.
 import { isAscii } from "node:buffer";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { COMMA, OPEN_BRACKET } from "./ascii.ts";

@@ -44,7 +44,7 @@ const AT_ONCE = 8;
 const BEGUN_BELOW = 16;
 const BEGUN_BELOW_WITHIN_MS = 5_000;
 /** How long nodes have for a question to all of them: one that fell silent does not hold up the chain. */
-const QUESTION = { afterFirstMs: 500, longestMs: 5_000 };
+const QUESTION = { afterFirstMs: 1_000, longestMs: 5_000 };
 /** So often must the nodes deny our head before it counts as gone without another in its place. */
 const DENIALS = 3;
 /** Of each branch of a reorganisation, for operators: its oldest blocks. */

@@ -239,6 +239,8 @@ type NodeAnswer<Node, Answer> = { readonly node: Node; readonly answer: Answer }
 
 /** After this time without an answer the next node is asked too, in milliseconds. */
 const SLOW_MS = 500;
+/** How often nodes that had nothing to give are asked again in all. */
+const MOST_AGAIN = 3;
 /** Made once, since an error costs a stack trace and nobody reads this one. */
 const UNWANTED = new Error("no more answers are wanted");
 
@@ -263,6 +265,7 @@ export async function* answersInTurn<Node, Answer>(
   if (signal.aborted) end();
   const waiting = [...nodes];
   const answered: Node[] = [];
+  let again = MOST_AGAIN;
   const running = new Map<Node, Promise<NodeAnswer<Node, Answer>>>();
   const askNext = (): void => {
     const node = waiting.shift();
@@ -277,7 +280,7 @@ export async function* answersInTurn<Node, Answer>(
     while (running.size > 0) {
       const first = await within(SLOW_MS, Promise.race(running.values()), parts);
       if (!first) {
-        if (waiting.length === 0) waiting.push(...answered.splice(0, 1));
+        if (waiting.length === 0 && again-- > 0) waiting.push(...answered.splice(0, 1));
         askNext();
       } else {
         running.delete(first.node);

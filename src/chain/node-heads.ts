@@ -15,8 +15,10 @@ export type NodeHeadsParts = {
 
 /** A node is waited for so long; after the first reply, so are the others, in milliseconds. */
 const TIMEOUT_MS = 250;
-/** So long for the first of them: while one says nothing, another that failed is asked again. Then it counts as silent. */
+/** So long for the first of them, in milliseconds: while one says nothing, another that failed is asked again. */
 const LONGEST_MS = 1_000;
+/** A node that has not replied for so long is silent, in milliseconds. A slow one replies meanwhile. */
+const SILENT_MS = 2_000;
 
 const SAYS_NOTHING = new Error("the node does not tell its head");
 
@@ -44,7 +46,7 @@ export class NodeHeads {
   #said({ name }: Pick<AskedNode, "name">) {
     const said = this.#heads.get(name);
     const { at = Number.POSITIVE_INFINITY } = this.#reading.get(name) ?? {};
-    const isSilent = this.#parts.clock.now() - at >= LONGEST_MS;
+    const isSilent = this.#parts.clock.now() - at >= SILENT_MS;
     return said && (!isSilent || said.at > at) ? said : undefined;
   }
 

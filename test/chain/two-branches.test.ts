@@ -97,7 +97,7 @@ it.each([
     nodes[0].isSilent = true;
     nodes[1].failsNext = method;
     for (const model of [first, second]) model.extend(1);
-    await until("the chain goes on", async () => headIs(followed, second), 5_000);
+    await until("the chain goes on", async () => headIs(followed, second), 10_000);
     expect(nodes[1].failsNext).toBeUndefined();
   },
 );
@@ -110,5 +110,12 @@ it("goes on with one node when the other stopped below the head, and says nothin
   nodes[1].failsNext = "eth_getBlockByNumber"; // what it said of its head is forgotten
   await until("it failed", async () => nodes[1].failsNext === undefined);
   second.extend(1);
-  await until("the chain goes on", async () => headIs(followed, second), 5_000);
+  await until("the chain goes on", async () => headIs(followed, second), 10_000);
+});
+
+it("follows nodes that all take more than a second for an answer", async () => {
+  const { first, second, nodes, ...followed } = await openTwo(1);
+  for (const node of nodes) node.delayMs = 1_700;
+  for (const model of [first, second]) model.extend(1);
+  await until("the chain goes on", async () => headIs(followed, second), 20_000);
 });

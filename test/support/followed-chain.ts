@@ -19,6 +19,8 @@ export class ModelNode {
   isAlive = true;
   /** It takes calls, and answers none. */
   isSilent = false;
+  /** How long an answer takes, in milliseconds. */
+  delayMs = 0;
   /** It fails the next call of this method. */
   failsNext: string | undefined;
   /** How many calls came. */
@@ -42,6 +44,7 @@ export class ModelNode {
     this.asked += 1;
     if (!this.isAlive) return { kind: "failed", reason: "it is away" } as const;
     if (this.isSilent) await new Promise(() => undefined);
+    if (this.delayMs > 0) await systemClock.sleep(this.delayMs);
     if (this.failsNext === method) {
       this.failsNext = undefined;
       return { kind: "failed", reason: "it fails once" } as const;

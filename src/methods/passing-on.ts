@@ -66,25 +66,12 @@ export async function askAt(
   const position = number === undefined ? undefined : chain.positionAt(number);
   context.setProvenance({ source: "upstream", block: position, proof: "none" });
   if (takesHash && position) {
-    const params = paramsAtHash(sent, at, position.hash);
+    const params = paramsFrom({ ...sent, [at]: { blockHash: position.hash } });
     const result = await askAtHash(method, { params, block: number }, context);
     if (result) return result;
   }
   // The upstream whose chain is followed has the block; another one may lag.
   return context.ask(method, paramsJson(), { ...MAY_LAG, block: number });
-}
-
-/** A JSON array of the arguments, with the block in its place, or behind them where it was left out. */
-function paramsAtHash(args: Args, at: string, hash: string): string {
-  const values: unknown[] = [];
-  let isThere = false;
-  for (const name in args) {
-    isThere ||= name === at;
-    values.push(name === at ? { blockHash: hash } : args[name]);
-  }
-  if (!isThere) values.push({ blockHash: hash });
-  while (values.at(-1) === undefined) values.pop();
-  return JSON.stringify(values);
 }
 
 /** As `askAt`, for methods about the argument `block`: null when there is no such block. */

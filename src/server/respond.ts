@@ -201,13 +201,10 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
       return coding === "gzip" && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
     }) ?? false;
 
-/**
- * In bytes: how slowly a caller takes its answer is seen in chunks, and small ones are joined, since each
- * is written by itself.
- */
-const CHUNK = CHUNK_BYTES;
+// How slowly a caller takes its answer is seen in chunks, and small pieces are joined in one, since each write costs.
+
 /** In bytes: what is larger is a chunk of its own. */
-const WORTH_NO_COPY = CHUNK / 2;
+const WORTH_NO_COPY = CHUNK_BYTES / 2;
 /** Of one character, in UTF-8. */
 const MOST_BYTES = 3;
 /** In characters. */
@@ -260,7 +257,7 @@ function* partsOf(piece: AnswerJson): Iterable<RawJson> {
     return;
   }
   const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
-  for (let at = 0; at < bytes.length; at += CHUNK) yield bytes.subarray(at, at + CHUNK);
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
 /** What is small is written into one chunk after the other: to count a text's bytes first costs as much as to write it. */
@@ -289,7 +286,7 @@ class SmallPieces {
   #add(piece: RawJson): boolean {
     const isWide = typeof piece === "string" && !this.#isAscii;
     const most = isWide ? piece.length * MOST_BYTES : piece.length;
-    if (this.#at + most > CHUNK || most >= WORTH_NO_COPY) return false;
+    if (this.#at + most > CHUNK_BYTES || most >= WORTH_NO_COPY) return false;
     this.#chunk ??= lendChunk();
     this.#at +=
       typeof piece === "string"

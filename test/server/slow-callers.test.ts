@@ -168,6 +168,15 @@ it("an answer of 50 MB passes with at most two copies in memory", { timeout: 30_
   expect(peakMiB() - before).toBeLessThan((2.5 * bigLogs.length) / (1 << 20) + 20);
 });
 
+const takesNoConnection = ({ url }: RunningGateway): Promise<boolean> =>
+  openSocket(url).then(
+    (socket) => {
+      socket.destroy();
+      return false;
+    },
+    () => true,
+  );
+
 it("SIGTERM lets running calls end, takes no new ones, and ends with 0", async () => {
   const running = ask(gateway.endpoint("main"), "eth_getBalance", [ADDRESS, "0x1"]);
   await until("the node is asked", async () =>
@@ -175,15 +184,7 @@ it("SIGTERM lets running calls end, takes no new ones, and ends with 0", async (
   );
   const ended = once(gateway.process, "exit");
   gateway.process.kill("SIGTERM");
-  await until("no new connection is taken", () =>
-    openSocket(gateway.url).then(
-      (socket) => {
-        socket.destroy();
-        return false;
-      },
-      () => true,
-    ),
-  );
+  await until("no new connection is taken", () => takesNoConnection(gateway));
   release();
   expect(await running).toMatchObject({ result: "0x1" });
   expect(await ended).toEqual([0, null]);
@@ -203,15 +204,7 @@ it("a second signal ends at once", async () => {
   );
   const ended = once(other.process, "exit");
   other.process.kill("SIGTERM");
-  await until("it drains", () =>
-    openSocket(other.url).then(
-      (socket) => {
-        socket.destroy();
-        return false;
-      },
-      () => true,
-    ),
-  );
+  await until("it drains", () => takesNoConnection(other));
   const toldAt = performance.now(); // at the latest
   await until("it is no echo", async () => performance.now() - toldAt > 1_000);
   other.process.kill("SIGTERM");

@@ -1,5 +1,5 @@
-// A batch on its way: its members are begun in their order, as many as their answers can be held, and
-// answered in their order. What is too large to be held is sent while later members are still to be begun.
+// A batch: its members are begun in their order while there is room for their answers, and are answered in their order.
+// When the answers that are ready are too large to be held, the batch sends them while later members still have to begin.
 
 import { COMMA, OPEN_BRACKET } from "../jsonrpc/ascii.ts";
 import { type AnswerJson, type AnswerRoom, heldBytesOf } from "../jsonrpc/raw-json.ts";
@@ -11,45 +11,45 @@ import type { RequestScope } from "./caller.ts";
 import { type RpcResponse, refusal } from "./response.ts";
 
 export type BatchOptions = {
-  /** The most bytes of all answers together. */
+  /** The most bytes that all answers have together. */
   readonly mostBytes: number;
 };
 
 export type BatchParts = {
   /** Never rejects. */
   readonly answer: (message: Message) => RpcResponse | Promise<RpcResponse>;
-  /** How many bytes the answer will take, as far as can be told. */
+  /** The bytes that the answer is expected to take. */
   readonly expected: (message: Message) => number;
   readonly saw: (message: Message, bytes: number) => void;
   readonly scope: Pick<RequestScope, "hold" | "restartDeadline">;
   readonly isCalm: () => boolean;
-  /** Where answers may lie. */
+  /** The chunks of memory that answers of members are written into. */
   readonly room: Pick<AnswerRoom, "bytes" | "giveBack">;
   readonly turns: Pick<Turns, "join" | "next">;
 };
 
-/** In bytes: what is not larger waits until it is whole, and answers under way are expected to take no more. */
+/** In bytes. A batch waits until it is whole while it holds no more; the answers under way are expected to take no more. */
 const WORTH_HOLDING = 1 << 20;
-/** Members that wait for nodes: more of them would be in the way of the key's other calls. */
+/** The members that may wait for nodes at once. More of them would delay the key's other calls. */
 const MOST_UNDER_WAY = 200;
-/** So many members are begun before it is looked whether it is others' turn. */
+/** After so many members the batch looks whether other work is due. */
 const BEGUN_AT_ONCE = 8;
 
 export class Batch {
   readonly #messages: readonly Message[];
-  /** Of those that are answered. What was given out is dropped. */
+  /** The answers of members. An answer that was given out is dropped. */
   readonly #responses: (RpcResponse | undefined)[] = [];
   #begun = 0;
   #underWay = 0;
-  /** Of the answers under way, as far as can be told, and of those that are here, in bytes. */
+  /** In bytes: the expected size of the answers under way, and the size of those that are ready. */
   #expectedBytes = 0;
   #heldBytes = 0;
-  /** What their room takes, in bytes: some of it twice. */
+  /** In bytes: the size of the room, some of which `#heldBytes` counts as well. */
   #roomBytes = 0;
-  /** Of all that was given out. */
+  /** The bytes that were given out. */
   #bytes = 0;
   #isOver = false;
-  /** It is others' turn. */
+  /** Other work is due: no member is begun until it had its turn. */
   #isPaused = false;
   #wake: () => void = () => undefined;
   readonly #options: BatchOptions;
@@ -61,7 +61,7 @@ export class Batch {
     this.#parts = parts;
   }
 
-  /** A batch is 200 whatever its members say. */
+  /** The status of a batch is 200, whatever its members say. */
   answer(): RpcResponse | Promise<RpcResponse> {
     this.#beginSome();
     return this.#isWhole ? this.#whole() : this.#wholeOrRest();
@@ -81,7 +81,7 @@ export class Batch {
     return this.#begun === this.#messages.length && this.#underWay === 0;
   }
 
-  /** Nothing more can be begun, or held, before some of it is taken. */
+  /** No further member can be begun, or held, before the caller takes some answers. */
   get #hasToBeTaken(): boolean {
     return (this.#underWay === 0 && !this.#isPaused) || this.#heldBytes > WORTH_HOLDING;
   }
@@ -116,7 +116,7 @@ export class Batch {
     yield ["]"];
   }
 
-  /** The member's answer, or that there is no room for it any more. */
+  /** The member's answer; an error where the whole batch has become too large. */
   #take(index: number): Pick<RpcResponse, "pieces" | "bytes"> {
     const response = this.#responses[index] ?? NOTHING;
     this.#responses[index] = undefined;
@@ -163,7 +163,7 @@ export class Batch {
     });
   }
 
-  /** One member is under way at least: so a batch comes to its end. */
+  /** One member may always be under way, so that a batch comes to its end. */
   #hasRoomFor(bytes: number): boolean {
     if (this.#underWay === 0 && this.#heldBytes === 0) return true;
     if (this.#underWay >= MOST_UNDER_WAY) return false;
@@ -188,11 +188,11 @@ export class Batch {
   }
 }
 
-/** The pieces of a JSON array; elements that lie one behind the other, with commas between them, are one piece. */
+/** The pieces of a JSON array. Elements that follow one another in memory, with commas between them, become one piece. */
 class ListOfAnswers {
   readonly #pieces: AnswerJson[] = [];
   #isEmpty = true;
-  /** The bytes that the last elements lie in, and where. */
+  /** The memory of the last elements, and where in it they begin and end. */
   #bytes: Uint8Array = NO_BYTES;
   #start = 0;
   #end = 0;
@@ -238,7 +238,7 @@ class ListOfAnswers {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Of a member that was not begun. */
+/** Stands for the answer of a member that was not begun. */
 const NOTHING: Pick<RpcResponse, "pieces" | "bytes"> = { pieces: [], bytes: 0 };
 
 const PROOFS = ["none", "partial", "full"] as const;
@@ -266,7 +266,7 @@ export function commonProvenance(all: readonly (Provenance | undefined)[]): Prov
   return staleMs === undefined ? common : { ...common, staleMs };
 }
 
-/** Of a method that nothing came of yet, in bytes, by what it costs. */
+/** The expected bytes of an answer, by the price of its method, until an answer of the method was seen. */
 const FIRST_GUESSES: readonly { readonly below: number; readonly bytes: number }[] = [
   { below: 4, bytes: 16_384 },
   { below: 10, bytes: 65_536 },
@@ -275,20 +275,16 @@ const FIRST_GUESSES: readonly { readonly below: number; readonly bytes: number }
 const guessFor = (computeUnits: number): number =>
   FIRST_GUESSES.find(({ below }) => computeUnits < below)?.bytes ?? 0;
 
-/** Each answer moves the mean by so much of the difference. */
+/** Each answer moves the mean by this part of the difference. */
 const MEAN_WEIGHT = 1 / 8;
-/** Callers may invent names where patterns are open: more are not remembered. */
+/** Callers may invent method names where patterns are open, so no more of them are remembered. */
 const MOST_METHODS = 500;
 
-/** How large answers are, by method: what is about to come is guessed from what came. */
+/** Guesses how large the next answer of a method is from the answers before it. */
 export class AnswerSizes {
   readonly #meanByMethod = new Map<string, number>();
 
-  /**
-   * In bytes.
-   *
-   * @param computeUnits What a call of it costs: asked for only where nothing came yet.
-   */
+  /** @param computeUnits Gives the method's price; called only while no answer of the method was seen. @returns Bytes. */
   expected(method: string, computeUnits: () => number): number {
     return this.#meanByMethod.get(method) ?? guessFor(computeUnits());
   }

@@ -45,13 +45,13 @@ export class Call implements CallContext, HurriedAsker {
   readonly method: Method | undefined;
   readonly network: NetworkFacts;
   #provenance: Provenance | undefined;
-  /** undefined: nobody wants it. */
+  /** undefined: no story of this call is wanted. */
   story: Story | undefined;
-  /** What it was charged when it came. */
+  /** The compute units that were charged before the call was answered. */
   chargedUnits = 0;
-  /** How often nodes were asked for it, or the head was that they tell. */
+  /** How often nodes were asked for this call, and how often their head was. */
   #asked = 0;
-  /** Made when the nodes are asked first: many calls need none. */
+  /** Made with the first question to nodes: many calls need none. */
   #work: CallWork | undefined;
   #view: SharedView | undefined;
   #heldBytes = 0;
@@ -109,7 +109,7 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.grant.name;
   }
 
-  /** One of the key's callers: by its address. */
+  /** The address of the caller, which tells the callers of one key apart. */
   get client(): string {
     return this.caller.client() ?? "";
   }
@@ -130,12 +130,12 @@ export class Call implements CallContext, HurriedAsker {
     return this.caller.grant;
   }
 
-  /** Callers may invent method names; this is one of the catalogue's or the configuration's, or `other`. */
+  /** The method's name where the catalogue or the configuration has it, else `other`: callers may invent names. */
   get label(): string {
     return this.method?.name ?? "other";
   }
 
-  /** What is said where the network does not serve the method. */
+  /** The error for a method that the network does not serve. */
   notFound(): RpcError {
     const { method } = this.message;
     const { isClosed } = this.caller.network.catalogue;
@@ -149,24 +149,24 @@ export class Call implements CallContext, HurriedAsker {
     if (rule) throw forbidden(rule);
   }
 
-  /** Why no node was asked for it; undefined when one was, or is asked for such calls nowhere. */
+  /** Why no node was asked for this call; undefined when one was asked, or when no gateway asks nodes for such calls. */
   get saving(): Saving | undefined {
     if (this.#asked > 0) return this.#asked === this.#work?.joined ? "merging" : undefined;
     if (this.method?.isOwn) return undefined;
     return this.provenance === undefined || this.provenance.source === "local" ? "here" : "store";
   }
 
-  /** What it was charged so far. */
+  /** The compute units that were charged so far. */
   get computeUnits(): number {
     return this.chargedUnits + (this.#work?.computeUnits ?? 0);
   }
 
-  /** How often nodes were asked for it. */
+  /** How often nodes were asked for this call. */
   get upstreamCalls(): number {
     return this.#work?.attempts ?? 0;
   }
 
-  /** All that it wanted of nodes was under way for equal calls. */
+  /** Each of its questions to nodes was answered by an equal question that was under way. */
   get hasOnlyJoined(): boolean {
     return this.#work !== undefined && this.#work.joined > 0 && this.#work.attempts === 0;
   }
@@ -185,7 +185,7 @@ export class Call implements CallContext, HurriedAsker {
     this.caller.scope.hold("building", bytes);
   }
 
-  /** It was answered: what its answer was made of is gone, and the answer itself is counted where it waits. */
+  /** The call is answered. The parts of its answer need no memory any more; whoever holds the answer counts it. */
   end(): void {
     if (this.#heldBytes !== 0) this.hold(-this.#heldBytes);
     this.#hasEnded = true;
@@ -199,7 +199,7 @@ export class Call implements CallContext, HurriedAsker {
     this.#provenance = provenance;
   }
 
-  /** What the answer stands on; undefined for one that was made here. */
+  /** What the answer stands on; undefined for an answer that was computed here. */
   get provenance(): Provenance | undefined {
     const staleMs = this.#view?.staleness?.ms;
     return staleMs === undefined
@@ -214,7 +214,7 @@ export class Call implements CallContext, HurriedAsker {
       : this.#send(method, paramsJson, options);
   }
 
-  /** Beyond the first question each costs what a call of its method does. */
+  /** Each question after the first one costs what a call of its method costs. */
   async #askFurther(method: string, paramsJson: string, options?: CallOptions): Promise<Buffer> {
     const paid = this.#pay(method);
     if (paid instanceof Promise) await paid;
@@ -249,8 +249,8 @@ export class Call implements CallContext, HurriedAsker {
     const { network, scope } = this.caller;
     this.#provenance ??= FROM_NODES;
     this.#asked += 1;
-    // Only what asks and changes nothing: two callers that send or poll at once are two. An answer that is
-    // read while it comes has one reader.
+    // Only questions that change nothing are merged: two callers that send or poll at once are two. An answer that is
+    // read while it arrives has one reader.
     const isMerged = this.method?.isMergeable && !options?.reader;
     const { coalescing, pool } = network;
     const { session } = this.#parts.batch ? this.#viewed() : LONE;
@@ -295,21 +295,21 @@ const LONE: Pick<SharedView, "session"> = { session: undefined };
 
 const TAG = /"(latest|pending|safe|finalized|latest_\w+)"/;
 
-// What one call makes nodes do: bounded, and paid for question by question.
+// What one call makes nodes do: the number of its questions is bounded, and each question is paid for.
 
-/** So many times a call's own bound is that of all members of a batch together, beyond their first questions. */
+/** All members of a batch together may ask this many times what one call may ask, beyond their first questions. */
 const BATCH_FACTOR = 5;
 
 /** The questions that the members of one batch may still ask beyond the first of each. */
 type BatchWork = { left: number };
 
-/** @param limit What each member may ask for. */
+/** @param limit The questions that each member may ask. */
 export const batchWorkOf = (limit: number): BatchWork => ({ left: limit * BATCH_FACTOR });
 
 type CallWorkParts = {
   readonly clock: Pick<Clock, "now">;
   readonly meter: Pick<Meter, "charge">;
-  /** Of all members of a batch; undefined for a lone call. */
+  /** What all members of the batch share; undefined for a lone call. */
   readonly batch: BatchWork | undefined;
   readonly story?: Story | undefined;
 };
@@ -319,7 +319,7 @@ export class CallWork implements AttemptLedger {
   attempts = 0;
   /** Charged beyond the call's own price. */
   computeUnits = 0;
-  /** How often an equal question was under way already. */
+  /** How often an equal question was already under way. */
   joined = 0;
   readonly #limit: number;
   readonly #parts: CallWorkParts;
@@ -330,12 +330,12 @@ export class CallWork implements AttemptLedger {
     this.#parts = parts;
   }
 
-  /** The call's first question is in its price. One that no node has the method for was none. */
+  /** The first question is in the call's price. A question for which no node had the method does not count as one. */
   get hasBegun(): boolean {
     return this.attempts + this.joined > 0;
   }
 
-  /** How many more questions may be asked. */
+  /** How many further questions may be asked. */
   get left(): number {
     const { batch } = this.#parts;
     const ofBatch = batch ? batch.left + (this.hasBegun ? 0 : 1) : this.#limit;
@@ -353,7 +353,7 @@ export class CallWork implements AttemptLedger {
   }
 
   /**
-   * A further question is paid before it is asked.
+   * Pays for a further question before it is asked.
    *
    * @returns A promise while a reservation is under way.
    * @throws RpcError -32005: the bound is reached (200), or the key has not enough left (429).

@@ -1,5 +1,5 @@
-// The caller of calls: its key, the network, the chain as one call sees it, or all members of a batch, and the request
-// with its deadline and the bytes that wait in memory for it.
+// The caller of calls: its key, its network, the view of the chain that one call or all members of a batch see, and its
+// request with the deadline and the bytes that wait in memory for it.
 
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { ChainView, ViewSource } from "../chain/chain-view.ts";
@@ -33,25 +33,25 @@ export type CallableNetwork = {
   readonly subscriptions: CallContext["subscriptions"];
   readonly relayed: CallContext["relayed"];
   readonly ranges: CallContext["ranges"];
-  /** The OpenRPC document with the methods that the key may call. */
+  /** The OpenRPC document, with the methods that the key may call. */
   describe(grant: Grant): string;
 };
 
-/** The key that calls, the network, and the request with its time. The same for all members of a batch. */
+/** The same for all members of a batch. */
 export type Caller = {
   readonly network: CallableNetwork;
   readonly grant: Grant;
   readonly requestId: string;
   readonly scope: RequestScope;
-  /** Where it calls from; looked for only when its calls wait for others. */
+  /** The caller's address. It is looked up only when a call waits for its turn. */
   readonly client: () => string | undefined;
-  /** Its WebSocket; undefined over HTTP. */
+  /** The caller's WebSocket; undefined over HTTP. */
   readonly channel?: CallContext["channel"];
-  /** Of the request that the calls came with, or that its socket began with. */
+  /** The headers of the HTTP request, or of the handshake of the WebSocket. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
 };
 
-/** The network's facts, with the key's own log range where it is the smaller one, and its own calls of nodes. */
+/** The network's facts, with the key's own log range where that is smaller, and the key's own bound of upstream calls. */
 export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
   const { logs, upstreamCalls } = facts.limits;
   const { logBlocks, upstreamCalls: own = upstreamCalls } = grant.scope;
@@ -64,22 +64,22 @@ export function factsFor({ grant, network: { facts } }: Caller): NetworkFacts {
 
 type ViewOfChain = { readonly chain: ChainView };
 
-/** Where nothing is followed, or the nodes may be further: then they are asked. */
+/** Nodes are asked for the head: no chain is followed, or the followed chain may be behind them. */
 type ViewOfNodes = {
   readonly chain: undefined;
   readonly head: HeadView;
-  /** The chain as it was when it was the newest, for what is asked of the past. */
+  /** The followed chain, for calls about blocks that it has although it may be behind. */
   readonly past?: ChainView;
 };
 
-/** What the members of a batch share: the chain as it was when the first of them looked. */
+/** What the members of a batch share: the chain as the first member saw it. */
 export type SharedView = (ViewOfChain | ViewOfNodes) & {
   readonly staleness?: Staleness | undefined;
-  /** One node for all that asks for a tag: what is latest is told by each node for itself. */
+  /** Has one node answer all members that ask for a tag, since each node has its own newest block. */
   readonly session: Session | undefined;
 };
 
-/** The chain and its head as they are now. @param isShared For all members of a batch. */
+/** The chain and its head as they are now. @param isShared The view is for all members of a batch. */
 export function viewOf({ network, scope }: Caller, isShared = false): SharedView {
   const view = network.chain?.view(isShared);
   const session = isShared ? { node: undefined } : undefined;
@@ -104,8 +104,8 @@ export function headOf(chain: ChainView, scope: Caller["scope"]): HeadView {
 type Past = Pick<ChainView, "blockAt" | "blockOf" | "transaction">;
 
 /**
- * Whether the first parameter names a block or a transaction that is stored, or a range of stored blocks: such
- * a call is answered from a store that may be behind its network.
+ * Whether the first parameter names a stored block or transaction, or a range of stored blocks. The store answers such
+ * a call even when it may be behind the network.
  */
 export function isOfThePast(paramsJson: string, past: Past): boolean {
   const params = parsed(paramsJson);
@@ -124,7 +124,7 @@ function isStored(named: unknown, past: Past): boolean {
   return isQuantity(named) && past.blockAt(toNumber(named)) !== undefined;
 }
 
-/** Made once: an abort without a reason makes an exception with a stack, for every answered call. */
+/** Made once: an abort without a reason would make an error with a stack for each answered call. */
 const TIME_IS_UP = new Error("the deadline of the request has passed");
 const ENDED = new Error("the request has ended");
 
@@ -135,20 +135,20 @@ type RequestScopeParts = {
 };
 
 export class RequestScope {
-  /** Made only when somebody waits for an upstream: most answers need no signal. */
+  /** Made when a call first waits for an upstream: most answers need no signal. */
   #ending: Cancellation | undefined;
   #cancelDeadline: (() => void) | undefined;
   /** By the clock's `now`. */
   #deadlineAt: number | undefined;
   #hasEnded = false;
-  /** How many of its calls were none, or not allowed. */
+  /** How many of its calls were malformed or not allowed. */
   refused = 0;
-  /** Called when it is known whether the answer left. */
+  /** Called once the answer was sent, or never will be. */
   #onSent: ((wasSent: boolean) => void)[] | undefined;
-  /** The network that must not be taken away before it ends. */
+  /** The network, which a reload must not close before this request ends. */
   #occupied: Pick<Occupancy, "leave"> | undefined;
   #holder: MemoryHolder | undefined;
-  /** What waits for this request, in bytes: its body, parts of its answer, and the answer. */
+  /** The bytes that wait for this request: its body, the parts of its answer, and the answer. */
   #bodies = 0;
   #building = 0;
   #unsent = 0;
@@ -160,7 +160,7 @@ export class RequestScope {
     this.#parts = parts;
   }
 
-  /** The one signal of this request, from the server to the socket. The deadline starts with its first use. */
+  /** The one signal of this request, from the server to the upstream's socket. Its first use starts the deadline. */
   signal(): Signal {
     if (!this.#ending) {
       this.#ending = new Cancellation();
@@ -169,32 +169,32 @@ export class RequestScope {
     return this.#ending;
   }
 
-  /** A part of the answer was taken: there is as much time again for the next. */
+  /** The caller took a part of the answer: the next part has the whole time again. */
   restartDeadline(): void {
     if (!this.#ending || this.#hasEnded) return;
     this.#cancelDeadline?.();
     this.#startDeadline(this.#ending);
   }
 
-  /** Enters what it leaves when it ends: it may occupy one thing. */
+  /** Enters the occupancy, and leaves it when the request ends. A request occupies one thing. */
   occupy(occupancy: Pick<Occupancy, "enter" | "leave">): void {
     if (this.#hasEnded) return;
     occupancy.enter();
     this.#occupied = occupancy;
   }
 
-  /** From now on it is this key that bytes wait for. None may wait yet. */
+  /** Counts the request's bytes for this key from now on. No bytes may wait yet. */
   holdFor(holder: MemoryHolder): void {
     this.#holder = holder;
   }
 
-  /** How long somebody waits for the answer from now on, in milliseconds. */
+  /** The milliseconds until the deadline. */
   get remainingMs(): number {
     const isRunning = this.#deadlineAt !== undefined && !this.#hasEnded;
     return isRunning ? (this.#deadlineAt ?? 0) - this.#parts.clock.now() : this.#deadlineMs;
   }
 
-  /** Nobody waits for an answer any more. */
+  /** No caller waits for an answer any more. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -206,11 +206,7 @@ export class RequestScope {
     else this.#onSent.push(task);
   }
 
-  /**
-   * Counts bytes that wait for this request, until they are released or the request ends.
-   *
-   * @param bytes Negative: so many less.
-   */
+  /** Counts bytes that wait for this request, until it ends. @param bytes Negative: they wait no more. */
   hold(kind: "bodies" | "building" | "unsent", bytes: number): void {
     if (this.#hasEnded) return;
     if (kind === "bodies") this.#bodies += bytes;
@@ -219,7 +215,7 @@ export class RequestScope {
     this.#parts.memory.hold(kind, bytes, this.#holder);
   }
 
-  /** The request is answered, or its caller has gone: whatever still works for it stops. */
+  /** The request is answered, or its caller has gone: all work for it stops. */
   end(wasSent: boolean): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -230,7 +226,7 @@ export class RequestScope {
     if (this.#ending) this.#abandon(this.#ending, wasSent);
   }
 
-  /** Many calls may wait for a caller who leaves, and many callers leave at once: nothing is in a hurry then. */
+  /** Many callers with many waiting calls may leave at once: the calls are aborted in turns. */
   #abandon(ending: Cancellation, wasSent: boolean): void {
     const { turns } = this.#parts;
     if (wasSent || turns.join() === "on") ending.abort(ENDED);

@@ -1,5 +1,5 @@
-// The life of a call, from a request's body to the response: the body is read, each call passes its steps in order
-// (authorized, charged, checked, answered), its end is recorded, and its result is spliced into an envelope.
+// The life of a call, from the request's body to the response: the body is read, each call passes its steps in order
+// (authorize, charge, check, answer), its end is recorded, and its result is spliced into an envelope.
 import type { Logger } from "pino";
 import type { Costs, Meter } from "../access/limits/meter.ts";
 import { readPlainCall } from "../jsonrpc/plain-call.ts";
@@ -40,7 +40,7 @@ export type LifeParts = {
 export type AnswerBodyOptions = {
   /** The largest batch, in members. */
   readonly maxBatch: number;
-  /** The most bytes of the answers to one. */
+  /** The most bytes that the answers to one batch have. */
   readonly batchResponseBytes: number;
 };
 
@@ -48,7 +48,7 @@ export type AnswerBodyParts = LifeParts & {
   readonly turns: Pick<Turns, "enter" | "join" | "next">;
 };
 
-/** A request body in, a response body out: one envelope, or a batch of them in the order asked. */
+/** Takes the body of a request, and gives the body of its response: one envelope, or a batch of them in the same order. */
 export class BodyAnswerer {
   #options: AnswerBodyOptions;
   #parts: AnswerBodyParts;
@@ -59,7 +59,7 @@ export class BodyAnswerer {
     this.#parts = parts;
   }
 
-  /** For bodies that come from now on. */
+  /** Takes effect with the next body. */
   reconfigure(options: AnswerBodyOptions, costs: AnswerBodyParts["costs"]): void {
     this.#options = options;
     this.#parts = { ...this.#parts, costs };
@@ -72,7 +72,7 @@ export class BodyAnswerer {
       : this.#answerNow(body, caller);
   }
 
-  /** Refuses a body that is not answered: with the id of its call, where it is one. */
+  /** Refuses a body without answering it: with the id of its call where it is a single call. */
   refuse(body: Buffer, error: RpcError): RpcResponse {
     try {
       const request = readRequest(body, this.#options.maxBatch);
@@ -92,7 +92,7 @@ export class BodyAnswerer {
       : this.#answerBatch(request.messages, caller);
   }
 
-  /** Before it is parsed: a body is not worth that if it is a batch larger than the key may send. */
+  /** The key's own limit is checked before the body is parsed: a larger batch is not worth parsing. */
   #readOther(body: Buffer, { grant }: Caller): RequestBody {
     const { maxBatch } = this.#options;
     const { largestBatch } = grant.scope;
@@ -136,21 +136,21 @@ export class BodyAnswerer {
   }
 }
 
-/** In bytes: to read what is larger takes a fifth of a millisecond or more. */
+/** In bytes: it takes a fifth of a millisecond or more to read a larger body. */
 const LARGE = 8_192;
 
-/** Whose calls they are, and what those of one body share. */
+/** The caller, and what the calls of one body share. */
 type Lives = {
   readonly caller: Caller;
   readonly callParts: CallParts;
   readonly isBatch?: boolean;
-  /** Of the batch; undefined where nobody wants it. */
+  /** The story of the batch; undefined where none is wanted. */
   readonly story?: Story | undefined;
-  /** Of the batch. */
+  /** The room for the answers of the batch. */
   readonly room?: AnswerRoom;
 };
 
-/** One view of the chain for all members (docs/decisions/0004), made when the first member looks. */
+/** All members see one view of the chain (docs/decisions/0004), made when the first member needs it. */
 function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifeParts): CallParts {
   if (members < 2) return { clock, costs }; // a batch of one is a lone call
   let shared: SharedView | undefined;
@@ -162,7 +162,7 @@ function partsOfBatch(caller: Caller, members: number, { clock, costs }: LifePar
   return { clock, costs, batch: { view, work } };
 }
 
-/** Never throws: what goes wrong is in the response. */
+/** Never throws: an error becomes the response. */
 function answerMessage(
   message: Message,
   lives: Lives,
@@ -204,7 +204,7 @@ function succeeded(
   return call.story ? told(call, call.story, { response }, parts) : response;
 }
 
-/** @param room Where members of a batch are put. */
+/** @param room Takes the answers of a batch's members. */
 function enveloped(
   { message: { id }, isInBatch }: Call,
   given: AnswerJson | BorrowedJson,
@@ -217,10 +217,10 @@ function enveloped(
     if (put) return { pieces: [put], bytes: put.length };
   }
   const result = kept(given);
-  // One text leaves as it is; the texts of a batch are written one by one, and to join them first is work for nothing.
+  // A lone text leaves as one piece. The texts of a batch are written one by one: joining them first would be wasted work.
   const isOneText = typeof result === "string" && !isInBatch;
   const pieces = isOneText ? [`${before}${result}}`] : [before, result, "}"];
-  // The parts are measured, not the whole: a text that was just put together is slow to look through.
+  // The parts are measured, not the whole: V8 is slow to look through a text that was just concatenated.
   return { pieces, bytes: BYTES_AROUND + idBytes + lengthOf([result]) };
 }
 
@@ -228,7 +228,7 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   const { caller, message } = call;
   const { requestId, scope } = caller;
   const error = asVisible(thrown, { requestId, scope, story: call.story }, parts.log);
-  // A caller that asks too often is refused by its limits alone, and let in as they allow.
+  // A caller that is over its limits is refused by these alone, and may call again as soon as they allow it.
   if (error.status >= 400 && error.status < 429) caller.scope.refused += 1;
   const response = refusal(message.id, error);
   call.end();
@@ -236,7 +236,7 @@ function failed(call: Call, thrown: unknown, parts: LifeParts): RpcResponse {
   return call.story ? told(call, call.story, { response, error }, parts) : response;
 }
 
-/** The end of a call that has a story, which its caller is told where it asked for it. */
+/** Ends the call's story, and adds it to the response where the caller asked for it. */
 function told(
   call: Call,
   story: Story,
@@ -263,7 +263,7 @@ function told(
     : response;
 }
 
-/** The story of a batch ends when its answer begins: what is streamed is made while it is taken. */
+/** The story of a batch ends when its answer begins: the rest of a streamed answer is made while the caller takes it. */
 async function whenAnswered(
   response: RpcResponse | Promise<RpcResponse>,
   story: Story,
@@ -275,12 +275,12 @@ async function whenAnswered(
   return begun;
 }
 
-/** In characters: callers choose it. */
+/** In characters: the caller chooses the id. */
 const MOST_ID = 64;
 
 const BATCH = { method: "batch", id: "null", outcome: "ok", source: "local" } as const;
 
-/** @param id JSON text too: the very characters that the caller sent. */
+/** @param id JSON text: the very characters that the caller sent. */
 const beforeResult = (id: string): string => `{"jsonrpc":"2.0","id":${id},"result":`;
 
 const BYTES_AROUND = beforeResult("").length + 1;
@@ -288,8 +288,8 @@ const BYTES_AROUND = beforeResult("").length + 1;
 const MADE_HERE: Provenance = { source: "local" };
 
 /**
- * What the caller may know about anything that was thrown. Every 5xx leaves a line in the log, unless
- * the caller left before: what was given up for that reason is no fault.
+ * The error that the caller is told for anything that was thrown. Each 5xx is logged, unless the caller left before:
+ * then its calls were aborted, and nothing failed.
  */
 export function asVisible(
   thrown: unknown,
@@ -311,9 +311,9 @@ export function asVisible(
 }
 
 /**
- * Leads a call through its steps, and tells how it ended. A ready answer does not wait.
+ * Leads a call through its steps, and records how it ended. An answer that is ready is returned without a promise.
  *
- * @returns Raw JSON. @throws RpcError for refusals and failures.
+ * @throws RpcError for refusals and failures.
  */
 export function liveCall(call: Call, parts: LifeParts): Answered {
   const startedAt = parts.clock.now();
@@ -341,7 +341,7 @@ export function liveCall(call: Call, parts: LifeParts): Answered {
   }
 }
 
-/** What the key forbids, and what is no call, is not free either: it had to be read. */
+/** The price of a call that the key forbids, and of a member that is no call: the gateway had to read it. */
 const REFUSED_UNITS = 1;
 
 function authorize(call: Call, nowMs: number): void {
@@ -349,7 +349,7 @@ function authorize(call: Call, nowMs: number): void {
   const rule = scope.forbidsCall(call);
   if (!rule) return;
   const short = meter.charge(REFUSED_UNITS, nowMs);
-  // It waits for nothing.
+  // The refusal does not wait for a reservation.
   if (!(short instanceof Promise)) {
     refuse(short);
     call.chargedUnits = REFUSED_UNITS;
@@ -357,7 +357,7 @@ function authorize(call: Call, nowMs: number): void {
   throw forbidden(rule);
 }
 
-/** Before validation: malformed calls are not free. The call counts as running from here until its answer is ready. */
+/** Charges before the parameters are checked: malformed calls are not free. The call runs from here until its answer is ready. */
 function charged(call: Call, nowMs: number, { costs, memory }: LifeParts): Answered {
   const { meter } = call.caller.grant;
   const cost = costs.of(call.method);
@@ -395,7 +395,7 @@ async function whenCharged(
 const ending = (meter: Meter, outcome: Promise<AnswerJson>): Promise<AnswerJson> =>
   outcome.finally(() => meter.end());
 
-/** The parameters are checked, and the method answers. */
+/** Checks the parameters, and has the method answer. */
 function answer(call: Call): Answered {
   call.story?.reached("charged");
   if (!call.method) throw call.notFound();
@@ -434,14 +434,10 @@ const outcomeOf = (error: unknown): CallRecord["outcome"] => {
   return error.status > 500 ? "unavailable" : "refused";
 };
 
-/** The server's refusals of a call: the key may not make it, or not now. What a node refuses has no such status. */
+/** The statuses with which the gateway refuses a call: the key may not make it, or not now. A node's refusal has neither. */
 const REFUSED: readonly number[] = [403, 429];
 
-/**
- * Counts an answered call as usage of its key.
- *
- * @param answer What the caller is sent for this call, in bytes, and the error in it.
- */
+/** Counts an answered call as usage of its key. @param answer The bytes of the answer, and the error in it. */
 export function recordUsage(
   call: Call,
   { bytes, error }: { readonly bytes: number; readonly error?: RpcError | undefined },
@@ -449,7 +445,7 @@ export function recordUsage(
 ): void {
   const { name: network } = call.network;
   const isRefused = error !== undefined && REFUSED.includes(error.status);
-  // A caller that gets an error would have got it from a node, and asked again: nothing was saved.
+  // A node would have answered with the error too, so an error saves nothing.
   const saved = error ? undefined : call.saving;
   if (saved !== undefined) metrics.callSaved(network, saved);
   call.caller.grant.usage.record({

@@ -1,30 +1,30 @@
-// What callers are sent back.
+// The responses that callers are sent.
 import { type AnswerJson, type AnswerRoom, lengthOf } from "../jsonrpc/raw-json.ts";
 import type { RateLimit, RpcError } from "../jsonrpc/rpc-error.ts";
 import type { Provenance } from "../methods/method.ts";
 import type { ExplainedIn } from "../observe/story.ts";
 
-/** Pieces of JSON to be written one after the other. */
+/** The body is the pieces, one after the other. */
 export type RpcResponse = {
   readonly status: number;
   readonly pieces: readonly AnswerJson[];
-  /** Of the pieces. */
+  /** The length of the pieces. */
   readonly bytes: number;
   /** Set on a 429. */
   readonly rateLimit?: RateLimit;
-  /** Set where the gateway has too much to do, in seconds. */
+  /** In seconds; set where the gateway is overloaded. */
   readonly retryAfter?: number;
   /** What the answer stands on. */
   readonly provenance?: Provenance | undefined;
-  /** How it came about, for a header. */
+  /** How the answer came about, for a header. */
   readonly explanation?: string;
-  /** What follows the pieces: made while the caller takes it, of a length that is not known. */
+  /** Follows the pieces. It is made while the caller takes it, so its length is not known. */
   readonly rest?: AsyncIterable<readonly AnswerJson[]>;
-  /** Where parts of the pieces lie: whoever has copied or sent all of them gives it back. Else it is garbage. */
+  /** The memory of some pieces. Whoever has sent or copied all of them may give it back, else it becomes garbage. */
   readonly room?: Pick<AnswerRoom, "bytes" | "giveBack"> | undefined;
 };
 
-/** The answer when there is nothing but an error; also for what went wrong before any message was read. */
+/** A response that is one error; also for errors before any message was read. */
 export function refusal(id: string, error: RpcError): RpcResponse {
   const pieces = [failure(id, error)];
   const response = { status: error.status, pieces, bytes: lengthOf(pieces) };
@@ -32,14 +32,14 @@ export function refusal(id: string, error: RpcError): RpcResponse {
   return error.retryAfter === undefined ? response : { ...response, retryAfter: error.retryAfter };
 }
 
-/** @param id JSON text too: the very characters that the caller sent. */
+/** @param id JSON text: the very characters that the caller sent. */
 const failure = (id: string, error: RpcError): string =>
   `{"jsonrpc":"2.0","id":${id},"error":${error.json ?? errorObject(error)}}`;
 
 const errorObject = ({ code, message, data }: RpcError): string =>
   JSON.stringify(data === undefined ? { code, message } : { code, message, data });
 
-/** The same, with how it came about. @param explanation JSON, in ASCII. */
+/** The same response, with the explanation. @param explanation JSON, in ASCII. */
 export function explained(
   response: RpcResponse,
   where: ExplainedIn,
@@ -48,7 +48,7 @@ export function explained(
   if (where === "header") return { ...response, explanation };
   const member = `,"headgate_explain":${explanation}}`;
   const last = response.pieces.at(-1);
-  // The envelope of one call ends with its brace: of a text, or of bytes in the room of its batch.
+  // The envelope of one call ends with its brace: in a text, or in bytes of its batch's room.
   const closing =
     typeof last === "string"
       ? [`${last.slice(0, -1)}${member}`]

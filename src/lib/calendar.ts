@@ -1,4 +1,4 @@
-// The one calendar, UTC: days such as `2026-11-21` and months such as `2026-11`, whose texts sort in the order of
+// The one calendar, in UTC: days such as `2026-11-21` and months such as `2026-11`, whose texts sort in the order of
 // time. Wall times are in milliseconds since 1970.
 
 export const DAY_MS = 86_400_000;
@@ -9,7 +9,7 @@ export type CalendarPeriod = {
   /** Such as 2026-11-21 or 2026-11. */
   readonly label: string;
   readonly beginsAtMs: number;
-  /** When the next one begins. */
+  /** When the next period begins. */
   readonly endsAtMs: number;
 };
 
@@ -23,12 +23,12 @@ export function periodAt(kind: PeriodKind, wallMs: number): CalendarPeriod {
     return { label: day, beginsAtMs, endsAtMs: beginsAtMs + DAY_MS };
   }
   const beginsAtMs = startOfDay(firstOfMonth(day));
-  // 31 days behind the first of any month is one of the first days of the next.
+  // 31 days after the first of any month is one of the first days of the next month.
   const endsAtMs = startOfDay(firstOfMonth(dayOf(beginsAtMs + 31 * DAY_MS)));
   return { label: monthOf(day), beginsAtMs, endsAtMs };
 }
 
-/** Whether the period of the label ended so long ago that nothing is counted under it, by a clock that is hours late either. */
+/** Whether the period ended so long ago that no gateway counts anything under it, even if its clock is hours late. */
 export const isLongOver = (label: string, wallMs: number): boolean =>
   label.length === "2026-11".length
     ? label < monthOf(dayOf(wallMs - 32 * DAY_MS))
@@ -54,7 +54,7 @@ export const httpDate = (wallMs: number): string =>
   // biome-ignore lint/style/noRestrictedGlobals: this writes a given time, it does not ask for it.
   new Date(wallMs).toUTCString();
 
-/** The wall time that a text names, an ISO or an HTTP date; NaN for what is no date. */
+/** The wall time in an ISO or HTTP date; NaN for any other text. */
 export const readTime = (text: string): number =>
   // biome-ignore lint/style/noRestrictedGlobals: this reads a text, not the clock.
   Date.parse(text);
@@ -66,8 +66,8 @@ export type ReadRange =
   | { readonly kind: "mistake"; readonly field: "from" | "to"; readonly why: string };
 
 /**
- * The days that somebody asks for, both ends included. Left out: until today, and from the first day
- * of the month in which the range ends.
+ * The days that a caller asks for, both ends included. Without `to` the range ends today; without `from` it begins with
+ * the first day of the month in which it ends.
  *
  * @param options.mostDays How many days may be asked for at once.
  */
@@ -93,11 +93,11 @@ export function daysIn({ from, to }: DayRange): string[] {
   return days;
 }
 
-/** When the day begins; NaN for what is no day. */
+/** When the day begins; NaN for a text that is no day. */
 function startOfDay(day: string): number {
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) return Number.NaN;
   const startMs = readTime(`${day}T00:00:00Z`);
-  // 2026-02-30 is taken for a day of March.
+  // Date.parse reads 2026-02-30 as a day of March.
   return Number.isNaN(startMs) || dayOf(startMs) !== day ? Number.NaN : startMs;
 }
 

@@ -1,17 +1,17 @@
-// The end of waiting, told to all who wait.
+// A signal that tells waiting code to stop, as `AbortSignal` does, but cheaper.
 
-/** What those who wait use of an `AbortSignal`, which is one. */
+/** The part of an `AbortSignal` that waiting code uses. */
 export type Signal = Pick<AbortSignal, "aborted" | "reason"> & {
-  /** Called once; never when it has aborted already. */
+  /** The listener is called once; never when the signal has aborted already. */
   addEventListener(event: "abort", listener: () => void, options?: { readonly once: true }): void;
   removeEventListener(event: "abort", listener: () => void): void;
 };
 
-/** An `AbortController` and its signal for what is made and ended with each call: it costs a tenth. */
+/** An `AbortController` and its signal in one. It costs a tenth, and is made for each call. */
 export class Cancellation implements Signal {
   #hasAborted = false;
   #reason: unknown;
-  /** Most have one listener at most. */
+  /** Most signals have one listener at most. */
   #listener: (() => void) | undefined;
   #others: Set<() => void> | undefined;
 
@@ -23,7 +23,7 @@ export class Cancellation implements Signal {
     return this.#reason;
   }
 
-  /** The first time counts. No listener may throw. */
+  /** Only the first call has an effect. No listener may throw. */
   abort(reason: unknown): void {
     if (this.#hasAborted) return;
     this.#hasAborted = true;
@@ -31,7 +31,7 @@ export class Cancellation implements Signal {
     const [listener, others] = [this.#listener, this.#others];
     this.#listener = undefined;
     listener?.();
-    // One that is removed by another is not called.
+    // A listener that another one removes is not called.
     for (const other of others ?? []) other();
     this.#others = undefined;
   }

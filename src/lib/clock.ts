@@ -1,4 +1,4 @@
-// Time, handed over: code that waits or looks at the time takes a Clock, so that no test sleeps.
+// Time, handed over: code that waits or reads the time takes a Clock, so that no test sleeps.
 
 import type { Signal } from "./cancellation.ts";
 
@@ -9,7 +9,7 @@ export type Clock = {
   wallTime(): number;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: Signal): Promise<void>;
-  /** Lets everything run that is ready to: for work that would keep others waiting. */
+  /** Lets all other work run that is ready. Work that takes long calls it now and then. */
   yield(): Promise<void>;
   /** Runs `task` once after `ms` milliseconds, unless the returned function is called before. */
   after(ms: number, task: () => void): () => void;

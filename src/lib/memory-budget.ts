@@ -1,18 +1,17 @@
-// The bytes that wait in this process, counted by what they wait for. While they are many, less is begun:
-// large work is refused first, so that what is cheap to keep is kept to the end; and a key for which much
-// waits is refused before others are.
+// Counts the bytes that wait in this process, by kind and by key. The more wait, the less is begun: large work is
+// refused first, so that cheap work is refused last; and a key for which many bytes wait is refused before other keys.
 
 /**
- * `bodies` of requests; `arriving`: answers of nodes as they come; `building`: answers that are put
- * together, or wait for their turn in a batch; `unsent`: answers that their callers have not taken.
+ * `bodies` of requests; `arriving`: replies of nodes as they come; `building`: answers that are being made, or wait for
+ * their turn in a batch; `unsent`: answers that callers have not taken.
  */
 export const memoryKinds = ["bodies", "arriving", "building", "unsent"] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
-/** What was turned away: requests before their bodies were read, calls and batches, and answers on their way from nodes. */
+/** What is refused: a request before its body is read, a call, a batch, or the rest of a node's reply. */
 export type MemoryRefusal = "requests" | "calls" | "batches" | "answers";
 
-/** `key`: what waits for the caller's key itself; `all`: what waits for all together. */
+/** `key`: too many bytes wait for the caller's own key; `all`: too many bytes wait for all keys together. */
 export type MemoryRefusalCause = "key" | "all";
 
 export type MemoryBudgetParts = {
@@ -24,15 +23,15 @@ export type MemoryBudgetParts = {
   ) => void;
 };
 
-/** One key, on whose behalf bytes wait. The budget alone writes it, so that the sum is known without a search. */
+/** A key for which bytes wait. Only the budget writes it, so that sums need no search. */
 export type MemoryHolder = {
-  /** Of the key. */
+  /** The name of the key. */
   readonly name: string;
   /** As in `Asker`. */
   weight: number;
-  /** What waits. */
+  /** The bytes that wait for the key. */
   bytes: number;
-  /** So much of it is beyond the key's share. */
+  /** How many of the bytes are beyond the key's share. */
   excessBytes: number;
 };
 
@@ -43,52 +42,52 @@ export const memoryHolder = (name: string): MemoryHolder => ({
   excessBytes: 0,
 });
 
-/** Above which a call of so many compute units is not begun. */
+/** The part of the budget above which a call of so many compute units is not begun. */
 const CALLS: readonly { readonly below: number; readonly room: number }[] = [
-  { below: 4, room: 1 }, // computed here, or one small thing of the store
+  { below: 4, room: 1 }, // computed here, or a small read of the store
   { below: 10, room: 1 / 2 },
   { below: Number.POSITIVE_INFINITY, room: 3 / 16 }, // logs, receipts of blocks, traces
 ];
 const forCall = (computeUnits: number): number =>
   CALLS.find(({ below }) => computeUnits < below)?.room ?? 0;
 
-/** A caller who asks for many things at once can ask for them one by one. */
+/** Batches get less room: their callers can send the calls one by one. */
 const IN_BATCH = 1 / 3;
 
-/** Parts of the budget: how much may wait before what is no longer begun. */
+/** Parts of the budget: above each of them some work is no longer begun. */
 const rooms = {
   any: 1,
   forCall,
   forBatch: (computeUnits: number): number => forCall(computeUnits) * IN_BATCH,
-  /** Above it answers of nodes that turn out to be large are not read on: more waits then than was to be begun. */
+  /** Above it the rest of a large reply of a node is not read, since more waits than was meant to. */
   largeAnswer: 3 / 32,
   /** Above it a batch has one call under way. */
   calm: 1 / 16,
-  /** What keys share of each other's room: of it a key of weight 1 may take a half, however much waits for it. */
+  /** The bytes of a key count against other keys up to a share of this: half of it for a key of weight 1. */
   againstOthers: 1 / 24,
   /** Above it nothing is begun for one key. */
   ofOneKey: 3 / 4,
-  /** Above it nothing but cheap work is begun for any. */
+  /** Above it only cheap work is begun. */
   inAll: 7 / 8,
 } as const;
 
-/** In bytes: less of one key is in nobody's way, however small the budget. */
+/** In bytes: a key with less is in nobody's way, however small the budget. */
 const LARGE = 65_536;
 
 export class MemoryBudget {
   #bytes: number;
   #waiting = 0;
-  /** Of it, on behalf of keys; and beyond their shares. */
+  /** How many of the bytes wait for keys, and how many of these are beyond the keys' shares. */
   #ofKeys = 0;
   #excess = 0;
   #keysOverShare = 0;
-  /** Those whose excess may change with the budget. */
+  /** The keys whose excess changes with the budget. */
   readonly #large = new Set<MemoryHolder>();
   #ofNodes = 0;
   readonly #byKind: Record<MemoryKind, number> = { bodies: 0, arriving: 0, building: 0, unsent: 0 };
   readonly #onRefused: MemoryBudgetParts["onRefused"];
 
-  /** @param options.bytes What may wait in all. */
+  /** @param options.bytes How many bytes may wait. */
   constructor({ bytes }: { readonly bytes: number }, parts: MemoryBudgetParts) {
     this.#bytes = bytes;
     this.#onRefused = parts.onRefused;
@@ -111,18 +110,18 @@ export class MemoryBudget {
     return this.#byKind[kind];
   }
 
-  /** For whom it waits: keys, callers without one, and the gateway, which follows chains. */
+  /** The bytes that wait for keys, for callers without a key, and for the gateway itself, which follows chains. */
   get waitingFor(): Readonly<Record<"keys" | "strangers" | "gateway", number>> {
     const [keys, gateway] = [this.#ofKeys, this.#ofNodes];
     return { keys, gateway, strangers: this.#waiting - keys - gateway };
   }
 
-  /** Of how many keys more waits than counts against others. */
+  /** How many keys have more bytes than count against others. */
   get keysOverShare(): number {
     return this.#keysOverShare;
   }
 
-  /** @param holder The key; undefined: a caller without one, or nobody but the gateway. */
+  /** @param holder The key; undefined for a caller without a key, and for the gateway itself. */
   hold(kind: MemoryKind, bytes: number, holder?: MemoryHolder): void {
     this.#waiting += bytes;
     this.#byKind[kind] += bytes;
@@ -130,41 +129,41 @@ export class MemoryBudget {
     else if (kind === "arriving") this.#ofNodes += bytes;
   }
 
-  /** @param holder As it was held. */
+  /** @param holder The same as in `hold`. */
   release(kind: MemoryKind, bytes: number, holder?: MemoryHolder): void {
     this.hold(kind, -bytes, holder);
   }
 
-  /** Whether anything may be begun. Counts the refusal. */
+  /** Whether any work may be begun. Counts the refusal. */
   admitsRequest(holder?: MemoryHolder): boolean {
     return this.#admits(rooms.any, "requests", holder);
   }
 
-  /** Whether a call may be begun that stands alone. Counts the refusal. */
+  /** Whether a lone call may be begun. Counts the refusal. */
   admitsCall(computeUnits: number, holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#admits(rooms.forCall(computeUnits), "calls", holder);
   }
 
   /**
-   * Whether a batch may be begun. Counts the refusal. The calls of one that was begun wait for their turn.
+   * Whether a batch may be begun. Counts the refusal. The members of a batch that was begun wait for their turn.
    *
-   * @param computeUnits Of its dearest call: asked for only where it matters.
+   * @param computeUnits Gives the price of the dearest member; called only when the answer depends on it.
    */
   admitsBatch(computeUnits: () => number, holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#admits(rooms.forBatch(computeUnits()), "batches", holder);
   }
 
-  /** Whether a large answer of a node is read on. Counts the refusal. */
+  /** Whether the rest of a node's large reply is read. Counts the refusal. */
   admitsLargeAnswer(holder?: MemoryHolder): boolean {
     return this.#admits(rooms.largeAnswer, "answers", holder);
   }
 
-  /** The key need not be careful. */
+  /** The key may begin all that it wants. */
   isCalmFor(holder?: MemoryHolder): boolean {
     return this.#isCalm || this.#hasRoom(rooms.calm, holder);
   }
 
-  /** Nobody need be. */
+  /** All keys may begin all that they want. */
   get #isCalm(): boolean {
     return this.#waiting <= this.#bytes * rooms.calm;
   }
@@ -194,10 +193,10 @@ export class MemoryBudget {
     return false;
   }
 
-  /** @param less As if so much less waited for the key. */
+  /** @param less Asks what would be if so many bytes less waited for the key. */
   #hasRoom(room: number, holder: MemoryHolder | undefined, less = 0): boolean {
     if (!holder) return this.#waiting <= this.#bytes * room;
-    // All that waits for the key itself, and of what waits for each other one no more than its share.
+    // All bytes of this key count, and those of each other key up to that key's share.
     const counted = this.#waiting - (this.#excess - holder.excessBytes) - less;
     return (
       counted <= this.#bytes * room &&
@@ -207,7 +206,7 @@ export class MemoryBudget {
   }
 }
 
-/** What counts against others, of the room that all have: a half of it for one of weight 1. */
+/** How many bytes of a key count against others: half of the room for a key of weight 1. */
 const shareOf = ({ weight }: MemoryHolder, room: number): number =>
   Math.floor((room * weight) / (weight + 1));
 
@@ -215,9 +214,9 @@ const MOST = 2 ** 30;
 const OF_THE_MACHINE = 1 / 4;
 
 /**
- * What may wait where nothing is configured, in bytes.
+ * How many bytes may wait where nothing is configured.
  *
- * @param memory.constrained What the process may use of the machine's memory; 0 or absurdly large: all.
+ * @param memory.constrained The bytes that the process may use; 0, or more than the machine has: all.
  */
 export function defaultBudget(memory: {
   readonly total: number;

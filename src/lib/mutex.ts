@@ -1,8 +1,8 @@
-// Tasks that must not overlap, and the end of a thing that others still use.
+// A mutex for tasks, and a counter of users that tells when nobody uses a thing any more.
 
-/** Runs tasks one after the other, in the order in which they came. A task that fails holds up no other. */
+/** Runs tasks one after the other, in the order in which they came. A task that fails does not stop the next. */
 export class Mutex {
-  /** The task that came last. Never rejects. */
+  /** The end of the task that came last. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
   /** Tasks that run or wait. */
   #tasks = 0;
@@ -11,7 +11,7 @@ export class Mutex {
     return this.#tasks === 0;
   }
 
-  /** @returns What the task gives. */
+  /** @returns What the task returns. */
   run<Value>(task: () => Promise<Value>): Promise<Value> {
     const running = this.#last.then(task);
     const end = (): void => {
@@ -28,7 +28,7 @@ export class Mutex {
   }
 }
 
-/** Counts the users of a thing that is to be taken away when it has none. */
+/** Counts the users of a thing that is to be closed once it has none. */
 export class Occupancy {
   #inside = 0;
   #waiting: (() => void)[] = [];

@@ -1,28 +1,28 @@
-// Operations that must happen once although their answers may be lost: one after the other, and the one
-// whose outcome nobody told is repeated under its id until it is known. Only here "it may have happened".
+// Sends operations that must happen once although their replies may be lost. It sends one after the other, and repeats an
+// operation under its id until a reply tells that it happened. No other code has to think of lost replies.
 import { randomBytes } from "node:crypto";
 import type { Clock } from "./clock.ts";
 
-/** Under which the other side knows a repetition. */
+/** The other side recognizes a repeated operation by its id. */
 export type OperationId = {
-  /** Of one sender alone, which has one operation under way at a time. */
+  /** The name of one sender, which has one operation under way at a time. */
   readonly slot: string;
   /** Rises from one operation of the slot to the next, from 1. */
   readonly number: number;
-  /** For so long after it the other side remembers the slot at least, in milliseconds. */
+  /** How long the other side remembers the slot at least, in milliseconds. */
   readonly keptMs: number;
 };
 
 export type OutboxOptions = {
-  /** See `OperationId`. What nobody answered for half of it is not repeated any more. */
+  /** As in `OperationId`. An operation that has no reply after half of it is not repeated any more. */
   readonly keptMs: number;
 };
 
 export type OutboxParts<Operation, Answer> = {
   readonly clock: Pick<Clock, "now">;
-  /** Rejects when nobody can tell whether it happened. */
+  /** Rejects when it is not known whether the operation happened. */
   readonly send: (operation: Operation, id: OperationId) => Promise<Answer>;
-  /** Told once of each operation that is known to have happened, in their order. */
+  /** Called once for each operation that is known to have happened, in their order. */
   readonly onDone: (operation: Operation, answer: Answer) => void;
 };
 
@@ -38,16 +38,16 @@ export class Outbox<Operation, Answer> {
     this.#parts = parts;
   }
 
-  /** What may have happened or not. */
+  /** The operation that may have happened. */
   get unanswered(): Operation | undefined {
     return this.#unanswered?.operation;
   }
 
   /**
-   * Repeats what is unanswered, then sends what `next` makes. One call at a time.
+   * Repeats the unanswered operation, then sends the next one. One call at a time.
    *
-   * @param next Called when everything before it is known; undefined when there is nothing more to send.
-   * @throws What `send` threw; the same operation goes first the next time.
+   * @param next Makes the next operation, when all before it are known to have happened; undefined: there is none.
+   * @throws What `send` threw; the next call begins with the same operation.
    */
   async send(next: () => Operation | undefined): Promise<void> {
     const nowMs = this.#parts.clock.now();

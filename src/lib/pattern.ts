@@ -1,23 +1,23 @@
 // Names with `*` in them, as keys and allow lists use: `eth_*` stands for all that begins with `eth_`.
 
-/** A test for any of the patterns; `*` stands for any characters, none too. */
+/** A test whether a name fits any of the patterns; `*` stands for any characters, or none. */
 export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
   const exact = new Set(patterns.filter((pattern) => !isWild(pattern)));
   const wild = patterns.filter(isWild).map(wildMatcher);
   return (name) => exact.has(name) || wild.some((fits) => fits(name));
 }
 
-/** Names that callers send are without end, and may be long: of those found before, so many are remembered. */
+/** Callers may send endless and long names, so this many results are remembered. */
 const MOST_REMEMBERED = 1024;
 const LONGEST_REMEMBERED = 128;
 
-/** The value of the pattern that fits a name best: a name wins over patterns, and the longest pattern over shorter ones. */
+/** The value of the pattern that fits a name best: an exact name wins, then the longest pattern. */
 export class BestMatch<Value> {
   readonly #patterns: readonly {
     readonly fits: (name: string) => boolean;
     readonly value: Value;
   }[];
-  /** Found before. */
+  /** The results that are remembered. */
   readonly #known = new Map<string, Value | undefined>();
 
   constructor(valueByPattern: Readonly<Record<string, Value>>) {
@@ -32,22 +32,22 @@ export class BestMatch<Value> {
     const known = this.#known.get(name);
     if (known !== undefined || this.#known.has(name)) return known;
     const value = this.#patterns.find(({ fits }) => fits(name))?.value;
-    // The names that are really used are back at once.
+    // The names in use come back at once.
     if (this.#known.size >= MOST_REMEMBERED) this.#known.clear();
     if (name.length <= LONGEST_REMEMBERED) this.#known.set(name, value);
     return value;
   }
 }
 
-/** What a pattern says of a name: its stars say nothing. */
+/** The characters of a pattern that are not stars. */
 const lengthOf = (pattern: string): number =>
   isWild(pattern) ? pattern.replaceAll("*", "").length : Number.POSITIVE_INFINITY;
 
 export const isWild = (pattern: string): boolean => pattern.includes("*");
 
 /**
- * Each part between stars is taken where it is found first, and never looked for again: a pattern of
- * many stars takes no longer than one of few, which a regular expression does not promise.
+ * Takes each part between stars where it is found first, and never looks for it again. So a pattern of many stars takes
+ * no longer than one of few, which a regular expression does not promise.
  */
 function wildMatcher(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");

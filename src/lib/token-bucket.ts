@@ -1,11 +1,11 @@
-// The token bucket: it holds a number of tokens at most, and some come back each second. A rate is a bucket; a quota is
-// one to which nothing comes back. `TokenBucket` belongs to one process; what processes share is one entry of the
-// state, `Taken`, from which pure functions take.
+// The token bucket: it holds a number of tokens at most, and some come back each second. A rate is a bucket; a quota is a
+// bucket to which nothing comes back. `TokenBucket` belongs to one process. Processes share an entry of the state,
+// `Taken`, from which the pure functions below take.
 
 export type Bounds = {
   /** The most that can be taken at once: the burst of a rate, the whole of a quota. */
   readonly size: number;
-  /** What comes back each second; 0 for a quota. */
+  /** The tokens that come back each second; 0 for a quota. */
   readonly perSecond: number;
 };
 
@@ -46,27 +46,27 @@ export class TokenBucket {
     return this.#priceOf(tokens) <= this.left(nowMs) + ROUNDING;
   }
 
-  /** How long until `has` is true, in whole milliseconds; Infinity when it will never be. */
+  /** The milliseconds until `has` is true, rounded up; Infinity when it never will be. */
   waitMs(tokens: number, nowMs: number): number {
     const missing = this.#priceOf(tokens) - this.left(nowMs) - ROUNDING;
     return missing <= 0 ? 0 : Math.ceil((missing / this.#bounds.perSecond) * 1000);
   }
 
-  /** Takes the tokens if it has them. @returns Whether it had. */
+  /** Takes the tokens if the bucket has them. @returns Whether it had. */
   take(tokens: number, nowMs: number): boolean {
     const isThere = this.has(tokens, nowMs);
     if (isThere) this.spend(this.#priceOf(tokens), nowMs);
     return isThere;
   }
 
-  /** Takes the tokens, whether it has them or not. @param most The largest debt afterwards, in tokens. */
+  /** Takes the tokens even if the bucket does not have them. @param most The largest debt afterwards, in tokens. */
   spend(tokens: number, nowMs: number, most = Number.POSITIVE_INFINITY): void {
     const left = this.left(nowMs);
     this.#tokens = Math.max(left - tokens, Math.min(left, -most));
     this.#atMs = nowMs;
   }
 
-  /** A price above the size of a rate takes the full bucket, since it could never be paid otherwise. */
+  /** A price above the size of a rate takes the full bucket; otherwise it could never be paid. */
   #priceOf(tokens: number): number {
     const { size, perSecond } = this.#bounds;
     return perSecond > 0 ? Math.min(tokens, size) : tokens;
@@ -76,38 +76,36 @@ export class TokenBucket {
 /** How much of a limit is taken, as an entry of the state. */
 export type Taken = { readonly units: number; readonly atMs: number };
 
-/** What one process asks of a limit in one step, in the limit's units. */
+/** What one process wants of a limit, in the limit's units. */
 export type TakeRequest = {
   readonly bounds: Bounds;
-  /** What it took earlier and did not spend. */
+  /** What the process took earlier and did not spend. */
   readonly returned: number;
-  /** What it spent without asking, while the state was away. */
+  /** What the process spent without asking, while the state could not be reached. */
   readonly owed: number;
-  /** A smaller grant would be of no use; 0 for a process that asks ahead. */
+  /** A smaller grant is useless; 0 for a process that asks ahead of demand. */
   readonly least: number;
   readonly wanted: number;
-  /** The share of what is left that it may get, 0 to 1, so that others find something too. */
+  /** The part of what is left that this process may get, 0 to 1; the rest is for others. */
   readonly share: number;
 };
 
 export const NOTHING_TAKEN: Taken = { units: 0, atMs: 0 };
 
-/**
- * When a clock was set back by less than this, the entry's time is kept; by more, counting goes on from the new time.
- */
+/** In milliseconds. A clock that was set back by less keeps the entry's time; by more, counting begins at the new time. */
 export const SET_BACK_MS = 1000;
 
-/** How much is still taken at a later time. An earlier time counts as the entry's. */
+/** How much is still taken at a later time; at an earlier time as much as the entry says. */
 export function takenAt(taken: Taken, { size, perSecond }: Bounds, atMs: number): number {
   if (perSecond === 0) return taken.units;
   const back = (Math.max(0, atMs - taken.atMs) / 1000) * perSecond;
-  // When the burst was made smaller meanwhile, it is empty at worst, not in debt.
+  // After the burst was made smaller, the bucket is empty at worst, not in debt.
   return Math.min(size, Math.max(0, taken.units - back));
 }
 
 /**
- * Gives back what is returned, books what is owed, and grants what it may. A rate forgives what is owed
- * and would not fit into its burst; a quota does not.
+ * Takes back what is returned, books what is owed, and grants what is left. A debt that exceeds the burst of a rate is
+ * forgiven; that of a quota is not.
  */
 export function takeFrom(
   before: Taken,
@@ -124,7 +122,7 @@ export function takeFrom(
   return { taken: { units: units + booked + granted, atMs }, granted };
 }
 
-/** How much one process is granted at once when this much is left. */
+/** How much of what is left one process is granted at once. */
 export function grantOf(
   left: number,
   { least, wanted, share }: Pick<TakeRequest, "least" | "wanted" | "share">,
@@ -135,7 +133,7 @@ export function grantOf(
 
 export const textOfTaken = ({ units, atMs }: Taken): string => `${units} ${atMs}`;
 
-/** The entry in a text; one that cannot be read counts as nothing taken. */
+/** An entry that cannot be read counts as nothing taken. */
 export function readTaken(text: string | undefined): Taken {
   const [units = Number.NaN, atMs = Number.NaN] = (text ?? "").split(" ", 2).map(Number);
   return Number.isFinite(units) && Number.isFinite(atMs) ? { units, atMs } : NOTHING_TAKEN;

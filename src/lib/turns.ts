@@ -1,15 +1,15 @@
-// Long work in slices: a generator that pauses now and then, and stays pure. It is done at once, or in turns:
-// all of it together takes a few milliseconds of each turn of the event loop, one piece of work after the
-// other, so that a small question is never behind many large ones.
+// Long work in slices: a pure generator that pauses now and then. It is done at once, or in turns: all long work together
+// takes a few milliseconds of each turn of the event loop, one piece after the other, so that a small question never waits
+// for many large ones.
 import type { Clock } from "./clock.ts";
 
-/** It yields nothing: only the chance to do something else. */
+/** A pause yields no value. */
 export type Work<Result> = Generator<void, Result, void>;
 
-/** So many small things are looked at between two pauses: well under a millisecond's work. */
+/** So many small items are looked at between two pauses, in well under a millisecond. */
 const STEP = 64;
 
-/** Each of the items with its index, with pauses between them. */
+/** Looks at each item, with pauses. */
 export function* eachInSteps<Item>(
   items: ArrayLike<Item>,
   look: (item: Item, index: number) => void,
@@ -27,7 +27,7 @@ export function atOnce<Result>(work: Work<Result>): Result {
   }
 }
 
-/** Does the work at once while the turn lasts, and else goes on in turns. @throws What the work throws. */
+/** Works at once while the turn lasts, then goes on in later turns. @throws What the work throws. */
 export function doFrom<Result>(
   work: Work<Result>,
   turns: Pick<Turns, "join" | "next">,
@@ -39,13 +39,13 @@ export function doFrom<Result>(
   }
 }
 
-/** What all slices of one turn take together, in milliseconds. */
+/** What all long work together takes of one turn, in milliseconds. */
 const TURN_MS = 4;
 
 export class Turns {
-  /** When the turn that is under way has to end; undefined while no long work is done. */
+  /** When the current turn ends; undefined while there is no long work. */
   #endsAt: number | undefined;
-  /** One of them goes on in each turn. */
+  /** Each turn lets one of them go on. */
   readonly #waiting: (() => void)[] = [];
   readonly #clock: Pick<Clock, "now" | "yield">;
 
@@ -53,21 +53,21 @@ export class Turns {
     this.#clock = parts.clock;
   }
 
-  /** Work takes part in the turn that is under way, or begins one. When it is over, what can pause calls `next`. */
+  /** Joins the current turn, or begins one. When the turn is over, work that can pause calls `next`. */
   join(): "on" | "over" {
     if (this.#endsAt === undefined) this.#begin();
     return this.#isOver ? "over" : "on";
   }
 
-  /** The same for work that begins: it is not before what waits already. */
+  /** As `join`, for work that begins: it does not overtake work that waits. */
   enter(): "on" | "over" {
     return this.#waiting.length > 0 ? "over" : this.join();
   }
 
   /**
-   * Resolves in a turn of its own, and not at once.
+   * Resolves in a later turn.
    *
-   * @param place Behind all that waits; or before it, for what holds much memory until it is done.
+   * @param place Behind all work that waits, or before it: work that holds much memory until it is done goes first.
    */
   next(place: "last" | "first" = "last"): Promise<void> {
     if (this.#endsAt === undefined) this.#begin();
@@ -77,12 +77,7 @@ export class Turns {
     });
   }
 
-  /**
-   * Does the work, with pauses where the turn is over. It begins at once, so that what is short is not
-   * behind what is long.
-   *
-   * @throws What the work throws.
-   */
+  /** Does the work, with pauses. It begins at once, so that short work does not wait for long work. @throws What the work throws. */
   async do<Result>(work: Work<Result>): Promise<Result> {
     if (this.#endsAt === undefined) this.#begin();
     return doFrom(work, this);

@@ -1,18 +1,14 @@
-// Waiting that ends: when time is up, or when a signal aborts. What it takes to work with another process or thread: its
-// replies, its signs of life, and how long to wait before it is begun again. And much work, of which so much is done at once.
+// Waiting that ends, when time is up or when a signal aborts; what it takes to work with another process or thread: its
+// replies, its heartbeat, and how long to wait before it is started again; and many tasks, of which some run at once.
 
 import { Cancellation, type Signal } from "./cancellation.ts";
 import type { Clock } from "./clock.ts";
 
-/** Why it aborted when time was up. Made once: an error has a stack. */
+/** The reason of an abort when time was up. Made once: an error has a stack. */
 export const TOO_LATE = new Error("time is up");
 const NO_LONGER_AWAITED = new Error("no longer waited for");
 
-/**
- * A signal that ends with another one, or when time is up.
- *
- * @returns The signal, and what frees the timer: to be called when the work is done.
- */
+/** A signal that aborts with another one, or when time is up. @returns The signal, and what clears the timer once the work is done. */
 export function deadline(
   ms: number,
   outer: Signal,
@@ -30,7 +26,7 @@ export function deadline(
   return { signal, done };
 }
 
-/** What the work gives; undefined when it takes longer, or the signal ends the waiting. The work goes on. */
+/** What the work gives; undefined when it takes longer, or when the signal aborts. The work goes on. */
 export async function within<Value>(
   ms: number,
   work: Promise<Value>,
@@ -50,8 +46,8 @@ export async function within<Value>(
 }
 
 /**
- * What each of them gives, in order; undefined for those that reject, and for those that are not waited for: they have
- * `afterFirstMs` from when the first of them gave something, and `longestMs` in all.
+ * The values of the promises, in order; undefined for those that reject, and for those that are not waited for. All have
+ * `afterFirstMs` from the first value on, and `longestMs` at most.
  */
 export async function soon<Value>(
   work: readonly Promise<Value | undefined>[],
@@ -74,7 +70,7 @@ export async function soon<Value>(
   return [...given];
 }
 
-/** What the promise gives, or what `why` makes, thrown, when the signal aborts first. */
+/** The value of the promise. @throws What `why` makes, when the signal aborts first. */
 export function orAborted<Value>(
   promise: Promise<Value>,
   signal: Signal,
@@ -82,14 +78,14 @@ export function orAborted<Value>(
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(why());
-    // In any case, so that what comes too late is nobody's unhandled rejection.
+    // The promise is handled in any case, so that a late rejection is not an unhandled one.
     void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
   });
 }
 
-/** Does the task after each pause until the signal aborts. A task that fails is done again after the next pause. */
+/** Does the task after each pause until the signal aborts. A task that fails is repeated after the next pause. */
 export async function repeat(
   everyMs: number,
   task: () => Promise<void>,
@@ -101,17 +97,17 @@ export async function repeat(
   }
 }
 
-/** Whatever lived so long is begun again at once; else there is a pause, twice as long each time, in milliseconds. */
+/** A process that lived so long is started again at once; any other after a pause, which doubles each time. In milliseconds. */
 const STEADY_AFTER_MS = 5_000;
 const FIRST_REST_MS = 100;
 const LONGEST_REST_MS = 5_000;
 
 /** How long to wait before something that ended is begun again. */
 export class Restarts {
-  /** Times in a row that it ended soon. */
+  /** How often in a row it ended soon. */
   #shortLives = 0;
 
-  /** It ended: 0 the first time; longer and longer for what ends again and again. */
+  /** How long to rest after the end: 0 at first, longer each time it ends soon. */
   restMs(livedMs: number): number {
     this.#shortLives = livedMs < STEADY_AFTER_MS ? this.#shortLives + 1 : 0;
     if (this.#shortLives <= 1) return 0;
@@ -119,24 +115,24 @@ export class Restarts {
   }
 }
 
-/** How often a sign of life is due, in milliseconds. */
+/** How often a heartbeat is due, in milliseconds. */
 export const HEARTBEAT_MS = 500;
-/** A process or thread that begins has so much more time until its first one: it loads its program. */
+/** So much later the first heartbeat is due: a process or thread loads its program first. */
 const BEGINNING_MS = 20_000;
 
 export type HeartbeatParts = {
-  /** How long it may be without a sign of life, in milliseconds. */
+  /** How long there may be no heartbeat, in milliseconds. */
   readonly silenceMs: () => number;
-  /** Told once. */
+  /** Called once. */
   readonly onHang: (silentMs: number) => void;
-  /** How many signs of life came since this was asked last; left out where `beat` is told of each. */
+  /** How many heartbeats came since the last call; left out where `beat` is called for each. */
   readonly takeBeats?: () => number;
   readonly clock: Pick<Clock, "after">;
 };
 
-/** Whether a process or thread that has begun just now hangs. */
+/** Whether a process or thread, which has just begun, hangs. */
 export class Heartbeat {
-  /** Beats are counted, not time: while this thread itself stood still, no beat was due. */
+  /** Missed heartbeats are counted, not time: while this thread itself stood still, none was due. */
   #missed = -BEGINNING_MS / HEARTBEAT_MS;
   #hasHung = false;
   #cancel: () => void = () => undefined;
@@ -151,7 +147,7 @@ export class Heartbeat {
     return this.#hasHung;
   }
 
-  /** Whether it gave a sign of life lately, or has just begun. */
+  /** A heartbeat came lately, or the process has just begun. */
   get isAlive(): boolean {
     return this.#silentMs < this.#parts.silenceMs();
   }
@@ -181,12 +177,12 @@ export class Heartbeat {
   }
 }
 
-/** Requests that are sent as messages: each reply comes as another message, with the id of its request. */
+/** Requests that are sent as messages. The reply is another message, with the id of its request. */
 export class PendingReplies<Reply> {
   #lastId = 0;
   readonly #settleById = new Map<number, (reply: Reply) => void>();
 
-  /** @param timeout After `ms` milliseconds without a reply, `reply` stands for it. */
+  /** @param timeout Settles the request with `reply` when no other reply came within `ms` milliseconds. */
   begin(timeout?: {
     readonly ms: number;
     readonly reply: Reply;
@@ -203,19 +199,19 @@ export class PendingReplies<Reply> {
     return { id, reply: promise };
   }
 
-  /** Does nothing where nobody waits for it any more. */
+  /** Has no effect for a request that is not waited for any more. */
   settle(id: number, reply: Reply): void {
     this.#settleById.get(id)?.(reply);
     this.#settleById.delete(id);
   }
 
-  /** No reply comes any more: the same one stands for all. */
+  /** Settles all requests with the same reply. */
   settleAll(reply: Reply): void {
     for (const id of [...this.#settleById.keys()]) this.settle(id, reply);
   }
 }
 
-/** The results of all, in order, of so many at once; the first failure is the whole's, and ends the rest. */
+/** The results of the work on all items, in order; so many are worked on at once. The first failure ends the rest. */
 export async function inBatches<Item, Result>(
   items: readonly Item[],
   atOnce: number,

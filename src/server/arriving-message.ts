@@ -1,37 +1,37 @@
-// A message of a WebSocket that is not whole yet: what has come of it waits in memory, and counts.
+// A message of a WebSocket that is still arriving: the bytes that have come wait in memory, and are counted.
 import type { RequestScope } from "../calls/caller.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type ArrivingMessageParts = {
   /** A WebSocket of `ws`. */
   readonly socket: object;
-  /** Counts what waits, until the socket ends. */
+  /** Counts the bytes until the socket ends. */
   readonly scope: Pick<RequestScope, "hold" | "end">;
   /** Whether anything may be begun for the socket's key. */
   readonly hasRoom: () => boolean;
   readonly clock: Pick<Clock, "now">;
 };
 
-/** `ws` keeps for itself what it has of a message. A test tells when these are called otherwise. */
+/** The private fields in which `ws` keeps an arriving message. A test fails when `ws` renames them. */
 type Receiving = {
   readonly _receiver: {
-    /** Read, and not looked at yet. */
+    /** Read from the socket, not parsed yet. */
     readonly _buffers: readonly Buffer[];
     readonly _bufferedBytes: number;
-    /** Whole fragments, inflated. */
+    /** Whole fragments, decompressed. */
     readonly _fragments: readonly Buffer[];
     readonly _messageLength: number;
   };
 };
 
-/** Of a buffer beside its bytes. */
+/** What a buffer takes in memory beside its bytes. */
 const BUFFER_BYTES = 256;
-/** In bytes: so much of a message is in nobody's way, however much waits. */
+/** In bytes: a message of this size may always arrive, however much waits. */
 const SMALL = 16_384;
 
 export class ArrivingMessage {
   #bytes = 0;
-  /** undefined: nothing of it has come. */
+  /** undefined: no part of a message has come. */
   #begunAtMs: number | undefined;
   readonly #parts: ArrivingMessageParts;
 
@@ -39,7 +39,7 @@ export class ArrivingMessage {
     this.#parts = parts;
   }
 
-  /** Something was read, and `ws` has looked at it. @returns Whether there is room for it. */
+  /** Counts what `ws` holds after it parsed a read. @returns Whether there is room for it. */
   count(): boolean {
     const { socket, scope, clock, hasRoom } = this.#parts;
     const { _receiver: receiver } = socket as Receiving;
@@ -53,17 +53,17 @@ export class ArrivingMessage {
     return bytes <= SMALL || hasRoom();
   }
 
-  /** A message is whole: what comes is another one. */
+  /** The message is whole: the next bytes belong to another one. */
   restart(): void {
     this.#begunAtMs = undefined;
   }
 
-  /** @param mostMs It is to be whole after so long. */
+  /** @param mostMs How long a message may take to arrive. */
   isLate(mostMs: number): boolean {
     return this.#begunAtMs !== undefined && this.#parts.clock.now() - this.#begunAtMs >= mostMs;
   }
 
-  /** Nothing more comes. */
+  /** No more bytes come. */
   end(): void {
     this.#parts.scope.end(false);
   }

@@ -1,5 +1,5 @@
-// A request's body: bounded, unpacked when it came compressed, and paid for by its key: what comes over the wire
-// before it is read, and what it unpacks to before that is parsed.
+// A request's body: it is bounded, decompressed, and paid for by its key. The key pays for the bytes on the wire before
+// they are read, and for the decompressed bytes before they are parsed.
 import type { IncomingMessage } from "node:http";
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { RequestScope } from "../calls/caller.ts";
@@ -8,7 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MemoryBudget, MemoryHolder } from "../lib/memory-budget.ts";
 import { isPacked, type Unpacking } from "./unpacking.ts";
 
-/** The caller went away before the body was whole: nobody is left to be answered. */
+/** The caller left before the body was whole: there is nobody to answer. */
 export const CALLER_GONE = Symbol("caller gone");
 
 export type IncomingBody = {
@@ -17,9 +17,9 @@ export type IncomingBody = {
 };
 
 export type BodyOptions = {
-  /** The limit, for what comes over the wire and for what it unpacks to. */
+  /** The most bytes of the body, both on the wire and decompressed. */
   readonly bytes: number;
-  /** The key that it waits for. */
+  /** The key for which the bytes wait. */
   readonly holder?: MemoryHolder | undefined;
 };
 
@@ -40,11 +40,11 @@ type Payer = {
 
 export type PaidBodyParts = BodyParts & { readonly clock: Pick<Clock, "now"> };
 
-/** What every request may have in it: a call, or a batch of a hundred. */
+/** The bytes that cost nothing: enough for a call, or a batch of a hundred. */
 const FREE_BYTES = 16_384;
 const BYTES_OF_A_UNIT = 4_096;
 
-/** What bytes cost in compute units, beside the calls in them. */
+/** The price of a body's bytes in compute units, beside the price of its calls. */
 export const unitsOfBytes = (bytes: number): number =>
   bytes <= FREE_BYTES ? 0 : Math.ceil((bytes - FREE_BYTES) / BYTES_OF_A_UNIT);
 
@@ -59,7 +59,7 @@ export function paidBody(
 ): Promise<Buffer | typeof CALLER_GONE> {
   const { headers } = incoming.request;
   const announced = announcedBytes(incoming.request);
-  // Most bodies are small, and as large as they say.
+  // Most bodies are small, and come as the head announced them.
   const isPlain =
     announced > 0 &&
     announced <= Math.min(FREE_BYTES, options.bytes) &&
@@ -74,7 +74,7 @@ async function payFor(
 ): Promise<Buffer | typeof CALLER_GONE> {
   const pay = (price: number): Promise<void> => payUnits(price, options, parts.clock);
   const announced = announcedBytes(incoming.request);
-  // What is larger than allowed is not read.
+  // A body that is larger than allowed is not read, so it costs nothing.
   const paid = announced > options.bytes ? 0 : unitsOfBytes(announced);
   if (paid > 0) await pay(paid);
   const body = await readBody(incoming, options, parts);
@@ -84,7 +84,7 @@ async function payFor(
   return body;
 }
 
-/** For a body that is here. @throws RpcError 429 when the key has not enough left. */
+/** Pays for a body that was read already. @throws RpcError 429 when the key has not enough left. */
 export async function payForBytes(
   bytes: number,
   payer: Pick<PaidBodyOptions, "grant" | "network">,
@@ -105,9 +105,9 @@ async function payUnits(
 }
 
 /**
- * The whole body as it counts: unpacked.
+ * The whole body, decompressed.
  *
- * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken one, 503 while too much waits.
+ * @throws RpcError 413 over the limit, 415 for an unknown encoding, 400 for a broken body, 503 while too many bytes wait.
  */
 export async function readBody(
   incoming: IncomingBody,
@@ -123,12 +123,12 @@ export async function readBody(
   return parts.unpacking.unpack(body, { encoding: packing, limit }, hold);
 }
 
-/** What the caller says that it will send; 0 where it does not. */
+/** The length that the head announces; 0 where it announces none. */
 export const announcedBytes = ({ headers }: Pick<IncomingMessage, "headers">): number =>
   Number(headers["content-length"] ?? 0);
 
 const NO_BYTES = Buffer.alloc(0);
-/** In bytes: so much of a body is read whatever waits. */
+/** In bytes: a body of this size is read however many bytes wait. */
 const SMALL = 65_536;
 
 function collect(
@@ -137,7 +137,7 @@ function collect(
   { memory }: BodyParts,
 ): Promise<Buffer | typeof CALLER_GONE> {
   return new Promise((resolve, reject) => {
-    /** Most bodies come in one. */
+    /** Most bodies arrive as one chunk. */
     let first: Buffer | undefined;
     let chunks: Buffer[] | undefined;
     let length = 0;
@@ -149,7 +149,7 @@ function collect(
       reject(error);
     };
     request.on("data", (chunk: Buffer) => {
-      if (isRefused) return; // what still comes is read and dropped
+      if (isRefused) return; // the rest is read and dropped
       length += chunk.length;
       scope.hold("bodies", chunk.length);
       if (length > limit) refuse(errors.bodyTooLarge());
@@ -159,6 +159,6 @@ function collect(
       else first = chunk;
     });
     request.on("end", () => resolve(chunks ? Buffer.concat(chunks) : (first ?? NO_BYTES)));
-    request.on("close", () => resolve(CALLER_GONE)); // also after an error; a whole body came before
+    request.on("close", () => resolve(CALLER_GONE)); // comes after an error too; after a whole body it has no effect
   });
 }

@@ -1,5 +1,5 @@
-// One WebSocket of a caller: each message is a body as HTTP takes it, answered in a message of its own, in any order.
-// Few are worked on at once; while others wait, or the caller does not take its answers, no more are read.
+// One WebSocket of a caller. Each message is a body as in HTTP; its answer is a message of its own, in any order. A few
+// messages are answered at once. While others wait, or the caller does not take its answers, no more messages are read.
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { RequestScope } from "../calls/caller.ts";
@@ -26,13 +26,10 @@ export const CLOSES = {
 
 export type CloseReason = keyof typeof CLOSES;
 
-/**
- * Why it is cut off without a close frame: nobody would read it, or a message was begun, here or there, that cannot
- * be ended, or does not end in time.
- */
+/** Why a socket is cut off without a close frame: nobody would read it, or a message on the wire cannot be finished in time. */
 export type CutReason = "silent" | "flood" | "broken" | "scarce" | "late";
 
-/** What becomes of a message: its answer, or the end of the socket. */
+/** A message is answered, or the socket is closed. */
 export type MessageOutcome = RpcResponse | CloseReason;
 
 /** Made once: an error has a stack. */
@@ -49,37 +46,37 @@ export type CallerSocketParts = {
   readonly onClosing: (why: CloseReason | CutReason) => void;
 };
 
-/** A ping that asks whether all before it arrived. */
+/** A ping. Its pong tells that all messages before it arrived. */
 type Receipt = {
   readonly number: number;
   readonly sentAtMs: number;
   readonly settle: (arrived: boolean) => void;
 };
 
-/** Messages of one socket that are worked on at once. */
+/** How many messages of one socket are answered at once. */
 const AT_ONCE = 64;
-/** Pings and pongs that a caller may send between two looks at its socket. */
+/** How many pings and pongs a caller may send between two calls of `tend`. */
 const MOST_PINGS = 100;
-/** In bytes: what a caller may leave of what it is sent before pings are not answered any more. */
+/** In bytes: while more waits to be read by the caller, its pings are not answered. */
 const MOST_UNREAD = 65_536;
 
 export class CallerSocket {
-  /** When it sent a message last, and anything at all, by the clock. */
+  /** When the caller sent its last message, and when it last sent anything, by the clock's `now`. */
   usedAtMs: number;
   #heardAtMs: number;
   #askedAtMs = Number.NEGATIVE_INFINITY;
-  /** Pings whose pongs say that all before them arrived, oldest first. */
+  /** The pings whose pongs are awaited, oldest first. */
   readonly #receipts: Receipt[] = [];
   #receiptNumber = 0;
   #pings = 0;
-  /** What it had taken at the last look, in bytes. */
+  /** The bytes that the caller had taken at the last look. */
   #taken = 0;
   #isClosing = false;
   readonly #ending = new AbortController();
   readonly #running = new Set<RequestScope>();
-  /** No more than one read of the connection brings. */
+  /** Holds no more messages than one read of the connection brings. */
   readonly #waiting: Buffer[] = [];
-  /** The parts of one answer follow one another: no other comes between. */
+  /** Keeps the parts of one answer together. */
   readonly #writing = new Mutex();
   #whenEmpty: () => void = () => undefined;
   /** Resolves when nothing can be sent any more. */
@@ -95,7 +92,7 @@ export class CallerSocket {
     socket.on("ping", () => this.#countPing());
     socket.on("pong", (data) => this.#hearPong(data));
     connection.on("data", () => this.#countArriving());
-    // What is wrong with a frame is in the close frame that `ws` sends: 1002, 1007 or 1009.
+    // `ws` tells the caller what is wrong with a frame in its close frame: 1002, 1007 or 1009.
     socket.on("error", () => undefined);
     this.closed = new Promise((resolve) => {
       socket.on("close", () => {
@@ -105,12 +102,12 @@ export class CallerSocket {
     });
   }
 
-  /** Ends with the socket. */
+  /** Aborts when the socket ends. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Sends what nobody asked for now. @returns Whether it was handed to the network. */
+  /** Sends a message that answers no call. @returns Whether it was handed to the network. */
   push(pieces: readonly RawJson[]): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     const message = joined(pieces, lengthOf(pieces));
@@ -120,9 +117,9 @@ export class CallerSocket {
   }
 
   /**
-   * Asks for a sign that all that was sent so far arrived: a ping, which is answered in its turn (RFC 6455 §5.5.3).
+   * Asks whether all that was sent so far arrived, by a ping: a caller answers it after what came before (RFC 6455 §5.5.3).
    *
-   * @returns Whether it did; false when the socket ended first.
+   * @returns Whether it arrived; false when the socket ended first.
    */
   confirm(): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
@@ -134,26 +131,26 @@ export class CallerSocket {
     });
   }
 
-  /** Messages that are answered now. */
+  /** How many messages are being answered, or wait for that. */
   get running(): number {
     return this.#running.size + this.#waiting.length;
   }
 
   /**
-   * Asks a caller that was silent for a sign of life, and cuts it off when it gives none.
+   * Pings a caller that is silent, and cuts off a caller that does not answer.
    *
-   * @param pingMs After so long it is asked; after as long again it is cut off.
-   * @param messageMs A message that was begun is to be whole after so long.
+   * @param pingMs After this much silence the caller is pinged; after as much again it is cut off.
+   * @param messageMs A message must be whole after so long.
    */
   tend({ pingMs, messageMs }: { readonly pingMs: number; readonly messageMs: number }): void {
     const { socket, clock, arriving } = this.#parts;
     this.#pings = 0;
-    // What it says is not read now: whether it takes its answers is looked at elsewhere.
+    // Nothing is read from this caller now. Whether it takes its answers is checked by `SlowReaders`.
     if (socket.isPaused) return;
     this.#countArriving();
     const now = clock.now();
     const { sentAtMs = now } = this.#receipts[0] ?? {};
-    // What it says otherwise does not help: nothing more is pushed to who never confirms.
+    // A caller that never confirms gets no more notifications, so other signs of life do not help.
     if (now - sentAtMs >= 2 * pingMs && socket.bufferedAmount === 0) this.#cutFor("silent");
     if (this.#noteTaken()) this.#heardAtMs = now;
     if (arriving.isLate(messageMs)) this.#cutFor("late");
@@ -166,7 +163,7 @@ export class CallerSocket {
     }
   }
 
-  /** Nothing more is read. Resolves when all that was read is answered. */
+  /** Reads no more messages. Resolves when all messages that were read are answered. */
   async finish(): Promise<void> {
     this.#parts.socket.pause();
     if (this.running > 0)
@@ -180,7 +177,7 @@ export class CallerSocket {
     this.#isClosing = true;
     this.#ending.abort(CLOSED);
     this.#parts.onClosing(why);
-    this.#parts.socket.resume(); // the caller's own close frame is to be read
+    this.#parts.socket.resume(); // the caller's close frame must be read
     const [code, text] = CLOSES[why];
     this.#parts.socket.close(code, text);
   }
@@ -219,7 +216,7 @@ export class CallerSocket {
       if (typeof outcome === "string") this.close(outcome);
       else if (!this.#isClosed) wasSent = await this.#send(outcome, scope);
     } catch {
-      // What an answer is made from may be gone while it waits for its turn: its caller is not left without one.
+      // What the answer is made from may disappear while it waits. A caller must not wait for an answer that never comes.
       this.#cutFor("broken");
     }
     scope.end(wasSent);
@@ -232,7 +229,7 @@ export class CallerSocket {
       if (this.running === 0) this.#whenEmpty();
       return;
     }
-    // Answers that are ready at once would follow one another without a turn for anybody else.
+    // Without a pause, answers that are ready would follow one another and let no other work run.
     void this.#parts.clock.yield().then(() => {
       const body = this.#waiting.shift();
       if (body) void this.#answer(body);
@@ -240,7 +237,7 @@ export class CallerSocket {
     });
   }
 
-  /** @returns Whether all of it was handed to the network. */
+  /** @returns Whether the whole answer was handed to the network. */
   #send(answer: RpcResponse, scope: RequestScope): Promise<boolean> {
     const bytes = lengthOf(answer.pieces);
     scope.hold("unsent", heldBytesOf(answer.pieces, answer.room));
@@ -254,7 +251,7 @@ export class CallerSocket {
     return this.#writing.run(() => (isSmall ? whole() : this.#stream(answer)));
   }
 
-  /** As the caller takes it: each part is made when the one before was taken. @throws When it cannot be made to its end. */
+  /** Makes each part of the answer when the caller has taken the part before. @throws When the answer cannot be finished. */
   async #stream(answer: RpcResponse): Promise<boolean> {
     let last: Buffer | undefined;
     for await (const chunk of answerChunks(answer, this.#parts.turns)) {
@@ -279,7 +276,7 @@ export class CallerSocket {
     if (!this.#parts.arriving.count() && !this.#isClosing) this.#cutFor("scarce");
   }
 
-  /** Whether it took some of what waits for it since the last look: a ping would come to it behind all that. */
+  /** Whether the caller took some of what waits for it since the last look. A ping would reach it only behind all that. */
   #noteTaken(): boolean {
     const { bytesWritten, writableLength } = this.#parts.connection;
     const before = this.#taken;
@@ -287,11 +284,11 @@ export class CallerSocket {
     return writableLength > 0 && this.#taken > before;
   }
 
-  /** `ws` answers each ping: to who does not read, the answers would wait in memory. Pongs cost time only. */
+  /** `ws` answers each ping. The answers to a caller that does not read would wait in memory; pongs only cost time. */
   #countPing(): void {
     this.#heardAtMs = this.#parts.clock.now();
     this.#pings += 1;
-    // `ws` cuts it off by itself when too many answers wait to be written.
+    // `ws` ends a socket by itself when too many answers wait to be written.
     const isCut = this.#isClosed && !this.#isClosing;
     const { bufferedAmount } = this.#parts.socket;
     if (this.#pings <= MOST_PINGS && bufferedAmount <= MOST_UNREAD && !isCut) return;
@@ -305,7 +302,7 @@ export class CallerSocket {
     if (this.#receipts.length === before) this.#countPing();
   }
 
-  /** A caller may answer only the newest of several pings. */
+  /** A caller may answer only the newest of several pings, which confirms the older ones. */
   #settleReceipts(upTo: number): void {
     while ((this.#receipts[0]?.number ?? Number.POSITIVE_INFINITY) <= upTo)
       this.#receipts.shift()?.settle(true);

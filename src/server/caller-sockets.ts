@@ -1,4 +1,4 @@
-// The WebSockets of callers: who may open one, how many a key has, signs of life, and their end.
+// The WebSockets of callers: who may open one, how many a key may have, pings, and their end.
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -26,17 +26,17 @@ export type CallerSocketsOptions = {
   readonly messageBytes: number;
   /** The most sockets of one key in this process. */
   readonly perKey: number;
-  /** Messages a second of one key; so many seconds' worth may come at once. */
+  /** How many messages one key may send each second; `BURST_SECONDS` of them may come at once. */
   readonly messagesPerSecond: number;
-  /** Whether compression is agreed on with callers that ask for it (RFC 7692). */
+  /** Whether messages are compressed for callers that offer it (RFC 7692). */
   readonly isCompressed: boolean;
-  /** A socket that is silent for so long is asked for a sign of life. */
+  /** A socket that is silent for so long is pinged. */
   readonly pingMs: number;
-  /** A socket is closed that was sent no message for so long. */
+  /** A socket on which the caller sends no message for so long is closed. */
   readonly idleMs: number;
-  /** For an answer. */
+  /** How long an answer may take. */
   readonly callMs: number;
-  /** For a message to be whole. */
+  /** How long a message may take to arrive. */
   readonly messageMs: number;
 };
 
@@ -52,7 +52,7 @@ export type CallerSocketsParts = {
 
 type RoutedUpgrade = HttpUpgrade & Pick<EndpointRequest, "route">;
 
-/** Callers are told through it. */
+/** The part of a socket, or of an event stream, that is used here. */
 type HeldSocket = Pick<
   CallerSocket,
   | "running"
@@ -73,23 +73,23 @@ type OpenSocket = {
   readonly payer: SocketChannelParts["payer"];
 };
 
-/** What the sockets of one key have in common. */
+/** What all sockets of one key share. */
 type KeyShare = {
   sockets: number;
   readonly messages: TokenBucket;
-  /** Since the last look. */
+  /** Counted since the last look. */
   refused: number;
 };
 
 const LOOKED_AT_EVERY_MS = 1_000;
-/** So many seconds' worth of messages may come at once. */
+/** How many seconds' worth of messages may come at once. */
 const BURST_SECONDS = 10;
 
 export class CallerSockets {
   #handshake: WebSocketServer;
   /** By their connections. */
   readonly #open = new Map<Duplex, OpenSocket>();
-  /** By the key's name. Kept until it would be as a new one. */
+  /** By the key's name. A share stays until it equals a new one. */
   readonly #shares = new Map<string, KeyShare>();
   #stopLooking: (() => void) | undefined;
   #isDraining = false;
@@ -104,7 +104,7 @@ export class CallerSockets {
     parts.metrics.webSocketsCounted(() => this.#open.size);
   }
 
-  /** For sockets that are opened from now on, and for the messages and signs of life of all. */
+  /** The limits of new sockets change, and the message rates and pings of all. */
   reconfigure(options: CallerSocketsOptions): void {
     this.#options = options;
     const now = this.#parts.clock.now();
@@ -112,7 +112,7 @@ export class CallerSockets {
     this.#handshake = this.#handshakeFor(options);
   }
 
-  /** Opens a socket, or refuses it by HTTP. Never throws. */
+  /** Opens a socket, or answers with an HTTP error. Never throws. */
   async upgrade(upgrade: RoutedUpgrade): Promise<void> {
     const { request, socket, head } = upgrade;
     socket.on("error", () => socket.destroy());
@@ -133,12 +133,12 @@ export class CallerSockets {
     );
   }
 
-  /** Answers by HTTP, and ends the connection. */
+  /** Answers with an HTTP error, and ends the connection. */
   refuse(upgrade: HttpUpgrade, error: RpcError): void {
     this.#refuse(upgrade, { response: refusal("null", error), allowOrigin: "*" });
   }
 
-  /** No more messages are read; what was read is answered, for at most `withinMs`; then all sockets are closed. */
+  /** Reads no more messages, and closes all sockets when their calls are answered, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
     const cancel = this.#parts.clock.after(withinMs, () => {
@@ -159,7 +159,7 @@ export class CallerSockets {
     return this.#isDraining;
   }
 
-  /** Whether all that waits for its caller is notifications: those wait where they are stored, as long as it takes. */
+  /** Whether only notifications wait for this caller. They wait in the store, as long as the caller likes. */
   isOnlyPushed(connection: Duplex): boolean {
     const open = this.#open.get(connection);
     return open !== undefined && open.socket.running === 0 && open.channel.subscriptions > 0;
@@ -169,7 +169,7 @@ export class CallerSockets {
     const handshake = new WebSocketServer({
       noServer: true,
       maxPayload: messageBytes,
-      // A context for each socket and direction is 300 KB: messages are compressed without one.
+      // A compression context would take 300 KB for each socket and direction, so messages are compressed without one.
       perMessageDeflate: isCompressed && {
         serverNoContextTakeover: true,
         clientNoContextTakeover: true,
@@ -183,7 +183,7 @@ export class CallerSockets {
     return handshake;
   }
 
-  /** Why the key may not have one more. */
+  /** Why the key may not have another socket. */
   shortage({ name }: Grant): RpcError | undefined {
     if (this.#isDraining) return errors.draining();
     const { perKey: limit } = this.#options;
@@ -205,7 +205,7 @@ export class CallerSockets {
     const { channel, share } = this.hold(socket, upgrade, grant);
   }
 
-  /** Pushes through it, and tends it, until it is closed. */
+  /** Pings and pushes through the socket until it is closed. */
   hold(
     socket: HeldSocket,
     asked: Pick<EndpointRequest, "request" | "route">,
@@ -218,7 +218,7 @@ export class CallerSockets {
     const payer = () => endpoint.payerOf(asked);
     const channel = new SocketChannel({ holder: name }, { socket, payer, clock });
     this.#open.set(connection, { socket, channel, payer });
-    // A connection that makes room for others is one on which nothing is answered: a socket is always in use.
+    // Only idle connections make room for others; an open socket is always in use.
     connections.requestsOn(connection)?.add({ end: () => socket.cut() });
     void socket.closed.then(() => {
       this.#open.delete(connection);
@@ -250,7 +250,7 @@ export class CallerSockets {
     return { size: perSecond * BURST_SECONDS, perSecond };
   }
 
-  /** Answers a message, within what the key may send. Never throws. */
+  /** Answers a message, within the rate and the concurrency of its key. Never throws. */
   async answer(
     asked: Omit<EndpointRequest, "requestId">,
     body: Buffer,
@@ -289,7 +289,7 @@ export class CallerSockets {
       this.#shares.size > 0 ? clock.after(LOOKED_AT_EVERY_MS, () => this.#look()) : undefined;
   }
 
-  /** Of one message. */
+  /** The scope of one message. */
   newScope(): RequestScope {
     return new RequestScope({ deadlineMs: this.#options.callMs }, this.#parts);
   }
@@ -298,7 +298,7 @@ export class CallerSockets {
     const { request, socket } = upgrade;
     const response = new ServerResponse(request);
     response.assignSocket(socket as Socket);
-    // Node counts it no more: whoever leaves it half open would keep the gateway from its end.
+    // Node does not count this connection any more: left half open, it would keep the process from ending.
     response.on("finish", () => socket.end(() => socket.destroy()));
     this.#respond({ ...upgrade, response }, answer);
   }

@@ -1,5 +1,5 @@
-// The connections to a server: bounded in all and by address, and each in the requests that are worked on at once.
-// Strangers, on whose connections no valid key was seen, make room for others.
+// The connections to a server: bounded in all and by address, and each of them in the requests that are answered at once.
+// A connection on which no valid key was seen is a stranger's. Strangers make room for others.
 import type { Socket } from "node:net";
 import { plainAddress, subscriberOf } from "../access/scope/client-address.ts";
 import type { RequestScope } from "../calls/caller.ts";
@@ -8,31 +8,31 @@ import type { Metrics } from "../observe/metrics.ts";
 
 export type ConnectionLimits = {
   readonly most: number;
-  /** Of that, how many strangers may have together: the rest is for callers with a key. */
+  /** How many of them strangers may have: the rest is for callers with a key. */
   readonly strangers: number;
-  /** Of one caller's address, or IPv6 network. */
+  /** How many one address, or IPv6 network, may have. */
   readonly perAddress: number;
 };
 
 export type ConnectionsParts = {
-  /** Proxies that are trusted speak for many: they have no bound by address. Takes plain addresses. */
+  /** A trusted proxy speaks for many callers and has no bound by address. @param address A plain address. */
   readonly isProxy: (address: string) => boolean;
   readonly metrics: Pick<Metrics, "connectionEnded" | "connectionsCounted">;
 };
 
 export type Admission = "admitted" | "too many of this address" | "full";
 
-/** Beyond all places, so that a probe of health, or a caller with a key, gets in while all are busy. */
+/** Places beyond `most`: a health probe, or a caller with a key, gets in while all others are busy. */
 const RESERVED = 8;
-/** So many of the oldest connections are looked at for one that is idle. */
+/** How many of the oldest connections are searched for an idle one. */
 const LOOKED_AT = 100;
 
 type Place = {
-  /** What TLS made of it, once it did. */
+  /** The TLS socket once the handshake is done. */
   socket: Socket;
-  /** undefined: it has no bound. */
+  /** undefined: this connection has no bound by address. */
   readonly subscriber: string | undefined;
-  /** The requests that are being answered on it. */
+  /** The requests that are being answered on this connection. */
   readonly running: Set<RunningRequest>;
   isKnown: boolean;
 };
@@ -42,9 +42,9 @@ type RunningRequest = Pick<RequestScope, "end">;
 export class Connections {
   /** Oldest first. */
   readonly #strangers = new Set<Place>();
-  /** Those on which a valid key was seen, oldest first. */
+  /** The connections on which a valid key was seen, oldest first. */
   readonly #known = new Set<Place>();
-  /** The places of each address that has some. */
+  /** The connections of each address. */
   readonly #bySubscriber = new Map<string, Set<Place>>();
   readonly #places = new WeakMap<Socket, Place>();
   #limits: ConnectionLimits;
@@ -59,12 +59,12 @@ export class Connections {
     }));
   }
 
-  /** For connections that come from now on. */
+  /** The limits of new connections change. */
   reconfigure(limits: ConnectionLimits): void {
     this.#limits = limits;
   }
 
-  /** A connection was made. Others are ended to make room for it; when that cannot be, it is to be refused. */
+  /** Admits a new connection, and ends others to make room for it. The caller of this function ends one that is not admitted. */
   admit(socket: Socket): Admission {
     const subscriber = this.subscriberOf(socket);
     const place: Place = { socket, subscriber, running: new Set(), isKnown: false };
@@ -78,18 +78,14 @@ export class Connections {
   }
 
   /**
-   * The requests that are being answered on a connection: they end with it. Node tells a response that
-   * its socket closed only when it is that response's turn: of calls that were pipelined, the later
-   * ones would never end.
+   * The requests that are being answered on a connection. They end with it. Node tells a response only when it is its turn
+   * that its connection closed, so later requests of a pipeline would never end.
    */
   requestsOn(socket: Socket): Set<RunningRequest> | undefined {
     return this.#places.get(socket)?.running;
   }
 
-  /**
-   * What is carried by a connection that was let in counts as that connection: what TLS makes of it, which is ended in
-   * its place, or a stream of HTTP/2.
-   */
+  /** Has a socket count as the connection that carries it: a TLS socket, which takes its place, or a stream of HTTP/2. */
   carry(socket: Socket, by: Socket, as: "connection" | "stream"): void {
     const place = this.#places.get(by);
     if (!place) return;
@@ -97,12 +93,12 @@ export class Connections {
     if (as === "connection") place.socket = socket;
   }
 
-  /** Whether a valid key was seen on it. */
+  /** Whether a valid key was seen on this connection. */
   isKnown(socket: Socket): boolean {
     return this.#places.get(socket)?.isKnown === true;
   }
 
-  /** A valid key was seen on it. */
+  /** A valid key was seen on this connection. */
   letIn(socket: Socket): void {
     const place = this.#places.get(socket);
     if (!place || place.isKnown) return;
@@ -110,12 +106,12 @@ export class Connections {
     if (this.#strangers.delete(place)) this.#known.add(place);
   }
 
-  /** Whether it ends with the answer that is being sent: a stranger's does when places are scarce. */
+  /** Whether the connection ends with its current answer: a stranger's does while places are scarce. */
   endsAfterAnswer(socket: Socket): boolean {
     return this.#isScarce && this.#places.get(socket)?.isKnown !== true;
   }
 
-  /** Ends those that were opened ahead of need, and never used: node takes them for busy. */
+  /** Ends the connections that callers opened ahead of need and have never used. Node does not close these as idle. */
   endUnused(): void {
     for (const { socket } of [...this.#strangers]) if (socket.bytesRead === 0) socket.destroy();
   }
@@ -138,7 +134,7 @@ export class Connections {
     return this.#size < most + RESERVED ? "admitted" : "full";
   }
 
-  /** Ends the oldest stranger among them, or else the oldest that is idle; false when there is none. */
+  /** Ends the oldest stranger, or else the oldest idle connection. @returns false when there is neither. */
   #endOne(places: ReadonlySet<Place>): boolean {
     let idle: Place | undefined;
     let left = LOOKED_AT;
@@ -181,7 +177,7 @@ export class Connections {
     if (own?.delete(place) && own.size === 0) this.#bySubscriber.delete(subscriber ?? "");
   }
 
-  /** Whose bounds a connection counts against; undefined: a trusted proxy's has none. */
+  /** The address or network whose bound a connection counts against; undefined for a trusted proxy. */
   subscriberOf({ remoteAddress = "" }: Socket): string | undefined {
     const address = plainAddress(remoteAddress);
     return address === undefined || this.#parts.isProxy(address)
@@ -190,9 +186,9 @@ export class Connections {
   }
 }
 
-/** Answers leave in order: a caller that needs more at once opens more connections. */
+/** How many requests of one connection are answered at once. Answers leave in order: for more, a caller opens connections. */
 const AT_ONCE = 64;
-/** What one read of a socket brings is bounded by its buffer; a caller that sends more does not mean to be answered. */
+/** One read of a socket brings fewer requests than this; a caller that sends more does not want to be answered. */
 const MOST_WAITING = 4_000;
 
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -200,8 +196,8 @@ const ENDLESS = Number.POSITIVE_INFINITY;
 type PipelinedSocket = Pick<Socket, "pause" | "resume" | "destroy" | "destroyed">;
 
 /**
- * The requests of one connection that are sent before earlier ones are answered (pipelining): so many are worked
- * on at once, and while others wait, no more are read.
+ * The requests of one connection that were sent before earlier ones were answered (pipelining). A few are answered at
+ * once. While others wait, no more are read.
  */
 export class Pipeline {
   #underWay = 0;
@@ -215,10 +211,10 @@ export class Pipeline {
   }
 
   /**
-   * A request came; `end` tells that it was answered.
+   * A request came. The server calls `end` when it is answered.
    *
-   * @returns undefined when it may be worked on, else a promise of that. It stays open where the
-   * connection ends before.
+   * @returns undefined when the request may be answered now, else a promise of its turn. The promise stays pending when
+   * the connection ends before.
    */
   begin(): Promise<void> | undefined {
     if (this.#underWay < AT_ONCE) {
@@ -231,7 +227,7 @@ export class Pipeline {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** What is answered now has no end: a caller that sends more behind it is cut off. */
+  /** The current answer has no end: a caller that sends more requests behind it is cut off. */
   close(): void {
     this.#underWay = ENDLESS;
   }
@@ -242,7 +238,7 @@ export class Pipeline {
       this.#underWay -= 1;
       return;
     }
-    // Answers that are ready at once would follow one another without a turn for anybody else.
+    // Without a pause, answers that are ready would follow one another and let no other work run.
     void this.#clock.yield().then(next);
     if (this.#waiting.length === 0) this.#socket.resume();
   }

@@ -1,4 +1,5 @@
-// From an HTTP request on the endpoint to a response: path and host, network, key, origin, body, then the calls.
+// From an HTTP request to its response: path and host give the network, the key its grant; origin and body are checked,
+// then the calls are answered.
 import type { IncomingMessage } from "node:http";
 import type { IdentityTokens } from "../access/keys/identity-tokens.ts";
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
@@ -16,7 +17,7 @@ import { type CallerRequest, PlainRequest } from "./plain-request.ts";
 import { type Refusals, type RefuseKeyParts, refuseKey } from "./refusals.ts";
 import { Unpacking } from "./unpacking.ts";
 
-/** Both as the path names them. */
+/** Network and key as the path or the headers name them. */
 export type EndpointRoute = {
   readonly network: string | undefined;
   readonly key: string | undefined;
@@ -32,13 +33,13 @@ type Route =
 export type EndpointParts = {
   readonly networks: Pick<ReadonlyMap<string, EndpointNetwork>, "get">;
   readonly networkOfHost: (host: string | undefined) => string | undefined;
-  /** Whether a network is configured that cannot be served yet. */
+  /** Whether the network is configured but cannot be served yet. */
   readonly isUnidentified?: (name: string | undefined) => boolean;
   readonly keys: Pick<KeyRing, "find">;
-  /** Of an identity provider, in the place of keys; left out: there are none. */
+  /** Accepts tokens of an identity provider as keys; left out: none is configured. */
   readonly tokens?: Pick<IdentityTokens, "isOne" | "verify"> | undefined;
   readonly bodies: Pick<BodyAnswerer, "answer">;
-  /** Where a request comes from, as far as proxies are believed. */
+  /** The address of a request; headers of trusted proxies count. */
   readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly guesses: RefuseKeyParts["guesses"];
   readonly refusals: Pick<
@@ -52,13 +53,13 @@ export type EndpointParts = {
   readonly log: LifeParts["log"];
 };
 
-/** A network that counts its requests: a reload may take it away, and waits for them. */
+/** A network that counts its requests: a reload that removes it waits for them. */
 export type EndpointNetwork = CallableNetwork & {
   readonly requests: Pick<Occupancy, "enter" | "leave">;
 };
 
 export type EndpointRequest = {
-  /** Of a WebSocket: the way to push to its caller. */
+  /** Pushes to the caller's WebSocket. */
   readonly channel?: PushChannel | undefined;
   readonly request: CallerRequest;
   readonly route: EndpointRoute;
@@ -66,23 +67,22 @@ export type EndpointRequest = {
   readonly scope: RequestScope;
 };
 
-/** The response, and what the server needs to know to send it. undefined when the caller went away. */
 type Asked = Pick<EndpointRequest, "route" | "request">;
 
 export type EndpointAnswer = {
   response: RpcResponse;
   allowOrigin: string | undefined;
   bytesIn: number;
-  /** The connection ends with it, whatever the caller still sends. */
+  /** The connection ends with this response, even if the caller sends more. */
   isLast: boolean;
 };
 
-/** Whose a WebSocket is. */
+/** The key of a WebSocket, and the origin that may read it. */
 export type AdmittedSocket = Pick<EndpointAnswer, "allowOrigin"> & { readonly grant: Grant };
 
 export type EndpointOptions = { readonly bodyBytes: number };
 
-/** What is known of a request, however it ends. */
+/** What was read of a request before it ended. */
 type Read = { body: Buffer | undefined; allowOrigin: string | undefined };
 
 const NOTHING_READ = { allowOrigin: "*", bytesIn: 0 } as const;
@@ -104,7 +104,7 @@ export class Endpoint {
     this.#options = options;
   }
 
-  /** Never throws: what goes wrong is in the response. */
+  /** Never throws: an error becomes the response. @returns undefined when the caller left. */
   async answer(incoming: EndpointRequest): Promise<EndpointAnswer | undefined> {
     const { request, scope } = incoming;
     const { refusals } = this.#parts;
@@ -141,7 +141,7 @@ export class Endpoint {
     }
   }
 
-  /** Whether a request may turn its connection into a WebSocket. Never throws. @returns Whose it is, or the refusal. */
+  /** Whether the request may open a WebSocket. Never throws. @returns The socket's grant, or the refusal. */
   async admitSocket(incoming: EndpointRequest): Promise<AdmittedSocket | EndpointAnswer> {
     const { request, route } = incoming;
     let grant = this.#grantOf(route);
@@ -161,10 +161,10 @@ export class Endpoint {
   }
 
   /**
-   * Answers a message of a WebSocket. What let the socket in is looked at again: a key may be revoked or bound to
-   * less meanwhile, a network be served no more. Never throws.
+   * Answers a message of a WebSocket. The key and the network are checked again: the key may have been revoked or bound to
+   * less, and the network may not be served any more. Never throws.
    *
-   * @param incoming The request that the socket began with, and the scope of this message.
+   * @param incoming The request that opened the socket, and the scope of this message.
    */
   async answerMessage(incoming: EndpointRequest, body: Buffer): Promise<RpcResponse | "revoked"> {
     const { request, scope, route } = incoming;
@@ -188,7 +188,7 @@ export class Endpoint {
     }
   }
 
-  /** What comes with its head is small, and free. */
+  /** The body of a plain request is small, and costs nothing. */
   #bodyOf({ body }: PlainRequest, scope: RequestScope): Buffer {
     if (body.length > this.#options.bodyBytes) throw errors.bodyTooLarge();
     scope.hold("bodies", body.length);
@@ -232,13 +232,13 @@ export class Endpoint {
     return { ...NOTHING_READ, response, allowOrigin: read.allowOrigin, isLast: false };
   }
 
-  /** Of a request of which no call was read: what its key or its caller's bounds refused is told with the key's usage. */
+  /** Counts a request that was refused before its calls were read as usage of its key. */
   countRefusal(asked: Asked, grant: Grant | undefined, error: RpcError): void {
     const network = grant && this.#findNetwork(asked);
     if (network) grant.usage.recordRefusal(network.facts.name, ruleOf(error));
   }
 
-  /** @throws RpcError when the key may not be used like this, or there is no room for what comes with it. */
+  /** @throws RpcError when the key may not be used like this, or too much waits in memory for its body. */
   #letIn(request: CallerRequest, grant: Grant, network: CallableNetwork): void {
     const { connections, memory } = this.#parts;
     connections.letIn(request.socket);
@@ -246,7 +246,7 @@ export class Endpoint {
     if (!memory.admitsRequest(grant.meter.memory)) throw errors.memoryIsScarce();
   }
 
-  /** A body that turned out to be too large was read up to the limit; one that said so was not. */
+  /** A body that turned out to be too large was read up to the limit; a body that was announced as too large was not read. */
   #bytesReadFor({ status }: RpcError, request: CallerRequest, { body }: Read): number {
     if (body) return body.length;
     const { bodyBytes } = this.#options;
@@ -256,8 +256,8 @@ export class Endpoint {
   }
 
   /**
-   * What Access-Control-Allow-Origin says before a page calls; undefined when the key's origins exclude
-   * the page. It tells keys that have origins from unknown ones, so that these are refused as slowly here.
+   * The value of Access-Control-Allow-Origin in the answer to a preflight; undefined when the key's origins exclude the
+   * page. It tells keys that have origins from unknown keys, so an unknown key is refused as slowly as in a call.
    */
   async originForPreflight(
     incoming: Omit<EndpointRequest, "requestId">,
@@ -288,7 +288,7 @@ export class Endpoint {
     return isUnidentified?.(name) ? errors.unidentifiedNetwork() : errors.unknownNetwork();
   }
 
-  /** Whose a WebSocket is now: the parts that are not there any more are undefined. */
+  /** The key and the network of a WebSocket as they are now; undefined where they do not exist any more. */
   payerOf({ route, request }: Asked) {
     const grant = this.#grantOf(route);
     const network = this.#findNetwork({ route, request });
@@ -300,7 +300,7 @@ export class Endpoint {
     return key ? this.#parts.keys.find(key, this.#parts.clock.wallTime()) : undefined;
   }
 
-  /** Of a token that was not seen before. @throws RpcError for an unknown key, later and later. */
+  /** The grant of a token that was not seen before. @throws RpcError for an unknown key; repeated guesses are delayed. */
   async #verifiedGrant(incoming: Omit<EndpointRequest, "requestId">): Promise<Grant> {
     const { tokens } = this.#parts;
     const { key = "" } = incoming.route;
@@ -314,7 +314,7 @@ export class Endpoint {
   }
 
   #refuseKey({ request, scope }: Omit<EndpointRequest, "requestId">): Promise<RpcError> {
-    request.resume(); // it is noticed that the caller leaves only while its body is taken
+    request.resume(); // node:http notices that the caller left only while the body is read
     this.#parts.refusals.countGuess(request);
     return refuseKey({ address: this.#parts.clientAddress(request), scope }, this.#parts);
   }
@@ -340,7 +340,7 @@ function checkContentType(request: CallerRequest): void {
 const UNKNOWN: Route = { kind: "unknown" };
 const TWO_KEYS: Route = { kind: "two keys" };
 
-/** Where a request goes: by its path, and with the key of its headers where the path has none. */
+/** The network and key of a request: the path's, or the key of its headers where the path has none. */
 export function requestRoute({
   url = "",
   headers,
@@ -354,25 +354,25 @@ export function requestRoute({
   const named = [bearerOf(authorization), apiKey && String(apiKey)].filter(Boolean);
   const [key] = named;
   if (key === undefined) return route;
-  // `/v1/events`, whose key is in a header.
+  // The path is `/v1/events`, and the key is in a header.
   const isBare = route.key === EVENTS.slice(1) && key !== route.key;
   const kind = isBare ? "events" : route.kind;
   const isOne = [...named, isBare ? undefined : route.key].every((each = key) => each === key);
   return isOne ? { ...route, kind, key } : TWO_KEYS;
 }
 
-/** Node keeps the first of such headers, and a proxy may have read another one. */
+/** Node keeps the first of several such headers, and a proxy may have read another one. */
 const isAuthorizedTwice = (rawHeaders: readonly string[]): boolean =>
   rawHeaders.filter((name, at) => at % 2 === 0 && /^authorization$/i.test(name)).length > 1;
 
-/** Other schemes are for proxies. */
+/** The token of a Bearer header. Other schemes are for proxies. */
 const bearerOf = (authorization = ""): string | undefined =>
   /^bearer +([^ ]+) *$/i.exec(authorization)?.[1];
 
 /**
- * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS; and `/events` behind either.
+ * Reads the path: `/v1/<key>`, or `/<network>/v1/<key>` for people without DNS; and `/events` after either.
  *
- * @param url The request target; a query is ignored. `network` is undefined when the host decides.
+ * @param url The request target; its query is ignored. `network` is undefined when the host decides.
  */
 export function routeOf(url: string): Route {
   const query = url.indexOf("?");
@@ -402,7 +402,7 @@ const EVENTS = "/events";
 
 const VERSION = "/v1";
 
-/** What stands behind `/v1`, if that stands at the offset and one segment at most behind it. */
+/** The key after `/v1`, where `/v1` stands at the offset and at most one segment follows it. */
 function keyBehind(path: string, at: number): { readonly key: string | undefined } | "none" {
   if (!path.startsWith(VERSION, at)) return "none";
   const end = at + VERSION.length;
@@ -411,7 +411,7 @@ function keyBehind(path: string, at: number): { readonly key: string | undefined
   return { key: decoded(path.slice(end + 1)) };
 }
 
-/** A segment's text; one with broken percent signs stays as it is and will match nothing. */
+/** The decoded segment; one with broken percent signs stays as it is, and matches nothing. */
 function decoded(segment: string): string {
   if (!segment.includes("%")) return segment;
   try {
@@ -424,8 +424,8 @@ function decoded(segment: string): string {
 export type HostSettings = { readonly name: string; readonly hosts: readonly string[] | undefined };
 
 /**
- * Finds a network's name by the Host header: one of its configured hosts, or for a network without
- * any, a host whose first label is its name. Ports and case do not matter.
+ * Finds the name of a network by the Host header: it is one of the network's configured hosts, or its first label is the
+ * name of a network that has no configured hosts. Ports and case do not matter.
  */
 export function hostResolver(
   networks: readonly HostSettings[],

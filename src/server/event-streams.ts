@@ -1,5 +1,5 @@
-// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one subscription over one GET,
-// for shells, pages and functions that have no WebSocket. A stream is held as a socket is, that is only written to.
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one subscription over one GET, for
+// shells, pages and functions that have no WebSocket. A stream is kept as a WebSocket is, but never read from.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type RpcResponse, refusal } from "../calls/response.ts";
 import type { RelayedParams } from "../filters/relayed-subscriptions.ts";
@@ -32,7 +32,7 @@ export class EventStreams {
     this.#parts = parts;
   }
 
-  /** Answers a GET with a stream of events, or refuses it. Never throws. */
+  /** Answers a GET with a stream of events, or an error. Never throws. */
   async serve(exchange: RoutedExchange): Promise<void> {
     const { endpoint, sockets, turns } = this.#parts;
     const { response, requestId } = exchange;
@@ -47,7 +47,7 @@ export class EventStreams {
     void respond(response, refused, options, { turns, onBroken: () => undefined });
   }
 
-  /** @returns The refusal where there is one. */
+  /** @returns The refusal, where the stream is refused. */
   async #begin(
     exchange: RoutedExchange,
     { grant, allowOrigin }: AdmittedSocket,
@@ -58,7 +58,7 @@ export class EventStreams {
     if (params instanceof RpcError) return refusal("null", params);
     const onClosing = (why: CloseReason): void => metrics.webSocketClosed(why);
     const stream = new EventStream({ response, clock, onClosing });
-    // An EventSource comes again when its stream ends, and never when it is refused.
+    // An EventSource reconnects when its stream ends, and gives up when it is refused.
     if (sockets.isDraining) {
       stream.open({ ...exchange, allowOrigin });
       stream.close("restarting");
@@ -92,16 +92,16 @@ type EventStreamParts = {
   readonly onClosing: (why: CloseReason) => void;
 };
 
-/** In milliseconds: a client that lost its stream comes again after so long. */
+/** In milliseconds: a client reconnects after so long. */
 const RETRY_MS = 1_000;
 
-/** In milliseconds. */
+/** In milliseconds: an event counts as arrived after so long. */
 const ARRIVED_AFTER_MS = 10_000;
 
 const CLOSED = new Error("the stream is closed");
 
 export class EventStream {
-  /** Nothing is asked over it. */
+  /** A stream carries no calls. */
   readonly running = 0;
   usedAtMs: number;
   /** Resolves when nothing can be sent any more. */
@@ -124,21 +124,21 @@ export class EventStream {
     response.on("close", () => this.#end());
   }
 
-  /** Ends with the stream. */
+  /** Aborts when the stream ends. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
   open({ requestId, allowOrigin }: Pick<ResponseOptions, "requestId" | "allowOrigin">): void {
     const { response } = this.#parts;
-    response.req.socket.setTimeout(0); // it may be silent for long
+    response.req.socket.setTimeout(0); // an open stream may be silent for long
     const headers = [...HEADERS, "X-Request-Id", requestId];
     if (allowOrigin) headers.push("Access-Control-Allow-Origin", allowOrigin);
     if (allowOrigin !== "*") headers.push("Vary", "Origin");
     response.writeHead(200, headers).write(`retry: ${RETRY_MS}\n`);
   }
 
-  /** Its first event tells the id: a client that is cut off before any other one can come again, too. */
+  /** The first event has the id, so that a client that is cut off before any other event can resume. */
   begin({ id, kind, count }: { id: string; kind: string; count?: number | undefined }): void {
     this.#id = id;
     this.#kind = kind;
@@ -146,8 +146,8 @@ export class EventStream {
   }
 
   /**
-   * @param envelope The result stands between its first and its last piece. @param count Of the subscription's events,
-   * with this one: a client that comes again with the id tells it. @returns Whether it was handed to the network.
+   * @param envelope The result is between its first and its last piece. @param count The number of this event in the
+   * subscription, which a client tells when it resumes. @returns Whether the event was handed to the network.
    */
   push(envelope: readonly RawJson[], count?: number): Promise<boolean> {
     const { response, clock } = this.#parts;
@@ -158,8 +158,8 @@ export class EventStream {
   }
 
   /**
-   * Nothing says that an event arrived: it counts as arrived a while after it was handed to the network. A client that
-   * comes again tells what it saw.
+   * No client confirms an event, so it counts as arrived a while after it was handed to the network. A client that resumes
+   * tells what it saw.
    *
    * @returns false when the stream ended first.
    */
@@ -170,7 +170,7 @@ export class EventStream {
     });
   }
 
-  /** Shows proxies, and the connection, that it is alive. */
+  /** Writes a comment, so that proxies and the connection see that the stream is alive. */
   tend({ pingMs }: { readonly pingMs: number }): void {
     const { response, clock } = this.#parts;
     const arrivedBefore = clock.now() - ARRIVED_AFTER_MS;
@@ -186,7 +186,7 @@ export class EventStream {
 
   async finish(): Promise<void> {}
 
-  /** A client comes again with the last id; where the key is not let in any more, it is told so then. */
+  /** The client reconnects with its last id, and is refused then if its key is not valid any more. */
   close(why: CloseReason): void {
     if (this.#isOver) return;
     this.#ending.abort(CLOSED);
@@ -197,7 +197,7 @@ export class EventStream {
 
   cut(): void {
     this.#parts.response.destroy();
-    this.#end(); // a response whose turn did not come is not told of the end of its connection
+    this.#end(); // a response that waits for its turn is not told that its connection ended
   }
 
   #end(): void {
@@ -208,7 +208,7 @@ export class EventStream {
 
   #event(kind: string, data: string, count?: number): string {
     const id = count === undefined ? this.#id : `${this.#id}:${count}`;
-    // A node's JSON may have line breaks between its tokens, which would end the data.
+    // Line breaks between the tokens of a node's JSON would end the data.
     return `id: ${id}\nevent: ${kind}\ndata: ${data.replace(/[\r\n]+/g, " ")}\n\n`;
   }
 
@@ -220,7 +220,7 @@ export class EventStream {
 const HEADERS = Object.entries({
   "Content-Type": "text/event-stream",
   "Cache-Control": "no-store",
-  "X-Accel-Buffering": "no", // nginx hands on what comes
+  "X-Accel-Buffering": "no", // nginx passes on what comes at once
   Connection: "close",
 }).flat();
 
@@ -228,9 +228,9 @@ const TOPICS = ["topic0", "topic1", "topic2", "topic3"] as const;
 const ONCE = ["stream", "epoch", "includeTransactions", "lastEventId"] as const;
 const KNOWN: ReadonlySet<string> = new Set([...ONCE, "address", ...TOPICS]);
 
-/** The parameters of a subscription, its kind first. */
+/** The kind of the subscription, and its criteria. */
 
-/** @returns What the query asks for, or what is wrong with it. */
+/** @returns The parameters in the query, or what is wrong with it. */
 export function streamParams({
   url = "",
   headers,
@@ -248,24 +248,24 @@ export function streamParams({
   if (whole !== "true" && whole !== "false")
     return errors.invalidParams("includeTransactions must be true or false", 400);
   const asked = [query.get("epoch"), whole === "true", criteriaOf(query)].filter(Boolean);
-  // A client that came again by itself has its old URL.
+  // A client that reconnects by itself uses the URL of its first request.
   const resume = headers["last-event-id"] || query.get("lastEventId");
   return [kind, ...asked, ...(resume ? [resumptionOf(String(resume))] : [])];
 }
 
-/** The id of an event: of its subscription, and how many events there were until then. */
+/** Reads the id of an event: the subscription's id, and the number of the event. */
 function resumptionOf(eventId: string): object {
   const [, resume = eventId, received] = /^(0x[0-9a-f]+):([0-9]{1,15})$/i.exec(eventId) ?? [];
   return { resume, ...(received !== undefined && { received: Number(received) }) };
 }
 
-/** How many events of its subscription there were before a stream, where that is known. */
+/** The number of the subscription's last event before this stream, where it is known. */
 function countAt(params: RelayedParams): number | undefined {
   const last = params.at(-1) as { resume?: string; received?: number } | undefined;
   return last?.resume === undefined ? 0 : last.received;
 }
 
-/** Each parameter may come several times: alternatives. */
+/** A parameter that comes several times names alternatives. */
 function criteriaOf(query: URLSearchParams): object | undefined {
   const one = (name: string): string | string[] | null => {
     const values = query.getAll(name);
@@ -278,13 +278,13 @@ function criteriaOf(query: URLSearchParams): object | undefined {
   return { ...(address !== null && { address }), ...(topics.length > 0 && { topics }) };
 }
 
-/** The call that begins a stream. */
+/** The JSON-RPC call that begins the subscription. */
 function callOf(params: RelayedParams, family: Family | undefined): Buffer {
   const method = `${family === "conflux" ? "cfx" : "eth"}_subscribe`;
   return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: null, method, params }));
 }
 
-/** @returns The subscription's id, or the status with which a stream is refused. */
+/** @returns The subscription's id, or the HTTP status that refuses the stream. */
 function outcomeIn({ pieces, status }: RpcResponse): { id: string } | { status: number } {
   const outcome = JSON.parse(pieces.map(String).join("")) as Outcome;
   if ("result" in outcome) return { id: outcome.result };
@@ -293,5 +293,5 @@ function outcomeIn({ pieces, status }: RpcResponse): { id: string } | { status: 
 
 type Outcome = { readonly result: string } | { readonly error: { readonly code: number } };
 
-/** Of errors that are answered with 200 over POST. */
+/** The HTTP status of errors that are answered with 200 to a POST. */
 const STATUSES: Readonly<Record<number, number | undefined>> = { [-32000]: 404, [-32005]: 429 };

@@ -1,4 +1,4 @@
-// The HTTP server for callers: takes requests in, bounds them in time and size, and sends replies.
+// The HTTP server for callers: takes requests, bounds them in time and size, and sends responses.
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import { RequestScope } from "../calls/caller.ts";
@@ -32,7 +32,7 @@ export type HttpServerOptions = Omit<ListenerOptions, "bounds"> & {
     readonly bodyMs: number;
     readonly idleMs: number;
     readonly callMs: number;
-    /** For balancers to notice that this server ends. */
+    /** How long load balancers have to notice that this server ends. */
     readonly leaveMs: number;
   };
   readonly reading: SlowReadersOptions;
@@ -66,11 +66,11 @@ export class HttpServer {
   #options: HttpServerOptions;
   readonly #parts: HttpServerParts;
   readonly #respondParts: RespondParts;
-  /** Whose turn it is on each connection. */
+  /** The order of answers on each connection. */
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #slowReaders: SlowReaders;
   #isDraining = false;
-  /** When somebody last asked whether it is ready. */
+  /** When readiness was asked for last. */
   #readinessAskedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: HttpServerOptions, parts: HttpServerParts) {
@@ -140,26 +140,26 @@ export class HttpServer {
     return true;
   }
 
-  /** Other files, for connections that are made from now on. */
+  /** Sets the certificate of new connections. */
   certify(files: HttpServerOptions["tls"]): void {
     this.#listener.certify(files);
   }
 
-  /** Other bounds: for connections that are made, and requests that come, from now on. */
+  /** Sets the bounds of new connections and new requests. */
   reconfigure(bounds: Pick<HttpServerOptions, "timeouts" | "reading">): void {
     this.#options = { ...this.#options, ...bounds };
     this.#slowReaders.reconfigure(bounds.reading);
     this.#listener.bound(boundsOf(this.#options));
   }
 
-  /** @returns The port, also when any was asked for. */
+  /** @returns The port; a free one was taken if 0 was asked for. */
   listen(): Promise<number> {
     return this.#listener.listen();
   }
 
   /**
-   * Who balances callers is told for a moment; then there are no new connections, and running calls end. After `withinMs` in
-   * all, what is left is cut.
+   * Tells load balancers for a moment, then takes no new connections, and lets running calls end. Cuts what is left after
+   * `withinMs`.
    */
   async drain(withinMs: number): Promise<void> {
     this.#isDraining = true;
@@ -171,7 +171,7 @@ export class HttpServer {
     await this.#drain(withinMs - leavingMs);
   }
 
-  /** Nobody waits for a balancer that there is not. */
+  /** Zero where no load balancer asks for readiness. */
   #leavingMs(withinMs: number): number {
     const { leaveMs } = this.#options.timeouts;
     const isAsked = this.#parts.clock.now() - this.#readinessAskedMs <= ASKED_WITHIN_MS;
@@ -296,7 +296,7 @@ export class HttpServer {
     return scope;
   }
 
-  /** Whether the connection ends with the answer that is being sent. */
+  /** Whether the connection ends with its current answer. */
   #isLast(socket: Socket): boolean {
     return this.#isDraining || this.#parts.connections.endsAfterAnswer(socket);
   }
@@ -323,7 +323,7 @@ export class HttpServer {
   }
 }
 
-/** The verb of each route for callers, beside OPTIONS. */
+/** The verb of each route, beside OPTIONS. */
 const VERBS = { endpoint: "POST", events: "GET" } as const;
 
 const NO_PAGE = { allowOrigin: "*", acceptEncoding: undefined, isPage: false } as const;
@@ -333,7 +333,7 @@ const NOT_ADMITTED = {
   full: "503 Service Unavailable",
 } as const;
 
-/** How long a drain waits for what may be on its way to a connection that was not used yet. */
+/** How long a drain waits for a request that may be on its way on an unused connection. */
 const FIRST_BYTE_MS = 1_000;
 
 const READING_GRACE_MS = 5_000;
@@ -342,14 +342,14 @@ const ASKED_WITHIN_MS = 60_000;
 
 const boundsOf = ({ timeouts }: HttpServerOptions): ListenerBounds => ({
   ...timeouts,
-  // A caller who stops reading its answer is cut off, but not one who waits for it.
+  // A caller that stops reading its answer is cut off; one that waits for its answer is not.
   silenceMs: timeouts.callMs + timeouts.idleMs + READING_GRACE_MS,
 });
 
 /**
- * Answers the question a browser asks before it lets a page call (CORS).
+ * Answers a preflight: a browser asks whether a page may call (CORS).
  *
- * @param options.allowOrigin `*`, the caller's own origin, or undefined when the key does not allow it.
+ * @param options.allowOrigin `*`, the page's own origin, or undefined when the key does not allow it.
  */
 function answerPreflight(
   { response, requestId }: HttpExchange,

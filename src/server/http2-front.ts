@@ -1,5 +1,5 @@
-// HTTP/2 (RFC 9113) for callers, behind TLS: each stream looks as a request over a connection of its own does, and a
-// session is held to bounds that HTTP/1.1 does not need: streams at once, resets, frames, and time without any stream.
+// HTTP/2 (RFC 9113) for callers, over TLS. Each stream looks like a request over a connection of its own. A session has
+// bounds that HTTP/1.1 does not need: on concurrent streams, resets, frames, and time without a stream.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
@@ -16,7 +16,7 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 
 export type Http2FrontOptions = {
-  /** In milliseconds: until the first request, between requests, and for a request to be whole. */
+  /** In milliseconds: until the first request, between requests, and until a request is whole. */
   readonly bounds: () => {
     readonly headersMs: number;
     readonly bodyMs: number;
@@ -26,16 +26,16 @@ export type Http2FrontOptions = {
 
 export type Http2FrontParts = {
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Called with what stands for the connection of each request, and the connection that carries it. */
+  /** Called with the stand-in for the connection of each request, and the connection that carries it. */
   readonly onStream: (socket: Socket, raw: Socket) => void;
   readonly onEnded: (why: SessionEnd) => void;
   readonly clock: Pick<Clock, "now" | "after">;
 };
 
-/** Why a session was ended by us: nothing was asked over it, a request did not become whole, or it broke the protocol. */
+/** Why the gateway ended a session: no stream was open for long, a request did not become whole, or it broke the protocol. */
 type SessionEnd = "idle" | "slow" | "protocol";
 
-/** What clients open before they are told, and RFC 9113 asks for at least. */
+/** The number that RFC 9113 recommends as the least, which clients assume until they are told. */
 const STREAMS_AT_ONCE = 100;
 
 const BOUNDS = {
@@ -50,20 +50,20 @@ const BOUNDS = {
   maxSessionMemory: 4,
   maxSessionInvalidFrames: 50,
   maxSessionRejectedStreams: 200,
-  // So many streams may be taken back at once, and so many come back each second (CVE-2023-44487).
+  // So many streams may be reset at once, and so many more each second (CVE-2023-44487).
   streamResetBurst: 200,
   streamResetRate: 20,
 } as const;
 
 const LOOK_EVERY_MS = 1_000;
 
-/** A connection on which HTTP/2 was agreed, and what carries it. */
+/** A TLS connection on which HTTP/2 was agreed, and the socket that carries it. */
 type Carrier = { readonly secured: TLSSocket; readonly raw: Socket };
 
 type Session = Carrier & {
-  /** Those that are open, and since when. */
+  /** The open streams, and since when each is open. */
   readonly streams: Map<Http2ServerRequest, number>;
-  /** When it last had a stream, or began. */
+  /** When it last had a stream; at first, when it began. */
   usedAtMs: number;
   hasAsked: boolean;
 };
@@ -71,7 +71,7 @@ type Session = Carrier & {
 export class Http2Front {
   readonly #server: Http2Server;
   readonly #sessions = new Map<ServerHttp2Session, Session>();
-  /** The connection that becomes a session in this moment. */
+  /** The connection whose session is being created. */
   #arriving: Carrier | undefined;
   #stopLooking: (() => void) | undefined;
   readonly #options: Http2FrontOptions;
@@ -86,7 +86,7 @@ export class Http2Front {
     } as object);
     this.#server.on("session", (session) => this.#begin(session as ServerHttp2Session));
     this.#server.on("sessionError", () => parts.onEnded("protocol"));
-    // Node answers the last two by itself, past all that an answer here has: a tunnel, and what nobody knows to expect.
+    // Node would answer the last two events itself, without a request id, a log line or a metric.
     for (const event of ["request", "connect", "checkExpectation"])
       this.#server.on(event, (request, response) => this.#serve(request, response));
   }
@@ -97,12 +97,12 @@ export class Http2Front {
     this.#arriving = undefined;
   }
 
-  /** No new streams; sessions end with their last one. */
+  /** Takes no new streams. Each session ends with its last stream. */
   close(): void {
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** A session that is destroyed still waits for its caller to close the connection. */
+  /** Also ends the connections: a destroyed session waits for its caller to close the connection. */
   cut(): void {
     for (const [session, { secured }] of this.#sessions) {
       session.destroy();
@@ -150,7 +150,7 @@ export class Http2Front {
     const now = clock.now();
     if (streams.size === 0 && now - usedAtMs > (hasAsked ? idleMs : headersMs)) {
       onEnded("idle");
-      // The session was closed in the round before, and its caller has kept it open.
+      // The session was closed in the last round, and its caller has kept the connection open.
       if (session.closed) secured.destroy();
       else session.close();
       return;
@@ -163,7 +163,7 @@ export class Http2Front {
   }
 }
 
-/** The host where HTTP/1.1 has it, each time that it was named; and a socket of its own. */
+/** Sets the Host headers that HTTP/1.1 would have, as often as the host was named, and a socket of its own. */
 function asOverHttp1(request: Http2ServerRequest, socket: Socket): IncomingMessage {
   const { headers, rawHeaders } = request;
   const { ":authority": authority, host = authority } = headers;
@@ -184,10 +184,10 @@ function asOverHttp1(request: Http2ServerRequest, socket: Socket): IncomingMessa
 }
 
 class CallerResponse extends Http2ServerResponse {
-  /** Bytes of the body, also those that wait. */
+  /** The bytes of the body, those included that wait to be sent. */
   written = 0;
 
-  /** `Connection: close` has no place here: the session goes on until its last stream ended, and no new one begins. */
+  /** `Connection: close` does not exist here: the session takes no new streams, and ends with the last one. */
   override writeHead(status: number, headers: unknown = []): this {
     const all = headers as readonly string[];
     const kept = all.filter((_, at) => all[at - (at % 2)] !== "Connection");
@@ -202,17 +202,17 @@ class CallerResponse extends Http2ServerResponse {
   }
 }
 
-// Node's own has none; it is declared as a property, which a class cannot answer by a getter.
+// Node's response lacks `destroyed` but declares it as a property, which a class cannot override by a getter.
 Object.defineProperty(CallerResponse.prototype, "destroyed", {
   get(this: CallerResponse): boolean {
     return this.stream.destroyed;
   },
 });
 
-/** A stream of events takes its stream alone. */
+/** A stream of events uses only its own stream. */
 const EVENTS = "text/event-stream";
 
-/** What the server needs of a connection, for one stream: where it comes from, what waits in it, and its end. */
+/** Stands in for the connection of one stream: its address, what waits in it, and its end. */
 class StreamSocket {
   readonly #response: CallerResponse;
   readonly #stream: ServerHttp2Stream;
@@ -245,12 +245,12 @@ class StreamSocket {
     return this;
   }
 
-  /** The others of its session go on. */
+  /** The session's other streams go on. */
   destroy(): void {
     this.#stream.destroy();
   }
 
-  /** Streams at once are bounded by the session's settings: there is nothing to hold back. */
+  /** The session's settings bound its streams already. */
   pause(): void {}
 
   resume(): void {}

@@ -1,5 +1,5 @@
-// Listens for HTTP on one port, for callers or for operators: bounds in time and size, an id for each request, and
-// the answers for which node has no response object, since the request was none or never came.
+// Listens for HTTP on one port, for callers or for operators. It bounds connections in time and size, gives each request
+// an id, and answers where Node has no response object: to bytes that are no request, or to a request that never came.
 import { randomBytes } from "node:crypto";
 import {
   createServer,
@@ -18,7 +18,7 @@ import { type CertificateFiles, TlsFront, type TlsFrontParts } from "./tls-front
 
 export type ListenerOptions = {
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0 takes a free port. */
   readonly port: number;
   /** Other processes listen on the same port. */
   readonly reusePort?: boolean;
@@ -36,20 +36,20 @@ export type ListenerTls = CertificateFiles & {
 export type ListenerBounds = {
   readonly headersMs: number;
   readonly bodyMs: number;
-  /** Between two requests of a connection. */
+  /** The time between two requests of a connection. */
   readonly idleMs: number;
-  /** While nothing is read or written, also when an answer is made meanwhile. */
+  /** The time without a byte read or written, also while an answer is being made. */
   readonly silenceMs: number;
 };
 
-/** One request, and what it is answered with. */
+/** A request, and its response. */
 export type HttpExchange = {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
 };
 
-/** The same, where it came over a connection that is read here. */
+/** As `HttpExchange`, for a request that the gateway itself read from the connection. */
 export type PlainExchange = {
   readonly request: PlainRequest;
   readonly response: PlainResponse;
@@ -60,30 +60,30 @@ export type PlainExchange = {
 export type HttpUpgrade = {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What came behind the request. */
+  /** The bytes that came after the request. */
   readonly head: Buffer;
   readonly requestId: string;
 };
 
 export type ListenerParts<Route = never> = {
   readonly serve: (exchange: HttpExchange) => void;
-  /** For plain requests over HTTP/1.1; left out: they are requests as all others. */
+  /** Plain requests over HTTP/1.1 are read by the gateway itself; left out: Node reads all. */
   readonly plain?: Pick<PlainFrontParts<Route>, "routeOf" | "clock"> & {
     readonly serve: (exchange: PlainExchange, route: Route) => void;
   };
-  /** Called for each connection that was made. @returns Whether it was let in. */
+  /** Called for each new connection. @returns Whether it was let in. */
   readonly onConnection: (socket: Socket) => boolean;
-  /** Called for what is carried by a connection that was let in: what TLS makes of it, a stream of HTTP/2. */
+  /** Called for each socket that a connection carries: a TLS socket, or a stream of HTTP/2. */
   readonly onCarried: (socket: Socket, by: Socket, as: "connection" | "stream") => void;
   readonly tls: Pick<TlsFrontParts, "onHandshake" | "onCertificate" | "clock" | "log"> &
     Pick<Http2FrontParts, "onEnded">;
-  /** Called for each request to turn its connection into a WebSocket; left out: they are requests as all others. */
+  /** Called for each request to open a WebSocket; left out: such a request is answered as any other. */
   readonly upgrade?: (upgrade: HttpUpgrade) => void;
-  /** The headers of a refused CONNECT. */
+  /** The headers of the refusal of a CONNECT. */
   readonly tunnelHeaders?: readonly string[];
 };
 
-/** How often node looks for connections that are over their time. */
+/** How often Node looks for connections whose time is over. */
 const CHECK_EVERY_MS = 1_000;
 
 export class Listener<Route = never> {
@@ -102,8 +102,8 @@ export class Listener<Route = never> {
     const http: ServerOptions = {
       connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, options.bounds.headersMs),
       maxHeaderSize: 16_384,
-      requireHostHeader: false, // node's own refusal has no request id; see hasOneHost
-      // Other protocols that are offered (h2c) are passed over, as HTTP allows.
+      requireHostHeader: false, // Node's own refusal has no request id; see hasOneHost
+      // Offers of other protocols (h2c) are ignored, as HTTP allows.
       shouldUpgradeCallback: (request) =>
         parts.upgrade !== undefined && request.headers.upgrade?.toLowerCase() === "websocket",
     };
@@ -183,17 +183,17 @@ export class Listener<Route = never> {
     return new Http2Front({ bounds: () => this.#bounds }, { serve, onStream, ...tls });
   }
 
-  /** Whether what is written before a handshake would be read by nobody. */
+  /** Whether a caller needs a handshake before it can read an answer. */
   get isSecure(): boolean {
     return this.#front !== undefined;
   }
 
-  /** Other files, for connections that are made from now on. */
+  /** Sets the certificate of new connections. */
   certify(files: CertificateFiles | undefined): void {
     if (files) this.#front?.reconfigure(files);
   }
 
-  /** Other bounds: for connections that are made, and requests that come, from now on. */
+  /** Sets the bounds of new connections and new requests. */
   bound(bounds: ListenerBounds): void {
     const { headersMs, bodyMs, idleMs, silenceMs } = bounds;
     this.#bounds = bounds;
@@ -203,7 +203,7 @@ export class Listener<Route = never> {
     this.#server.timeout = silenceMs;
   }
 
-  /** @returns The port, also when any was asked for. */
+  /** @returns The port; a free one was taken if 0 was asked for. */
   listen(): Promise<number> {
     const { host, port, reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
@@ -215,7 +215,7 @@ export class Listener<Route = never> {
     });
   }
 
-  /** No new connections, and idle ones end. Resolves when the last one has ended. */
+  /** Takes no new connections, and ends idle ones. Resolves when the last connection has ended. */
   close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#front?.close();
@@ -225,7 +225,7 @@ export class Listener<Route = never> {
     return closed;
   }
 
-  /** Ends all connections, also those on which a request is answered. */
+  /** Ends all connections, those included on which a request is answered. */
   cut(): void {
     this.#plain?.cut();
     this.#http2?.cut();
@@ -233,8 +233,7 @@ export class Listener<Route = never> {
   }
 
   /**
-   * Answers on a socket without a request, and ends it. Best effort: a caller that does not read, or still sends,
-   * may miss it.
+   * Answers on a socket without a request, and ends it. A caller that does not read, or still sends, may miss the answer.
    *
    * @param status Such as `400 Bad Request`.
    */
@@ -249,9 +248,9 @@ export class Listener<Route = never> {
     socket.end(`${lines.join("\r\n")}\r\n\r\n`, () => socket.destroy());
   }
 
-  /** A request that is no HTTP, or came too slowly. */
+  /** Answers bytes that are no HTTP, and a request that came too slowly. */
   #answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-    // Something was answered on it already: two answers to one request would be taken for two answers.
+    // After an answer on this connection, the caller would take a second one for the answer to its next request.
     if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0)
       socket.destroy();
     else this.answer(socket, STATUSES[error.code ?? ""] ?? "400 Bad Request");
@@ -263,7 +262,7 @@ const STATUSES: Readonly<Record<string, string | undefined>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
 };
 
-/** Ids by which a caller's complaint finds its line in the log: unique across processes and cheap to make. */
+/** Makes ids by which a caller's complaint is found in the log: unique across processes, and cheap to make. */
 export function requestIds(): () => string {
   const start = randomBytes(6).toString("hex");
   let count = 0;
@@ -274,8 +273,8 @@ export function requestIds(): () => string {
 }
 
 /**
- * Whether a request says once for whom it is: with two Host headers, a proxy and we might read different ones.
- * HTTP/1.0 has none where nobody asks for a name (probes of health).
+ * Whether a request has one Host header. With two of them, a proxy and the gateway might read different ones. HTTP/1.0
+ * needs none (health probes).
  */
 export function hasOneHost({
   rawHeaders,

@@ -1,6 +1,6 @@
-// Connections over which plain requests come one after the other, as those of nearly all callers do: they are read and
-// answered on the socket itself, at half of what Node's HTTP takes. With the first bytes of anything else a connection is
-// handed to Node's HTTP, whole and for good.
+// Connections with plain requests, one after the other, as nearly all callers make them. They are read and answered on the
+// socket itself, in half the time that Node's HTTP takes. With the first bytes of anything else a connection goes to
+// Node's HTTP, and stays there.
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { Writable } from "node:stream";
@@ -19,12 +19,12 @@ export type PlainFrontOptions = {
 };
 
 export type PlainFrontParts<Route> = {
-  /** Where requests of this head go; undefined: not where plain ones do. */
+  /** The route of a request with this head; undefined: plain requests have no such route. */
   readonly routeOf: (head: PlainHead) => Route | undefined;
   readonly serve: (request: PlainRequest, response: PlainResponse, route: Route) => void;
-  /** For a connection that is for Node's HTTP: what was read of it can be read again. */
+  /** Hands a connection to Node's HTTP, with the bytes that were read of it. */
   readonly handOver: (socket: Socket) => void;
-  /** For a connection that ended, or said nothing for too long, before its request was whole. */
+  /** Answers a connection that ended, or was silent for too long, before its request was whole. */
   readonly refuse: (socket: Socket, status: "400 Bad Request" | "408 Request Timeout") => void;
   readonly clock: Pick<Clock, "now" | "wallTime" | "after">;
 };
@@ -44,7 +44,7 @@ export class PlainFront<Route> {
     this.#endOfHead = endsOfHeads(() => options.bounds().idleMs, parts.clock);
   }
 
-  /** A new connection, of which nothing was read. */
+  /** Takes a new connection from which no byte was read. */
   take(socket: Socket): void {
     const leave = (): void => void this.#connections.delete(connection);
     const own = { ...this.#parts, endOfHead: this.#endOfHead, leave };
@@ -53,7 +53,7 @@ export class PlainFront<Route> {
     if (!this.#isLooking) this.#lookLater();
   }
 
-  /** Ends those whose last request was answered. */
+  /** Ends the connections that have no request under way. */
   closeIdle(): void {
     for (const connection of this.#connections) connection.endIfIdle();
   }
@@ -73,7 +73,7 @@ export class PlainFront<Route> {
   }
 }
 
-/** The lines that end the head of each answer: they are the same for a second. */
+/** The last lines of each answer's head, which stay the same for a second. */
 function endsOfHeads(idleMs: () => number, clock: Pick<Clock, "wallTime">): () => string {
   let second = Number.NaN;
   let lines = "";
@@ -92,18 +92,18 @@ type ConnectionParts<Route> = PlainFrontParts<Route> & {
   readonly leave: () => void;
 };
 
-/** What begins as the last request did, goes where that went. */
+/** A head that equals the last one on its connection has the same route. */
 type KnownHead<Route> = { readonly bytes: Buffer; readonly head: PlainHead; readonly route: Route };
 
 class PlainConnection<Route> {
   readonly socket: Socket;
   #known: KnownHead<Route> | undefined;
-  /** Being made, or sent. */
+  /** The response that is made or sent now. */
   #response: PlainResponse | undefined;
-  /** The beginning of a request; or what came while another is answered. */
+  /** The beginning of a request, or bytes that came while another request was answered. */
   #unserved: Buffer | undefined;
   #wasUsed = false;
-  /** When something was read or written, as far as it was seen. */
+  /** When a byte was last seen to be read or written. */
   #seenMs: number;
   #seenBytes = 0;
   readonly #parts: ConnectionParts<Route>;
@@ -116,7 +116,7 @@ class PlainConnection<Route> {
     socket.on("error", ignore);
   }
 
-  /** In milliseconds: what is unfinished for long is for Node, which has a bound for that. */
+  /** In milliseconds. A request that stays unfinished goes to Node, which ends it in time. */
   look({ headersMs, idleMs, silenceMs }: ReturnType<PlainFrontOptions["bounds"]>): void {
     const { clock, refuse } = this.#parts;
     const { bytesRead, bytesWritten, writableLength } = this.socket;
@@ -150,7 +150,7 @@ class PlainConnection<Route> {
     }
   };
 
-  /** @param mayGoOn Whether more of it may follow: a head and a body may be sent one by one. */
+  /** @param mayGoOn Whether more bytes may follow at once: some callers send head and body one by one. */
   #read(bytes: Buffer, mayGoOn: boolean): void {
     const known = this.#headOf(bytes);
     const whole = typeof known === "string" ? ENDLESS : known.head.bytes + known.head.bodyBytes;
@@ -209,7 +209,7 @@ class PlainConnection<Route> {
     socket.resume();
   }
 
-  /** Who sends no more does not wait for an answer either: so says Node's HTTP. */
+  /** A caller that ends its side of the connection waits for no answer: Node's HTTP decides so too. */
   readonly #onEnd = (): void => {
     if (this.#unserved && !this.#response) this.#parts.refuse(this.socket, "400 Bad Request");
     else this.socket.end();
@@ -221,9 +221,9 @@ class PlainConnection<Route> {
   };
 }
 
-/** In bytes: thousands of connections each keep one. */
+/** In bytes: each of thousands of connections keeps a head of this size. */
 const LONGEST_KNOWN = 1_024;
-/** In bytes: while no more waits, it is seen when a caller leaves. */
+/** In bytes: up to this much the socket is read while a request is answered, to notice a caller that leaves. */
 const MOST_UNSERVED = 16_384;
 
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -233,9 +233,9 @@ const startsWith = (bytes: Buffer, start: Buffer): boolean =>
 
 const ignore = (): void => undefined;
 
-/** The answer to a plain request, as much of a `ServerResponse` as it needs. */
+/** The response to a plain request, with the part of a `ServerResponse` that is used. */
 export class PlainResponse {
-  /** All of it was given to the system. */
+  /** The system has taken all bytes. */
   writableFinished = false;
   #head = "";
   #isLast: boolean;
@@ -246,7 +246,7 @@ export class PlainResponse {
   readonly #endOfHead: () => string;
   readonly #onAnswered: (isLast: boolean) => void;
 
-  /** @param onAnswered Called when all was given to the system, with whether the connection ends with it. */
+  /** @param onAnswered Called when the system has taken all bytes, with whether the connection ends then. */
   constructor(
     socket: Socket,
     { endOfHead, isLast }: { readonly endOfHead: () => string; readonly isLast: boolean },
@@ -266,20 +266,20 @@ export class PlainResponse {
     this.#socket.destroy();
   }
 
-  /** Called once: when all was given to the system, or never will be. */
+  /** The task is called once: when the system has taken all bytes, or never will. */
   on(_event: "close", task: () => void): this {
     this.#onClose = task;
     return this;
   }
 
-  /** It was sent, or its connection has ended. */
+  /** The response was sent, or its connection has ended. */
   close(): void {
     const task = this.#onClose;
     this.#onClose = undefined;
     task?.();
   }
 
-  /** @throws Error for a header that would begin another one. */
+  /** @throws Error for a header that would begin another header. */
   writeHead(status: number, headers: readonly string[]): this {
     let head = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
     for (let at = 0; at < headers.length; at += 2) {
@@ -304,20 +304,20 @@ export class PlainResponse {
     return `${framed}${date}${this.#saysLast ? "" : CLOSE}\r\n`;
   }
 
-  /** What is written until its end leaves at once. */
+  /** Gathers what is written until the end of the turn. */
   cork(): void {
     this.#socket.cork();
   }
 
   /**
-   * A part of the body, behind the headers.
+   * Writes a part of the body.
    *
-   * @param done Called when it was given to the system; with an error when it never will be.
-   * @returns false when so much waits that more of it should too, until `drain`.
+   * @param done Called when the system has taken it; with an error when it never will.
+   * @returns false when so much waits that the next part should wait for `drain`.
    */
   write(part: RawJson, done?: (error?: Error | null) => void): boolean {
     const socket = this.#socket;
-    const isLoose = !this.#isChunked || part.length === 0; // a chunk of no length would be the last
+    const isLoose = !this.#isChunked || part.length === 0; // a chunk without bytes would be the last one
     if (this.#head === "" && isLoose) return socket.write(part, done);
     socket.cork();
     if (this.#head !== "") socket.write(this.#takeHead(), "latin1");
@@ -329,8 +329,8 @@ export class PlainResponse {
   }
 
   /**
-   * @param body All of it, where nothing was written before, of the length that the headers tell.
-   * @param done As of `write`.
+   * @param body The whole body, of the length that the headers tell, where nothing was written before.
+   * @param done As in `write`.
    */
   end(body = "", encoding: "latin1" = "latin1", done?: (error?: Error | null) => void): void {
     const socket = this.#socket;
@@ -347,9 +347,9 @@ export class PlainResponse {
     if (isCorked) socket.uncork();
   }
 
-  /** For what can only be written to a stream. */
+  /** For code that writes to a stream. */
   asStream(): Writable {
-    // Its end is what its writer looks at; why, the connection knows.
+    // The writer looks at this stream's end; the connection knows why it ended.
     return new Writable({
       write: (chunk: Buffer, _, done) => void this.write(chunk, done),
       final: (done) => this.end("", "latin1", done),
@@ -360,7 +360,7 @@ export class PlainResponse {
     }).on("error", ignore);
   }
 
-  /** Calls the task once when there is room for more, or never will be. */
+  /** Calls the task once: when there is room for more, or never will be. */
   whenDrained(task: () => void): void {
     const socket = this.#socket;
     const done = (): void => {
@@ -371,7 +371,7 @@ export class PlainResponse {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    if (error) return; // the end of the connection follows
+    if (error) return; // the connection ends next
     this.writableFinished = true;
     this.close();
     this.#onAnswered(this.#isLast);
@@ -381,5 +381,5 @@ export class PlainResponse {
 const CLOSE = "Connection: close\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 const OK = "HTTP/1.1 200 OK\r\n";
-/** A line feed would begin another header. */
+/** A line feed in a value would begin another header. */
 const NOT_A_VALUE = /[^\t\x20-\x7e]/;

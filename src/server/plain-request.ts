@@ -1,26 +1,26 @@
-// The head of a plain request: the one shape that nearly all calls come in, read strictly. Whatever else may be HTTP
-// is for Node's own parser to say.
+// The head of a plain request: the shape that nearly all calls have, read strictly. All other requests are read by
+// Node's own parser.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-/** Of `POST <target> HTTP/1.1` with a body of a length that is said. */
+/** The head of `POST <target> HTTP/1.1` with a Content-Length. */
 export type PlainHead = {
   readonly url: string;
   /** By their names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** Names and values in turns, as they came. */
+  /** Names and values alternate, as they came. */
   readonly rawHeaders: string[];
-  /** Of the head itself, with the empty line. */
+  /** The length of the head, with its empty line. */
   readonly bytes: number;
-  /** Of the body. */
+  /** The length of the body. */
   readonly bodyBytes: number;
-  /** The connection is to end with the answer. */
+  /** The connection ends with the answer. */
   readonly isLast: boolean;
 };
 
 /** In bytes: longer heads are rare. */
 const LONGEST_HEAD = 4_096;
-/** In bytes: what is larger may have to be paid for before it is read. */
+/** In bytes: a key may have to pay for a larger body before it is read. */
 const LARGEST_BODY = 16_384;
 
 const START = Buffer.from("POST /");
@@ -30,7 +30,7 @@ const END_OF_HEAD = Buffer.from("\r\n\r\n");
  * Reads the head of a request (RFC 9112): a line `POST <path> HTTP/1.1`, one Host, one Content-Length, no other framing,
  * each header once and on one line, in visible ASCII.
  *
- * @returns "unfinished" where more bytes may make one of them; "other" for what is not plain, whatever it is.
+ * @returns "unfinished" where more bytes may make a plain head; "other" for all else.
  */
 export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other" {
   const begun = Math.min(bytes.length, START.length);
@@ -50,9 +50,9 @@ export function readPlainHead(bytes: Buffer): PlainHead | "unfinished" | "other"
 }
 
 const REQUEST_LINE = /^POST (\/[\w\-.~%!$&'()*+,;=:@/?]*) HTTP\/1\.1$/;
-/** Bytes above 0x7e are another parser's to judge. */
+/** Node's parser decides on bytes above 0x7e. */
 const FIELD = /^([\w\-.!#$%&'*+^`|~]+):([\t\x20-\x7e]*)$/;
-/** They say more of a body than its length, or of what follows it; the last one is no name for a member of an object. */
+/** Headers that change how a body is read, or what follows it; `__proto__` cannot name a member of an object. */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   ...["transfer-encoding", "content-encoding", "expect", "upgrade", "trailer", "te", "__proto__"],
 ]);
@@ -65,7 +65,7 @@ function readFields(
   for (const line of lines) {
     const [, written, padded] = FIELD.exec(line) ?? [];
     if (written === undefined || padded === undefined) return undefined;
-    const value = padded.trim(); // of spaces and tabs, of which an expression would try each division
+    const value = padded.trim(); // trims spaces and tabs; a regular expression would try each division of them
     const name = written.toLowerCase();
     if (NOT_PLAIN.has(name) || Object.hasOwn(headers, name)) return undefined;
     if (name === "connection" && !/^(keep-alive|close)$/i.test(value)) return undefined;
@@ -75,10 +75,10 @@ function readFields(
   return { headers, rawHeaders };
 }
 
-/** However it came. */
+/** A request, whether Node or the gateway read it. */
 export type CallerRequest = IncomingMessage | PlainRequest;
 
-/** As much of an `IncomingMessage` as an endpoint needs, with its body. */
+/** The part of an `IncomingMessage` that an endpoint uses, with the body. */
 export class PlainRequest {
   readonly method = "POST";
   readonly httpVersion = "1.1";
@@ -104,6 +104,6 @@ export class PlainRequest {
     return this.socket.destroyed;
   }
 
-  /** Its body was taken. */
+  /** The body is read already. */
   resume(): void {}
 }

@@ -1,4 +1,4 @@
-// What subscriptions are pushed through: one WebSocket, with what its key may be told and has to pay.
+// Pushes a subscription's notifications to one WebSocket, as far as its key may be told of them and pays for them.
 import type { Grant } from "../access/keys/key-ring.ts";
 import type { CallableNetwork } from "../calls/caller.ts";
 import type { PushChannel } from "../filters/subscription.ts";
@@ -13,19 +13,19 @@ type Payer = {
 
 export type SocketChannelParts = {
   readonly socket: Pick<CallerSocket, "confirm" | "close" | "signal"> & {
-    /** @param count Of the subscription's notifications, with this one. */
+    /** @param count The number of this notification in its subscription. */
     push(notification: readonly RawJson[], count: number): Promise<boolean>;
   };
-  /** As they are now: undefined when the key lets nobody in any more, and when the network is not served. */
+  /** The key and the network as they are now; undefined where the key is not valid, or the network not served. */
   readonly payer: () => Payer;
   readonly clock: Pick<Clock, "now" | "sleep" | "yield">;
 };
 
 /** In compute units. */
 const NOTIFICATION_UNITS = 1;
-/** Of arrival, at once. */
+/** How many confirmations are asked for at once. */
 const MOST_ASKED = 4;
-/** A key that has nothing left is asked again after so long at most, in seconds. */
+/** In seconds: the longest pause before a key that has nothing left is charged again. */
 const LONGEST_PAUSE_S = 60;
 
 export class SocketChannel implements PushChannel {
@@ -33,7 +33,7 @@ export class SocketChannel implements PushChannel {
   subscriptions = 0;
   pushed = 0;
   arrived = 0;
-  /** Questions about arrival that are on their way. */
+  /** How many confirmations are awaited. */
   #asked = 0;
   #waiting: (() => void)[] = [];
   readonly #parts: SocketChannelParts;
@@ -48,7 +48,7 @@ export class SocketChannel implements PushChannel {
     return this.#parts.socket.signal;
   }
 
-  /** While the key has nothing left the notification waits: nothing is left out. */
+  /** Pushes a notification. It waits while the key has nothing left: none is left out. */
   async push(
     notification: readonly RawJson[],
     method: string,
@@ -96,21 +96,21 @@ export class SocketChannel implements PushChannel {
 
   async #confirm(): Promise<void> {
     this.#asked += 1;
-    await this.#parts.clock.yield(); // others are told the same now: they come first
+    await this.#parts.clock.yield(); // other sockets are told of the same event first
     const upTo = this.pushed;
     const hasArrived = await this.#parts.socket.confirm();
     this.#asked -= 1;
     if (!hasArrived) return;
     this.arrived = Math.max(this.arrived, upTo);
     this.#tellArrived();
-    if (this.#asked === 0) this.confirm(); // what came when too many were on their way
+    if (this.#asked === 0) this.confirm(); // confirms what came while enough confirmations were awaited
   }
 
   #tellArrived(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** @returns Nobody when the socket is gone, or its key. */
+  /** @returns undefined when the socket is closed, or its key not valid any more. */
   async #paid(): Promise<Payer> {
     const { clock, payer: payerNow, socket } = this.#parts;
     for (;;) {

@@ -1,6 +1,5 @@
-// Callers that guess keys, or whose requests are refused again and again. A caller of the second kind is refused
-// before more of a request is read. Those who share an address pay for what they send with one key, or without
-// any: no stranger keeps a neighbour's key out.
+// Callers that guess keys, and callers whose requests are refused again and again. The latter are refused before more of
+// a request is read. Requests count by key and address together, so no stranger keeps a neighbour's key out.
 
 import type { Socket } from "node:net";
 import type { Grant } from "../access/keys/key-ring.ts";
@@ -17,20 +16,20 @@ import type { CallerRequest } from "./plain-request.ts";
 
 export type RefusalsParts = {
   readonly budget: Pick<RefusalBudget, "exhausted" | "refusedForMs" | "charge" | "perSecond">;
-  /** Where a request comes from, as far as proxies are believed. */
+  /** The address of a request; headers of trusted proxies count. */
   readonly clientAddress: (request: CallerRequest) => string | undefined;
   readonly clock: Pick<Clock, "now">;
   readonly metrics: Pick<Metrics, "requestTurnedAway">;
 };
 
-/** A request, and the key that it came with. */
+/** A request, and the grant of its key. */
 export type KeyedRequest = { readonly request: CallerRequest; readonly grant: Grant | undefined };
 
-/** An unknown key is looked for in more places than a known one. */
+/** An unknown key costs more: it is searched for in more places than a known one. */
 const POINTS_OF_A_GUESS = 10;
 
 export class Refusals {
-  /** While it is empty, nobody is turned away, and nobody need find out who calls. */
+  /** While this is empty, all callers are let in, and no address has to be looked up. */
   readonly exhausted: RefusalBudget["exhausted"];
   readonly #parts: RefusalsParts;
 
@@ -39,7 +38,7 @@ export class Refusals {
     this.#parts = parts;
   }
 
-  /** The refusal of a caller that had too many. */
+  /** The refusal of a caller that was refused too often. */
   ofNow(request: CallerRequest, grant: Grant | undefined): RpcError | undefined {
     const { budget, clock, metrics } = this.#parts;
     const caller = this.#callerOf({ request, grant });
@@ -49,26 +48,22 @@ export class Refusals {
     return errors.tooManyRefusals(budget.perSecond, Math.ceil(ms / 1000));
   }
 
-  /**
-   * Calls of a request were refused.
-   *
-   * @param bytes That were read for nothing.
-   */
+  /** Counts calls of a request that were refused. @param bytes The bytes that were read for nothing. */
   count(asked: KeyedRequest, refused: number, bytes: number): void {
     this.#charge(asked, refused + unitsOfBytes(bytes));
   }
 
-  /** A key was unknown. It counts before its refusal, which may be long in coming. */
+  /** Counts an unknown key before it is refused, since the refusal may be delayed. */
   countGuess(request: CallerRequest): void {
     this.#charge({ request, grant: undefined }, POINTS_OF_A_GUESS);
   }
 
-  /** A whole request was refused. */
+  /** Counts a request that was refused as a whole. */
   countRequest(asked: KeyedRequest, { status }: RpcError, bytes: number): void {
-    // A caller that asks too often is refused by its limits alone, and a guess was counted before.
+    // A caller over its limits is refused by these alone, and a guess was counted already.
     if (status < 400 || status >= 429 || status === 401) return;
     const { grant } = asked;
-    // A key pays one compute unit as well, if it has one.
+    // A known key pays one compute unit as well.
     if (grant) void grant.meter.charge(1, this.#parts.clock.now());
     this.#charge(asked, 1 + unitsOfBytes(bytes));
   }
@@ -91,11 +86,7 @@ export type RefuseKeyParts = {
   readonly metrics: Pick<Metrics, "keyGuessed">;
 };
 
-/**
- * An unknown key is refused with one text for all, and later and later where keys are guessed.
- *
- * @returns The refusal, when it is time to say it or nobody waits for it any more.
- */
+/** Refuses an unknown key with one text for all, after a delay where keys are guessed. @returns The refusal, once it is due. */
 export async function refuseKey(
   { address, scope }: { address: string | undefined; scope: RequestScope },
   { guesses, clock, metrics }: RefuseKeyParts,
@@ -112,7 +103,7 @@ export async function refuseKey(
       return errors.tooManyGuesses(verdict.limit, Math.ceil(verdict.retryAfterMs / 1000));
     case "after":
       metrics.keyGuessed("delayed");
-      // The wait ends with the request's time, and when the caller leaves.
+      // The delay ends with the request's deadline, and when the caller leaves.
       await clock.sleep(verdict.delayMs, scope.signal()).catch(() => undefined);
       verdict.done();
       return errors.invalidKey();
@@ -120,20 +111,20 @@ export async function refuseKey(
 }
 
 type RefusalLimits = {
-  /** Points that come back each second; 0: there is no limit. A refused request costs one. */
+  /** How many refused requests are forgiven each second; 0: there is no limit. */
   readonly perSecond: number;
 };
 
-/** So many seconds' worth may be used at once; and so many seconds it takes at most to be let in again. */
+/** A caller may have so many seconds' worth of refusals at once, and is let in again after so many seconds at most. */
 const SAVED_SECONDS = 20;
-/** Callers that are remembered. */
+/** How many callers are remembered. */
 const MOST_CALLERS = 10_000;
 
 export class RefusalBudget {
-  /** Who was refused last is the last one; the first one is forgotten first. */
+  /** In the order of their last refusal: the first one is forgotten first. */
   readonly #buckets = new Map<string, TokenBucket>();
   readonly #exhausted = new Map<string, number>();
-  /** Until when those are refused that used it up: few, and none in quiet times. */
+  /** The callers that used up their budget, and until when each is refused. Few, and mostly none. */
   readonly exhausted: ReadonlyMap<string, number> = this.#exhausted;
   #limits: RefusalLimits;
 
@@ -150,7 +141,7 @@ export class RefusalBudget {
     return this.#limits.perSecond;
   }
 
-  /** For how many milliseconds a caller is refused; 0: not. */
+  /** For how many milliseconds the caller is refused; 0: it is not. */
   refusedForMs(caller: string, nowMs: number): number {
     this.#forgetOne(nowMs);
     const untilMs = this.#exhausted.get(caller) ?? 0;
@@ -159,7 +150,7 @@ export class RefusalBudget {
     return 0;
   }
 
-  /** What a caller sent was refused. @param points 1 for a request, more for what it cost. */
+  /** Counts a refusal. @param points 1 for a request, more for what it cost. */
   charge(caller: string, points: number, nowMs: number): void {
     const { perSecond } = this.#limits;
     if (perSecond === 0) return;
@@ -172,7 +163,7 @@ export class RefusalBudget {
     if (left < 0) keepNewest(this.#exhausted, caller, nowMs + (-left / perSecond) * 1000);
   }
 
-  /** Those who do not come again leave as well, one by one. */
+  /** Forgets one caller that did not come again. */
   #forgetOne(nowMs: number): void {
     for (const [caller, untilMs] of this.#exhausted) {
       if (untilMs <= nowMs) this.#exhausted.delete(caller);
@@ -187,8 +178,8 @@ export type HandshakesParts = {
 };
 
 /**
- * Connections over TLS that ended before a valid key was seen on them, each of which cost a handshake: who makes too
- * many is turned away before the next one.
+ * Counts TLS connections that end before a valid key was seen on them, each of which cost a handshake. An address that
+ * makes too many is turned away before the next handshake.
  */
 export class Handshakes {
   readonly #budget: RefusalBudget;

@@ -1,4 +1,4 @@
-// Writes a response: status, headers, and the pieces of JSON, compressed when that is worth it. What is large is
+// Writes a response: status, headers, and the pieces of JSON, compressed where that saves something. A large answer is
 // written as the caller takes it: each chunk is made, or cut off, when the one before was taken.
 import type { ServerResponse } from "node:http";
 import type { Transform, Writable } from "node:stream";
@@ -16,26 +16,26 @@ import {
 import type { Turns } from "../lib/turns.ts";
 import { PlainResponse } from "./plain-front.ts";
 
-/** Below this many bytes, compressing costs more than it saves. */
+/** In bytes: a smaller answer is not compressed, since that would cost more than it saves. */
 const WORTH_COMPRESSING = 4096;
-/** Up to this many bytes, one copied text is cheaper to send than several writes. */
+/** In bytes: a smaller answer is sent as one copied text, which is cheaper than several writes. */
 export const WORTH_JOINING = 16_384;
-/** Up to this many bytes, all is written at once: how slowly they are taken is not seen, so they must be few. */
+/** In bytes: a smaller answer is written at once. How slowly the caller takes it is not seen, so this must be small. */
 const WRITTEN_AT_ONCE = 131_072;
 
-/** Of a request that was to begin something else than one response. */
+/** The options for a request that would have begun something else than one response. */
 export const REFUSED = { acceptEncoding: undefined, isPage: false, close: true } as const;
 
 export type ResponseOptions = {
   readonly requestId: string;
-  /** The Access-Control-Allow-Origin value; undefined: no page may read the answer. */
+  /** The value of Access-Control-Allow-Origin; undefined: no page may read the answer. */
   readonly allowOrigin: string | undefined;
   readonly acceptEncoding: string | undefined;
-  /** A browser asks, and lets the page see only the headers it is told to. */
+  /** A browser asked. It lets the page see only the headers that are named to it. */
   readonly isPage: boolean;
   /** The connection ends with this response. */
   readonly close: boolean;
-  /** Of a refused verb; left out: POST. */
+  /** The verb that is allowed, for a refused verb; left out: POST. */
   readonly allow?: string;
 };
 
@@ -44,11 +44,11 @@ const EXPOSED_HEADERS =
 
 export type RespondParts = {
   readonly turns: Pick<Turns, "join" | "next">;
-  /** The answer could not be made to its end: its connection was cut. */
+  /** Called when the answer could not be finished, and its connection was cut. */
   readonly onBroken: (error: unknown) => void;
 };
 
-/** @returns How many bytes of JSON were sent, before compression: at once, unless there are many. */
+/** @returns How many bytes of JSON were sent, before compression; as a promise where there are many. */
 export function respond(
   response: ServerResponse | PlainResponse,
   answer: RpcResponse,
@@ -65,7 +65,7 @@ export function respond(
   if (!rest) headers.push("Content-Length", String(bytes));
   response.writeHead(answer.status, headers);
   if (bytes <= WORTH_JOINING && !rest) {
-    // As latin1 every byte is one character: headers and body leave in one write, without encoding.
+    // In latin1 each byte is one character: headers and body leave in one write, without encoding.
     response.end(latin1Of(pieces, bytes), "latin1");
     room?.giveBack();
     return bytes;
@@ -78,7 +78,7 @@ export function respond(
   return bytes;
 }
 
-/** As the caller takes it. An answer that breaks off ends with its connection, so that nobody takes it for whole. */
+/** Writes as the caller takes it. An answer that breaks off ends its connection, so that nobody takes it for whole. */
 async function stream(
   response: ServerResponse | PlainResponse,
   answer: RpcResponse,
@@ -87,7 +87,7 @@ async function stream(
 ): Promise<number> {
   const to = gzip ?? response;
   const body = gzip && response instanceof PlainResponse ? response.asStream() : response;
-  // A caller that leaves in the middle ends both: no answer can reach it any more.
+  // A caller that leaves in the middle ends both sides: no answer can reach it any more.
   const sent =
     gzip && pipeline([gzip, body as Writable | ServerResponse]).catch(() => response.destroy());
   let bytes = 0;
@@ -98,7 +98,7 @@ async function stream(
     });
   };
   try {
-    // To wait for what is there already would take as long as to write it.
+    // Writing a ready piece takes no longer than waiting for it.
     if (isReady(answer)) {
       for (const chunk of readyChunks(answer)) {
         if (to.destroyed) return bytes;
@@ -121,7 +121,7 @@ async function stream(
   return bytes;
 }
 
-/** There is room again, or nobody takes it any more. */
+/** There is room again, or the caller has gone. */
 function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
   return new Promise((resolve) => {
     if (to instanceof PlainResponse) {
@@ -136,7 +136,7 @@ function drained(to: Writable | ServerResponse | PlainResponse): Promise<void> {
   });
 }
 
-/** All was handed to the system, or never will be. */
+/** The system has taken all bytes, or never will. */
 function ended(response: ServerResponse | PlainResponse): Promise<unknown> {
   if (response instanceof PlainResponse)
     return new Promise((resolve) => response.end("", "latin1", resolve));
@@ -176,7 +176,7 @@ function latin1Of(pieces: readonly AnswerJson[], bytes: number): string {
   for (const piece of pieces)
     if (typeof piece === "string") text += piece;
     else if (!isSource(piece)) text += piece.toString("latin1");
-  // As long as its bytes: then its texts are ASCII. Else they are written as bytes first.
+  // A text as long as its bytes is ASCII. All other texts are written as bytes first.
   return text.length === bytes ? text : joined(pieces, bytes).toString("latin1");
 }
 
@@ -201,16 +201,16 @@ export const acceptsGzip = (accept: string | undefined): boolean =>
       return coding === "gzip" && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
     }) ?? false;
 
-// How slowly a caller takes its answer is seen in chunks, and small pieces are joined in one, since each write costs.
+// A caller that takes its answer slowly is noticed between chunks. Small pieces are joined, since each write costs.
 
-/** In bytes: what is larger is a chunk of its own. */
+/** In bytes: a larger piece is a chunk of its own. */
 const WORTH_NO_COPY = CHUNK_BYTES / 2;
-/** Of one character, in UTF-8. */
+/** The most bytes of one character in UTF-8. */
 const MOST_BYTES = 3;
 /** In characters. */
 const SHORT = 10_000;
 
-/** @throws When what the answer is made from is gone: it must not look whole then. */
+/** @throws When the source of the answer is gone: the answer must not look whole then. */
 export async function* answerChunks(
   { pieces, rest }: Pick<RpcResponse, "pieces" | "rest">,
   turns: Pick<Turns, "join" | "next">,
@@ -235,7 +235,7 @@ async function* inParts(
 
 type ReadyResponse = RpcResponse & { readonly pieces: readonly RawJson[] };
 
-/** Nothing of it is made while it is sent. */
+/** Whether all of the answer is made before it is sent. */
 const isReady = (answer: RpcResponse): answer is ReadyResponse =>
   !answer.rest && !answer.pieces.some(isSource);
 
@@ -246,7 +246,7 @@ function* readyChunks({ pieces, bytes }: ReadyResponse): Iterable<Buffer> {
   yield* small.take();
 }
 
-/** Each at most a chunk long, but for those of a source. A short text needs no buffer of its own. */
+/** Parts of at most a chunk, but for those of a source. A short text needs no buffer of its own. */
 function* partsOf(piece: AnswerJson): Iterable<RawJson> {
   if (isSource(piece)) {
     yield* piece.chunks();
@@ -260,7 +260,7 @@ function* partsOf(piece: AnswerJson): Iterable<RawJson> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
-/** What is small is written into one chunk after the other: to count a text's bytes first costs as much as to write it. */
+/** Writes small pieces into chunks. It does not count a text's bytes first, since that costs as much as writing it. */
 class SmallPieces {
   #chunk: Buffer | undefined;
   #at = 0;
@@ -270,7 +270,7 @@ class SmallPieces {
     this.#isAscii = isAscii;
   }
 
-  /** But for the last bytes, which `take` gives: more may follow them. */
+  /** All full chunks; `take` gives the last one, which more pieces may follow. */
   *chunksOf(pieces: readonly AnswerJson[]): Iterable<Buffer> {
     for (const piece of pieces) {
       if (typeof piece === "string" && piece.length <= SHORT && this.#add(piece)) continue;
@@ -282,7 +282,7 @@ class SmallPieces {
     }
   }
 
-  /** @returns false when there is no room for it. */
+  /** @returns false when the chunk has no room for the piece. */
   #add(piece: RawJson): boolean {
     const isWide = typeof piece === "string" && !this.#isAscii;
     const most = isWide ? piece.length * MOST_BYTES : piece.length;

@@ -1,10 +1,10 @@
-// Callers that do not take the answers they asked for: what waits for them waits in memory. A caller that takes
-// less than a floor while something waits for it is cut off.
+// Callers that do not take the answers they asked for, which wait in memory. A caller that takes less than a floor while
+// something waits for it is cut off.
 import type { Socket } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 
 export type SlowReadersOptions = {
-  /** A caller that takes so much on average, over so long, is not cut off. */
+  /** The floor: a caller that takes this much on average, over `overMs`, is not cut off. */
   readonly bytesPerSecond: number;
   readonly overMs: number;
 };
@@ -13,11 +13,11 @@ export type SlowReadersParts = {
   readonly clock: Pick<Clock, "after" | "now">;
   /** Called for each caller that is cut off. */
   readonly onCut: () => void;
-  /** Whether what waits for a caller waits elsewhere, not in memory. Left out: it never does. */
+  /** Whether the caller's answers wait elsewhere, not in memory; left out: they never do. */
   readonly isPatientWith?: (socket: Socket) => boolean;
 };
 
-/** Since when something has waited, and what was taken until then. */
+/** Since when something waits, and how much was taken until then. */
 type Waiting = { readonly sinceMs: number; readonly takenBytes: number };
 
 const LOOKS = 6;
@@ -39,7 +39,7 @@ export class SlowReaders {
     this.#options = options;
   }
 
-  /** Until it is closed. */
+  /** Watches a socket until it is closed. */
   watch(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));

@@ -1,5 +1,5 @@
-// TLS before HTTP on one port: handshakes within bounds, the certificate as its files are now, and each connection
-// handed on to what its protocol is (ALPN).
+// TLS before HTTP on one port: bounds the handshakes, reads the certificate again when its files change, and hands each
+// connection on by its protocol (ALPN).
 import { constants, X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { Server } from "node:https";
@@ -15,16 +15,16 @@ import { isoText } from "../lib/calendar.ts";
 import type { Clock } from "../lib/clock.ts";
 
 export type CertificateFiles = {
-  /** In PEM, with its chain. */
+  /** The path of a PEM file with the certificate and its chain. */
   readonly certificate: string;
   readonly key: string;
-  /** Whose certificates callers must have; left out: none is asked for. */
+  /** The authorities whose certificates callers must have; left out: no certificate is asked for. */
   readonly clients?: string | undefined;
 };
 
 export type TlsFrontOptions = CertificateFiles & {
   readonly http2: boolean;
-  /** For a handshake, in milliseconds. */
+  /** How long a handshake may take, in milliseconds. */
   readonly handshakeMs: () => number;
 };
 
@@ -32,12 +32,12 @@ type HandshakeOutcome = "done" | "failed" | "slow" | "turned away";
 
 export type TlsFrontParts = {
   readonly createServer: (options: TlsOptions) => Server;
-  /** A connection was made, and nothing is known of it. It may be destroyed. @returns Whether it may begin a handshake. */
+  /** Called for each new connection, and may destroy it. @returns Whether it may begin a handshake. */
   readonly admit: (raw: Socket) => boolean;
-  /** A handshake is done, and nothing was read behind it. */
+  /** Called when the handshake is done; no byte of the protocol was read yet. */
   readonly onSecured: (secured: TLSSocket, raw: Socket) => void;
   readonly onHandshake: (outcome: HandshakeOutcome) => void;
-  /** Of the certificate that is used from now on, in milliseconds since 1970. */
+  /** Called when a certificate comes into use, with the time at which it expires, in milliseconds since 1970. */
   readonly onCertificate: (expiresAtMs: number) => void;
   readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
@@ -67,7 +67,7 @@ function mistakeOf(path: string, { tls }: ListenTls): readonly string[] {
   }
 }
 
-/** @throws Error in words for a person; nothing in them is of a key. */
+/** @throws Error with a text for a person, which has nothing of the key. */
 function readCertificate({ certificate, key, clients }: CertificateFiles): Certificate {
   const cert = textOf("certificate", certificate);
   const ca = clients === undefined ? undefined : textOf("clients", clients);
@@ -87,7 +87,7 @@ function readCertificate({ certificate, key, clients }: CertificateFiles): Certi
   return { context, expiresAtMs };
 }
 
-/** TLS 1.2 at least; and nobody has keys negotiated again and again over one connection. */
+/** At least TLS 1.2, and no renegotiation, of which one connection could ask for endlessly. */
 const VERSIONS = {
   minVersion: "TLSv1.2",
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
@@ -102,7 +102,7 @@ function textOf(setting: string, path: string): string {
     const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
     throw new Error(`${setting}: ${path}: ${why}`, { cause });
   }
-  // Node takes an empty text for none: handshakes without a key, or operators of any public authority.
+  // Node takes an empty text for none: handshakes would have no key, or any public authority's operators would be let in.
   if (text.trim() === "") throw new Error(`${setting}: ${path}: the file is empty`);
   return text;
 }
@@ -118,14 +118,14 @@ function expiryOf(setting: string, pem: string): number {
 type Handshake = { readonly raw: Socket; readonly begunAtMs: number };
 
 export class TlsFront {
-  /** Listens. */
+  /** Listens on the port. */
   readonly server: Server;
-  /** Has a connection read as HTTP/1.1 by Node. */
+  /** Has Node read a connection as HTTP/1.1. */
   readonly serveByNode: (secured: Socket) => void;
-  /** Those that are under way, by the address and port of their callers. */
+  /** The handshakes under way, by the address and port of their callers. */
   readonly #handshakes = new Map<string, Handshake>();
   #files: CertificateFiles;
-  /** What tells the files as they were read from others. */
+  /** Changes when the files change. */
   #stamp: string;
   readonly #use: (certificate: Certificate) => void;
   #stopLooking: () => void = () => undefined;
@@ -149,7 +149,7 @@ export class TlsFront {
       parts.onCertificate(expiresAtMs);
     };
     parts.onCertificate(certificate.expiresAtMs);
-    // Node's own take every connection for HTTP/1.1, and a broken handshake for a request.
+    // Node's own listeners take each connection for HTTP/1.1, and a broken handshake for a request.
     const [overHttp1] = server.listeners("secureConnection");
     server.removeAllListeners("secureConnection").removeAllListeners("tlsClientError");
     server.on("connection", (raw: Socket) => this.#begin(raw));
@@ -160,13 +160,13 @@ export class TlsFront {
     this.#lookLater();
   }
 
-  /** Other files, from the next handshake on. */
+  /** Uses other files, from the next handshake on. */
   reconfigure(files: CertificateFiles): void {
     this.#files = files;
     this.#look();
   }
 
-  /** Ends the handshakes that are under way, and what would be begun. */
+  /** Ends the handshakes under way, and begins no other. */
   close(): void {
     this.#stopLooking();
     for (const { raw } of this.#handshakes.values()) raw.destroy();
@@ -194,7 +194,7 @@ export class TlsFront {
     const handshake = this.#handshakes.get(peer);
     secured.on("error", () => secured.destroy());
     if (!handshake) {
-      secured.destroy(); // it ended meanwhile
+      secured.destroy(); // the connection ended meanwhile
       return;
     }
     this.#handshakes.delete(peer);
@@ -210,19 +210,19 @@ export class TlsFront {
     });
   }
 
-  /** Ends each handshake that takes longer than its time, also one whose caller goes on sending. */
+  /** Ends each handshake that takes too long, even if its caller goes on sending. */
   #endSlow(): void {
     const { clock, onHandshake } = this.#parts;
     const before = clock.now() - this.#options.handshakeMs();
     for (const [peer, { raw, begunAtMs }] of this.#handshakes) {
-      if (begunAtMs > before) return; // those behind it began later
+      if (begunAtMs > before) return; // the rest began later
       this.#handshakes.delete(peer);
       onHandshake("slow");
       raw.destroy();
     }
   }
 
-  /** A certificate that cannot be used changes nothing; it is told once. */
+  /** Reads changed files. A certificate that cannot be used changes nothing, and is logged once. */
   #look(): void {
     const { log } = this.#parts;
     const stamp = stampOf(this.#files);

@@ -1,5 +1,5 @@
-// A call that an operator makes as one of the keys, without its text: the same scope, limits, price and bill, and the
-// same life, as of the holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
+// A call that an operator makes as one of the keys, without its text. Scope, limits, price, usage and life are those of
+// the holder's own call (docs/decisions/0058-a-try-is-a-call-of-the-key.md).
 import type { Grant, KeyRing } from "../access/keys/key-ring.ts";
 import { RequestScope } from "../calls/caller.ts";
 import { asVisible, type BodyAnswerer, type LifeParts } from "../calls/life-of-a-call.ts";
@@ -18,7 +18,7 @@ export type TriedCall = {
   readonly key: string;
   readonly method: string;
   readonly params: unknown;
-  /** Where it is said to come from: a key that is bound to origins or addresses is held to it. */
+  /** The origin and the address that the call pretends to come from, since a key may be bound to some. */
   readonly origin?: string | undefined;
   readonly address?: string | undefined;
   readonly requestId: string;
@@ -28,15 +28,15 @@ export type TrialOutcome =
   | { readonly kind: "unknown"; readonly what: "network" | "key" }
   | {
       readonly kind: "answered";
-      /** Of HTTP, as the key's holder would have got it. */
+      /** The HTTP status that the key's holder would have got. */
       readonly status: number;
-      /** The envelope, from its start. */
+      /** The beginning of the envelope. */
       readonly json: string;
-      /** Whether that is all of it. */
+      /** Whether `json` is the whole envelope. */
       readonly isWhole: boolean;
-      /** Of the whole envelope. */
+      /** The length of the whole envelope. */
       readonly bytes: number;
-      /** How it came about, as JSON; undefined when it was refused before it was a call. */
+      /** How the answer came about, as JSON; undefined when the request was refused before it was a call. */
       readonly explanation: string | undefined;
     };
 
@@ -50,7 +50,7 @@ export type CallTrialsParts = {
   readonly log: LifeParts["log"];
 };
 
-/** Of an envelope, in bytes: a person reads it. */
+/** In bytes: a person reads the answer. */
 const MOST_SHOWN = 262_144;
 const EXPLAINED = { "x-headgate-explain": "1" };
 
@@ -58,7 +58,7 @@ export class CallTrials {
   #options: { readonly callMs: number };
   readonly #parts: CallTrialsParts;
 
-  /** @param options.callMs For the call to be answered. */
+  /** @param options.callMs How long the answer may take. */
   constructor(options: { readonly callMs: number }, parts: CallTrialsParts) {
     this.#options = options;
     this.#parts = parts;
@@ -68,7 +68,7 @@ export class CallTrials {
     this.#options = options;
   }
 
-  /** Never rejects for what becomes of the call: that is what is told. */
+  /** Never rejects: an error of the call is its outcome. */
   async try(asked: TriedCall): Promise<TrialOutcome> {
     const found = this.#find(asked);
     if (found.kind === "unknown") return found;
@@ -86,7 +86,7 @@ export class CallTrials {
     }
   }
 
-  /** The OpenRPC document with what the key may call; undefined where network or key are unknown. */
+  /** The OpenRPC document of the methods that the key may call; undefined where network or key are unknown. */
   async describe(asked: Pick<TriedCall, "network" | "key">): Promise<string | undefined> {
     const found = this.#find(asked);
     return found.kind === "unknown" ? undefined : found.network.describe(found.grant);
@@ -101,7 +101,7 @@ export class CallTrials {
     return { kind: "found", network, grant } as const;
   }
 
-  /** As the server does: what the key is bound to first, then the life of the call. */
+  /** Goes the way of a caller's request: the key's bindings first, then the life of the call. */
   async #answer(
     { method, params, origin, address, requestId }: TriedCall,
     to: { readonly network: EndpointNetwork; readonly grant: Grant; readonly scope: RequestScope },
@@ -137,7 +137,7 @@ function shownOf(pieces: readonly AnswerJson[]): {
   let left = MOST_SHOWN;
   for (const chunk of chunksOf(pieces)) {
     const shown = chunk.subarray(0, left);
-    // What is cut in the middle of a character is left out.
+    // A character that is cut in the middle is left out.
     json += decoder.decode(shown, { stream: true });
     left -= shown.length;
     if (shown.length < chunk.length) return { json, isWhole: false };

@@ -1,5 +1,5 @@
-// Unpacks compressed bodies piece by piece, and stops as soon as one is too large, too deep, or packed
-// tighter than any request is: a kilobyte may hold a megabyte of brackets.
+// Decompresses bodies piece by piece, and stops as soon as a body is too large, nested too deeply, or compressed more
+// tightly than any request is: a kilobyte may hold a megabyte of brackets.
 import {
   type BrotliDecompress,
   createBrotliDecompress,
@@ -15,11 +15,11 @@ import { BodyScan } from "../jsonrpc/body-scan.ts";
 import { MAX_BODY_DEPTH } from "../jsonrpc/request.ts";
 import { errors, RpcError } from "../jsonrpc/rpc-error.ts";
 
-/** Up to this many bytes it does not matter how tightly they were packed. */
+/** A body of this size may be compressed as tightly as it likes. */
 const SMALL_BYTES = 65_536;
-/** A batch of a thousand calls that differ in nothing but their ids is packed 40 times. */
+/** A batch of a thousand calls that differ only in their ids is compressed 40 times. */
 const MOST_TIMES = 200;
-/** Each takes memory of its own, whatever becomes of it. */
+/** How many bodies are decompressed at once: each takes memory of its own. */
 const MOST_AT_ONCE = 32;
 const PIECE_BYTES = 16_384;
 
@@ -27,10 +27,7 @@ type Unpacker = Gunzip | Inflate | InflateRaw | BrotliDecompress;
 
 export type Packing = { readonly encoding: string; readonly limit: number };
 
-/**
- * @returns Whether a Content-Encoding means that a body is packed.
- * @throws RpcError 415 for an encoding that is not known.
- */
+/** Whether a Content-Encoding says that the body is compressed. @throws RpcError 415 for an unknown encoding. */
 export function isPacked(encoding: string): boolean {
   const name = nameOf(encoding);
   if (name === "identity") return false;
@@ -41,13 +38,13 @@ export function isPacked(encoding: string): boolean {
 
 export class Unpacking {
   #running = 0;
-  /** Bodies whose turn has not come, in their order. No more than there are connections. */
+  /** Bodies that wait for their turn, in order: at most one for each connection. */
   readonly #waiting: (() => void)[] = [];
 
   /**
-   * @param how.limit In bytes, for what it unpacks to.
-   * @param hold Is told of bytes that wait in memory, as they come.
-   * @throws RpcError 413 over the limit, 400 for a broken or too deep one.
+   * @param how.limit The most bytes of the decompressed body.
+   * @param hold Counts bytes that wait in memory, as they come.
+   * @throws RpcError 413 over the limit, 400 for a body that is broken or nested too deeply.
    */
   async unpack(body: Buffer, how: Packing, hold: (bytes: number) => void): Promise<Buffer> {
     if (this.#running >= MOST_AT_ONCE)
@@ -98,6 +95,6 @@ const unpackers: Readonly<Record<string, ((body: Buffer) => Unpacker) | undefine
   gzip,
   "x-gzip": gzip,
   br: () => createBrotliDecompress(OPTIONS),
-  // zlib streams begin with 0x78 for every window that clients use; some send a bare deflate stream.
+  // zlib streams begin with 0x78 for each window that clients use; some clients send a bare deflate stream.
   deflate: ([first]) => (first === 0x78 ? createInflate(OPTIONS) : createInflateRaw(OPTIONS)),
 };

@@ -6,6 +6,7 @@ import type { AdminServerParts } from "./admin-parts.ts";
 import { covers } from "./admission.ts";
 import { declaredRoutes } from "./document.ts";
 import { ROLE } from "./routes.ts";
+import { MOST_TRIES } from "./try-routes.ts";
 
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
@@ -194,5 +195,40 @@ describe("metrics", () => {
     const { text, headers } = await ask("GET", "/metrics");
     expect(text).toBe("headgate_up 1\n");
     expect(headers.get("content-type")).toBe("text/plain; version=0.0.4");
+  });
+});
+
+describe("tries", () => {
+  it("are few at once, of one token and of all, and a token's own do not take others'", async () => {
+    const unanswered: ((value: { kind: "unknown"; what: "key" }) => void)[] = [];
+    const admin = await open({
+      trials: {
+        try: () => new Promise((resolve) => unanswered.push(resolve)),
+        describe: async () => undefined,
+      },
+    });
+    const tryAs = (token: string) =>
+      admin.ask("POST", "/try", {
+        body: { network: "main", key: "app", method: "eth_call" },
+        headers: { authorization: `Bearer ${token}` },
+      });
+    const running = Array.from({ length: MOST_TRIES.ofToken }, () => tryAs(TOKEN));
+    await vi.waitFor(() => expect(unanswered).toHaveLength(MOST_TRIES.ofToken));
+    const refused = await tryAs(TOKEN);
+    expect(refused).toMatchObject({ status: 429, text: expect.stringContaining("wait for an") });
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(admin.logged).toContainEqual({ refused: "tries" });
+    const { ofToken, ofAll } = MOST_TRIES;
+    const others = Array.from({ length: ofAll - ofToken }, (_, index) =>
+      tryAs(`${TOKEN}-${index < ofToken ? "keys" : "more"}`),
+    );
+    await vi.waitFor(() => expect(unanswered).toHaveLength(ofAll));
+    expect((await tryAs(`${TOKEN}-more`)).status).toBe(429); // it has fewer than its own most
+    for (const end of unanswered.splice(0)) end({ kind: "unknown", what: "key" });
+    for (const each of [...running, ...others]) expect((await each).status).toBe(404);
+    const again = tryAs(TOKEN); // what ended, or failed, makes room
+    await vi.waitFor(() => expect(unanswered).toHaveLength(1));
+    unanswered[0]?.({ kind: "unknown", what: "key" });
+    expect((await again).status).toBe(404);
   });
 });

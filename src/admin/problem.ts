@@ -46,6 +46,12 @@ export const problems = {
     }),
   tooManyWatching: (most: number) =>
     new Problem(503, `${most} streams are open already`, { headers: { "Retry-After": "10" } }),
+  tooManyTries: (most: { readonly ofToken: number; readonly ofAll: number }) =>
+    new Problem(
+      429,
+      `${most.ofToken} calls of one token are tried at once, and ${most.ofAll} in all: wait for an answer`,
+      { headers: { "Retry-After": "1" } },
+    ),
   elsewhere: (detail: string) => new Problem(403, detail),
   notJson: () => new Problem(415, "send Content-Type: application/json"),
   malformed: (cause: unknown) => new Problem(400, "the body is no JSON object", { cause }),

@@ -1,6 +1,7 @@
 // A call that an operator makes as one of the keys, and what it can call.
 import { createRoute, z } from "@hono/zod-openapi";
 import { noCounts } from "../access/usage/key-usage.ts";
+import type { TriedCall } from "../server/try-call.ts";
 import { type AdminApp, type AdminServerParts, actorOf, readBodyAs } from "./admin-parts.ts";
 import { problems } from "./problem.ts";
 import { body, failures, forKeys, forRead, json } from "./routes.ts";
@@ -31,15 +32,20 @@ export const tryRoutes = {
   }),
 };
 
-type TryParts = Pick<AdminServerParts, "trials" | "prices" | "log">;
+type TryParts = Pick<AdminServerParts, "trials" | "prices" | "metrics" | "log">;
+
+/** At once, of one token and of all: a person makes one, and a slow node keeps each of them for as long as a call may take. */
+export const MOST_TRIES = { ofToken: 5, ofAll: 12 };
 
 export function addTryAnswers(app: AdminApp, parts: TryParts): void {
-  const { trials, prices, log } = parts;
+  const { prices, log } = parts;
+  const trials = boundedTrials(parts);
   app.openapi(tryRoutes.try, async (context) => {
     const asked = await readBodyAs(context, tryRequest);
     const { network, key, params = [] } = asked;
     const requestId = context.get("requestId");
-    const outcome = await trials.try({ ...asked, params, requestId });
+    const by = context.get("operator").name;
+    const outcome = await trials.try({ ...asked, params, requestId }, by);
     if (outcome.kind === "unknown") throw unknown(outcome.what, { network, key });
     const { explanation, json: answer, kind: _, ...told } = outcome;
     const story = explanation === undefined ? undefined : storyIn(explanation);
@@ -60,6 +66,29 @@ export function addTryAnswers(app: AdminApp, parts: TryParts): void {
     if (document === undefined) throw unknown("network or key", asked);
     return context.body(document, 200, { "Content-Type": "application/json" }) as never;
   });
+}
+
+/** Refuses what is too much at once before the key is charged. */
+function boundedTrials({ trials, metrics }: Pick<TryParts, "trials" | "metrics">) {
+  /** The names of the tokens whose tries run. */
+  const running: string[] = [];
+  return {
+    describe: trials.describe.bind(trials),
+    /** @throws Problem */
+    try: async (asked: TriedCall, by: string) => {
+      const own = running.filter((name) => name === by).length;
+      if (own >= MOST_TRIES.ofToken || running.length >= MOST_TRIES.ofAll) {
+        metrics.adminRefused("tries");
+        throw problems.tooManyTries(MOST_TRIES);
+      }
+      running.push(by);
+      try {
+        return await trials.try(asked);
+      } finally {
+        running.splice(running.indexOf(by), 1);
+      }
+    },
+  };
 }
 
 const storyIn = (explanation: string) => tried.shape.story.unwrap().parse(JSON.parse(explanation));

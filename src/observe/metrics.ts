@@ -40,7 +40,7 @@ export const UNEXPECTED_ERRORS = {
 
 export const ADMIN_REFUSED = {
   name: "headgate_admin_refused_total",
-  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate.",
+  help: "Requests to administration that were refused: a wrong token or none, a role that may not, another origin, a handshake without the right certificate, too many tries at once.",
   labelNames: ["why" as const],
 };
 
@@ -52,7 +52,7 @@ export const CERTIFICATE_EXPIRES = {
 };
 
 /** Why administration refused a request. */
-export type AdminRefusal = "token" | "role" | "origin" | "handshake";
+export type AdminRefusal = "token" | "role" | "origin" | "handshake" | "tries";
 
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,

@@ -18,10 +18,10 @@ import { FakeClock } from "./fake-clock.ts";
 
 export const TOKEN = "a-token-of-the-tests";
 
-/** One of each lesser role. */
-const TOKENS = (["read", "keys"] as const).map((role) => ({
-  ...{ name: role, role },
-  hash: hashOf(`${TOKEN}-${role}`),
+/** One of each lesser role, and a second one that may change keys. */
+const TOKENS = (["read", "keys", "more"] as const).map((name) => ({
+  ...{ name, role: name === "more" ? ("keys" as const) : name },
+  hash: hashOf(`${TOKEN}-${name}`),
 }));
 
 export type Asked = { body?: unknown; headers?: Record<string, string> };
